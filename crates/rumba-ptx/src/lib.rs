@@ -1,1 +1,5 @@
-//! (under construction)
+//! PTX as text: lexer, parser, syntax tree, printer and diagnostics.
+//!
+//! Knows no instruction semantics.
+
+pub mod ast;
