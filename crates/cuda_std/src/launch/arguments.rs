@@ -1,0 +1,238 @@
+//! The argument list of a call: PTX parameters as bytes, and the host memory behind some of them.
+//!
+//! Ordinary lists live in place, without an allocation. Nothing is copied to a device here.
+
+use core::ffi::c_void;
+use core::marker::PhantomData;
+
+use bytemuck::NoUninit;
+use smallvec::SmallVec;
+
+/// The bound arguments of a call.
+#[derive(Debug, Default)]
+pub struct Arguments<'a> {
+    /// The bytes of all PTX parameters; each starts at a word of its own.
+    words: SmallVec<[u64; 24]>,
+    parameters: SmallVec<[ParameterBytes; 16]>,
+    transfers: SmallVec<[Transfer<'a>; 8]>,
+    extents: SmallVec<[Extent; 12]>,
+    /// Device memory that was bound by address is borrowed as well.
+    borrowed: PhantomData<&'a mut ()>,
+}
+
+/// Where the bytes of one PTX parameter are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParameterBytes {
+    /// The word it starts at.
+    pub word: u16,
+    /// Its size in bytes, as in the PTX signature.
+    pub bytes: u16,
+}
+
+/// How many elements an argument has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Extent {
+    /// Not a slice: a value or a raw pointer.
+    None,
+    /// A slice.
+    Slice {
+        /// Its elements.
+        elements: usize,
+    },
+    /// A matrix or a volume.
+    Shaped {
+        /// The elements of the slice behind it.
+        elements: usize,
+        /// The shape it was given, slowest dimension first; what is not used is 1, in front.
+        shape: [usize; 3],
+    },
+}
+
+impl Extent {
+    /// The elements of the slice, where there is one.
+    #[must_use]
+    pub fn elements(self) -> Option<usize> {
+        match self {
+            Self::None => None,
+            Self::Slice { elements } | Self::Shaped { elements, .. } => Some(elements),
+        }
+    }
+}
+
+/// Host memory that a kernel works on: copied to the device before, back afterwards, or both.
+#[derive(Debug)]
+pub struct Transfer<'a> {
+    /// The word that takes the device address: see [`Arguments::set_address`].
+    pub word: usize,
+    /// The memory.
+    pub host: HostMemory<'a>,
+    /// The alignment that the elements need, in bytes.
+    pub align: usize,
+}
+
+/// Host memory, and the directions it is copied in.
+#[derive(Debug)]
+pub enum HostMemory<'a> {
+    /// To the device.
+    In(&'a [u8]),
+    /// From the device; what the device memory holds before the launch does not matter.
+    Out(&'a mut [u8]),
+    /// To the device, and back.
+    InOut(&'a mut [u8]),
+}
+
+impl HostMemory<'_> {
+    /// Its size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::In(memory) => memory.len(),
+            Self::Out(memory) | Self::InOut(memory) => memory.len(),
+        }
+    }
+
+    /// What to copy to the device before the launch.
+    #[must_use]
+    pub fn source(&self) -> Option<&[u8]> {
+        match self {
+            Self::In(memory) => Some(memory),
+            Self::InOut(memory) => Some(memory),
+            Self::Out(_) => None,
+        }
+    }
+
+    /// Where to copy to from the device after the launch.
+    #[must_use]
+    pub fn destination(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Self::Out(memory) | Self::InOut(memory) => Some(memory),
+            Self::In(_) => None,
+        }
+    }
+}
+
+/// For implementations of [`Argument`](super::Argument): each binds its parameter by exactly one
+/// of the methods `push_value`, `push_pointer`, `push_slice` and `push_transfer`.
+impl<'a> Arguments<'a> {
+    /// An empty list.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Binds a value. A type without size takes no PTX parameter.
+    pub fn push_value<T: NoUninit>(&mut self, value: T) {
+        self.extents.push(Extent::None);
+        self.push_bytes(bytemuck::bytes_of(&value));
+    }
+
+    /// Binds a device address for a raw pointer parameter.
+    pub fn push_pointer(&mut self, address: u64) {
+        self.extents.push(Extent::None);
+        self.push_bytes(&address.to_ne_bytes());
+    }
+
+    /// Binds `elements` elements of device memory at `address`.
+    pub fn push_slice(&mut self, address: u64, elements: usize) {
+        self.extents.push(Extent::Slice { elements });
+        self.push_bytes(&address.to_ne_bytes());
+        self.push_bytes(&(elements as u64).to_ne_bytes());
+    }
+
+    /// Binds host memory of `elements` elements, each aligned to `align` bytes. Its device address
+    /// is 0 until the runtime sets it.
+    pub fn push_transfer(&mut self, host: HostMemory<'a>, align: usize, elements: usize) {
+        let word = self.words.len();
+        self.push_slice(0, elements);
+        self.transfers.push(Transfer { word, host, align });
+    }
+
+    /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with
+    /// its lengths in place of the slice's. Slowest dimension first.
+    pub(super) fn shape_last<const N: usize>(&mut self, shape: [usize; N]) {
+        let elements = match self.extents.pop() {
+            Some(Extent::Slice { elements }) => elements,
+            other => unreachable!("a shape follows a slice, not {other:?}"),
+        };
+        let mut padded = [1; 3];
+        padded[3 - N..].copy_from_slice(&shape);
+        self.extents.push(Extent::Shaped {
+            elements,
+            shape: padded,
+        });
+        self.parameters.pop();
+        self.words.pop();
+        for length in shape {
+            // A length that 32 bits cannot hold has no matching slice either: the check before the
+            // launch refuses it, since the product of the true lengths is what it compares.
+            self.push_bytes(&u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
+        }
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let word = self.words.len();
+        self.words.resize(word + bytes.len().div_ceil(8), 0);
+        bytemuck::cast_slice_mut(&mut self.words[word..])[..bytes.len()].copy_from_slice(bytes);
+        self.parameters.push(ParameterBytes {
+            word: u16::try_from(word).expect("a kernel's parameters have 4 KB at most"),
+            bytes: u16::try_from(bytes.len()).expect("a kernel's parameters have 4 KB at most"),
+        });
+    }
+}
+
+/// For runtimes.
+impl<'a> Arguments<'a> {
+    /// The PTX parameters: where each is among [`words`](Self::words), and its size.
+    #[must_use]
+    pub fn parameters(&self) -> &[ParameterBytes] {
+        &self.parameters
+    }
+
+    /// The bytes of the PTX parameters.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The address of each PTX parameter's bytes: the array that `cuLaunchKernel` wants.
+    pub fn pointers(&mut self) -> impl Iterator<Item = *mut c_void> {
+        let words = self.words.as_mut_ptr();
+        self.parameters.iter().map(move |parameter| {
+            words
+                .wrapping_add(usize::from(parameter.word))
+                .cast::<c_void>()
+        })
+    }
+
+    /// The host memory to be copied, in the order of the arguments.
+    #[must_use]
+    pub fn transfers(&self) -> &[Transfer<'a>] {
+        &self.transfers
+    }
+
+    /// The same, to copy results to.
+    #[must_use]
+    pub fn transfers_mut(&mut self) -> &mut [Transfer<'a>] {
+        &mut self.transfers
+    }
+
+    /// Sets the device address of a transfer: `word` is [`Transfer::word`].
+    ///
+    /// # Panics
+    ///
+    /// If `word` is not one of this list's.
+    pub fn set_address(&mut self, word: usize, address: u64) {
+        self.words[word] = address;
+    }
+
+    /// How many elements each argument has: one entry for each parameter in the Rust source.
+    #[must_use]
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+}

@@ -1,0 +1,186 @@
+//! What a launch must keep to so that a safe kernel is sound, and the errors when it does not.
+//!
+//! Limits of the device (threads per block, shared memory) are the driver's business, not ours.
+
+use super::{Extent, Kernel, Role};
+
+/// A launch that would break what a kernel relies on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContractError {
+    /// More dimensions than an output of one element per thread has.
+    #[error(
+        "kernel `{kernel}`: its output `{parameter}` gives each thread of a {rank}-D launch one element, but the launch \
+         is {launch}-D (grid {grid:?}, block {block:?}), where several threads would share one; launch it in {rank}-D, \
+         or make `{parameter}` a `DisjointSlice{launch}`"
+    )]
+    Rank {
+        /// The kernel.
+        kernel: &'static str,
+        /// The output.
+        parameter: &'static str,
+        /// Dimensions of the output.
+        rank: u8,
+        /// Dimensions of the launch.
+        launch: u8,
+        /// Blocks.
+        grid: [u32; 3],
+        /// Threads of a block.
+        block: [u32; 3],
+    },
+    /// Too many threads along one dimension for 32-bit thread indices.
+    #[error(
+        "kernel `{kernel}`: {threads} threads along {dimension} ({blocks} blocks of {block} threads), but thread indices \
+         go up to 2147483647; launch fewer threads and let each do several elements (`grid_stride`)"
+    )]
+    Extent {
+        /// The kernel.
+        kernel: &'static str,
+        /// `x`, `y` or `z`.
+        dimension: char,
+        /// Blocks along it.
+        blocks: u32,
+        /// Threads of a block along it.
+        block: u32,
+        /// Threads along it.
+        threads: u64,
+    },
+    /// An output of one element per block is shorter than the grid.
+    #[error(
+        "kernel `{kernel}`: `{parameter}` has {elements} elements, but the launch has {blocks} blocks and each writes \
+         one; make it {blocks} elements long, or launch {elements} blocks"
+    )]
+    TooFewForBlocks {
+        /// The kernel.
+        kernel: &'static str,
+        /// The output.
+        parameter: &'static str,
+        /// Its elements.
+        elements: usize,
+        /// Blocks of the launch.
+        blocks: u64,
+    },
+    /// An output of one element per thread is shorter than the launch needs.
+    #[error(
+        "kernel `{kernel}`: `{parameter}` has {elements} elements, but the launch needs {needed}; make it {needed} \
+         elements long, or launch over {elements}"
+    )]
+    TooFewForThreads {
+        /// The kernel.
+        kernel: &'static str,
+        /// The output.
+        parameter: &'static str,
+        /// Its elements.
+        elements: usize,
+        /// Elements the launch is for.
+        needed: usize,
+    },
+    /// A matrix argument whose shape does not multiply up to its number of elements.
+    #[error(
+        "kernel `{kernel}`: `{parameter}` has {elements} elements, but its shape {shape:?} has {}; give a shape that \
+         multiplies up to {elements}",
+        product(shape)
+    )]
+    Shape {
+        /// The kernel.
+        kernel: &'static str,
+        /// The matrix.
+        parameter: &'static str,
+        /// Its elements.
+        elements: usize,
+        /// The shape it was given.
+        shape: [usize; 3],
+    },
+}
+
+/// The number of elements of a shape.
+fn product(shape: &[usize; 3]) -> u128 {
+    shape.iter().map(|&length| length as u128).product()
+}
+
+/// How many dimensions a launch uses: those after the last one longer than 1 do not count.
+fn dimensions(grid: [u32; 3], block: [u32; 3]) -> u8 {
+    (1..=3u8)
+        .rev()
+        .find(|&rank| grid[usize::from(rank) - 1] > 1 || block[usize::from(rank) - 1] > 1)
+        .unwrap_or(1)
+}
+
+pub(super) fn check(
+    kernel: &'static Kernel,
+    extents: &[Extent],
+    grid: [u32; 3],
+    block: [u32; 3],
+) -> Result<(), ContractError> {
+    for (dimension, (&blocks, &block)) in ['x', 'y', 'z'].into_iter().zip(grid.iter().zip(&block)) {
+        let threads = u64::from(blocks) * u64::from(block);
+        if threads > i32::MAX as u64 {
+            return Err(ContractError::Extent {
+                kernel: kernel.name,
+                dimension,
+                blocks,
+                block,
+                threads,
+            });
+        }
+    }
+    let launch = dimensions(grid, block);
+    let blocks: u64 = grid.iter().map(|&blocks| u64::from(blocks)).product();
+    for (parameter, extent) in kernel.parameters.iter().zip(extents) {
+        if let Extent::Shaped { elements, shape } = *extent
+            && product(&shape) != elements as u128
+        {
+            return Err(ContractError::Shape {
+                kernel: kernel.name,
+                parameter: parameter.name,
+                elements,
+                shape,
+            });
+        }
+        match parameter.role {
+            Role::PerThread { rank } if launch > rank => {
+                return Err(ContractError::Rank {
+                    kernel: kernel.name,
+                    parameter: parameter.name,
+                    rank,
+                    launch,
+                    grid,
+                    block,
+                });
+            }
+            Role::PerBlock => {
+                let elements = extent.elements().unwrap_or(0);
+                if (elements as u64) < blocks {
+                    return Err(ContractError::TooFewForBlocks {
+                        kernel: kernel.name,
+                        parameter: parameter.name,
+                        elements,
+                        blocks,
+                    });
+                }
+            }
+            Role::PerThread { .. } | Role::Value | Role::Input | Role::Atomic | Role::Pointer => {}
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_for_each(
+    kernel: &'static Kernel,
+    extents: &[Extent],
+    n: usize,
+) -> Result<(), ContractError> {
+    for (parameter, extent) in kernel.parameters.iter().zip(extents) {
+        if let (Role::PerThread { .. }, Some(elements)) = (parameter.role, extent.elements())
+            && elements < n
+        {
+            return Err(ContractError::TooFewForThreads {
+                kernel: kernel.name,
+                parameter: parameter.name,
+                elements,
+                needed: n,
+            });
+        }
+    }
+    Ok(())
+}

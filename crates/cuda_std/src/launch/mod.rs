@@ -1,0 +1,166 @@
+//! The host side of a kernel: a call with its arguments, ready for a runtime to launch.
+//!
+//! `#[kernel] pub fn saxpy(a: f32, x: &[f32], y: DisjointSlice<f32>)` becomes, on the host, a
+//! function that takes three arguments and returns a [`Call`]. The call borrows what it was given
+//! and knows which host memory must be copied to the device and back. This module neither
+//! allocates device memory nor launches anything: a runtime does, in these steps.
+//!
+//! 1. [`Call::check`] with the shape of the launch.
+//! 2. For each of [`Arguments::transfers`]: allocate [`HostMemory::bytes`] on the device, copy in
+//!    if [`HostMemory::source`] has something, and tell the address by [`Arguments::set_address`].
+//! 3. Launch [`Kernel::name`] with [`Arguments::parameters`].
+//! 4. For each transfer copy out if [`HostMemory::destination`] has something, and free.
+
+mod argument;
+mod arguments;
+mod contract;
+
+pub use argument::{Argument, In, InOut, Out};
+pub use arguments::{Arguments, Extent, HostMemory, ParameterBytes, Transfer};
+pub use contract::ContractError;
+
+pub use crate::parameter::Role;
+
+/// A kernel as the macro `#[kernel]` describes it: one constant for each kernel.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kernel {
+    /// The name of the function, which is also the name of the PTX entry.
+    pub name: &'static str,
+    /// The module that the function is in, as `module_path!()` gives it.
+    pub module_path: &'static str,
+    /// The source file, as the compiler was given it.
+    pub file: &'static str,
+    /// The line of the function in `file`, from 1.
+    pub line: u32,
+    /// Its parameters, in order.
+    pub parameters: &'static [Parameter],
+    /// The highest number of dimensions that a launch may have, or `None` where any will do. With
+    /// an output of one element per thread it is that output's: a second dimension of threads
+    /// would share the elements of the first.
+    pub rank: Option<u8>,
+}
+
+impl Kernel {
+    /// Describes a kernel; `rank` follows from the parameters. For the macro.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        module_path: &'static str,
+        file: &'static str,
+        line: u32,
+        parameters: &'static [Parameter],
+    ) -> Self {
+        let mut rank = None;
+        let mut index = 0;
+        while index < parameters.len() {
+            if let Role::PerThread { rank: own } = parameters[index].role {
+                rank = match rank {
+                    Some(least) if least < own => Some(least),
+                    _ => Some(own),
+                };
+            }
+            index += 1;
+        }
+        Self {
+            name,
+            module_path,
+            file,
+            line,
+            parameters,
+            rank,
+        }
+    }
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// Its name in the Rust source.
+    pub name: &'static str,
+    /// Its type as written in the Rust source, for messages.
+    pub ty: &'static str,
+    /// What the kernel does with it.
+    pub role: Role,
+}
+
+impl Parameter {
+    /// Describes a parameter. For the macro.
+    #[must_use]
+    pub const fn new(name: &'static str, ty: &'static str, role: Role) -> Self {
+        Self { name, ty, role }
+    }
+}
+
+/// A kernel with its arguments: what a launcher returns and a runtime launches.
+///
+/// It borrows its arguments for as long as it lives, so nothing that the kernel will read or write
+/// can be freed or changed meanwhile.
+#[derive(Debug)]
+#[must_use = "a call does nothing until it is launched"]
+pub struct Call<'a> {
+    kernel: &'static Kernel,
+    arguments: Arguments<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// Joins a kernel and its arguments. For the macro.
+    ///
+    /// # Safety
+    ///
+    /// `arguments` holds one bound argument for each parameter of `kernel`, in order and of that
+    /// parameter's type.
+    pub unsafe fn new(kernel: &'static Kernel, arguments: Arguments<'a>) -> Self {
+        debug_assert_eq!(kernel.parameters.len(), arguments.extents().len());
+        Self { kernel, arguments }
+    }
+
+    /// The kernel.
+    #[must_use]
+    pub fn kernel(&self) -> &'static Kernel {
+        self.kernel
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn arguments(&self) -> &Arguments<'a> {
+        &self.arguments
+    }
+
+    /// The arguments, for the runtime to fill in device addresses.
+    #[must_use]
+    pub fn arguments_mut(&mut self) -> &mut Arguments<'a> {
+        &mut self.arguments
+    }
+
+    /// Takes the call apart.
+    #[must_use]
+    pub fn into_parts(self) -> (&'static Kernel, Arguments<'a>) {
+        (self.kernel, self.arguments)
+    }
+
+    /// Checks the call against a launch of `grid` blocks of `block` threads.
+    ///
+    /// It checks what soundness of the kernel rests on, not what the device is capable of.
+    ///
+    /// # Errors
+    ///
+    /// * [`ContractError::Rank`]: the launch has more dimensions than an output.
+    /// * [`ContractError::Extent`]: 2³¹ threads or more along one dimension.
+    /// * [`ContractError::TooFewForBlocks`]: an output of one element per block is too short.
+    /// * [`ContractError::Shape`]: a matrix argument whose shape is not its number of elements.
+    pub fn check(&self, grid: [u32; 3], block: [u32; 3]) -> Result<(), ContractError> {
+        contract::check(self.kernel, self.arguments.extents(), grid, block)
+    }
+
+    /// Checks, for a launch of one thread for each of `n` elements, that every output of one
+    /// element per thread has that many.
+    ///
+    /// # Errors
+    ///
+    /// [`ContractError::TooFewForThreads`] for the first output that has fewer.
+    pub fn check_for_each(&self, n: usize) -> Result<(), ContractError> {
+        contract::check_for_each(self.kernel, self.arguments.extents(), n)
+    }
+}

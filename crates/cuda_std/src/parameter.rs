@@ -1,0 +1,123 @@
+//! What a kernel parameter may be: one trait that both compilations of a kernel rely on.
+//!
+//! The macro `#[kernel]` names a parameter by a *parameter type*: the type as written, less the
+//! reference of a slice, so `a: f32` is `f32` and `x: &[f32]` is `[f32]`. Raw pointers are not
+//! here: the macro passes them on as they are.
+
+use bytemuck::{NoUninit, Pod};
+
+/// What a kernel does with a parameter, as the runtime needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// A number or a structure, passed by value.
+    Value,
+    /// A slice that every thread may read and none may write.
+    Input,
+    /// A slice of atomic cells that every thread may read and change.
+    Atomic,
+    /// An output in which each thread reaches its own element only. The launch may have at most
+    /// `rank` dimensions: with more, two threads would have the same element.
+    PerThread {
+        /// 1, 2 or 3.
+        rank: u8,
+    },
+    /// An output with one element for each block of the launch.
+    PerBlock,
+    /// A raw pointer: the launcher is an `unsafe fn`, whose caller answers for it.
+    Pointer,
+}
+
+/// A type that may be the element of a slice that host and device share.
+///
+/// Every [`Pod`] type is one: numbers, arrays of numbers, and structures that are `#[repr(C)]` and
+/// derive [`Pod`]. So is [`Atomic`](crate::atomic::Atomic) of a number.
+///
+/// # Safety
+///
+/// * The type has the same layout on host and device, without padding, and is valid for any bits.
+/// * `ROLE` is [`Role::Atomic`] if the type has interior mutability, and [`Role::Input`] if not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the element of a slice that host and device share",
+    label = "not plain data",
+    note = "elements are numbers, arrays of numbers, `Atomic<..>` of a number, or structures of your own with \
+            `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
+)]
+pub unsafe trait Element: 'static {
+    /// What a kernel may do with a shared slice of these.
+    const ROLE: Role = Role::Input;
+}
+
+// SAFETY: `Pod` demands the first; a `Pod` type has no interior mutability.
+unsafe impl<T: Pod> Element for T {}
+
+/// What may be a parameter of a `#[kernel]`, and the PTX parameters it is made of.
+///
+/// # Safety
+///
+/// * `A` to `D` (less those that are `()`) become PTX parameters in that order, and an
+///   [`Argument`](crate::launch::Argument) for this type binds exactly those.
+/// * `assemble` gives a value that is sound to hand to every thread of a launch that keeps to
+///   `ROLE`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a kernel parameter",
+    label = "not something the host can pass to a kernel",
+    note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>` or `PerBlock<T>`",
+    note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
+)]
+pub unsafe trait KernelParameter {
+    /// What the kernel does with it.
+    const ROLE: Role;
+    /// The first PTX parameter.
+    type A;
+    /// The second PTX parameter, or `()`.
+    type B;
+    /// The third PTX parameter, or `()`.
+    type C;
+    /// The fourth PTX parameter, or `()`.
+    type D;
+    /// What the body of the kernel sees.
+    type Value;
+
+    /// Makes the kernel's value from its PTX parameters.
+    ///
+    /// # Safety
+    ///
+    /// The parameters are those that the launch of this very kernel was given, the memory they
+    /// refer to stays valid while the kernel runs, and each thread calls this once.
+    unsafe fn assemble(a: Self::A, b: Self::B, c: Self::C, d: Self::D) -> Self::Value;
+}
+
+// SAFETY: one PTX parameter, by value; `NoUninit` types have no padding that could be missing.
+unsafe impl<T: NoUninit> KernelParameter for T {
+    const ROLE: Role = Role::Value;
+    type A = T;
+    type B = ();
+    type C = ();
+    type D = ();
+    type Value = T;
+
+    #[inline(always)]
+    unsafe fn assemble(value: T, (): (), (): (), (): ()) -> T {
+        value
+    }
+}
+
+// SAFETY: pointer and length, which every thread may read; `Element` tells what else it may do.
+unsafe impl<T: Element> KernelParameter for [T] {
+    const ROLE: Role = T::ROLE;
+    // A reference rather than a pointer: it makes the parameter `noalias readonly`, and the loads
+    // `ld.global.nc`, unless the element has interior mutability.
+    type A = &'static [T; 0];
+    type B = usize;
+    type C = ();
+    type D = ();
+    type Value = &'static [T];
+
+    #[inline(always)]
+    unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> &'static [T] {
+        // SAFETY: the caller passes what the launch was given, which is `length` elements at
+        // `start` that outlive the kernel.
+        unsafe { core::slice::from_raw_parts(start.as_ptr(), length) }
+    }
+}
