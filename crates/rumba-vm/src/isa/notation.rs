@@ -1,16 +1,608 @@
-//! Matching an instruction against the forms that the PTX manual gives for it.
+//! The PTX manual's own notation as data: the forms of an instruction, and matching an instruction against them.
+//!
+//! A syntax text is a list of forms, each followed (possibly after other forms) by the definitions of its
+//! placeholders, as a section of the manual prints them:
+//!
+//! ```text
+//! add.type       d, a, b;
+//! add{.sat}.s32  d, a, b;
+//! .type = { .u16, .u32, .u64, .s16, .s64 };
+//! ```
+//!
+//! Definitions belong to the forms above them, back to the previous definitions. A dotted name with a definition is a
+//! placeholder, every other one stands for itself; braces make modifiers or trailing operands optional; an
+//! alternative such as `.shared{::cta, ::cluster}` stands for three. Of operands only the count matters, and nothing
+//! is known about types: that is the business of lowering.
+//!
+//! Optional modifiers that stand side by side are accepted in any order, because compilers do not agree on one
+//! (`add.rm.sat.ftz.f32`).
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::{LazyLock, RwLock};
+
+use thiserror::Error;
+
+use crate::lower::LowerError;
+use crate::types::ScalarType;
 
 /// The form that an instruction matched, with the modifiers that its placeholders took.
+#[derive(Debug, Clone)]
 pub struct Matched<'s> {
+    form: usize,
     modifiers: Vec<(&'static str, &'s str)>,
 }
 
 impl<'s> Matched<'s> {
+    /// The index of the form in the syntax text.
+    pub fn form(&self) -> usize {
+        self.form
+    }
+
     /// The modifier that stands for a placeholder (`"type"` for `.type`), with its dot.
     pub fn get(&self, placeholder: &str) -> Option<&'s str> {
         self.modifiers
             .iter()
-            .find(|(name, _)| *name == placeholder)
+            .find(|(name, _)| name[1..] == *placeholder)
             .map(|(_, text)| *text)
+    }
+
+    /// Whether the instruction has this modifier, which the form spells out (`".sat"`).
+    pub fn has(&self, literal: &str) -> bool {
+        self.modifiers
+            .iter()
+            .any(|(name, text)| *name == literal && *text == literal)
+    }
+
+    /// The type that stands for a placeholder.
+    ///
+    /// # Errors
+    /// If the placeholder took no modifier, or one that is not a type.
+    pub fn ty(&self, placeholder: &str) -> Result<ScalarType, LowerError> {
+        let text = self
+            .get(placeholder)
+            .ok_or_else(|| LowerError::new(format!("`.{placeholder}` is missing")))?;
+        ScalarType::from_name(text)
+            .ok_or_else(|| LowerError::new(format!("`{text}` is not a type that is known here")))
+    }
+}
+
+/// An instruction that is none of the forms of its mnemonic.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{written}` with {operands} operand(s) is not a form of `{name}`; accepted are:{forms}")]
+pub struct NotationError {
+    name: String,
+    written: String,
+    operands: usize,
+    forms: String,
+}
+
+/// Finds the form of `syntax` that an instruction has.
+///
+/// `modifiers` carry their leading dots; `operands` counts destinations too.
+///
+/// # Errors
+/// If there is none: the error lists the accepted forms.
+pub fn match_forms<'s>(
+    syntax: &'static str,
+    name: &str,
+    modifiers: &[&'s str],
+    operands: usize,
+) -> Result<Matched<'s>, NotationError> {
+    let parsed = parsed(syntax);
+    parsed
+        .forms
+        .iter()
+        .enumerate()
+        .filter(|(_, form)| form.operands.contains(&operands))
+        .find_map(|(index, form)| {
+            let modifiers = form.accept(modifiers)?;
+            Some(Matched {
+                form: index,
+                modifiers,
+            })
+        })
+        .ok_or_else(|| NotationError {
+            name: name.to_owned(),
+            written: format!("{name}{}", modifiers.concat()),
+            operands,
+            forms: parsed.text(),
+        })
+}
+
+/// A syntax text, parsed.
+#[derive(Debug)]
+pub struct Syntax {
+    forms: Vec<Form>,
+    /// Statements in the order of the text, for messages.
+    lines: Vec<String>,
+}
+
+/// One form of an instruction.
+#[derive(Debug)]
+pub struct Form {
+    name: &'static str,
+    slots: Vec<Slot>,
+    operands: RangeInclusive<usize>,
+}
+
+/// One modifier, or an optional group of them.
+#[derive(Debug)]
+struct Slot {
+    optional: bool,
+    elements: Vec<Element>,
+}
+
+/// One modifier: the dotted name in the form, and what may stand there.
+#[derive(Debug)]
+struct Element {
+    name: &'static str,
+    /// Empty: the name stands for itself.
+    alternatives: Vec<Alternative>,
+}
+
+/// A base and a suffix (`.shared` and `::cta`; mostly empty).
+#[derive(Debug, Clone, Copy)]
+struct Alternative(&'static str, &'static str);
+
+impl Alternative {
+    fn is(self, text: &str) -> bool {
+        text.len() == self.0.len() + self.1.len()
+            && text.starts_with(self.0)
+            && text.ends_with(self.1)
+    }
+}
+
+impl Element {
+    fn accepts(&self, text: &str) -> bool {
+        if self.alternatives.is_empty() {
+            self.name == text
+        } else {
+            self.alternatives
+                .iter()
+                .any(|alternative| alternative.is(text))
+        }
+    }
+}
+
+impl Slot {
+    fn accepts(&self, modifiers: &[&str]) -> bool {
+        modifiers.len() >= self.elements.len()
+            && self
+                .elements
+                .iter()
+                .zip(modifiers)
+                .all(|(element, text)| element.accepts(text))
+    }
+}
+
+impl Form {
+    /// What the modifiers stand for, if this form accepts them.
+    fn accept<'s>(&self, modifiers: &[&'s str]) -> Option<Vec<(&'static str, &'s str)>> {
+        let mut found = Vec::with_capacity(modifiers.len());
+        let mut rest = modifiers;
+        let mut take = |slot: &Slot, rest: &mut &[&'s str]| {
+            for element in &slot.elements {
+                found.push((element.name, rest[0]));
+                *rest = &rest[1..];
+            }
+        };
+        let mut slots = self.slots.as_slice();
+        while let Some(slot) = slots.first() {
+            if !slot.optional {
+                if !slot.accepts(rest) {
+                    return None;
+                }
+                take(slot, &mut rest);
+                slots = &slots[1..];
+                continue;
+            }
+            let run = slots.iter().take_while(|slot| slot.optional).count();
+            let mut used = 0_u64;
+            while let Some(next) =
+                (0..run).find(|&index| used & (1 << index) == 0 && slots[index].accepts(rest))
+            {
+                used |= 1 << next;
+                take(&slots[next], &mut rest);
+            }
+            slots = &slots[run..];
+        }
+        rest.is_empty().then_some(found)
+    }
+}
+
+impl Syntax {
+    /// The statements, one a line, for messages.
+    fn text(&self) -> String {
+        self.lines
+            .iter()
+            .map(|line| format!("\n    {line}"))
+            .collect()
+    }
+
+    /// Parses a syntax text.
+    ///
+    /// # Errors
+    /// A sentence about the first statement that is not in the notation.
+    pub fn parse(text: &'static str) -> Result<Self, String> {
+        let mut forms = Vec::new();
+        let mut lines = Vec::new();
+        let mut group: Vec<(&'static str, &'static str)> = Vec::new();
+        let mut definitions: HashMap<&'static str, Vec<Alternative>> = HashMap::new();
+        for statement in statements(text) {
+            lines.push(format!(
+                "{};",
+                statement.split_whitespace().collect::<Vec<_>>().join(" ")
+            ));
+            if let Some((name, alternatives)) = definition(statement) {
+                let alternatives = parse_alternatives(alternatives)
+                    .ok_or_else(|| format!("`{statement}`: alternatives belong in braces"))?;
+                definitions.insert(name, alternatives);
+                continue;
+            }
+            if !definitions.is_empty() {
+                close_group(&mut forms, &group, &definitions)?;
+                group.clear();
+                definitions.clear();
+            }
+            let end = head_end(statement);
+            group.push((&statement[..end], statement[end..].trim()));
+        }
+        close_group(&mut forms, &group, &definitions)?;
+        Ok(Self { forms, lines })
+    }
+}
+
+fn close_group(
+    forms: &mut Vec<Form>,
+    group: &[(&'static str, &'static str)],
+    definitions: &HashMap<&'static str, Vec<Alternative>>,
+) -> Result<(), String> {
+    for (head, operands) in group {
+        forms.push(parse_form(head, operands, definitions)?);
+    }
+    Ok(())
+}
+
+/// The statements of a text, without `//` comments and the closing `;`.
+fn statements(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.split(';').filter_map(|statement| {
+        let mut statement = statement.trim();
+        while let Some(comment) = statement.strip_prefix("//") {
+            statement = comment.split_once('\n').map_or("", |(_, rest)| rest).trim();
+        }
+        (!statement.is_empty()).then_some(statement)
+    })
+}
+
+/// The two sides of `.name = …`.
+fn definition(statement: &'static str) -> Option<(&'static str, &'static str)> {
+    if !statement.starts_with('.') {
+        return None;
+    }
+    let (name, alternatives) = statement.split_once('=')?;
+    Some((name.trim(), alternatives.trim()))
+}
+
+/// Splits at the commas outside braces, brackets and parentheses.
+fn split_commas(text: &'static str) -> Vec<&'static str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (position, character) in text.char_indices() {
+        match character {
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[start..position].trim());
+                start = position + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn parse_alternatives(text: &'static str) -> Option<Vec<Alternative>> {
+    let inside = text.strip_prefix('{')?.strip_suffix('}')?;
+    let mut alternatives = Vec::new();
+    for part in split_commas(inside) {
+        match part.split_once('{') {
+            None => alternatives.push(Alternative(part, "")),
+            Some((base, suffixes)) => {
+                alternatives.push(Alternative(base, ""));
+                alternatives.extend(
+                    split_commas(suffixes.strip_suffix('}')?)
+                        .into_iter()
+                        .map(|suffix| Alternative(base, suffix)),
+                );
+            }
+        }
+    }
+    Some(alternatives)
+}
+
+/// Where the mnemonic and its modifiers end.
+fn head_end(statement: &str) -> usize {
+    let mut depth = 0;
+    for (position, character) in statement.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ if character.is_whitespace() && depth == 0 => return position,
+            _ => {}
+        }
+    }
+    statement.len()
+}
+
+fn parse_form(
+    head: &'static str,
+    operands: &'static str,
+    definitions: &HashMap<&'static str, Vec<Alternative>>,
+) -> Result<Form, String> {
+    let name_end = head.find(['.', '{']).unwrap_or(head.len());
+    let mut slots = Vec::new();
+    let mut rest = &head[name_end..];
+    while !rest.is_empty() {
+        let (text, optional, length) = if let Some(group) = rest.strip_prefix('{') {
+            let end = group
+                .find('}')
+                .ok_or_else(|| format!("`{head}`: a brace is not closed"))?;
+            (&group[..end], true, end + 2)
+        } else {
+            let end = rest[1..].find(['.', '{']).map_or(rest.len(), |at| at + 1);
+            (&rest[..end], false, end)
+        };
+        let mut elements = Vec::new();
+        let mut names = text;
+        while !names.is_empty() {
+            if !names.starts_with('.') {
+                return Err(format!("`{head}`: `{names}` should start with a dot"));
+            }
+            let end = names[1..].find('.').map_or(names.len(), |at| at + 1);
+            let name = &names[..end];
+            elements.push(Element {
+                name,
+                alternatives: definitions.get(name).cloned().unwrap_or_default(),
+            });
+            names = &names[end..];
+        }
+        slots.push(Slot { optional, elements });
+        rest = &rest[length..];
+    }
+    Ok(Form {
+        name: &head[..name_end],
+        slots,
+        operands: count_operands(operands),
+    })
+}
+
+/// How many operands a form takes: `d, a{, b}` takes two or three.
+fn count_operands(text: &'static str) -> RangeInclusive<usize> {
+    let (mut least, mut most) = (0, 0);
+    for part in split_commas(text) {
+        let mut rest = part;
+        // An optional tail belongs to the part of the operand before it: `a{, b}`.
+        while let Some(open) = rest.find('{') {
+            let inside = &rest[open + 1..];
+            let Some(close) = matching_brace(inside) else {
+                break;
+            };
+            if let Some(tail) = inside[..close].trim_start().strip_prefix(',') {
+                most += count_operands(tail).end();
+            }
+            rest = &inside[close + 1..];
+        }
+        least += 1;
+        most += 1;
+    }
+    least..=most
+}
+
+fn matching_brace(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (position, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => return Some(position),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parsed form of a syntax text; each text is parsed once.
+fn parsed(syntax: &'static str) -> &'static Syntax {
+    static PARSED: LazyLock<RwLock<HashMap<usize, &'static Syntax>>> =
+        LazyLock::new(RwLock::default);
+    // Texts live forever, so an address names one text; texts that share a start differ in length.
+    let key = (syntax.as_ptr() as usize) ^ (syntax.len() << 48);
+    let known = PARSED.read().unwrap_or_else(|e| e.into_inner());
+    if let Some(parsed) = known.get(&key) {
+        return parsed;
+    }
+    drop(known);
+    let parsed = Syntax::parse(syntax).unwrap_or_else(|message| {
+        // A law test parses every registered text, so this is about a text that is not registered.
+        panic!("an instruction's syntax text is not in the notation: {message}")
+    });
+    *PARSED
+        .write()
+        .unwrap_or_else(|e| e.into_inner())
+        .entry(key)
+        .or_insert_with(|| Box::leak(Box::new(parsed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::INSTRUCTIONS;
+
+    const ADD: &str = "
+        add.type       d, a, b;
+        add{.sat}.s32  d, a, b;
+        .type = { .u16, .u32 };
+        add{.rnd}{.ftz}{.sat}.f32 d, a, b;
+        .rnd = { .rn, .rz };";
+
+    fn form(
+        syntax: &'static str,
+        modifiers: &[&'static str],
+        operands: usize,
+    ) -> Option<Matched<'static>> {
+        match_forms(syntax, "x", modifiers, operands).ok()
+    }
+
+    #[test]
+    fn placeholders_and_literals() {
+        assert_eq!(form(ADD, &[".u16"], 3).unwrap().get("type"), Some(".u16"));
+        let sat = form(ADD, &[".sat", ".s32"], 3).unwrap();
+        assert_eq!(
+            (sat.form(), sat.has(".sat"), sat.has(".s32")),
+            (1, true, true)
+        );
+        let float = form(ADD, &[".rz", ".sat", ".ftz", ".f32"], 3).unwrap();
+        assert_eq!((float.form(), float.get("rnd")), (2, Some(".rz")));
+        assert!(float.has(".ftz") && float.has(".sat"));
+        assert!(!form(ADD, &[".f32"], 3).unwrap().has(".sat"));
+        assert!(form(ADD, &[".f32"], 2).is_none());
+        assert!(form(ADD, &[".f32", ".rn"], 3).is_none());
+        assert!(form(ADD, &[".rn", ".rn", ".f32"], 3).is_none());
+    }
+
+    #[test]
+    fn definitions_belong_to_the_forms_above() {
+        const TWO: &str = "a.type d; .type = { .x }; b.type d, e; .type = { .y };";
+        assert!(form(TWO, &[".x"], 1).is_some());
+        assert!(form(TWO, &[".x"], 2).is_none());
+        assert!(form(TWO, &[".y"], 2).is_some());
+    }
+
+    #[test]
+    fn suffixed_alternatives_and_optional_operands() {
+        const LD: &str = "
+            // A comment.
+            ld{.ss}{.level::hint}.type d, [a]{, policy};
+            .ss = { .const, .shared{::cta, ::cluster} };
+            .level::hint = { .L2::hint };
+            .type = { .b32 };";
+        assert_eq!(
+            form(LD, &[".shared::cta", ".b32"], 2).unwrap().get("ss"),
+            Some(".shared::cta")
+        );
+        assert!(form(LD, &[".shared", ".L2::hint", ".b32"], 3).is_some());
+        assert!(form(LD, &[".shared", ".b32"], 4).is_none());
+        assert_eq!(count_operands("d, a{, b{, c}}"), 2..=4);
+        assert_eq!(count_operands("{d0, d1}, [a, {b, c}], {!}p"), 3..=3);
+        assert_eq!(count_operands("p[|q], a, b"), 3..=3);
+        assert_eq!(count_operands(""), 0..=0);
+    }
+
+    #[test]
+    fn errors_list_the_forms() {
+        let error = match_forms(ADD, "add", &[".u8"], 3)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error.lines().next(),
+            Some("`add.u8` with 3 operand(s) is not a form of `add`; accepted are:")
+        );
+        assert!(error.contains("\n    add{.sat}.s32 d, a, b;"), "{error}");
+        assert!(error.contains("\n    .type = { .u16, .u32 };"), "{error}");
+    }
+
+    /// Positions in a form for the intersection test: the flattened elements, and where each may be followed.
+    fn states(form: &Form) -> Vec<(&Element, usize, bool)> {
+        let mut states = Vec::new();
+        for slot in &form.slots {
+            for (index, element) in slot.elements.iter().enumerate() {
+                let skip = if slot.optional && index == 0 {
+                    slot.elements.len()
+                } else {
+                    0
+                };
+                states.push((element, skip, slot.optional));
+            }
+        }
+        states
+    }
+
+    fn overlap(a: &Element, b: &Element) -> bool {
+        let texts = |element: &Element| -> Vec<String> {
+            if element.alternatives.is_empty() {
+                vec![element.name.to_owned()]
+            } else {
+                element
+                    .alternatives
+                    .iter()
+                    .map(|alternative| format!("{}{}", alternative.0, alternative.1))
+                    .collect()
+            }
+        };
+        let b = texts(b);
+        texts(a).iter().any(|text| b.contains(text))
+    }
+
+    fn intersect(a: &[(&Element, usize, bool)], b: &[(&Element, usize, bool)]) -> bool {
+        match (a.first(), b.first()) {
+            (None, None) => true,
+            (Some(&(_, skip, _)), _) if skip > 0 && intersect(&a[skip..], b) => true,
+            (_, Some(&(_, skip, _))) if skip > 0 && intersect(a, &b[skip..]) => true,
+            (Some((x, ..)), Some((y, ..))) => overlap(x, y) && intersect(&a[1..], &b[1..]),
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn every_syntax_parses_under_its_own_name() {
+        for instruction in INSTRUCTIONS {
+            let syntax = Syntax::parse(instruction.syntax)
+                .unwrap_or_else(|message| panic!("{}: {message}", instruction.name));
+            assert!(!syntax.forms.is_empty(), "{} has no form", instruction.name);
+            for form in &syntax.forms {
+                assert_eq!(form.name, instruction.name);
+            }
+            assert!(
+                instruction
+                    .section
+                    .starts_with(|first: char| first.is_ascii_digit()),
+                "{} names no section of the manual",
+                instruction.name
+            );
+        }
+    }
+
+    #[test]
+    fn no_two_forms_accept_the_same_text() {
+        for instruction in INSTRUCTIONS {
+            let syntax = Syntax::parse(instruction.syntax).unwrap();
+            for (index, a) in syntax.forms.iter().enumerate() {
+                for (offset, b) in syntax.forms[index + 1..].iter().enumerate() {
+                    let counts = a.operands.start() <= b.operands.end()
+                        && b.operands.start() <= a.operands.end();
+                    assert!(
+                        !(counts && intersect(&states(a), &states(b))),
+                        "forms {index} and {} of {} accept the same text",
+                        index + 1 + offset,
+                        instruction.name
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mnemonics_are_sorted_and_unique() {
+        for pair in INSTRUCTIONS.windows(2) {
+            assert!(
+                pair[0].name < pair[1].name,
+                "{} before {}",
+                pair[0].name,
+                pair[1].name
+            );
+        }
     }
 }
