@@ -2,6 +2,7 @@
 //!
 //! Ordinary lists live in place, without an allocation. Nothing is copied to a device here.
 
+use core::any::Any;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 
@@ -16,6 +17,7 @@ pub struct Arguments<'a> {
     parameters: SmallVec<[ParameterBytes; 16]>,
     transfers: SmallVec<[Transfer<'a>; 8]>,
     extents: SmallVec<[Extent; 12]>,
+    owners: SmallVec<[&'a (dyn Any + Send + Sync); 8]>,
     /// Device memory that was bound by address is borrowed as well.
     borrowed: PhantomData<&'a mut ()>,
 }
@@ -149,6 +151,12 @@ impl<'a> Arguments<'a> {
         self.transfers.push(Transfer { word, host, align });
     }
 
+    /// Remembers who owns the device memory that was bound last, for the runtime that made it and
+    /// finds it again in [`owners`](Self::owners). It takes no PTX parameter.
+    pub fn keep(&mut self, owner: &'a (dyn Any + Send + Sync)) {
+        self.owners.push(owner);
+    }
+
     /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with
     /// its lengths in place of the slice's. Slowest dimension first.
     pub(super) fn shape_last<const N: usize>(&mut self, shape: [usize; N]) {
@@ -191,6 +199,12 @@ impl<'a> Arguments<'a> {
     #[must_use]
     pub fn parameters(&self) -> &[ParameterBytes] {
         &self.parameters
+    }
+
+    /// Those that were passed to [`keep`](Self::keep), in that order.
+    #[must_use]
+    pub fn owners(&self) -> &[&'a (dyn Any + Send + Sync)] {
+        &self.owners
     }
 
     /// The bytes of the PTX parameters.
