@@ -1,0 +1,106 @@
+//! `cargo xtask demo`: from a fresh clone to a table of checked results, in one command.
+
+use crate::gallery::{self, Device, Record};
+use crate::{build_ptx, setup};
+use anyhow::{Result, bail};
+use comfy_table::{Cell, CellAlignment, Color, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Set up what is missing, build the kernels to PTX, run the gallery and check every result
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask demo                 a GPU if there is one, otherwise the software device
+  cargo xtask demo --device soft   the software device, also where there is a GPU")]
+pub struct Args {
+    /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
+    #[arg(long, value_enum)]
+    device: Option<Device>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    setup::ensure()?;
+    build_ptx::gallery()?;
+    let programs = gallery::programs()?;
+    gallery::build(&programs)?;
+
+    let bar = ProgressBar::new(programs.len() as u64)
+        .with_style(ProgressStyle::with_template("{spinner} {pos}/{len} {msg}").expect("the template is constant"));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let mut records = Vec::new();
+    let mut failed = Vec::new();
+    for program in &programs {
+        bar.set_message(format!("running {program}"));
+        match gallery::records(program, args.device) {
+            Ok(rows) => records.extend(rows),
+            Err(error) => bar.suspend(|| {
+                eprintln!("{error:#}");
+                failed.push(program.as_str());
+            }),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    if let Some(first) = records.first() {
+        println!("device: {}\nPTX:    {}\n", first.device, first.ptx_hash);
+        println!("{}", table(&records));
+        println!("\nTimes are wall-clock. CPU: the same work as a plain Rust loop on one core.");
+        println!("One program alone: cargo xtask run NAME -- --help. A kernel of your own: cargo xtask new kernel NAME");
+    }
+    failed.extend(records.iter().filter(|record| !record.ok).map(|record| record.name.as_str()));
+    if !failed.is_empty() {
+        bail!("wrong or failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn table(records: &[Record]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    if !std::io::stdout().is_terminal() {
+        table.force_no_tty();
+    }
+    table.set_header(["program", "elements", "result", "CPU", "copy in", "kernel", "copy out", "device, all"]);
+    for record in records {
+        let result = if record.ok { Cell::new("correct").fg(Color::Green) } else { Cell::new("WRONG").fg(Color::Red) };
+        let total = record.copy_in_s + record.kernel_s + record.copy_out_s;
+        table.add_row([
+            Cell::new(&record.name),
+            Cell::new(record.n),
+            result,
+            Cell::new(time(record.cpu_s)),
+            Cell::new(time(record.copy_in_s)),
+            Cell::new(time(record.kernel_s)),
+            Cell::new(time(record.copy_out_s)),
+            Cell::new(time(total)),
+        ]);
+    }
+    for column in table.column_iter_mut().filter(|column| ![0, 2].contains(&column.index)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Seconds with a unit that fits, three significant digits.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-1 => format!("{:.0} ms", s * 1e3),
+        s if s >= 1e-2 => format!("{:.1} ms", s * 1e3),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.1} µs", s * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit() {
+        let shown: Vec<String> = [2.5, 0.25, 0.025, 0.0025, 0.000_25].map(time).into();
+        assert_eq!(shown, ["2.50 s", "250 ms", "25.0 ms", "2.50 ms", "250.0 µs"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! The gallery's programs as commands: which there are, building them, running one, reading its records.
+//! A program is a file in host/src/bin; nothing else registers it.
+
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Which device a program runs on; passed on as `RUMBA_DEVICE`.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Device {
+    /// NVIDIA's driver where it reports a GPU, otherwise the software device
+    Auto,
+    /// an NVIDIA GPU, or an error
+    Gpu,
+    /// the software device
+    Soft,
+}
+
+impl Device {
+    /// The value of `RUMBA_DEVICE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Device::Auto => "auto",
+            Device::Gpu => "gpu",
+            Device::Soft => "soft",
+        }
+    }
+}
+
+/// One row that a program prints with `--json`: times are in seconds.
+#[derive(Deserialize)]
+pub struct Record {
+    pub name: String,
+    pub n: u64,
+    pub ok: bool,
+    pub device: String,
+    pub ptx_hash: String,
+    pub cpu_s: f64,
+    pub copy_in_s: f64,
+    pub kernel_s: f64,
+    pub copy_out_s: f64,
+}
+
+/// The programs' names, in alphabetical order.
+pub fn programs() -> Result<Vec<String>> {
+    let folder = shell::workspace().join("host/src/bin");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .with_context(|| format!("could not list {}", folder.display()))?
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let is_program = path.extension()? == "rs";
+            is_program.then(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))?
+        })
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The program of that name, or an error that lists those there are.
+pub fn find(name: &str) -> Result<String> {
+    let names = programs()?;
+    if names.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    bail!(
+        "there is no program `{name}` in the gallery; there are: {}.\nTo add one: cargo xtask new kernel {name}",
+        names.join(", ")
+    )
+}
+
+/// Builds the programs (optimised: the software device runs inside them). Cargo shows its own progress.
+pub fn build(names: &[String]) -> Result<()> {
+    let mut cargo = shell::cargo();
+    cargo.args(["build", "--release", "--package", "rumba-host"]);
+    for name in names {
+        cargo.args(["--bin", name]);
+    }
+    shell::run(&mut cargo)
+}
+
+/// A built program, ready to be given arguments.
+pub fn command(name: &str, device: Option<Device>) -> Command {
+    let program: PathBuf = shell::target().join("release").join(name);
+    let mut command = Command::new(program);
+    command.current_dir(shell::workspace());
+    if let Some(device) = device {
+        command.env("RUMBA_DEVICE", device.name());
+    }
+    command
+}
+
+/// Runs a program with `--json` and returns its records; what it says on standard error stays visible.
+pub fn records(name: &str, device: Option<Device>) -> Result<Vec<Record>> {
+    let text = shell::output(command(name, device).arg("--json"))?;
+    text.lines()
+        .map(|line| serde_json::from_str(line).with_context(|| format!("{name} printed a line that is no record: {line}")))
+        .collect()
+}

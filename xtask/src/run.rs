@@ -1,0 +1,29 @@
+//! `cargo xtask run NAME`: one program of the gallery.
+
+use crate::gallery::{self, Device};
+use crate::{setup, shell};
+use anyhow::Result;
+
+/// Build and run one program of the gallery
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask run saxpy
+  cargo xtask run increment --device gpu -- --n 1000000
+  cargo xtask run mandelbrot -- --help")]
+pub struct Args {
+    /// The program: a file in host/src/bin
+    name: String,
+    /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
+    #[arg(long, value_enum)]
+    device: Option<Device>,
+    /// Arguments for the program, after `--`
+    #[arg(last = true)]
+    args: Vec<String>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let name = gallery::find(&args.name)?;
+    setup::ensure()?;
+    gallery::build(std::slice::from_ref(&name))?;
+    shell::run(gallery::command(&name, args.device).args(&args.args))
+}
