@@ -1,1 +1,56 @@
-//! (under construction)
+//! Launch kernels written in Rust on a CUDA device: an NVIDIA GPU, or Rumba's software device.
+//!
+//! A kernel crate is compiled to PTX, and for the host to launchers with typed arguments. This crate
+//! loads the one and launches the other:
+//!
+//! ```
+//! use rumba::prelude::*;
+//! # mod kernels { pub use rumba::test_kernels::{PTX, saxpy}; }
+//!
+//! let device = Device::new()?;
+//! let module = device.load(kernels::PTX)?;
+//!
+//! let x = [1.0_f32, 2.0, 3.0];
+//! let mut y = [10.0_f32, 20.0, 30.0];
+//! module.for_each(y.len(), kernels::saxpy(2.0, &x, &mut y))?;
+//! assert_eq!(y, [12.0, 24.0, 36.0]);
+//! # Ok::<(), rumba::Error>(())
+//! ```
+//!
+//! * [`Device`]: where everything starts. [`Module`]: PTX loaded onto it, and the launches.
+//! * [`DeviceBuffer`]: memory that stays on the device between launches. Host slices work as
+//!   arguments too and are copied there and back, each time.
+//! * [`Stream`] and [`Event`]: work that overlaps, and its time.
+//! * [`Error`]: what went wrong, where, and what to do about it.
+//!
+//! Everything is released when dropped, in any order, and may be used from any thread. The crate
+//! sees CUDA through `cust` and does not know which device answers.
+
+mod context;
+mod device;
+mod driver;
+mod error;
+mod event;
+mod launch;
+mod memory;
+mod module;
+mod ptx;
+mod stream;
+
+#[doc(hidden)]
+pub mod test_kernels;
+
+pub use cuda_std::launch::{ContractError, In, InOut, Out};
+pub use cust::device::DeviceAttribute;
+pub use device::{Device, Limits};
+pub use error::{DriverError, Error, Fault, LaunchError, ModuleError, Result};
+pub use event::Event;
+pub use launch::{Dim3, LaunchConfig, Timings};
+pub use memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
+pub use module::{KernelInfo, Module};
+pub use stream::Stream;
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{Device, DeviceBuffer, In, InOut, LaunchConfig, Module, Out, Stream, Timings};
+}

@@ -1,0 +1,182 @@
+//! One device's context, shared by everything that was made in it and released with the last of it.
+//!
+//! Every call of the driver is made between [`Context::enter`] and the drop of what it returns. That
+//! makes the context current on the thread, and keeps `Device::reset` out until the call is over, so
+//! a handle that the driver has forgotten is never passed to it.
+
+use crate::error::{Code, DriverError, Error, Fault, Result};
+use crate::memory::Pool;
+use crate::stream::Lanes;
+use crate::{Limits, driver};
+use cust::context::CurrentContext;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// How often each device was reset. The driver's context is one per device, so a reset also ends a
+/// [`Context`] that is just being dropped while its successor is reset.
+static RESETS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
+
+/// A device's primary context, from the first [`crate::Device`] to the last thing made on it.
+pub(crate) struct Context {
+    pub(crate) ordinal: u32,
+    pub(crate) limits: Limits,
+    /// The device memory that launches with host slices use again and again.
+    pub(crate) pool: Mutex<Pool>,
+    /// The streams of this context.
+    pub(crate) lanes: ManuallyDrop<Lanes>,
+    /// The kernel that was launched last, for reports of faults that arrive later.
+    last_kernel: AtomicPtr<cuda_std::launch::Kernel>,
+    /// What ended the context, once a fault has.
+    lost: OnceLock<String>,
+    /// False once `Device::reset` has destroyed the driver's context.
+    alive: RwLock<bool>,
+    /// How often the device had been reset when this context began.
+    resets: u64,
+    handle: ManuallyDrop<cust::context::Context>,
+}
+
+impl Context {
+    /// Retains the device's primary context.
+    pub(crate) fn new(ordinal: u32, device: cust::device::Device) -> Result<Arc<Context>> {
+        let failed = |operation: &str, error| Error::from(DriverError::new(operation.to_owned(), error));
+        let handle =
+            cust::context::Context::new(device).map_err(|error| failed("start a context on the device", error))?;
+        CurrentContext::set_current(&handle).map_err(|error| failed("make the context current", error))?;
+        let limits = Limits::of(device).map_err(|error| failed("read the device's limits", error))?;
+        let lanes = Lanes::new().map_err(|error| failed("create the default stream", error))?;
+        Ok(Arc::new(Context {
+            ordinal,
+            limits,
+            pool: Mutex::default(),
+            lanes: ManuallyDrop::new(lanes),
+            last_kernel: AtomicPtr::default(),
+            lost: OnceLock::new(),
+            alive: RwLock::new(true),
+            resets: RESETS.lock().get(&ordinal).copied().unwrap_or(0),
+            handle: ManuallyDrop::new(handle),
+        }))
+    }
+
+    /// Begins an operation of the driver. `operation` names it and the thing it concerns, as the end
+    /// of "cannot …"; it is called only when something is wrong.
+    pub(crate) fn enter(&self, operation: impl Fn() -> String) -> Result<Entered<'_>> {
+        let alive = self.alive.read_recursive();
+        if !*alive {
+            return Err(Error::ContextDestroyed {
+                operation: operation(),
+                device: self.ordinal,
+            });
+        }
+        if let Some(cause) = self.lost.get() {
+            return Err(Error::ContextLost {
+                operation: operation(),
+                device: self.ordinal,
+                cause: cause.clone(),
+            });
+        }
+        let entered = Entered {
+            context: self,
+            _alive: alive,
+        };
+        entered.check(CurrentContext::set_current(&*self.handle), operation)?;
+        Ok(entered)
+    }
+
+    /// Begins the release of something. None: the driver has released it already, with the context.
+    pub(crate) fn enter_to_release(&self) -> Option<Entered<'_>> {
+        let alive = self.alive.read_recursive();
+        if !*alive || CurrentContext::set_current(&*self.handle).is_err() {
+            return None;
+        }
+        Some(Entered {
+            context: self,
+            _alive: alive,
+        })
+    }
+
+    /// Waits for operations in progress, destroys the driver's context and all that is in it.
+    pub(crate) fn destroy(&self, device: cust::device::Device) -> Result<()> {
+        let mut alive = self.alive.write();
+        if !*alive {
+            return Ok(());
+        }
+        let reset = {
+            let mut resets = RESETS.lock();
+            *resets.entry(self.ordinal).or_default() += 1;
+            // SAFETY: the lock is held for writing, so no operation of this library is in progress
+            // on the context, and with `alive` false none will begin; handles into it are leaked.
+            unsafe { cust::context::Context::reset(&device) }
+        };
+        *alive = false;
+        self.pool.lock().forget();
+        reset.map_err(|error| DriverError::new("reset the device".to_owned(), error).into())
+    }
+
+    /// Whether the context can still be used.
+    pub(crate) fn is_usable(&self) -> bool {
+        *self.alive.read_recursive() && self.lost.get().is_none()
+    }
+
+    /// Notes the kernel that is about to be launched.
+    pub(crate) fn launching(&self, kernel: &'static cuda_std::launch::Kernel) {
+        self.last_kernel
+            .store(std::ptr::from_ref(kernel).cast_mut(), Ordering::Relaxed);
+    }
+
+    fn last_kernel(&self) -> Option<&'static str> {
+        // SAFETY: the pointer is null or came from a `&'static Kernel`.
+        unsafe { self.last_kernel.load(Ordering::Relaxed).as_ref() }.map(|kernel| kernel.name)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // Held to the end, so that no reset comes in between.
+        let resets = RESETS.lock();
+        let alive = *self.alive.get_mut() && resets.get(&self.ordinal).copied().unwrap_or(0) == self.resets;
+        if alive && CurrentContext::set_current(&*self.handle).is_ok() {
+            self.pool.get_mut().release();
+            // SAFETY: dropped once, here, while the context is alive; not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.lanes) };
+        }
+        // SAFETY: dropped once, here. Releasing is right after a reset too: the driver counts retains
+        // and releases of the primary context apart from what a reset does to it.
+        unsafe { ManuallyDrop::drop(&mut self.handle) };
+    }
+}
+
+/// The proof that a context is alive and current on this thread.
+pub(crate) struct Entered<'a> {
+    pub(crate) context: &'a Context,
+    _alive: RwLockReadGuard<'a, bool>,
+}
+
+impl Entered<'_> {
+    /// Turns the driver's answer into this library's. `operation` is called only on failure.
+    pub(crate) fn check<T, C: Into<Code>>(
+        &self,
+        result: Result<T, C>,
+        operation: impl FnOnce() -> String,
+    ) -> Result<T> {
+        result.map_err(|error| self.error(error.into(), operation()))
+    }
+
+    #[cold]
+    fn error(&self, code: Code, operation: String) -> Error {
+        let driver_error = DriverError::new(operation, code);
+        if !code.loses_context() {
+            return driver_error.into();
+        }
+        let fault = Fault {
+            error: driver_error,
+            kernel: self.context.last_kernel(),
+            report: driver::last_report(),
+        };
+        let first_line = fault.to_string().lines().next().unwrap_or_default().to_owned();
+        self.context.lost.get_or_init(|| first_line);
+        Error::Fault(Box::new(fault))
+    }
+}

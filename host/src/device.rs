@@ -1,0 +1,349 @@
+//! Devices: which there are, what they can do, and where everything on them starts.
+
+use crate::context::Context;
+use crate::error::{DriverError, Error, Result};
+use crate::memory::DeviceBuffer;
+use crate::stream::Stream;
+use crate::{Event, Module, PinnedBuffer, driver};
+use bytemuck::Pod;
+use cust::device::DeviceAttribute;
+use cust::error::CudaResult;
+use cust::memory::mem_get_info;
+use parking_lot::{Mutex, RwLock};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+/// A CUDA device with its context: the start of everything.
+///
+/// Cloning is cheap, and all `Device`s of one number share one context. The context lives until the
+/// last device, module, buffer, stream or event of it is dropped, in whichever order that happens.
+///
+/// # Examples
+/// ```
+/// let device = rumba::Device::new()?;
+/// println!("{}: {} multiprocessors", device.name(), device.limits().multiprocessors);
+/// let buffer = device.buffer_from(&[1.0_f32, 2.0, 3.0])?;
+/// assert_eq!(buffer.to_vec()?, [1.0, 2.0, 3.0]);
+/// # Ok::<(), rumba::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Device {
+    slot: Arc<Slot>,
+}
+
+/// One device of the process; devices of the same number share it.
+struct Slot {
+    ordinal: u32,
+    raw: cust::device::Device,
+    name: String,
+    context: RwLock<Arc<Context>>,
+}
+
+/// What is alive in the process, so that a device has one slot and one context at a time, however
+/// often it is asked for.
+struct Registry {
+    slots: Vec<Weak<Slot>>,
+    contexts: Vec<Weak<Context>>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    slots: Vec::new(),
+    contexts: Vec::new(),
+});
+
+impl Registry {
+    /// Makes this the context of its device, and forgets what is gone.
+    fn remember(&mut self, context: &Arc<Context>) {
+        self.slots.retain(|slot| slot.strong_count() > 0);
+        self.contexts
+            .retain(|other| other.upgrade().is_some_and(|other| other.ordinal != context.ordinal));
+        self.contexts.push(Arc::downgrade(context));
+    }
+}
+
+/// What a device allows and consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Threads of one block.
+    pub threads_per_block: u32,
+    /// Threads of one block in x, y and z.
+    pub block: [u32; 3],
+    /// Blocks of one grid in x, y and z.
+    pub grid: [u32; 3],
+    /// Bytes of shared memory that a block gets without asking.
+    pub shared_memory: u32,
+    /// Bytes of shared memory that a block can ask for.
+    pub shared_memory_optin: u32,
+    /// Threads of a warp.
+    pub warp: u32,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Compute capability, major and minor.
+    pub compute_capability: (u32, u32),
+}
+
+impl Device {
+    /// Device 0: the GPU where there is one, otherwise the software device. `RUMBA_DEVICE=gpu` or
+    /// `RUMBA_DEVICE=soft` insists on one of them.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] if `RUMBA_DEVICE` asks for what is not there.
+    pub fn new() -> Result<Device> {
+        Device::get(0)
+    }
+
+    /// The device of this number, counted from 0.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDevice`] if there are not that many.
+    pub fn get(ordinal: u32) -> Result<Device> {
+        let count = Device::count()?;
+        if ordinal >= count {
+            return Err(Error::NoSuchDevice { ordinal, count });
+        }
+        let mut registry = REGISTRY.lock();
+        if let Some(slot) = registry
+            .slots
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|slot| slot.ordinal == ordinal)
+        {
+            return Ok(Device { slot });
+        }
+        let raw = in_driver(cust::device::Device::get_device(ordinal), || {
+            format!("get device {ordinal}")
+        })?;
+        let name = in_driver(raw.name(), || "read the device's name".to_owned())?;
+        let living = registry
+            .contexts
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|context| context.ordinal == ordinal);
+        let context = match living {
+            Some(context) => context,
+            None => Context::new(ordinal, raw)?,
+        };
+        registry.remember(&context);
+        let slot = Arc::new(Slot {
+            ordinal,
+            raw,
+            name,
+            context: RwLock::new(context),
+        });
+        registry.slots.push(Arc::downgrade(&slot));
+        Ok(Device { slot })
+    }
+
+    /// How many devices there are.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] if `RUMBA_DEVICE` asks for what is not there.
+    pub fn count() -> Result<u32> {
+        driver::start()?;
+        in_driver(cust::device::Device::num_devices(), || "count the devices".to_owned())
+    }
+
+    /// The device's name, as its driver gives it.
+    pub fn name(&self) -> &str {
+        &self.slot.name
+    }
+
+    /// The device's number.
+    pub fn ordinal(&self) -> u32 {
+        self.slot.ordinal
+    }
+
+    /// What the device allows and consists of.
+    pub fn limits(&self) -> Limits {
+        self.context().limits
+    }
+
+    /// Any other attribute of the device.
+    ///
+    /// # Errors
+    /// The driver's, if it does not know the attribute.
+    pub fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        in_driver(self.slot.raw.get_attribute(attribute), || {
+            format!("read the device's {attribute:?}")
+        })
+    }
+
+    /// Bytes of memory that the device has.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn total_memory(&self) -> Result<usize> {
+        in_driver(self.slot.raw.total_memory(), || {
+            "read the size of the device's memory".to_owned()
+        })
+    }
+
+    /// Bytes of memory that are free.
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost.
+    pub fn free_memory(&self) -> Result<usize> {
+        let context = self.context();
+        let operation = || "read how much memory is free".to_owned();
+        let entered = context.enter(operation)?;
+        entered.check(mem_get_info(), operation).map(|(free, _)| free)
+    }
+
+    /// Loads PTX text. Give it a name with [`Module::named`] if errors should say more than "PTX text".
+    ///
+    /// # Errors
+    /// [`crate::ModuleError`] with the compiler's messages, their lines and columns.
+    ///
+    /// # Examples
+    /// ```
+    /// let device = rumba::Device::new()?;
+    /// let module = device.load(".version 7.0 .target sm_70 .address_size 64 .visible .entry nothing() { ret; }")?;
+    /// assert_eq!(module.kernels(), ["nothing"]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn load(&self, ptx: &str) -> Result<Module> {
+        Module::from_text(self.context(), "the PTX text".to_owned(), ptx)
+    }
+
+    /// Loads PTX text under a name that errors will show.
+    ///
+    /// # Errors
+    /// As [`Device::load`].
+    pub fn load_named(&self, name: &str, ptx: &str) -> Result<Module> {
+        Module::from_text(self.context(), name.to_owned(), ptx)
+    }
+
+    /// Loads a file of PTX text.
+    ///
+    /// # Errors
+    /// As [`Device::load`], and [`crate::ModuleError::File`] if it cannot be read.
+    pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Module> {
+        Module::from_file(self.context(), path.as_ref())
+    }
+
+    /// A new stream: work on it may overlap with work on other streams.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self.context())
+    }
+
+    /// A buffer of `length` zeros in device memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the driver's.
+    pub fn zeros<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::zeros(self.context(), length)
+    }
+
+    /// A buffer in device memory with a copy of `values`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the driver's.
+    pub fn buffer_from<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::from_slice(self.context(), values)
+    }
+
+    /// A buffer of `length` zeros in page-locked host memory, which devices copy from and to fastest
+    /// and without holding up the host.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
+        PinnedBuffer::zeros(self.context(), length)
+    }
+
+    /// Marks this moment on the default stream; see [`Stream::record`].
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost.
+    pub fn record(&self) -> Result<Event> {
+        Event::on_default_stream(self.context())
+    }
+
+    /// Waits until the device has finished all work of this context.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if a kernel failed meanwhile.
+    pub fn synchronize(&self) -> Result<()> {
+        let context = self.context();
+        let operation = || "wait for the device".to_owned();
+        let entered = context.enter(operation)?;
+        entered.check(cust::context::CurrentContext::synchronize(), operation)
+    }
+
+    /// Destroys the context with everything in it and starts a new one. This is the way on after a
+    /// kernel has failed. Modules, buffers, streams and events of the old context answer any later
+    /// use with [`Error::ContextDestroyed`].
+    ///
+    /// # Errors
+    /// The driver's, if no new context can be started.
+    pub fn reset(&self) -> Result<()> {
+        let mut context = self.slot.context.write();
+        let destroyed = context.destroy(self.slot.raw);
+        *context = Context::new(self.slot.ordinal, self.slot.raw)?;
+        REGISTRY.lock().remember(&context);
+        destroyed
+    }
+
+    /// False once a kernel has failed, until [`Device::reset`].
+    pub fn is_usable(&self) -> bool {
+        self.context().is_usable()
+    }
+
+    pub(crate) fn context(&self) -> Arc<Context> {
+        self.slot.context.read().clone()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device")
+            .field("ordinal", &self.slot.ordinal)
+            .field("name", &self.slot.name)
+            .finish()
+    }
+}
+
+impl Limits {
+    pub(crate) fn of(device: cust::device::Device) -> CudaResult<Limits> {
+        use DeviceAttribute as A;
+        let get = |attribute| device.get_attribute(attribute).map(unsigned);
+        let shared_memory = get(A::MaxSharedMemoryPerBlock)?;
+        Ok(Limits {
+            threads_per_block: get(A::MaxThreadsPerBlock)?,
+            block: [get(A::MaxBlockDimX)?, get(A::MaxBlockDimY)?, get(A::MaxBlockDimZ)?],
+            grid: [get(A::MaxGridDimX)?, get(A::MaxGridDimY)?, get(A::MaxGridDimZ)?],
+            shared_memory,
+            shared_memory_optin: shared_memory_optin(device).max(shared_memory),
+            warp: get(A::WarpSize)?,
+            multiprocessors: get(A::MultiprocessorCount)?,
+            compute_capability: (get(A::ComputeCapabilityMajor)?, get(A::ComputeCapabilityMinor)?),
+        })
+    }
+}
+
+/// cust's list of attributes ends before this one; 0 where the driver does not know it.
+fn shared_memory_optin(device: cust::device::Device) -> u32 {
+    use cust::sys;
+    let mut value = 0;
+    let attribute = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    // SAFETY: `value` is a valid place for an int, the device is one that the driver gave out.
+    let result = unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
+    if result == sys::CUresult::CUDA_SUCCESS {
+        unsigned(value)
+    } else {
+        0
+    }
+}
+
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+fn in_driver<T>(result: CudaResult<T>, operation: impl FnOnce() -> String) -> Result<T> {
+    result.map_err(|error| DriverError::new(operation(), error).into())
+}

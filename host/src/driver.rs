@@ -1,0 +1,25 @@
+//! The seam to `rumba-driver`: it links the `cu*` symbols and says what no CUDA call can say.
+//!
+//! Everything else in this crate goes through cust and does not know which driver answers.
+
+use crate::error::{Error, Result};
+use std::sync::OnceLock;
+
+/// Starts the driver, once per process.
+///
+/// # Errors
+/// [`Error::NoDevice`] when `RUMBA_DEVICE` asks for a device that is not there.
+pub(crate) fn start() -> Result<()> {
+    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+    let started = STARTED.get_or_init(|| {
+        rumba_driver::device_kind().map_err(|error| error.to_string())?;
+        cust::init(cust::CudaFlags::empty())
+            .map_err(|error| format!("the CUDA driver did not start: {error} ({error:?})"))
+    });
+    started.clone().map_err(Error::NoDevice)
+}
+
+/// The full report of the last load or launch that failed, where the device writes one.
+pub(crate) fn last_report() -> Option<String> {
+    rumba_driver::last_report()
+}

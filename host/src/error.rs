@@ -1,0 +1,177 @@
+//! Every way in which a call of this library can fail, each with a sentence that names the cause,
+//! the place and the remedy. All wording of the runtime's errors lives in this module.
+//!
+//! It makes no decisions: what is checked, and when, is the business of the callers.
+
+mod driver;
+mod launch;
+mod module;
+
+pub(crate) use driver::{Code, answer};
+pub use driver::{DriverError, Fault};
+pub use launch::LaunchError;
+pub use module::ModuleError;
+
+/// The result of this library's calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call of this library failed.
+///
+/// The text is meant to be shown to the person at the keyboard as it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no device to work with, or `RUMBA_DEVICE` asks for one that is not there.
+    #[error("{0}")]
+    NoDevice(String),
+
+    /// A device was asked for by a number that no device has.
+    #[error(
+        "there is no CUDA device {ordinal}: {}",
+        match count { 1 => "the only one is device 0".to_owned(), n => format!("the driver reports {n}, counted from 0") }
+    )]
+    NoSuchDevice {
+        /// The number asked for.
+        ordinal: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+
+    /// The driver refused a call.
+    #[error(transparent)]
+    Driver(Box<DriverError>),
+
+    /// A kernel did something that stopped it, and its context with it.
+    #[error(transparent)]
+    Fault(Box<Fault>),
+
+    /// The context was lost to an earlier fault; nothing in it can be used any more.
+    #[error(
+        "cannot {operation}: the context of device {device} was lost when {cause}\n\
+         help: `device.reset()` starts a new context; modules, buffers and streams must be made anew"
+    )]
+    ContextLost {
+        /// What was asked for.
+        operation: String,
+        /// The number of the device.
+        device: u32,
+        /// The first line of the fault that ended the context.
+        cause: String,
+    },
+
+    /// The context was destroyed by `Device::reset`, and with it the thing that was to be used.
+    #[error(
+        "cannot {operation}: its context on device {device} was destroyed by `device.reset()`\n\
+         help: modules, buffers, streams and events do not survive a reset; make them anew"
+    )]
+    ContextDestroyed {
+        /// What was asked for, naming the thing.
+        operation: String,
+        /// The number of the device.
+        device: u32,
+    },
+
+    /// Things of two different contexts were used together.
+    #[error("cannot {operation}: it belongs to device {theirs}, this call to device {ours}")]
+    OtherDevice {
+        /// What was asked for, naming the thing.
+        operation: String,
+        /// The device of the call.
+        ours: u32,
+        /// The device of the thing.
+        theirs: u32,
+    },
+
+    /// PTX could not be loaded, or a kernel is not in it.
+    #[error(transparent)]
+    Module(Box<ModuleError>),
+
+    /// A launch was refused before it reached the driver.
+    #[error(transparent)]
+    Launch(Box<LaunchError>),
+
+    /// Two lengths that must be equal are not.
+    #[error("cannot {operation}: the source has {source_length} elements, the destination {destination_length}")]
+    LengthMismatch {
+        /// What was asked for.
+        operation: &'static str,
+        /// Elements of the source.
+        source_length: usize,
+        /// Elements of the destination.
+        destination_length: usize,
+    },
+
+    /// The device has too little free memory.
+    #[error(
+        "out of device memory: {operation} needs {bytes} bytes, device {device} has {free} of {total} free\n\
+         help: drop buffers that are no longer needed, or work in smaller pieces"
+    )]
+    OutOfMemory {
+        /// What was asked for.
+        operation: String,
+        /// The number of the device.
+        device: u32,
+        /// Bytes asked for.
+        bytes: usize,
+        /// Bytes free at that moment.
+        free: usize,
+        /// Bytes that the device has.
+        total: usize,
+    },
+
+    /// A length in bytes that no address space holds.
+    #[error("{length} elements of {size} bytes each are more bytes than can be addressed")]
+    TooLarge {
+        /// Elements asked for.
+        length: usize,
+        /// Bytes of one element.
+        size: usize,
+    },
+}
+
+impl From<DriverError> for Error {
+    fn from(error: DriverError) -> Error {
+        Error::Driver(Box::new(error))
+    }
+}
+
+impl From<ModuleError> for Error {
+    fn from(error: ModuleError) -> Error {
+        Error::Module(Box::new(error))
+    }
+}
+
+impl From<LaunchError> for Error {
+    fn from(error: LaunchError) -> Error {
+        Error::Launch(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, LaunchError};
+
+    /// Results travel through every call of the library, so the error must stay small.
+    #[test]
+    fn errors_are_small() {
+        assert!(size_of::<Error>() <= 64, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = Error::ContextDestroyed {
+            operation: "copy from a DeviceBuffer<f32>".into(),
+            device: 0,
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("copy from a DeviceBuffer<f32>") && text.contains("help: "),
+            "{text}"
+        );
+        let error = Error::from(LaunchError::EmptyGrid {
+            kernel: "saxpy",
+            grid: [0, 1, 1],
+        });
+        assert!(error.to_string().contains("`saxpy`"), "{error}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Errors of loading PTX and of finding kernels in it.
+
+use super::DriverError;
+use std::path::PathBuf;
+
+/// Why PTX could not be loaded, or a kernel could not be taken from it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// The file could not be read.
+    #[error(
+        "could not read the PTX file {}: {source}{}",
+        path.display(),
+        if source.kind() == std::io::ErrorKind::NotFound { "\nhelp: `cargo xtask build-ptx` builds the kernels and prints where their PTX is" } else { "" }
+    )]
+    File {
+        /// The file's path.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+
+    /// The text cannot be PTX at all.
+    #[error("{module} is not PTX: {reason}")]
+    NotPtx {
+        /// Where the text came from.
+        module: String,
+        /// What gives it away.
+        reason: String,
+    },
+
+    /// The driver could not compile or link the PTX.
+    #[error("could not load {module}: {} ({})\n{}", error.text, error.name, log.trim_end())]
+    Ptx {
+        /// Where the text came from.
+        module: String,
+        /// What the driver said.
+        error: Box<DriverError>,
+        /// The compiler's messages, with line and column where it gives them.
+        log: String,
+    },
+
+    /// The module has no kernel of that name.
+    #[error("there is no kernel `{kernel}` in {module}: {}\nhelp: {}", has(.available, .near), absent(.defined_at))]
+    MissingKernel {
+        /// The kernel asked for.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// The kernels that are in the module.
+        available: Vec<String>,
+        /// Those whose names are much like the one asked for.
+        near: Vec<String>,
+        /// File and line of the kernel's source, where it is known.
+        defined_at: Option<String>,
+    },
+
+    /// The kernel in the module takes other parameters than its launcher passes.
+    #[error(
+        "the kernel `{kernel}` in {module} takes {found}, but its launcher passes {expected}\n\
+         help: the PTX is older or newer than the launcher from {defined_at}; build both from the same source"
+    )]
+    StaleKernel {
+        /// The kernel.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// What the PTX declares.
+        found: String,
+        /// What the launcher passes.
+        expected: String,
+        /// File and line of the kernel's source.
+        defined_at: String,
+    },
+}
+
+fn has(available: &[String], near: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let quote = |names: &[String]| {
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    if !near.is_empty() {
+        return format!("did you mean {}?", quote(near));
+    }
+    match available {
+        [] => "it has no kernels".to_owned(),
+        names if names.len() <= SHOWN => format!("it has {}", quote(names)),
+        names => format!("it has {} and {} more", quote(&names[..SHOWN]), names.len() - SHOWN),
+    }
+}
+
+fn absent(defined_at: &Option<String>) -> String {
+    match defined_at {
+        Some(place) => {
+            format!("the kernel is defined at {place}; its crate must be the one that the PTX was built from")
+        }
+        None => "names are case-sensitive; a kernel keeps its Rust function's name".to_owned(),
+    }
+}

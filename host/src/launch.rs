@@ -1,0 +1,372 @@
+//! Launches: from a call with bound arguments to the driver, with every check that makes a better
+//! error than the driver's number.
+//!
+//! A launch with device memory only is put on its stream and not waited for. Host slices among the
+//! arguments make it synchronous, because their results must be there when it returns.
+
+mod argument;
+mod config;
+mod timings;
+
+pub use config::{Dim3, LaunchConfig};
+pub use timings::Timings;
+
+use crate::context::Entered;
+use crate::error::{LaunchError, Result};
+use crate::memory::{self, Memory};
+use crate::module::Function;
+use crate::stream::{Lane, same_context};
+use crate::{Event, Limits, Module};
+use config::Shape;
+use cuda_std::launch::{Arguments, Call, Kernel};
+use cust::function::{BlockSize, GridSize};
+use smallvec::SmallVec;
+use std::ffi::c_void;
+use std::time::Instant;
+
+impl Module {
+    /// Runs a kernel once for each of `n` elements, in blocks of a size that suits it: Numba's
+    /// `forall`. The last block may have threads beyond `n`, whose elements must be absent from the
+    /// outputs or harmless to compute. With `n` of 0 nothing runs.
+    ///
+    /// # Errors
+    /// As [`Module::launch`], and an output of one element per thread that has fewer than `n`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::test_kernels::{PTX, scale};
+    /// let module = rumba::Device::new()?.load(PTX)?;
+    /// let mut values = vec![1.0_f32; 1000];
+    /// module.for_each(values.len(), scale(3.0, &mut values))?;
+    /// assert!(values.iter().all(|value| *value == 3.0));
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn for_each(&self, n: usize, call: Call<'_>) -> Result<()> {
+        self.launch(LaunchConfig::for_each(n), call)
+    }
+
+    /// Runs a kernel in a grid of blocks: `LaunchConfig::new(blocks, threads)`, or just the pair.
+    ///
+    /// With host slices among the arguments it returns when the results are in them. Otherwise the
+    /// work is put on the stream; reading a buffer waits for it, and so does `synchronize`.
+    ///
+    /// # Errors
+    /// [`LaunchError`] for a launch that the device or the kernel does not allow,
+    /// [`crate::ModuleError`] for a kernel that is not in the module, [`crate::Error::Fault`] for
+    /// one that failed.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::test_kernels::{PTX, scale};
+    /// let device = rumba::Device::new()?;
+    /// let module = device.load(PTX)?;
+    /// let mut buffer = device.buffer_from(&[1.0_f32; 100])?;
+    /// module.launch((4, 32), scale(2.0, &mut buffer))?;
+    /// assert_eq!(buffer.to_vec()?, [2.0; 100]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn launch<'s>(&self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<()> {
+        self.run(&config.into(), call, None)
+    }
+
+    /// As [`Module::for_each`], but waits for the kernel and says where the time went.
+    ///
+    /// # Errors
+    /// As [`Module::for_each`].
+    pub fn for_each_timed(&self, n: usize, call: Call<'_>) -> Result<Timings> {
+        self.launch_timed(LaunchConfig::for_each(n), call)
+    }
+
+    /// As [`Module::launch`], but waits for the kernel and says where the time went.
+    ///
+    /// # Errors
+    /// As [`Module::launch`].
+    pub fn launch_timed<'s>(&self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<Timings> {
+        let mut timings = Timings::default();
+        self.run(&config.into(), call, Some(&mut timings))?;
+        Ok(timings)
+    }
+
+    fn run(&self, config: &LaunchConfig<'_>, mut call: Call<'_>, timings: Option<&mut Timings>) -> Result<()> {
+        let kernel = call.kernel();
+        let entered = self.enter(kernel.name)?;
+        let function = self.function(&entered, kernel, call.arguments().parameters())?;
+        let Some((grid, block)) = self.shape(config, &call, function)? else {
+            return Ok(());
+        };
+        check(kernel, function, &entered.context.limits, grid, block, config.shared)?;
+        call.check(grid, block).map_err(LaunchError::Contract)?;
+        function.allow_shared(&entered, config.shared)?;
+        for owner in call
+            .arguments()
+            .owners()
+            .iter()
+            .filter_map(|owner| owner.downcast_ref::<Memory>())
+        {
+            same_context(self.context(), &owner.context, || {
+                owner.operation(&format!("launch `{}` with", kernel.name))
+            })?;
+        }
+        let lane = match config.stream {
+            None => &self.context().lanes.default,
+            Some(stream) => {
+                stream.belongs_to(self.context(), || format!("launch `{}` on a stream", kernel.name))?;
+                stream.lane()
+            }
+        };
+        let launch = Launch {
+            kernel,
+            function,
+            entered: &entered,
+            lane,
+            grid,
+            block,
+            shared: config.shared,
+        };
+        if call.arguments().transfers().is_empty() && timings.is_none() {
+            return launch.enqueue(call.arguments_mut());
+        }
+        launch.finish(self, call.arguments_mut(), timings)
+    }
+
+    /// Grid and block of a launch. None: there is nothing to do.
+    fn shape(
+        &self,
+        config: &LaunchConfig<'_>,
+        call: &Call<'_>,
+        function: &Function,
+    ) -> Result<Option<([u32; 3], [u32; 3])>> {
+        let n = match config.shape {
+            Shape::Blocks { grid, block } => return Ok(Some((grid, block))),
+            Shape::Elements(n) => n,
+        };
+        call.check_for_each(n).map_err(LaunchError::Contract)?;
+        // 256 threads keep every current GPU busy unless the kernel is short of registers, and leave
+        // little idle at the end.
+        const THREADS: u32 = 256;
+        let block = THREADS.min(function.info.threads_per_block).max(1);
+        let blocks = n.div_ceil(block as usize);
+        let limit = self.context().limits.grid[0];
+        match u32::try_from(blocks) {
+            Ok(0) => Ok(None),
+            Ok(blocks) if blocks <= limit => Ok(Some(([blocks, 1, 1], [block, 1, 1]))),
+            _ => {
+                let kernel = call.kernel().name;
+                Err(LaunchError::GridDimension {
+                    kernel,
+                    axis: 'x',
+                    value: blocks as u64,
+                    limit,
+                }
+                .into())
+            }
+        }
+    }
+}
+
+/// What of the limits of device and kernel the driver would answer with a number.
+fn check(
+    kernel: &'static Kernel,
+    function: &Function,
+    limits: &Limits,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic: u32,
+) -> Result<(), LaunchError> {
+    const AXES: [char; 3] = ['x', 'y', 'z'];
+    let info = &function.info;
+    let kernel = kernel.name;
+    if grid.contains(&0) {
+        return Err(LaunchError::EmptyGrid { kernel, grid });
+    }
+    if block.contains(&0) {
+        return Err(LaunchError::EmptyBlock { kernel, block });
+    }
+    let threads = block
+        .iter()
+        .fold(1_u64, |product, &length| product.saturating_mul(u64::from(length)));
+    if threads > u64::from(limits.threads_per_block) {
+        return Err(LaunchError::BlockTooLarge {
+            kernel,
+            block,
+            threads,
+            limit: limits.threads_per_block,
+        });
+    }
+    if threads > u64::from(info.threads_per_block) {
+        let (limit, registers) = (info.threads_per_block, info.registers);
+        return Err(LaunchError::BlockTooLargeForKernel {
+            kernel,
+            block,
+            threads,
+            limit,
+            registers,
+        });
+    }
+    for (index, axis) in AXES.into_iter().enumerate() {
+        if block[index] > limits.block[index] {
+            return Err(LaunchError::BlockDimension {
+                kernel,
+                axis,
+                value: block[index],
+                limit: limits.block[index],
+            });
+        }
+        if grid[index] > limits.grid[index] {
+            let value = u64::from(grid[index]);
+            return Err(LaunchError::GridDimension {
+                kernel,
+                axis,
+                value,
+                limit: limits.grid[index],
+            });
+        }
+    }
+    let declared = info.shared_memory;
+    if u64::from(declared) + u64::from(dynamic) > u64::from(limits.shared_memory_optin) {
+        return Err(LaunchError::SharedMemory {
+            kernel,
+            declared,
+            dynamic,
+            limit: limits.shared_memory_optin,
+        });
+    }
+    Ok(())
+}
+
+/// A launch that has passed the checks.
+struct Launch<'l> {
+    kernel: &'static Kernel,
+    function: &'l Function,
+    entered: &'l Entered<'l>,
+    lane: &'l Lane,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+}
+
+impl Launch<'_> {
+    /// Puts the kernel on its stream.
+    fn enqueue(&self, arguments: &mut Arguments<'_>) -> Result<()> {
+        let context = self.entered.context;
+        let _in_order = context.lanes.order.lock();
+        for owner in arguments
+            .owners()
+            .iter()
+            .filter_map(|owner| owner.downcast_ref::<Memory>())
+        {
+            self.lane.next_to_use(&owner.last_use, self.entered)?;
+        }
+        context.launching(self.kernel);
+        let [x, y, z] = self.grid;
+        let grid = GridSize::xyz(x, y, z);
+        let [x, y, z] = self.block;
+        let block = BlockSize::xyz(x, y, z);
+        let pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
+        // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
+        // the kernel declares them, as far as its PTX could be read; device memory among them is
+        // borrowed by the arguments and is freed only after the work on its stream.
+        let launched = unsafe {
+            self.lane
+                .raw
+                .launch(&self.function.raw, grid, block, self.shared, &pointers)
+        };
+        self.entered
+            .check(launched, || format!("launch `{}`", self.kernel.name))
+    }
+
+    /// Copies host memory in, runs the kernel, waits, and copies host memory out.
+    fn finish(&self, module: &Module, arguments: &mut Arguments<'_>, timings: Option<&mut Timings>) -> Result<()> {
+        let start = Instant::now();
+        let staging = self.copy_in(arguments)?;
+        let copied_in = Instant::now();
+
+        let mut kernel_time = None;
+        if timings.is_some() {
+            let before = Event::on(module.context(), self.lane)?;
+            self.enqueue(arguments)?;
+            let after = Event::on(module.context(), self.lane)?;
+            self.wait()?;
+            kernel_time = Some(after.since(&before)?);
+        } else {
+            self.enqueue(arguments)?;
+            self.wait()?;
+        }
+
+        let computed = Instant::now();
+        for (transfer, &(_, address)) in arguments.transfers_mut().iter_mut().zip(&staging.blocks) {
+            if let Some(destination) = transfer.host.destination() {
+                self.entered
+                    .check(memory::copy_out(address, destination), || self.copying("results of"))?;
+            }
+        }
+        if let (Some(timings), Some(kernel)) = (timings, kernel_time) {
+            *timings = Timings {
+                copy_in: copied_in - start,
+                kernel,
+                copy_out: computed.elapsed(),
+            };
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.entered
+            .check(self.lane.raw.synchronize(), || format!("run `{}`", self.kernel.name))
+    }
+
+    fn copy_in(&self, arguments: &mut Arguments<'_>) -> Result<Staging<'_>> {
+        let mut staging = Staging {
+            entered: self.entered,
+            blocks: SmallVec::new(),
+        };
+        for index in 0..arguments.transfers().len() {
+            let transfer = &arguments.transfers()[index];
+            let bytes = transfer.host.bytes();
+            let address = staging.add(bytes, || self.copying("arguments of"))?;
+            if let Some(source) = transfer.host.source() {
+                self.entered
+                    .check(memory::copy_in(address, source), || self.copying("arguments of"))?;
+            }
+            let word = transfer.word;
+            arguments.set_address(word, address);
+        }
+        Ok(staging)
+    }
+
+    fn copying(&self, what: &str) -> String {
+        format!("copy the {what} `{}`", self.kernel.name)
+    }
+}
+
+/// Device memory for the host slices of one launch, given back to the pool at the end.
+struct Staging<'e> {
+    entered: &'e Entered<'e>,
+    /// Bytes and address, in the order of the transfers.
+    blocks: SmallVec<[(usize, u64); 8]>,
+}
+
+impl Staging<'_> {
+    fn add(&mut self, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
+        let address = if bytes == 0 {
+            Memory::EMPTY
+        } else {
+            let kept = self.entered.context.pool.lock().take(bytes);
+            match kept {
+                Some(address) => address,
+                None => memory::allocate(self.entered, bytes, operation)?,
+            }
+        };
+        self.blocks.push((bytes, address));
+        Ok(address)
+    }
+}
+
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.entered.context.pool.lock();
+        for &(bytes, address) in self.blocks.iter().filter(|block| block.0 > 0) {
+            pool.give(bytes, address);
+        }
+    }
+}

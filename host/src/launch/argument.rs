@@ -1,0 +1,62 @@
+//! Device memory as a kernel's argument. Values and host memory are `cuda_std`'s.
+
+use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut};
+use bytemuck::Pod;
+use cuda_std::launch::{Argument, Arguments};
+use cuda_std::{DisjointSlice, PerBlock};
+
+fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, arguments: &mut Arguments<'a>) {
+    arguments.push_slice(view.address(), view.len());
+    arguments.keep(view.memory());
+}
+
+// SAFETY: here and below: a view is a pointer to elements of device memory and their number, as the
+// parameter is. The memory is borrowed for `'a`, mutably where the kernel writes; what a launch that
+// outlasts `'a` still uses is kept until its stream is done.
+unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a DeviceBuffer<T> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind(self.as_slice(), arguments);
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<'a, T: Pod> Argument<'a, [T]> for DeviceSlice<'a, T> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind(self, arguments);
+    }
+}
+
+macro_rules! outputs {
+    ($($parameter:ty),*) => {$(
+        // SAFETY: see above.
+        unsafe impl<'a, T: Pod> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                bind(self.as_slice_mut().into_view(), arguments);
+            }
+        }
+
+        // SAFETY: see above.
+        unsafe impl<'a, T: Pod> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                bind(self.into_view(), arguments);
+            }
+        }
+    )*};
+}
+
+outputs!(DisjointSlice<T>, PerBlock<T>);
+
+// SAFETY: an address is what a raw pointer parameter takes; the launcher of such a kernel is unsafe,
+// and its caller answers for what the address leads to.
+unsafe impl<T> Argument<'_, *const T> for DevicePointer<T> {
+    fn bind(self, arguments: &mut Arguments<'_>) {
+        arguments.push_pointer(self.address());
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<T> Argument<'_, *mut T> for DevicePointer<T> {
+    fn bind(self, arguments: &mut Arguments<'_>) {
+        arguments.push_pointer(self.address());
+    }
+}

@@ -1,0 +1,111 @@
+//! Memory: typed buffers on the device, views of them, page-locked host memory, and the pool behind
+//! kernel arguments that are host slices.
+
+mod buffer;
+mod pinned;
+mod pool;
+mod raw;
+mod view;
+
+pub use buffer::{DeviceBuffer, DevicePointer};
+pub use pinned::{PendingCopy, PinnedBuffer};
+pub(crate) use pool::Pool;
+pub use view::{DeviceSlice, DeviceSliceMut};
+
+pub(crate) use raw::{copy_in, copy_out};
+
+use crate::context::{Context, Entered};
+use crate::error::{Code, Error, Result};
+use crate::stream::LastUse;
+use cust::error::CudaResult;
+use std::sync::Arc;
+
+/// One allocation on a device. Kernel arguments find their way back to it, whatever the type of
+/// its elements: see [`cuda_std::launch::Arguments::owners`].
+pub(crate) struct Memory {
+    pub(crate) context: Arc<Context>,
+    pub(crate) last_use: LastUse,
+    address: u64,
+    bytes: usize,
+    /// The type of the elements, for messages.
+    element: &'static str,
+}
+
+impl Memory {
+    /// What stands for the address of nothing: not null, since kernels take references, and aligned
+    /// as an allocation is.
+    pub(crate) const EMPTY: u64 = 256;
+
+    fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
+        let bytes = length
+            .checked_mul(size_of::<T>())
+            .filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or(Error::TooLarge {
+            length,
+            size: size_of::<T>(),
+        })?;
+        let element = std::any::type_name::<T>();
+        let operation = || format!("allocate a DeviceBuffer<{element}> of {length} elements");
+        let address = if bytes == 0 {
+            context.enter(operation)?;
+            Memory::EMPTY
+        } else {
+            allocate(&context.enter(operation)?, bytes, operation)?
+        };
+        Ok(Memory {
+            context,
+            last_use: LastUse::default(),
+            address,
+            bytes,
+            element,
+        })
+    }
+
+    /// "`verb` a DeviceBuffer<…> of … bytes", for messages.
+    pub(crate) fn operation(&self, verb: &str) -> String {
+        format!("{verb} a DeviceBuffer<{}> of {} bytes", self.element, self.bytes)
+    }
+
+    /// Begins an operation on this memory.
+    fn enter(&self, verb: &str) -> Result<Entered<'_>> {
+        self.context.enter(|| self.operation(verb))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        if let Some(_entered) = self.context.enter_to_release() {
+            // The driver waits for work that uses the memory. An error here is a fault that every
+            // later call reports.
+            let _ = raw::free(self.address);
+        }
+    }
+}
+
+/// Allocates, after giving back what the pool holds if there is too little without.
+pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
+    let allocated: Result<u64, Code> = raw::allocate(bytes).map_err(Code::from).or_else(|code| {
+        if code != Code::OUT_OF_MEMORY {
+            return Err(code);
+        }
+        entered.context.pool.lock().release();
+        raw::allocate(bytes).map_err(Code::from)
+    });
+    match allocated {
+        Err(Code::OUT_OF_MEMORY) => {
+            let memory: CudaResult<(usize, usize)> = cust::memory::mem_get_info();
+            let (free, total) = memory.unwrap_or((0, 0));
+            Err(Error::OutOfMemory {
+                operation: operation(),
+                device: entered.context.ordinal,
+                bytes,
+                free,
+                total,
+            })
+        }
+        other => entered.check(other, operation),
+    }
+}

@@ -1,0 +1,166 @@
+//! Page-locked host memory, and copies that go on while the host does something else.
+//!
+//! A copy in progress owns its host memory. That costs a move instead of a borrow, and is what makes
+//! it sound: a borrow could be forgotten while the device still writes through it. The memory itself
+//! is the host's own, made known to the driver, so it outlives a reset of the device.
+
+use crate::context::Context;
+use crate::error::{Error, Result, answer};
+use crate::stream::Stream;
+use bytemuck::Pod;
+use cust::sys;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Elements in page-locked host memory: a slice on the host that devices copy from and to fastest,
+/// and that copies on a stream need. Made by [`crate::Device::pinned`].
+pub struct PinnedBuffer<T> {
+    context: Arc<Context>,
+    start: NonNull<T>,
+    length: usize,
+    /// None: no bytes, nothing allocated.
+    layout: Option<Layout>,
+}
+
+// SAFETY: it owns its elements as `Box<[T]>` does.
+unsafe impl<T: Send> Send for PinnedBuffer<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
+
+impl<T: Pod> PinnedBuffer<T> {
+    pub(crate) fn zeros(context: Arc<Context>, length: usize) -> Result<PinnedBuffer<T>> {
+        const PAGE: usize = 4096;
+        let too_large = || Error::TooLarge {
+            length,
+            size: size_of::<T>(),
+        };
+        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
+        let operation = || format!("page-lock {bytes} bytes of host memory");
+        if bytes == 0 {
+            context.enter(operation)?;
+            return Ok(PinnedBuffer {
+                context,
+                start: NonNull::dangling(),
+                length,
+                layout: None,
+            });
+        }
+        // Whole pages, because that is what the driver locks: two buffers must not share one.
+        let size = bytes.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
+        let layout = Layout::from_size_align(size, PAGE.max(align_of::<T>())).map_err(|_| too_large())?;
+        // SAFETY: the layout's size is not zero.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(memory.cast::<T>()) else {
+            handle_alloc_error(layout)
+        };
+        let registered = context.enter(operation).and_then(|entered| {
+            // SAFETY: the memory is `size` bytes of this process, unregistered before it is freed.
+            entered.check(
+                answer(unsafe { sys::cuMemHostRegister_v2(memory.cast(), size, 0) }),
+                operation,
+            )
+        });
+        if let Err(error) = registered {
+            // SAFETY: allocated above with this layout; nothing else knows of it.
+            unsafe { dealloc(memory, layout) };
+            return Err(error);
+        }
+        Ok(PinnedBuffer {
+            context,
+            start,
+            length,
+            layout: Some(layout),
+        })
+    }
+}
+
+impl<T> Deref for PinnedBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `length` elements are there, at first zeros, which are valid for `Pod` types.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl<T> DerefMut for PinnedBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl<T> fmt::Debug for PinnedBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "PinnedBuffer<{}>({} elements)",
+            std::any::type_name::<T>(),
+            self.length
+        )
+    }
+}
+
+impl<T> Drop for PinnedBuffer<T> {
+    fn drop(&mut self) {
+        let Some(layout) = self.layout else { return };
+        let memory = self.start.as_ptr().cast::<u8>();
+        if let Some(_entered) = self.context.enter_to_release() {
+            // SAFETY: registered by `zeros`, unregistered once. An error here is a fault that every
+            // later call reports.
+            let _ = unsafe { sys::cuMemHostUnregister(memory.cast()) };
+        }
+        // SAFETY: allocated by `zeros` with this layout; no copy is in progress, since one in
+        // progress would own the buffer.
+        unsafe { dealloc(memory, layout) };
+    }
+}
+
+/// A copy between a device and page-locked memory that may still be in progress. Dropping it waits.
+#[must_use = "dropping a copy in progress waits for it; keep it, and call `wait` when the data is needed"]
+pub struct PendingCopy<T> {
+    /// None: given back.
+    host: Option<PinnedBuffer<T>>,
+    stream: Stream,
+}
+
+impl<T> PendingCopy<T> {
+    pub(super) fn new(host: PinnedBuffer<T>, stream: Stream) -> PendingCopy<T> {
+        PendingCopy {
+            host: Some(host),
+            stream,
+        }
+    }
+
+    /// Waits until the copy is done, and gives the host memory back.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if a kernel before it on the stream failed.
+    ///
+    /// # Panics
+    /// Never: the memory is there until this call.
+    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+        self.stream.synchronize()?;
+        Ok(self.host.take().expect("only `wait` takes the memory"))
+    }
+}
+
+impl<T> fmt::Debug for PendingCopy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingCopy")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Drop for PendingCopy<T> {
+    fn drop(&mut self) {
+        if self.host.is_some() {
+            // If this fails the context is lost or gone, and the copy with it.
+            let _ = self.stream.synchronize();
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Views of a part of a buffer: what `&[T]` and `&mut [T]` are for a vector.
+
+use super::{DeviceBuffer, Memory, raw};
+use crate::error::{Error, Result};
+use bytemuck::Pod;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+/// A shared view of elements in device memory.
+pub struct DeviceSlice<'a, T> {
+    memory: &'a Memory,
+    start: usize,
+    length: usize,
+    element: PhantomData<T>,
+}
+
+/// A mutable view of elements in device memory.
+pub struct DeviceSliceMut<'a, T> {
+    view: DeviceSlice<'a, T>,
+}
+
+impl<T> Clone for DeviceSlice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DeviceSlice<'_, T> {}
+
+impl<'a, T: Pod> DeviceSlice<'a, T> {
+    pub(super) fn whole(memory: &'a Memory, length: usize) -> DeviceSlice<'a, T> {
+        DeviceSlice {
+            memory,
+            start: 0,
+            length,
+            element: PhantomData,
+        }
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// A part of this view.
+    ///
+    /// # Panics
+    /// If the range does not lie in it, as slices do.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> DeviceSlice<'a, T> {
+        let (start, end) = bounds(range, self.length);
+        DeviceSlice {
+            start: self.start + start,
+            length: end - start,
+            ..*self
+        }
+    }
+
+    /// Copies the elements to the host.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `destination` is as long as this view; the driver's.
+    pub fn copy_to(&self, destination: &mut [T]) -> Result<()> {
+        same_length("copy from the device", self.length, destination.len())?;
+        let entered = self.memory.enter("copy from")?;
+        let copied = raw::copy_out(self.address(), bytemuck::cast_slice_mut(destination));
+        entered.check(copied, || self.memory.operation("copy from"))
+    }
+
+    /// A copy of the elements on the host.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::zeroed(); self.length];
+        self.copy_to(&mut values)?;
+        Ok(values)
+    }
+
+    /// A new buffer with a copy of the elements.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the driver's.
+    pub fn to_buffer(&self) -> Result<DeviceBuffer<T>> {
+        let mut buffer = DeviceBuffer::uninitialised(self.memory.context.clone(), self.length)?;
+        buffer.as_slice_mut().copy_from_device(self)?;
+        Ok(buffer)
+    }
+
+    pub(crate) fn memory(&self) -> &'a Memory {
+        self.memory
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.length * size_of::<T>()
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.address + (self.start * size_of::<T>()) as u64
+    }
+}
+
+impl<'a, T: Pod> DeviceSliceMut<'a, T> {
+    /// `memory` must be borrowed mutably for `'a`.
+    pub(super) fn whole(memory: &'a Memory, length: usize) -> DeviceSliceMut<'a, T> {
+        DeviceSliceMut {
+            view: DeviceSlice::whole(memory, length),
+        }
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.view.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.view.length == 0
+    }
+
+    /// The same elements, to read.
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        self.view
+    }
+
+    /// The view alone, its borrow still mutable.
+    pub(crate) fn into_view(self) -> DeviceSlice<'a, T> {
+        self.view
+    }
+
+    /// A shorter borrow of this view.
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut { view: self.view }
+    }
+
+    /// A part of this view.
+    ///
+    /// # Panics
+    /// If the range does not lie in it, as slices do.
+    pub fn slice_mut(self, range: impl RangeBounds<usize>) -> DeviceSliceMut<'a, T> {
+        DeviceSliceMut {
+            view: self.view.slice(range),
+        }
+    }
+
+    /// Two parts: the first `middle` elements, and the rest.
+    ///
+    /// # Panics
+    /// If there are fewer than `middle` elements, as slices do.
+    pub fn split_at_mut(self, middle: usize) -> (DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>) {
+        let first = DeviceSliceMut {
+            view: self.view.slice(..middle),
+        };
+        (
+            first,
+            DeviceSliceMut {
+                view: self.view.slice(middle..),
+            },
+        )
+    }
+
+    /// Copies elements from the host.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `source` is as long as this view; the driver's.
+    pub fn copy_from(&mut self, source: &[T]) -> Result<()> {
+        same_length("copy to the device", source.len(), self.view.length)?;
+        let memory = self.view.memory;
+        let entered = memory.enter("copy to")?;
+        let copied = raw::copy_in(self.view.address(), bytemuck::cast_slice(source));
+        entered.check(copied, || memory.operation("copy to"))
+    }
+
+    /// Copies elements from other device memory, on the default stream.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `source` is as long as this view, [`Error::OtherDevice`] if
+    /// it is another device's; the driver's.
+    pub fn copy_from_device(&mut self, source: &DeviceSlice<'_, T>) -> Result<()> {
+        same_length("copy on the device", source.length, self.view.length)?;
+        let memory = self.view.memory;
+        crate::stream::same_context(&memory.context, &source.memory.context, || {
+            source.memory.operation("copy from")
+        })?;
+        let entered = memory.enter("copy to")?;
+        let lanes = &memory.context.lanes;
+        let _in_order = lanes.order.lock();
+        for last_use in [&source.memory.last_use, &memory.last_use] {
+            lanes.default.next_to_use(last_use, &entered)?;
+        }
+        let copied = raw::copy(
+            source.address(),
+            self.view.address(),
+            self.view.bytes(),
+            &lanes.default.raw,
+        );
+        entered.check(copied, || memory.operation("copy to"))
+    }
+
+    /// Sets all bytes to zero.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn clear(&mut self) -> Result<()> {
+        let memory = self.view.memory;
+        let entered = memory.enter("clear")?;
+        entered.check(raw::fill(self.view.address(), self.view.bytes(), 0), || {
+            memory.operation("clear")
+        })
+    }
+}
+
+impl<T> fmt::Debug for DeviceSlice<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.start + self.length;
+        write!(f, "DeviceSlice<{}>({}..{end})", self.memory.element, self.start)
+    }
+}
+
+impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.view.start + self.view.length;
+        write!(
+            f,
+            "DeviceSliceMut<{}>({}..{end})",
+            self.view.memory.element, self.view.start
+        )
+    }
+}
+
+pub(super) fn same_length(operation: &'static str, source: usize, destination: usize) -> Result<()> {
+    if source == destination {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch {
+        operation,
+        source_length: source,
+        destination_length: destination,
+    })
+}
+
+/// The range in numbers, or the panic that a slice would give.
+#[track_caller]
+fn bounds(range: impl RangeBounds<usize>, length: usize) -> (usize, usize) {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => length,
+    };
+    assert!(start <= end, "the range starts at {start} but ends at {end}");
+    assert!(
+        end <= length,
+        "the range ends at {end}, but there are {length} elements"
+    );
+    (start, end)
+}

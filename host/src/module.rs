@@ -1,0 +1,362 @@
+//! Modules: PTX loaded onto a device, and the kernels in it.
+
+use crate::context::{Context, Entered};
+use crate::driver;
+use crate::error::{Code, DriverError, Error, ModuleError, Result, answer};
+use crate::ptx::{self, Signature};
+use cuda_std::launch::{Kernel, ParameterBytes};
+use cust::function::FunctionAttribute;
+use cust::sys;
+use elsa::sync::FrozenMap;
+use std::ffi::{CStr, CString, c_void};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// PTX loaded onto a device: the kernels to launch. Cloning gives another handle to the same module.
+///
+/// # Examples
+/// ```
+/// use rumba::{Device, LaunchConfig, Module};
+/// # mod kernels { pub use rumba::test_kernels::{PTX, scale}; }
+///
+/// let device = Device::new()?;
+/// let module = device.load(kernels::PTX)?;
+///
+/// // Host memory is copied to the device and back by itself.
+/// let mut values = [1.0, 2.0, 3.0];
+/// module.for_each(3, kernels::scale(10.0, &mut values))?;
+/// assert_eq!(values, [10.0, 20.0, 30.0]);
+///
+/// // Device memory stays where it is.
+/// let mut buffer = device.buffer_from(&values)?;
+/// module.launch(LaunchConfig::new(1, 32), kernels::scale(0.5, &mut buffer))?;
+/// assert_eq!(buffer.to_vec()?, [5.0, 10.0, 15.0]);
+/// # Ok::<(), rumba::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Module {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    context: Arc<Context>,
+    /// Keyed by the address of the launcher's [`Kernel`], so that a launch compares no strings.
+    functions: FrozenMap<usize, Box<Function>>,
+    raw: ManuallyDrop<cust::module::Module>,
+    name: String,
+    ptx: String,
+    signatures: OnceLock<Option<Vec<Signature>>>,
+}
+
+/// A kernel of a module, ready to launch.
+pub(crate) struct Function {
+    /// Valid as long as the module that holds this.
+    pub(crate) raw: cust::function::Function<'static>,
+    pub(crate) info: KernelInfo,
+    /// Bytes of dynamic shared memory that the driver has been told to allow.
+    allowed_shared: AtomicU32,
+}
+
+// SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread.
+unsafe impl Send for Function {}
+// SAFETY: as above; what we change about a function is behind an atomic.
+unsafe impl Sync for Function {}
+
+/// What the driver's compiler made of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelInfo {
+    /// Registers of one thread.
+    pub registers: u32,
+    /// Bytes of shared memory that the kernel itself declares, for one block.
+    pub shared_memory: u32,
+    /// Bytes of local memory (spilled registers and indexed arrays) of one thread.
+    pub local_memory: u32,
+    /// The largest block that the kernel can be launched with.
+    pub threads_per_block: u32,
+}
+
+impl Module {
+    pub(crate) fn from_file(context: Arc<Context>, path: &Path) -> Result<Module> {
+        let unreadable = |source| ModuleError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let name = format!("the PTX file {}", path.display());
+        let text = String::from_utf8(bytes).map_err(|error| ModuleError::NotPtx {
+            module: name.clone(),
+            reason: format!("byte {} is not text", error.utf8_error().valid_up_to()),
+        })?;
+        Module::from_text(context, name, &text)
+    }
+
+    pub(crate) fn from_text(context: Arc<Context>, name: String, ptx: &str) -> Result<Module> {
+        let not_ptx = |reason: &str| ModuleError::NotPtx {
+            module: name.clone(),
+            reason: reason.to_owned(),
+        };
+        if ptx.trim().is_empty() {
+            return Err(not_ptx("it is empty").into());
+        }
+        if !ptx.contains(".version") {
+            return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
+        }
+        let text = CString::new(ptx).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
+
+        let operation = || format!("load {name}");
+        let raw = {
+            let entered = context.enter(operation)?;
+            match cust::module::Module::from_ptx_cstr(&text, &[]) {
+                Ok(raw) => raw,
+                Err(error) => return Err(load_error(&entered, name, error.into(), &text)),
+            }
+        };
+        let inner = Inner {
+            context,
+            functions: FrozenMap::new(),
+            raw: ManuallyDrop::new(raw),
+            name,
+            ptx: ptx.to_owned(),
+            signatures: OnceLock::new(),
+        };
+        Ok(Module { inner: Arc::new(inner) })
+    }
+
+    /// Where the module came from, as errors name it.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The text that was loaded.
+    pub fn ptx(&self) -> &str {
+        &self.inner.ptx
+    }
+
+    /// The names of its kernels.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.signatures()
+            .unwrap_or_default()
+            .iter()
+            .map(|signature| signature.name.as_str())
+            .collect()
+    }
+
+    /// What the driver's compiler made of a kernel.
+    ///
+    /// # Errors
+    /// [`ModuleError::MissingKernel`] if there is no kernel of that name.
+    pub fn info(&self, kernel: &str) -> Result<KernelInfo> {
+        let entered = self.enter(kernel)?;
+        Ok(self.look_up(&entered, kernel, None)?.info)
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.context
+    }
+
+    /// Begins an operation with a kernel of this module.
+    pub(crate) fn enter(&self, kernel: &str) -> Result<Entered<'_>> {
+        self.inner
+            .context
+            .enter(|| format!("use the kernel `{kernel}` of {}", self.inner.name))
+    }
+
+    /// The function of a launcher's kernel; the first time it is looked up by its name and its
+    /// parameters are compared with what the launcher passes.
+    pub(crate) fn function(
+        &self,
+        entered: &Entered<'_>,
+        kernel: &'static Kernel,
+        parameters: &[ParameterBytes],
+    ) -> Result<&Function> {
+        let key = std::ptr::from_ref(kernel).addr();
+        if let Some(function) = self.inner.functions.get(&key) {
+            return Ok(function);
+        }
+        let function = self.look_up(entered, kernel.name, Some(kernel))?;
+        self.compare(kernel, parameters)?;
+        Ok(self.inner.functions.insert(key, Box::new(function)))
+    }
+
+    #[cold]
+    fn look_up(&self, entered: &Entered<'_>, name: &str, kernel: Option<&'static Kernel>) -> Result<Function> {
+        let operation = || format!("look up the kernel `{name}` in {}", self.inner.name);
+        if name.contains('\0') {
+            return Err(self.missing(name, kernel));
+        }
+        let raw = match self.inner.raw.get_function(name).map_err(Code::from) {
+            Err(Code::NOT_FOUND) => return Err(self.missing(name, kernel)),
+            other => entered.check(other, operation)?,
+        };
+        // SAFETY: only the lifetime changes. The function is kept in the module's own cache or is
+        // dropped before this borrow of the module ends.
+        let raw =
+            unsafe { std::mem::transmute::<cust::function::Function<'_>, cust::function::Function<'static>>(raw) };
+        let read = |attribute| {
+            let value = entered.check(raw.get_attribute(attribute), operation)?;
+            Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
+        };
+        let info = KernelInfo {
+            registers: read(FunctionAttribute::NumRegisters)?,
+            shared_memory: read(FunctionAttribute::SharedMemorySizeBytes)?,
+            local_memory: read(FunctionAttribute::LocalSizeBytes)?,
+            threads_per_block: read(FunctionAttribute::MaxThreadsPerBlock)?,
+        };
+        Ok(Function {
+            raw,
+            info,
+            allowed_shared: AtomicU32::new(0),
+        })
+    }
+
+    fn missing(&self, name: &str, kernel: Option<&'static Kernel>) -> Error {
+        const ALIKE: f64 = 0.8;
+        let available: Vec<String> = self.kernels().into_iter().map(str::to_owned).collect();
+        let near = available
+            .iter()
+            .filter(|other| strsim::jaro_winkler(name, other) >= ALIKE)
+            .cloned()
+            .collect();
+        let missing = ModuleError::MissingKernel {
+            kernel: name.to_owned(),
+            module: self.inner.name.clone(),
+            available,
+            near,
+            defined_at: kernel.map(place),
+        };
+        missing.into()
+    }
+
+    /// An error if the PTX declares other parameters than the launcher passes.
+    fn compare(&self, kernel: &'static Kernel, parameters: &[ParameterBytes]) -> Result<()> {
+        let declared = self
+            .signatures()
+            .and_then(|all| all.iter().find(|signature| signature.name == kernel.name));
+        let Some(declared) = declared else { return Ok(()) };
+        let passed: Vec<usize> = parameters
+            .iter()
+            .map(|parameter| usize::from(parameter.bytes))
+            .collect();
+        if declared.parameters == passed {
+            return Ok(());
+        }
+        let stale = ModuleError::StaleKernel {
+            kernel: kernel.name.to_owned(),
+            module: self.inner.name.clone(),
+            found: sizes(&declared.parameters),
+            expected: sizes(&passed),
+            defined_at: place(kernel),
+        };
+        Err(stale.into())
+    }
+
+    fn signatures(&self) -> Option<&[Signature]> {
+        self.inner
+            .signatures
+            .get_or_init(|| ptx::signatures(&self.inner.ptx))
+            .as_deref()
+    }
+}
+
+impl Function {
+    /// Tells the driver once that launches may ask for this much dynamic shared memory. Up to what
+    /// every block gets, it needs no telling.
+    pub(crate) fn allow_shared(&self, entered: &Entered<'_>, dynamic: u32) -> Result<()> {
+        let needs_telling = self.info.shared_memory + dynamic > entered.context.limits.shared_memory;
+        if !needs_telling || dynamic <= self.allowed_shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let bytes = i32::try_from(dynamic).unwrap_or(i32::MAX);
+        // SAFETY: the function is alive, its context current. cust has no such call.
+        let result = answer(unsafe { sys::cuFuncSetAttribute(self.raw.to_raw(), attribute, bytes) });
+        entered.check(result, || format!("allow {dynamic} bytes of dynamic shared memory"))?;
+        self.allowed_shared.fetch_max(dynamic, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn place(kernel: &'static Kernel) -> String {
+    format!("{}:{}", kernel.file, kernel.line)
+}
+
+fn sizes(parameters: &[usize]) -> String {
+    let list: Vec<String> = parameters.iter().map(ToString::to_string).collect();
+    match list.len() {
+        0 => "no parameters".to_owned(),
+        1 => format!("1 parameter of {} bytes", list[0]),
+        count => format!("{count} parameters of {} bytes", list.join(", ")),
+    }
+}
+
+/// The error of PTX that does not load, with the compiler's messages.
+#[cold]
+fn load_error(entered: &Entered<'_>, module: String, code: Code, text: &CStr) -> Error {
+    let operation = format!("load {module}");
+    if !code.is_about_code() {
+        return match entered.check(Err::<(), Code>(code), || operation) {
+            Err(error) => error,
+            Ok(()) => unreachable!("an error was passed in"),
+        };
+    }
+    let log = driver::last_report().or_else(|| compiler_log(text)).unwrap_or_default();
+    ModuleError::Ptx {
+        module,
+        error: Box::new(DriverError::new(operation, code)),
+        log,
+    }
+    .into()
+}
+
+/// Loads the text once more for the compiler's messages, for which cust has no option.
+fn compiler_log(text: &CStr) -> Option<String> {
+    let mut log = vec![0_u8; 16 * 1024];
+    let mut options = [
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values = [
+        log.as_mut_ptr().cast::<c_void>(),
+        std::ptr::without_provenance_mut(log.len()),
+    ];
+    let mut module = std::ptr::null_mut();
+    // SAFETY: the text is terminated, both arrays have two entries, and the log is as long as said.
+    let result = answer(unsafe {
+        sys::cuModuleLoadDataEx(
+            &mut module,
+            text.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    });
+    if result.is_ok() {
+        // SAFETY: the module was loaded just now and nothing uses it.
+        let _ = unsafe { sys::cuModuleUnload(module) };
+        return None;
+    }
+    let log = CStr::from_bytes_until_nul(&log).ok()?.to_string_lossy().into_owned();
+    (!log.trim().is_empty()).then_some(log)
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.inner.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(_entered) = self.context.enter_to_release() {
+            // SAFETY: dropped once, here, in a living context. No launch of its functions is under
+            // way on the host; the driver waits for those on the device.
+            unsafe { ManuallyDrop::drop(&mut self.raw) };
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What PTX text declares: its kernels and the sizes of their parameters.
+//!
+//! The driver says neither, and both make better errors: a kernel that is not there is named beside
+//! those that are, and PTX that is older than its launcher is noticed before it is launched.
+
+use rumba_ptx::ast;
+
+/// A kernel as PTX declares it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    pub(crate) name: String,
+    /// Bytes of each parameter.
+    pub(crate) parameters: Vec<usize>,
+}
+
+/// The kernels of a module. None: the text is beyond our parser, though the driver may accept it.
+pub(crate) fn signatures(text: &str) -> Option<Vec<Signature>> {
+    let module = rumba_ptx::parse(text).ok()?;
+    let entries = module.items.iter().filter_map(|item| match item {
+        ast::Item::Function(function) if function.kind == ast::FunctionKind::Entry => Some(function),
+        _ => None,
+    });
+    let mut signatures: Vec<Signature> = Vec::new();
+    for entry in entries {
+        // A declaration may precede the definition.
+        if !signatures.iter().any(|known| known.name == entry.name) {
+            let parameters = entry.parameters.iter().map(bytes).collect();
+            signatures.push(Signature {
+                name: entry.name.to_owned(),
+                parameters,
+            });
+        }
+    }
+    Some(signatures)
+}
+
+fn bytes(parameter: &ast::Variable<'_>) -> usize {
+    let elements: u64 = parameter.dimensions.iter().map(|length| length.unwrap_or(0)).product();
+    let lanes = parameter.vector.map_or(1, usize::from);
+    parameter.ty.bytes().unwrap_or(0) as usize * lanes * elements as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Signature, signatures};
+
+    #[test]
+    fn kernels_and_parameter_sizes() {
+        let text = ".version 7.0\n.target sm_70\n.address_size 64\n\
+                    .visible .entry first(.param .u64 a, .param .align 8 .b8 b[24], .param .f32 c) { ret; }\n\
+                    .func helper() { ret; }\n.entry second() { ret; }";
+        let expected = [("first", vec![8, 24, 4]), ("second", vec![])];
+        let expected = expected.map(|(name, parameters)| Signature {
+            name: name.to_owned(),
+            parameters,
+        });
+        assert_eq!(signatures(text).expect("valid PTX"), expected);
+    }
+}
