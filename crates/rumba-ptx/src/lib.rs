@@ -1,5 +1,22 @@
 //! PTX as text: lexer, parser, syntax tree, printer and diagnostics.
 //!
-//! Knows no instruction semantics.
+//! [`parse`] turns a source into an [`ast::Module`] that borrows its names from it, or into a list
+//! of [`Diagnostic`]s, which a [`Report`] shows with line, column and excerpt. Displaying a module
+//! (or any part of it) prints PTX that reads back as the same tree. [`LineIndex`] finds the line of
+//! an instruction at run time.
+//!
+//! It covers what today's compilers print (LLVM's NVPTX back end, nvcc, NVRTC, libNVVM) and what
+//! older ones printed since PTX 2. It deliberately knows no semantics: which instructions exist,
+//! what types they take and what a name stands for is up to whoever reads the tree.
 
 pub mod ast;
+mod diagnostic;
+mod lexer;
+mod line_index;
+mod parser;
+mod print;
+mod spelling;
+
+pub use diagnostic::{Colour, Diagnostic, Report};
+pub use line_index::{LineIndex, Position};
+pub use parser::parse;
