@@ -1,7 +1,7 @@
 //! (under construction)
 /// (under construction)
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_args: Args) -> anyhow::Result<()> {
+pub(crate) struct Args {}
+pub(crate) fn run(_args: Args) -> anyhow::Result<()> {
     anyhow::bail!("not built yet")
 }

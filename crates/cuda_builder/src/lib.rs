@@ -1,1 +1,32 @@
-//! (under construction)
+//! Builds a crate of CUDA kernels written in Rust to PTX, with the stock Rust compiler.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), cuda_builder::BuildError> {
+//! // build.rs
+//! let ptx = cuda_builder::CudaBuilder::new("../kernels").build()?;
+//! println!("cargo::rustc-env=KERNELS={}", ptx.path.display());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The program then has the text with `include_str!(env!("KERNELS"))`.
+//!
+//! The kernel crate is a `no_std` library. Cargo compiles it and `core` to LLVM bitcode; the link
+//! stage makes PTX of that in the compiler's own LLVM. Which compiler, and what else is there, is
+//! [`toolchain`]'s subject; the command line's view of both is `cargo xtask doctor`.
+//!
+//! This crate installs nothing, runs nothing on a device, and does not look at what kernels do.
+
+mod arch;
+mod builder;
+mod cargo;
+mod error;
+mod link;
+mod llvm;
+mod terminal;
+pub mod toolchain;
+pub mod wheels;
+
+pub use arch::{NvvmArch, UnknownArch};
+pub use builder::{CudaBuilder, DebugInfo, Ptx};
+pub use error::BuildError;

@@ -1,0 +1,367 @@
+//! The builder: what to build, how, and where the PTX goes.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::arch::NvvmArch;
+use crate::cargo::{self, Built, Library};
+use crate::error::BuildError;
+use crate::link::{self, Codegen, LibraryFile, Roots};
+use crate::llvm::OptLevel;
+use crate::toolchain::{self, Toolchain};
+use crate::{terminal, wheels};
+
+/// How much the PTX says about its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum DebugInfo {
+    /// Nothing.
+    None,
+    /// `.loc` lines: profilers and fault reports name the Rust line. Costs nothing when it runs.
+    #[default]
+    LineTables,
+}
+
+/// A build of one kernel crate.
+#[derive(Debug, Clone)]
+#[must_use = "nothing is built before `build`"]
+pub struct CudaBuilder {
+    path: PathBuf,
+    arch: Option<NvvmArch>,
+    ftz: bool,
+    fast_sqrt: bool,
+    fast_div: bool,
+    fma_contraction: bool,
+    emit_llvm_ir: bool,
+    debug: DebugInfo,
+    overflow_checks: bool,
+    optimize: bool,
+    alloc: bool,
+    libdevice: bool,
+    copy_to: Option<PathBuf>,
+    target_dir: Option<PathBuf>,
+    progress: Option<bool>,
+    arguments: Vec<OsString>,
+}
+
+/// The result of a build.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Ptx {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
+    /// The kernels, sorted by name.
+    pub kernels: Vec<String>,
+    /// The architecture that it is written for.
+    pub arch: NvvmArch,
+    /// The libdevice that was linked; without one the crate's own maths is used.
+    pub libdevice: Option<PathBuf>,
+    /// The compiler that built it.
+    pub toolchain: Toolchain,
+}
+
+impl Ptx {
+    /// The SHA-256 of the text, in hexadecimal.
+    pub fn hash(&self) -> String {
+        hex(&Sha256::digest(&self.text))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl CudaBuilder {
+    /// A build of the crate in a directory (where its `Cargo.toml` is), relative to the current one.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            arch: None,
+            ftz: false,
+            fast_sqrt: false,
+            fast_div: false,
+            fma_contraction: true,
+            emit_llvm_ir: false,
+            debug: DebugInfo::LineTables,
+            overflow_checks: false,
+            optimize: true,
+            alloc: false,
+            libdevice: true,
+            copy_to: None,
+            target_dir: None,
+            progress: None,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// The virtual architecture to write for. By default the oldest one that the kernels' own
+    /// instructions allow, which every newer device and most drivers accept.
+    pub fn arch(mut self, arch: NvvmArch) -> Self {
+        self.arch = Some(arch);
+        self
+    }
+
+    /// Whether denormal `f32` values are flushed to zero (nvcc's `-ftz`). Off by default.
+    pub fn ftz(mut self, ftz: bool) -> Self {
+        self.ftz = ftz;
+        self
+    }
+
+    /// Whether `f32` square roots may be approximated (nvcc's `-prec-sqrt=false`). Off by default.
+    pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
+        self.fast_sqrt = fast_sqrt;
+        self
+    }
+
+    /// Whether `f32` division may be approximated (nvcc's `-prec-div=false`). Off by default.
+    pub fn fast_div(mut self, fast_div: bool) -> Self {
+        self.fast_div = fast_div;
+        self
+    }
+
+    /// Whether a product may be fused with the sum that uses it (nvcc's `-fmad`). On by default, as
+    /// in nvcc: the result is rounded once instead of twice.
+    pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
+        self.fma_contraction = fma_contraction;
+        self
+    }
+
+    /// Also writes the optimised LLVM assembly, beside the PTX with the extension `ll`.
+    pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
+        self.emit_llvm_ir = emit_llvm_ir;
+        self
+    }
+
+    /// How much the PTX says about its source. [`DebugInfo::LineTables`] by default.
+    pub fn debug(mut self, debug: DebugInfo) -> Self {
+        self.debug = debug;
+        self
+    }
+
+    /// Whether integer overflow panics. Off by default, as in release builds.
+    pub fn overflow_checks(mut self, overflow_checks: bool) -> Self {
+        self.overflow_checks = overflow_checks;
+        self
+    }
+
+    /// Whether LLVM optimises. On by default; off is for looking at what it is given.
+    pub fn optimize(mut self, optimize: bool) -> Self {
+        self.optimize = optimize;
+        self
+    }
+
+    /// Whether the crate `alloc` is built too, for kernels that bring an allocator.
+    pub fn alloc(mut self, alloc: bool) -> Self {
+        self.alloc = alloc;
+        self
+    }
+
+    /// Whether NVIDIA's device library is used where it is installed. On by default.
+    pub fn libdevice(mut self, libdevice: bool) -> Self {
+        self.libdevice = libdevice;
+        self
+    }
+
+    /// Writes the PTX to this file too.
+    pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
+        self.copy_to = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Where cargo's files go. By default a folder `cuda-builder` in the target directory that the
+    /// build script or the workspace uses.
+    pub fn target_dir(mut self, path: impl AsRef<Path>) -> Self {
+        self.target_dir = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Whether cargo's progress is shown. By default it is, except in build scripts, whose output
+    /// nobody sees unless they fail.
+    pub fn progress(mut self, progress: bool) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// One more argument for cargo, such as `--features=…` or `--locked`.
+    pub fn build_arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Compiles, links and writes the PTX. In a build script it also tells cargo when to run the
+    /// script again.
+    ///
+    /// # Errors
+    /// No toolchain, a crate that does not compile (its errors have been printed), or code that LLVM
+    /// or the link stage refuses.
+    pub fn build(self) -> Result<Ptx, BuildError> {
+        let script = terminal::in_build_script();
+        if script {
+            for variable in [toolchain::OVERRIDE, wheels::FOLDER] {
+                println!("cargo::rerun-if-env-changed={variable}");
+            }
+        }
+        let crate_dir = self.crate_dir()?;
+        let target_dir = self.resolve_target_dir(&crate_dir);
+        let toolchain = toolchain::find()?;
+        let libdevice = wheels::find().libdevice.filter(|_| self.libdevice);
+        let built = cargo::build(&cargo::Request {
+            toolchain: &toolchain,
+            crate_dir: &crate_dir,
+            target_dir: &target_dir,
+            rustflags: self.rustflags(&toolchain, libdevice.is_some()),
+            build_std: if self.alloc { "core,alloc" } else { "core" },
+            arguments: self.arguments.clone(),
+            progress: self.progress.unwrap_or(!script),
+        })?;
+        if script {
+            rerun_if_changed(&built, &crate_dir);
+        }
+        let output = link::run(link::Input {
+            llvm: toolchain.llvm.clone(),
+            libraries: built.libraries.iter().map(library_file).collect(),
+            libdevice: libdevice.clone(),
+            arch: self.arch,
+            codegen: self.codegen(),
+            roots: Roots::default(),
+            keep_ir: self.emit_llvm_ir,
+        })?;
+        let path = self.output(&target_dir, &built.crate_name);
+        write_if_changed(&path, &output.ptx)?;
+        if let Some(ir) = &output.ir {
+            write_if_changed(&path.with_extension("ll"), ir)?;
+        }
+        Ok(Ptx {
+            path,
+            text: output.ptx,
+            kernels: output.kernels,
+            arch: output.arch,
+            libdevice,
+            toolchain,
+        })
+    }
+
+    fn crate_dir(&self) -> Result<PathBuf, BuildError> {
+        let directory = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        if directory.join("Cargo.toml").is_file() {
+            Ok(directory)
+        } else {
+            Err(BuildError::NoCrate { directory })
+        }
+    }
+
+    fn resolve_target_dir(&self, crate_dir: &Path) -> PathBuf {
+        if let Some(folder) = &self.target_dir {
+            return std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        }
+        // Cargo marks the target directory; a build script's OUT_DIR lies in it.
+        let out_dir = env::var_os("OUT_DIR").map(PathBuf::from);
+        let outer = out_dir
+            .as_deref()
+            .and_then(|out_dir| out_dir.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()));
+        let outer = match (outer, env::var_os("CARGO_TARGET_DIR")) {
+            (Some(outer), _) => outer.to_owned(),
+            (None, Some(named)) => PathBuf::from(named),
+            (None, None) => workspace_root(crate_dir).join("target"),
+        };
+        outer.join("cuda-builder")
+    }
+
+    fn output(&self, target_dir: &Path, crate_name: &str) -> PathBuf {
+        let file = format!("{crate_name}.ptx");
+        match (&self.copy_to, env::var_os("OUT_DIR")) {
+            (Some(path), _) => path.clone(),
+            (None, Some(out_dir)) if terminal::in_build_script() => PathBuf::from(out_dir).join(file),
+            (None, _) => target_dir.join(file),
+        }
+    }
+
+    fn codegen(&self) -> Codegen {
+        Codegen {
+            contract: self.fma_contraction,
+            ftz: self.ftz,
+            fast_div: self.fast_div,
+            fast_sqrt: self.fast_sqrt,
+            level: if self.optimize {
+                OptLevel::Aggressive
+            } else {
+                OptLevel::None
+            },
+        }
+    }
+
+    /// Flags for every crate on the device. They are the same for all kernel crates with the same
+    /// options, so that `core` is built once.
+    fn rustflags(&self, toolchain: &Toolchain, libdevice: bool) -> Vec<String> {
+        let mut flags: Vec<String> = [
+            "-Cno-prepopulate-passes",
+            "-Copt-level=3",
+            "-Cpanic=abort",
+            "-Ccodegen-units=1",
+            "-Cembed-bitcode=yes",
+            "-Csymbol-mangling-version=v0",
+        ]
+        .map(str::to_owned)
+        .into();
+        flags.push(match self.debug {
+            DebugInfo::None => "-Cdebuginfo=0".to_owned(),
+            DebugInfo::LineTables => "-Cdebuginfo=line-directives-only".to_owned(),
+        });
+        flags.push(format!("-Coverflow-checks={}", self.overflow_checks));
+        if libdevice {
+            flags.push("--cfg=rumba_libdevice".to_owned());
+        }
+        flags.push("--check-cfg=cfg(rumba_libdevice)".to_owned());
+        let mut roots = vec![toolchain.library.clone()];
+        roots.extend(toolchain.library.canonicalize());
+        if let Some(home) = toolchain::cargo_home() {
+            roots.push(home.join("registry/src"));
+            roots.push(home.join("git/checkouts"));
+        }
+        for root in roots {
+            flags.push(format!("--remap-path-prefix={}/=", root.display()));
+        }
+        flags
+    }
+}
+
+fn library_file(library: &Library) -> LibraryFile {
+    LibraryFile {
+        path: library.rlib.clone(),
+        standard: library.standard,
+    }
+}
+
+/// The directory of the workspace's lock file.
+fn workspace_root(crate_dir: &Path) -> &Path {
+    crate_dir
+        .ancestors()
+        .find(|folder| folder.join("Cargo.lock").is_file())
+        .unwrap_or(crate_dir)
+}
+
+/// Tells cargo which files the PTX depends on.
+fn rerun_if_changed(built: &Built, crate_dir: &Path) {
+    println!("cargo::rerun-if-changed={}", crate_dir.display());
+    let _ = &built.dep_info;
+}
+
+/// Writes a file unless it already holds the text, so that what depends on it is not rebuilt.
+fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
+    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    let failed = |source| BuildError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)
+}

@@ -1,0 +1,300 @@
+//! Runs cargo for the kernel crate and collects the bitcode that it leaves behind.
+//!
+//! # How the bitcode arrives
+//!
+//! The kernel crate and everything below it are compiled as ordinary libraries
+//! (`cargo rustc --lib --crate-type rlib`), and the object files inside an rlib for
+//! `nvptx64-nvidia-cuda` *are* LLVM bitcode. Cargo names each rlib in its JSON messages, so nothing
+//! has to stand in for a linker. The alternatives were worse:
+//!
+//! * `-C linker=PROGRAM` needs an executable on disk that understands rustc's linker arguments. A
+//!   library in somebody's build script has none; the build script itself is not one (it cannot know
+//!   that it was started as a linker before its own `main` runs), and a shell script would have to
+//!   outlive temporary object files.
+//! * `--emit=llvm-bc` covers only the crate at the top, and `-C linker-plugin-lto` changes what the
+//!   rlibs hold without changing who links them.
+//!
+//! With rlibs no process runs besides cargo and rustc, the compiler stays incremental per crate, and
+//! a kernel crate needs no `crate-type` of its own: the library that the host links for its typed
+//! launchers is the one that becomes PTX.
+//!
+//! `-C no-prepopulate-passes` keeps LLVM's optimiser out of the single crates. That is not only
+//! faster (each function is optimised once, after linking): the rules about memory spaces must be
+//! applied before any pass looks at a shared variable, because a pass may otherwise treat it as a
+//! variable that one thread alone can see.
+//!
+//! The nested cargo has a target directory of its own, so it never waits for the lock of a cargo that
+//! waits for it, and an environment without what the outer cargo says to its build scripts. The
+//! kernel crate's profile does not matter: everything is passed by flags, which win.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use crate::toolchain::Toolchain;
+use crate::{BuildError, terminal};
+
+/// The target of every kernel crate.
+pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// One run of cargo.
+pub(crate) struct Request<'a> {
+    pub(crate) toolchain: &'a Toolchain,
+    /// The directory of the kernel crate's `Cargo.toml`.
+    pub(crate) crate_dir: &'a Path,
+    pub(crate) target_dir: &'a Path,
+    /// Flags for every crate compiled for the device.
+    pub(crate) rustflags: Vec<String>,
+    /// Standard library crates to build: `core`, perhaps `alloc`.
+    pub(crate) build_std: &'a str,
+    /// More arguments, such as `--features`.
+    pub(crate) arguments: Vec<OsString>,
+    /// Whether cargo's progress is shown.
+    pub(crate) progress: bool,
+}
+
+/// What a successful run left.
+pub(crate) struct Built {
+    /// The libraries, the kernel crate first, then the others by name, then the standard library.
+    pub(crate) libraries: Vec<Library>,
+    /// The name of the kernel crate as symbols and files spell it.
+    pub(crate) crate_name: String,
+    /// The dependency list that cargo wrote for the kernel crate.
+    pub(crate) dep_info: PathBuf,
+}
+
+/// One crate compiled for the device.
+pub(crate) struct Library {
+    pub(crate) name: String,
+    pub(crate) rlib: PathBuf,
+    /// The directory of its `Cargo.toml`.
+    pub(crate) directory: PathBuf,
+    /// Whether it is part of the standard library.
+    pub(crate) standard: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+enum Message {
+    CompilerArtifact(Artifact),
+    CompilerMessage {
+        message: Diagnostic,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    target: Target,
+    filenames: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    rendered: Option<String>,
+    level: String,
+    message: String,
+    code: Option<serde::de::IgnoredAny>,
+}
+
+impl Diagnostic {
+    /// Whether rustc only counts the errors before it.
+    fn is_summary(&self) -> bool {
+        self.level == "failure-note"
+            || (self.code.is_none()
+                && (self.message.starts_with("aborting due to ")
+                    || self.message.ends_with(" warning emitted")
+                    || self.message.ends_with(" warnings emitted")))
+    }
+}
+
+/// Variables that speak to the outer cargo's own children, or that would change the flags.
+fn is_foreign(name: &str) -> bool {
+    const KEPT: [&str; 7] = [
+        "CARGO_HOME",
+        "CARGO_HTTP_",
+        "CARGO_NET_",
+        "CARGO_REGISTRIES_",
+        "CARGO_REGISTRY_",
+        "CARGO_SOURCE_",
+        "CARGO_TERM_",
+    ];
+    const BUILD_SCRIPT: [&str; 9] = [
+        "DEBUG",
+        "HOST",
+        "MAKEFLAGS",
+        "MFLAGS",
+        "NUM_JOBS",
+        "OPT_LEVEL",
+        "OUT_DIR",
+        "PROFILE",
+        "TARGET",
+    ];
+    if name.starts_with("CARGO") {
+        return !KEPT.iter().any(|kept| name.starts_with(kept));
+    }
+    name.starts_with("RUSTC")
+        || name.starts_with("RUSTUP_TOOLCHAIN")
+        || name.starts_with("RUST_RECURSION_COUNT")
+        || name.starts_with("DEP_")
+        || name == "RUSTFLAGS"
+        || name == "RUSTDOCFLAGS"
+        || BUILD_SCRIPT.contains(&name)
+}
+
+/// Compiles the kernel crate. Diagnostics go to standard error as they arrive.
+pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
+    let toolchain = request.toolchain;
+    let colour = terminal::colour();
+    let mut command = Command::new(&toolchain.cargo);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_foreign) {
+            command.env_remove(name);
+        }
+    }
+    command
+        .current_dir(request.crate_dir)
+        .env("RUSTC", &toolchain.rustc)
+        // An empty wrapper overrides one from a configuration file.
+        .env("RUSTC_WRAPPER", "")
+        .env("RUSTC_WORKSPACE_WRAPPER", "")
+        // The library sources build with the released compiler that they belong to.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_ENCODED_RUSTFLAGS", request.rustflags.join("\x1f"))
+        .args(["rustc", "--release", "--lib", "--crate-type", "rlib"])
+        .args(["--target", TARGET])
+        .arg(format!("-Zbuild-std={}", request.build_std))
+        .arg("--target-dir")
+        .arg(request.target_dir)
+        .arg(if colour {
+            "--message-format=json-diagnostic-rendered-ansi"
+        } else {
+            "--message-format=json"
+        })
+        .args(["--color", if colour { "always" } else { "never" }])
+        .args(["--config", "profile.release.lto=\"off\""])
+        .args(["--config", "profile.release.incremental=false"])
+        .args(["--config", "profile.release.strip=\"none\""])
+        .args(&request.arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    if !request.progress {
+        command.arg("--quiet");
+    }
+
+    let started = |source| BuildError::Start {
+        program: toolchain.cargo.clone(),
+        source,
+    };
+    let mut child = command.spawn().map_err(started)?;
+    let mut output = Output::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            output.take(&line.map_err(started)?);
+        }
+    }
+    let status = child.wait().map_err(started)?;
+    if !status.success() {
+        return Err(if output.errors > 0 {
+            BuildError::Compile {
+                directory: request.crate_dir.to_owned(),
+                errors: output.errors,
+                diagnostics: output.diagnostics,
+            }
+        } else {
+            BuildError::Cargo {
+                directory: request.crate_dir.to_owned(),
+                status,
+            }
+        });
+    }
+    output.finish(request)
+}
+
+#[derive(Default)]
+struct Output {
+    artifacts: Vec<Artifact>,
+    errors: usize,
+    diagnostics: String,
+}
+
+impl Output {
+    /// Takes one line of cargo's standard output.
+    fn take(&mut self, line: &[u8]) {
+        match serde_json::from_slice(line) {
+            Ok(Message::CompilerArtifact(artifact)) => self.artifacts.push(artifact),
+            Ok(Message::CompilerMessage { message }) => {
+                if message.is_summary() {
+                    return;
+                }
+                self.errors += usize::from(message.level.starts_with("error"));
+                let text = message.rendered.unwrap_or(message.message);
+                terminal::diagnostic(&text);
+                self.diagnostics.push_str(&text);
+            }
+            Ok(Message::Other) => {}
+            // Not a message of cargo: a build script or procedural macro printed it.
+            Err(_) => {
+                let mut stderr = std::io::stderr().lock();
+                let _ = stderr.write_all(line).and_then(|()| stderr.write_all(b"\n"));
+            }
+        }
+    }
+
+    fn finish(self, request: &Request<'_>) -> Result<Built, BuildError> {
+        let mut libraries = Vec::new();
+        let mut kernel_crate = None;
+        for artifact in self.artifacts {
+            let Some(file) = artifact.filenames.iter().find(|file| {
+                file.extension().is_some_and(|e| e == "rlib") && file.components().any(|c| c.as_os_str() == TARGET)
+            }) else {
+                continue;
+            };
+            let directory = artifact.manifest_path.parent().unwrap_or(Path::new("/")).to_owned();
+            // Cargo names the copy of the top crate that another crate of the same name would
+            // overwrite; the original lies beside its metadata.
+            let rlib = artifact
+                .filenames
+                .iter()
+                .find(|file| file.extension().is_some_and(|e| e == "rmeta"))
+                .map(|file| file.with_extension("rlib"))
+                .filter(|file| file.exists())
+                .unwrap_or_else(|| file.clone());
+            let library = Library {
+                standard: request.toolchain.owns_source(&directory),
+                name: artifact.target.name.replace('-', "_"),
+                rlib,
+                directory,
+            };
+            if library.directory == request.crate_dir {
+                kernel_crate = Some((library, file.with_extension("d")));
+            } else {
+                libraries.push(library);
+            }
+        }
+        let Some((kernel_crate, dep_info)) = kernel_crate else {
+            return Err(BuildError::NoLibrary {
+                directory: request.crate_dir.to_owned(),
+            });
+        };
+        let crate_name = kernel_crate.name.clone();
+        libraries.sort_by(|a, b| (a.standard, &a.name, &a.rlib).cmp(&(b.standard, &b.name, &b.rlib)));
+        libraries.insert(0, kernel_crate);
+        Ok(Built {
+            libraries,
+            crate_name,
+            dep_info,
+        })
+    }
+}

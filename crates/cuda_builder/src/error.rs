@@ -1,0 +1,127 @@
+//! Everything that can stop a build.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use crate::arch::NvvmArch;
+use crate::llvm::LlvmError;
+use crate::toolchain::NotFound;
+
+/// Why no PTX was made.
+///
+/// `Debug` prints the sentence that `Display` prints, so that a build script may return the error
+/// from `main` or unwrap it and the user still reads plain text.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There is no compiler that can build kernels.
+    #[error(transparent)]
+    Toolchain(#[from] NotFound),
+
+    /// The path given to the builder is not a crate.
+    #[error("there is no Cargo.toml in {}: give CudaBuilder::new the directory of the kernel crate", directory.display())]
+    NoCrate {
+        /// The directory, as far as it could be resolved.
+        directory: PathBuf,
+    },
+
+    /// The crate has no library target.
+    #[error("the crate in {} has no library: kernels belong in src/lib.rs and the modules it names", directory.display())]
+    NoLibrary {
+        /// The crate's directory.
+        directory: PathBuf,
+    },
+
+    /// The compiler reported errors, which have been printed.
+    #[error("the kernels in {} do not compile: {} reported above", directory.display(), count(*errors, "error"))]
+    Compile {
+        /// The crate's directory.
+        directory: PathBuf,
+        /// How many errors there were.
+        errors: usize,
+        /// The compiler's messages as they were printed.
+        diagnostics: String,
+    },
+
+    /// Cargo failed before or beside compiling, and said why on standard error.
+    #[error("cargo could not build the kernels in {} ({status}): its message is above", directory.display())]
+    Cargo {
+        /// The crate's directory.
+        directory: PathBuf,
+        /// How cargo ended.
+        status: ExitStatus,
+    },
+
+    /// A program could not be started.
+    #[error("{} could not be run: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+
+    /// An rlib does not hold what rustc puts there.
+    #[error("{} is not a library of LLVM bitcode: {reason}; delete it and build again", path.display())]
+    Rlib {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// The compiler's LLVM could not be loaded.
+    #[error("LLVM could not be loaded from {}: {source}; install the toolchain again, or point RUMBA_KERNEL_RUSTC at another rustc", path.display())]
+    LoadLlvm {
+        /// The library.
+        path: PathBuf,
+        /// What the loader says.
+        source: libloading::Error,
+    },
+
+    /// LLVM refused the code.
+    #[error("LLVM could not turn the kernels into PTX for {arch}: {message}")]
+    Llvm {
+        /// The virtual architecture asked for.
+        arch: NvvmArch,
+        /// LLVM's words.
+        message: String,
+    },
+
+    /// Device code calls functions that nothing defines.
+    #[error("the kernels call {}, which no crate of the build defines and the device does not provide", symbols.join(", "))]
+    Undefined {
+        /// The functions' names.
+        symbols: Vec<String>,
+    },
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl BuildError {
+    /// Gives LLVM's error its place.
+    pub(crate) fn llvm(arch: NvvmArch) -> impl Fn(LlvmError) -> Self {
+        move |LlvmError(message)| Self::Llvm { arch, message }
+    }
+}
+
+/// `1 error`, `2 errors`.
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}

@@ -1,0 +1,54 @@
+//! Floating-point rules: fusing, flushing, approximating.
+//!
+//! rustc emits strict IEEE 754 operations. nvcc's defaults differ in one point, which is followed
+//! here: a product may be fused with the sum that uses it (`-fmad=true`). The permission is a flag on
+//! each instruction, so it survives inlining and can be withheld from code that computes its own
+//! rounding errors.
+
+use super::Codegen;
+use crate::llvm::{FastMath, Module, Opcode};
+
+/// Sets attributes and flags on every function. Before the optimiser, which propagates them.
+pub(super) fn prepare(module: &Module<'_>, codegen: &Codegen) {
+    for function in module.functions() {
+        // rustc names the oldest device here, and LLVM inlines only between equal names. The
+        // machine decides for the whole module.
+        function.remove_attribute("target-cpu");
+        function.remove_attribute("target-features");
+        if function.is_declaration() {
+            continue;
+        }
+        if codegen.ftz {
+            function.add_attribute("denormal-fp-math-f32", "preserve-sign,preserve-sign");
+        }
+        let exact = is_exact(&function.name());
+        for instruction in function.instructions() {
+            match instruction.opcode() {
+                Opcode::FAdd | Opcode::FSub | Opcode::FMul if codegen.contract && !exact => {
+                    instruction.add_fast_math(FastMath::CONTRACT);
+                }
+                Opcode::FDiv if codegen.fast_div && instruction.is_f32() => {
+                    instruction.add_fast_math(FastMath::APPROXIMATE);
+                }
+                Opcode::Call if codegen.fast_sqrt => {
+                    if instruction
+                        .callee()
+                        .is_some_and(|callee| callee.name() == "llvm.sqrt.f32")
+                    {
+                        instruction.add_fast_math(FastMath::APPROXIMATE);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a function relies on every operation being rounded: the crate `libm` and the compiler's
+/// own runtime compute error terms as `a * b - product`.
+fn is_exact(symbol: &str) -> bool {
+    let path = format!("{:#}", rustc_demangle::demangle(symbol));
+    ["libm::", "<libm::", "compiler_builtins::", "<compiler_builtins::"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix))
+}

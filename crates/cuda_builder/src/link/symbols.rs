@@ -1,0 +1,113 @@
+//! Which symbols stay visible, what the others are called, and whether any is missing.
+
+use crate::error::BuildError;
+use crate::llvm::{Linkage, Module};
+
+/// Functions that the driver or the device's runtime provides (CUDA C++ Programming Guide,
+/// "Formatted Output", "Assertion", "Dynamic Global Memory Allocation").
+const PROVIDED: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
+
+/// Hides everything except kernels and statics with a plain name, and returns the kernels' names.
+///
+/// A static with a plain name is one that the host can look up; it may write to it before a launch.
+pub(super) fn internalise(module: &Module<'_>) -> Vec<String> {
+    let mut kernels = Vec::new();
+    for function in module.functions() {
+        if function.is_declaration() {
+            continue;
+        }
+        if function.is_kernel() {
+            kernels.push(function.name());
+        } else {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    for global in module.globals() {
+        if global.is_declaration() || global.linkage().is_local() {
+            continue;
+        }
+        let name = global.name();
+        if name.starts_with("llvm.") {
+            continue;
+        }
+        if is_mangled(&name) {
+            global.set_linkage(Linkage::Internal);
+        } else {
+            global.set_externally_initialised();
+        }
+    }
+    kernels.sort();
+    kernels
+}
+
+/// Whether the compiler made up the symbol, so that no one outside can mean it.
+fn is_mangled(name: &str) -> bool {
+    name.starts_with("_R") || name.starts_with("_ZN") || name.starts_with("__rust")
+}
+
+/// Fails if something is used that nothing defines.
+pub(super) fn check(module: &Module<'_>) -> Result<(), BuildError> {
+    let symbols: Vec<String> = module
+        .functions()
+        .into_iter()
+        .filter(|function| function.is_declaration() && function.is_used())
+        .map(|function| function.name())
+        .filter(|name| !name.starts_with("llvm.") && !PROVIDED.contains(&name.as_str()))
+        .map(|name| format!("`{:#}`", rustc_demangle::demangle(&name)))
+        .collect();
+    if symbols.is_empty() {
+        Ok(())
+    } else {
+        Err(BuildError::Undefined { symbols })
+    }
+}
+
+/// Gives hidden symbols readable names without the compiler's hashes, which differ between machines.
+pub(super) fn rename(module: &Module<'_>) {
+    for value in module.functions().into_iter().chain(module.globals()) {
+        if value.is_declaration() || !value.linkage().is_local() {
+            continue;
+        }
+        let name = value.name();
+        let plain = if is_mangled(&name) {
+            plain(&format!("{:#}", rustc_demangle::demangle(&name)))
+        } else if name.starts_with("anon.") || name.starts_with("alloc_") {
+            "constant".to_owned()
+        } else {
+            continue;
+        };
+        value.set_name(&plain);
+    }
+}
+
+/// Makes an identifier of a Rust path: `<f32 as core::ops::Add>::add` becomes `f32_core_ops_Add_add`.
+fn plain(path: &str) -> String {
+    let mut name = String::with_capacity(path.len());
+    for c in path.replace(" as ", "_").chars() {
+        if c.is_ascii_alphanumeric() {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    let name = name.trim_end_matches('_');
+    // PTX identifiers do not start with a digit.
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("_{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn paths_become_identifiers() {
+        assert_eq!(plain("core::panicking::panic"), "core_panicking_panic");
+        assert_eq!(plain("<f32 as core::ops::Add>::add"), "f32_core_ops_Add_add");
+        assert_eq!(plain("{closure#0}"), "closure_0");
+        assert_eq!(plain("1"), "_1");
+    }
+}

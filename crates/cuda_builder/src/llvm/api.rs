@@ -1,0 +1,167 @@
+//! The functions of LLVM's C API that the link stage calls, loaded from the toolchain's `libLLVM`.
+//!
+//! Signatures follow `llvm-c/*.h`. Nothing is wrapped here: [`super`] gives these functions
+//! lifetimes and safe names.
+#![allow(non_snake_case, reason = "the functions carry LLVM's own names")]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::path::Path;
+
+use libloading::Library;
+
+/// Declares the opaque pointer types of the C API.
+macro_rules! handles {
+    ($($name:ident)*) => {$(
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(transparent)]
+        pub(crate) struct $name(*mut c_void);
+
+        impl $name {
+            pub(crate) const NULL: Self = Self(std::ptr::null_mut());
+
+            pub(crate) fn is_null(self) -> bool {
+                self.0.is_null()
+            }
+        }
+    )*};
+}
+
+handles! {
+    Attribute BasicBlock ContextRef DiagnosticInfo ErrorRef MemoryBuffer Metadata ModuleRef
+    PassBuilderOptions TargetDataRef TargetMachineRef TargetRef TypeRef ValueRef
+}
+
+/// LLVM's boolean: for most functions that return it, non-zero means failure.
+pub(crate) type Bool = c_int;
+
+/// Receives warnings and errors of linking and code generation.
+pub(crate) type DiagnosticHandler = extern "C" fn(DiagnosticInfo, *mut c_void);
+
+/// Called in place of `abort()` when LLVM gives up.
+pub(crate) type FatalErrorHandler = extern "C" fn(*const c_char);
+
+/// Declares the table of function pointers and the code that fills it.
+macro_rules! functions {
+    ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// LLVM's C API, resolved once when the library is loaded.
+        pub(crate) struct Api {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            /// Keeps the code behind the pointers mapped.
+            _library: Library,
+        }
+
+        impl Api {
+            /// Loads the library and resolves every function.
+            pub(crate) fn load(path: &Path) -> Result<Self, libloading::Error> {
+                // SAFETY: the path names a libLLVM that `toolchain` found beside rustc; its
+                // initialisers register targets and options and have no preconditions.
+                let library = unsafe { Library::new(path)? };
+                $(
+                    // SAFETY: the signature is the one in LLVM's C headers, which are stable.
+                    let $name: unsafe extern "C" fn($($argument),*) $(-> $result)? =
+                        unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? };
+                )*
+                Ok(Self { $($name,)* _library: library })
+            }
+        }
+    };
+}
+
+functions! {
+    LLVMContextCreate() -> ContextRef;
+    LLVMContextDispose(ContextRef);
+    LLVMContextSetDiagnosticHandler(ContextRef, Option<DiagnosticHandler>, *mut c_void);
+    LLVMGetDiagInfoDescription(DiagnosticInfo) -> *mut c_char;
+    LLVMGetDiagInfoSeverity(DiagnosticInfo) -> c_int;
+    LLVMInstallFatalErrorHandler(FatalErrorHandler);
+    LLVMDisposeMessage(*mut c_char);
+    LLVMGetErrorMessage(ErrorRef) -> *mut c_char;
+    LLVMDisposeErrorMessage(*mut c_char);
+
+    LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> MemoryBuffer;
+    LLVMGetBufferStart(MemoryBuffer) -> *const c_char;
+    LLVMGetBufferSize(MemoryBuffer) -> usize;
+    LLVMDisposeMemoryBuffer(MemoryBuffer);
+    LLVMGetBitcodeModuleInContext2(ContextRef, MemoryBuffer, *mut ModuleRef) -> Bool;
+
+    LLVMModuleCreateWithNameInContext(*const c_char, ContextRef) -> ModuleRef;
+    LLVMDisposeModule(ModuleRef);
+    LLVMLinkModules2(ModuleRef, ModuleRef) -> Bool;
+    LLVMVerifyModule(ModuleRef, c_int, *mut *mut c_char) -> Bool;
+    LLVMPrintModuleToString(ModuleRef) -> *mut c_char;
+    LLVMSetTarget(ModuleRef, *const c_char);
+    LLVMSetDataLayout(ModuleRef, *const c_char);
+    LLVMGetNamedFunction(ModuleRef, *const c_char) -> ValueRef;
+    LLVMGetFirstFunction(ModuleRef) -> ValueRef;
+    LLVMGetNextFunction(ValueRef) -> ValueRef;
+    LLVMGetFirstGlobal(ModuleRef) -> ValueRef;
+    LLVMGetNextGlobal(ValueRef) -> ValueRef;
+
+    LLVMGetValueName2(ValueRef, *mut usize) -> *const c_char;
+    LLVMSetValueName2(ValueRef, *const c_char, usize);
+    LLVMTypeOf(ValueRef) -> TypeRef;
+    LLVMGetTypeKind(TypeRef) -> c_int;
+    LLVMGetElementType(TypeRef) -> TypeRef;
+    LLVMArrayType2(TypeRef, u64) -> TypeRef;
+    LLVMInt8TypeInContext(ContextRef) -> TypeRef;
+    LLVMPointerTypeInContext(ContextRef, c_uint) -> TypeRef;
+    LLVMGetUndef(TypeRef) -> ValueRef;
+    LLVMConstAddrSpaceCast(ValueRef, TypeRef) -> ValueRef;
+    LLVMConstInt(TypeRef, u64, Bool) -> ValueRef;
+    LLVMReplaceAllUsesWith(ValueRef, ValueRef);
+    LLVMGetFirstUse(ValueRef) -> *mut c_void;
+
+    LLVMIsDeclaration(ValueRef) -> Bool;
+    LLVMGlobalGetValueType(ValueRef) -> TypeRef;
+    LLVMGetLinkage(ValueRef) -> c_int;
+    LLVMSetLinkage(ValueRef, c_int);
+    LLVMSetVisibility(ValueRef, c_int);
+    LLVMGetSection(ValueRef) -> *const c_char;
+    LLVMGetAlignment(ValueRef) -> c_uint;
+    LLVMSetAlignment(ValueRef, c_uint);
+    LLVMAddGlobalInAddressSpace(ModuleRef, TypeRef, *const c_char, c_uint) -> ValueRef;
+    LLVMGetInitializer(ValueRef) -> ValueRef;
+    LLVMSetInitializer(ValueRef, ValueRef);
+    LLVMIsGlobalConstant(ValueRef) -> Bool;
+    LLVMSetGlobalConstant(ValueRef, Bool);
+    LLVMSetExternallyInitialized(ValueRef, Bool);
+    LLVMDeleteGlobal(ValueRef);
+
+    LLVMGetFunctionCallConv(ValueRef) -> c_uint;
+    LLVMCreateStringAttribute(ContextRef, *const c_char, c_uint, *const c_char, c_uint) -> Attribute;
+    LLVMAddAttributeAtIndex(ValueRef, c_uint, Attribute);
+    LLVMRemoveStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint);
+    LLVMGetFirstBasicBlock(ValueRef) -> BasicBlock;
+    LLVMGetNextBasicBlock(BasicBlock) -> BasicBlock;
+    LLVMGetFirstInstruction(BasicBlock) -> ValueRef;
+    LLVMGetNextInstruction(ValueRef) -> ValueRef;
+    LLVMGetInstructionOpcode(ValueRef) -> c_int;
+    LLVMInstructionEraseFromParent(ValueRef);
+    LLVMGetFastMathFlags(ValueRef) -> c_uint;
+    LLVMSetFastMathFlags(ValueRef, c_uint);
+    LLVMGetCalledValue(ValueRef) -> ValueRef;
+
+    LLVMInstructionGetDebugLoc(ValueRef) -> Metadata;
+    LLVMInstructionSetDebugLoc(ValueRef, Metadata);
+    LLVMDILocationGetInlinedAt(Metadata) -> Metadata;
+    LLVMDILocationGetScope(Metadata) -> Metadata;
+    LLVMDIScopeGetFile(Metadata) -> Metadata;
+    LLVMDIFileGetFilename(Metadata, *mut c_uint) -> *const c_char;
+
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMGetTargetFromTriple(*const c_char, *mut TargetRef, *mut *mut c_char) -> Bool;
+    LLVMCreateTargetMachine(TargetRef, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int) -> TargetMachineRef;
+    LLVMDisposeTargetMachine(TargetMachineRef);
+    LLVMSetTargetMachineAsmVerbosity(TargetMachineRef, Bool);
+    LLVMCreateTargetDataLayout(TargetMachineRef) -> TargetDataRef;
+    LLVMCopyStringRepOfTargetData(TargetDataRef) -> *mut c_char;
+    LLVMDisposeTargetData(TargetDataRef);
+    LLVMTargetMachineEmitToMemoryBuffer(TargetMachineRef, ModuleRef, c_int, *mut *mut c_char, *mut MemoryBuffer) -> Bool;
+
+    LLVMCreatePassBuilderOptions() -> PassBuilderOptions;
+    LLVMDisposePassBuilderOptions(PassBuilderOptions);
+    LLVMRunPasses(ModuleRef, *const c_char, TargetMachineRef, PassBuilderOptions) -> ErrorRef;
+}

@@ -1,0 +1,75 @@
+//! LLVM's fatal errors ("cannot select …") as values.
+//!
+//! LLVM aborts the process after such an error, and its frames must not be unwound. So LLVM runs on
+//! a thread of its own; when it gives up, that thread hands over the message and sleeps for the rest
+//! of the process. What it held is leaked, which is the price of reporting the error properly from
+//! inside somebody's build script.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use super::LlvmError;
+
+/// LLVM recurses over the expressions and the dominator tree of a function.
+const STACK_BYTES: usize = 64 << 20;
+
+thread_local! {
+    static REPORT: RefCell<Option<Sender<String>>> = const { RefCell::new(None) };
+}
+
+/// The handler given to LLVM.
+pub(super) extern "C" fn handler(reason: *const c_char) {
+    // SAFETY: LLVM passes a NUL-terminated string.
+    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
+    let sender = REPORT.with_borrow_mut(Option::take);
+    let Some(sender) = sender else {
+        eprintln!("LLVM gave up: {reason}");
+        return;
+    };
+    // The receiver waits until the sender is gone.
+    let _ = sender.send(reason.into_owned());
+    drop(sender);
+    loop {
+        thread::park();
+    }
+}
+
+/// Runs `work` on a thread where a fatal error of LLVM becomes an `Err`.
+pub(crate) fn guarded<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<LlvmError> + Send + 'static,
+{
+    enum Outcome<T> {
+        Returned(T),
+        Panicked(Box<dyn std::any::Any + Send>),
+    }
+    let (done, result) = channel();
+    let (fatal, reason) = channel();
+    let worker = thread::Builder::new()
+        .name("llvm".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            REPORT.set(Some(fatal));
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            let _ = done.send(match outcome {
+                Ok(value) => Outcome::Returned(value),
+                Err(panic) => Outcome::Panicked(panic),
+            });
+            REPORT.set(None);
+        });
+    if let Err(error) = worker {
+        return Err(LlvmError(format!("no thread could be started for LLVM: {error}")).into());
+    }
+    // Either the sender is dropped unused (the work returned) or it carries LLVM's last words.
+    if let Ok(reason) = reason.recv() {
+        return Err(LlvmError(reason).into());
+    }
+    match result.recv() {
+        Ok(Outcome::Returned(value)) => value,
+        Ok(Outcome::Panicked(panic)) => std::panic::resume_unwind(panic),
+        Err(_) => Err(LlvmError("the thread that ran LLVM ended without a result".into()).into()),
+    }
+}

@@ -1,0 +1,502 @@
+//! Modules and the values in them.
+
+use std::ffi::{CStr, CString, c_uint};
+use std::ptr::null_mut;
+
+use super::{Context, LlvmError, api};
+
+/// The linkages that the link stage sets or asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    External,
+    LinkOnceOdr,
+    Internal,
+    /// Any other: private, weak, appending.
+    Other(i32),
+}
+
+impl Linkage {
+    fn from_raw(raw: i32) -> Self {
+        match raw {
+            0 => Self::External,
+            3 => Self::LinkOnceOdr,
+            8 => Self::Internal,
+            other => Self::Other(other),
+        }
+    }
+
+    fn raw(self) -> i32 {
+        match self {
+            Self::External => 0,
+            Self::LinkOnceOdr => 3,
+            Self::Internal => 8,
+            Self::Other(other) => other,
+        }
+    }
+
+    /// Whether the symbol is invisible outside its module (internal or private).
+    pub(crate) fn is_local(self) -> bool {
+        matches!(self, Self::Internal | Self::Other(9))
+    }
+}
+
+/// The instructions that the link stage looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opcode {
+    Call,
+    FAdd,
+    FSub,
+    FMul,
+    FDiv,
+    Other,
+}
+
+/// Bits of LLVM's fast-math flags.
+pub(crate) struct FastMath;
+
+impl FastMath {
+    /// `contract`: a product may be fused with the sum that uses it.
+    pub(crate) const CONTRACT: u32 = 1 << 5;
+    /// `afn`: an approximation may stand for the exact function.
+    pub(crate) const APPROXIMATE: u32 = 1 << 6;
+}
+
+/// A module of LLVM IR.
+pub(crate) struct Module<'c> {
+    context: &'c Context,
+    raw: api::ModuleRef,
+}
+
+impl<'c> Module<'c> {
+    /// An empty module.
+    pub(crate) fn new(context: &'c Context, name: &CStr) -> Self {
+        // SAFETY: the name is NUL-terminated and copied.
+        let raw = unsafe { (context.api().LLVMModuleCreateWithNameInContext)(name.as_ptr(), context.raw) };
+        Self { context, raw }
+    }
+
+    /// Reads bitcode. Function bodies are read when something first needs them.
+    pub(crate) fn read(context: &'c Context, bitcode: &[u8]) -> Result<Self, LlvmError> {
+        let api = context.api();
+        let mut raw = api::ModuleRef::NULL;
+        // SAFETY: the buffer is a copy of `bitcode`, and the module takes it over.
+        let failed = unsafe {
+            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(
+                bitcode.as_ptr().cast(),
+                bitcode.len(),
+                c"bitcode".as_ptr(),
+            );
+            (api.LLVMGetBitcodeModuleInContext2)(context.raw, buffer, &raw mut raw)
+        };
+        if failed != 0 {
+            return Err(context.error("the bitcode could not be read"));
+        }
+        Ok(Self { context, raw })
+    }
+
+    pub(super) fn raw(&self) -> api::ModuleRef {
+        self.raw
+    }
+
+    /// The context that owns the module.
+    pub(crate) fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// Links `source` into this module.
+    pub(crate) fn link(&self, source: Self) -> Result<(), LlvmError> {
+        let raw = source.raw;
+        std::mem::forget(source);
+        // SAFETY: both modules are of one context; linking disposes of the source in any case.
+        let failed = unsafe { (self.context.api().LLVMLinkModules2)(self.raw, raw) };
+        if failed != 0 {
+            return Err(self.context.error("the modules could not be linked"));
+        }
+        self.context.check()
+    }
+
+    /// Checks that the module is well formed.
+    pub(crate) fn verify(&self) -> Result<(), LlvmError> {
+        const RETURN_STATUS: i32 = 2;
+        let mut message = null_mut();
+        // SAFETY: the message is allocated for us in either case.
+        unsafe {
+            let broken = (self.context.api().LLVMVerifyModule)(self.raw, RETURN_STATUS, &raw mut message);
+            let message = self.context.llvm.take_message(message);
+            if broken != 0 {
+                return Err(LlvmError(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The module as LLVM's assembly.
+    pub(crate) fn to_text(&self) -> String {
+        // SAFETY: the string is allocated for us.
+        unsafe {
+            let text = (self.context.api().LLVMPrintModuleToString)(self.raw);
+            self.context.llvm.take_message(text)
+        }
+    }
+
+    fn value(&self, raw: api::ValueRef) -> Option<Value<'c>> {
+        let context = self.context;
+        (!raw.is_null()).then_some(Value { context, raw })
+    }
+
+    /// The functions, in the order of the module. A snapshot: changing linkage, adding or removing
+    /// functions does not disturb it.
+    pub(crate) fn functions(&self) -> Vec<Value<'c>> {
+        let api = self.context.api();
+        // SAFETY: walks the module's list, which nothing changes meanwhile.
+        std::iter::successors(
+            self.value(unsafe { (api.LLVMGetFirstFunction)(self.raw) }),
+            // SAFETY: as above.
+            |f| self.value(unsafe { (api.LLVMGetNextFunction)(f.raw) }),
+        )
+        .collect()
+    }
+
+    /// The global variables, as [`functions`](Self::functions).
+    pub(crate) fn globals(&self) -> Vec<Value<'c>> {
+        let api = self.context.api();
+        // SAFETY: walks the module's list, which nothing changes meanwhile.
+        std::iter::successors(
+            self.value(unsafe { (api.LLVMGetFirstGlobal)(self.raw) }),
+            // SAFETY: as above.
+            |g| self.value(unsafe { (api.LLVMGetNextGlobal)(g.raw) }),
+        )
+        .collect()
+    }
+
+    /// A function by name.
+    pub(crate) fn function(&self, name: &str) -> Option<Value<'c>> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the name is NUL-terminated.
+        self.value(unsafe { (self.context.api().LLVMGetNamedFunction)(self.raw, name.as_ptr()) })
+    }
+
+    /// Re-creates a global variable in another address space. Its uses see the new one through an
+    /// `addrspacecast`, which the optimiser propagates to the loads and stores.
+    ///
+    /// With `defined` false the new variable is a declaration of a zero-length array.
+    pub(crate) fn move_to_address_space(
+        &self,
+        global: Value<'c>,
+        space: c_uint,
+        initialiser: Initialiser,
+    ) -> Value<'c> {
+        let api = self.context.api();
+        let name = CString::new(global.name()).unwrap_or_default();
+        // SAFETY: the global belongs to this module; its uses are redirected before it is deleted,
+        // and `global` is consumed here.
+        unsafe {
+            let ty = (api.LLVMGlobalGetValueType)(global.raw);
+            let ty = if initialiser == Initialiser::Declaration {
+                (api.LLVMArrayType2)((api.LLVMInt8TypeInContext)(self.context.raw), 0)
+            } else {
+                ty
+            };
+            (api.LLVMSetValueName2)(global.raw, c"".as_ptr(), 0);
+            let new = (api.LLVMAddGlobalInAddressSpace)(self.raw, ty, name.as_ptr(), space);
+            (api.LLVMSetAlignment)(new, (api.LLVMGetAlignment)(global.raw));
+            match initialiser {
+                Initialiser::Undefined => (api.LLVMSetInitializer)(new, (api.LLVMGetUndef)(ty)),
+                Initialiser::Same => {
+                    let value = (api.LLVMGetInitializer)(global.raw);
+                    (api.LLVMSetInitializer)(new, value);
+                    (api.LLVMSetGlobalConstant)(new, (api.LLVMIsGlobalConstant)(global.raw));
+                }
+                Initialiser::Declaration => {}
+            }
+            (api.LLVMSetLinkage)(
+                new,
+                match initialiser {
+                    Initialiser::Declaration => Linkage::External.raw(),
+                    _ => (api.LLVMGetLinkage)(global.raw),
+                },
+            );
+            let generic = (api.LLVMTypeOf)(global.raw);
+            (api.LLVMReplaceAllUsesWith)(global.raw, (api.LLVMConstAddrSpaceCast)(new, generic));
+            (api.LLVMDeleteGlobal)(global.raw);
+            Value {
+                context: self.context,
+                raw: new,
+            }
+        }
+    }
+}
+
+impl Drop for Module<'_> {
+    fn drop(&mut self) {
+        // SAFETY: values of this module are not used after it by construction of the link stage,
+        // which drops a module last.
+        unsafe { (self.context.api().LLVMDisposeModule)(self.raw) }
+    }
+}
+
+/// What a variable holds when a kernel starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Initialiser {
+    /// Nothing defined.
+    Undefined,
+    /// What the original held.
+    Same,
+    /// The variable becomes an external array whose size the launch gives.
+    Declaration,
+}
+
+/// A function or a global variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Value<'c> {
+    context: &'c Context,
+    raw: api::ValueRef,
+}
+
+impl PartialEq for Context {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Context {}
+
+impl<'c> Value<'c> {
+    fn api(self) -> &'static api::Api {
+        self.context.api()
+    }
+
+    /// The symbol, empty for an anonymous value.
+    pub(crate) fn name(self) -> String {
+        let mut length = 0;
+        // SAFETY: the value is alive; the name is `length` bytes and is copied at once.
+        unsafe {
+            let start = (self.api().LLVMGetValueName2)(self.raw, &raw mut length);
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+    }
+
+    /// Renames the symbol. LLVM appends a number if the name is taken.
+    pub(crate) fn set_name(self, name: &str) {
+        // SAFETY: the name is copied.
+        unsafe { (self.api().LLVMSetValueName2)(self.raw, name.as_ptr().cast(), name.len()) }
+    }
+
+    pub(crate) fn linkage(self) -> Linkage {
+        // SAFETY: functions and variables are globals, which have a linkage.
+        Linkage::from_raw(unsafe { (self.api().LLVMGetLinkage)(self.raw) })
+    }
+
+    /// Sets the linkage, and the default visibility that goes with it.
+    pub(crate) fn set_linkage(self, linkage: Linkage) {
+        const DEFAULT_VISIBILITY: i32 = 0;
+        // SAFETY: as for `linkage`.
+        unsafe {
+            (self.api().LLVMSetVisibility)(self.raw, DEFAULT_VISIBILITY);
+            (self.api().LLVMSetLinkage)(self.raw, linkage.raw());
+        }
+    }
+
+    pub(crate) fn is_declaration(self) -> bool {
+        // SAFETY: as for `linkage`.
+        unsafe { (self.api().LLVMIsDeclaration)(self.raw) != 0 }
+    }
+
+    pub(crate) fn is_used(self) -> bool {
+        // SAFETY: the value is alive.
+        unsafe { !(self.api().LLVMGetFirstUse)(self.raw).is_null() }
+    }
+
+    /// The section a variable asks for.
+    pub(crate) fn section(self) -> String {
+        // SAFETY: the section is null or a NUL-terminated string, copied at once.
+        unsafe {
+            let section = (self.api().LLVMGetSection)(self.raw);
+            if section.is_null() {
+                return String::new();
+            }
+            CStr::from_ptr(section).to_string_lossy().into_owned()
+        }
+    }
+
+    /// Marks a variable as written from outside before a kernel runs.
+    pub(crate) fn set_externally_initialised(self) {
+        // SAFETY: called for global variables.
+        unsafe { (self.api().LLVMSetExternallyInitialized)(self.raw, 1) }
+    }
+
+    /// Whether the function has the calling convention of a kernel.
+    pub(crate) fn is_kernel(self) -> bool {
+        const PTX_KERNEL: c_uint = 71;
+        // SAFETY: called for functions.
+        unsafe { (self.api().LLVMGetFunctionCallConv)(self.raw) == PTX_KERNEL }
+    }
+
+    /// Whether two functions have the same type.
+    pub(crate) fn has_type_of(self, other: Self) -> bool {
+        // SAFETY: both are functions.
+        unsafe { (self.api().LLVMGlobalGetValueType)(self.raw) == (self.api().LLVMGlobalGetValueType)(other.raw) }
+    }
+
+    /// Makes every use of this function a use of `other`.
+    pub(crate) fn replace_uses_with(self, other: Self) {
+        // SAFETY: both are pointers in the generic address space of one context.
+        unsafe { (self.api().LLVMReplaceAllUsesWith)(self.raw, other.raw) }
+    }
+
+    /// Adds a string attribute to a function.
+    pub(crate) fn add_attribute(self, name: &str, value: &str) {
+        // SAFETY: both strings are copied; the index is the function's own.
+        unsafe {
+            let attribute = (self.api().LLVMCreateStringAttribute)(
+                self.context.raw,
+                name.as_ptr().cast(),
+                name.len() as c_uint,
+                value.as_ptr().cast(),
+                value.len() as c_uint,
+            );
+            (self.api().LLVMAddAttributeAtIndex)(self.raw, c_uint::MAX, attribute);
+        }
+    }
+
+    /// Removes a string attribute from a function.
+    pub(crate) fn remove_attribute(self, name: &str) {
+        // SAFETY: the string is only read; the index is the function's own.
+        unsafe {
+            (self.api().LLVMRemoveStringAttributeAtIndex)(
+                self.raw,
+                c_uint::MAX,
+                name.as_ptr().cast(),
+                name.len() as c_uint,
+            );
+        }
+    }
+
+    /// The instructions of a function, block by block.
+    pub(crate) fn instructions(self) -> Vec<Instruction<'c>> {
+        let api = self.api();
+        let mut all = Vec::new();
+        // SAFETY: walks the lists of a live function, which nothing changes meanwhile.
+        unsafe {
+            let mut block = (api.LLVMGetFirstBasicBlock)(self.raw);
+            while !block.is_null() {
+                let mut raw = (api.LLVMGetFirstInstruction)(block);
+                while !raw.is_null() {
+                    all.push(Instruction {
+                        context: self.context,
+                        raw,
+                    });
+                    raw = (api.LLVMGetNextInstruction)(raw);
+                }
+                block = (api.LLVMGetNextBasicBlock)(block);
+            }
+        }
+        all
+    }
+}
+
+/// One instruction of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Instruction<'c> {
+    context: &'c Context,
+    raw: api::ValueRef,
+}
+
+impl<'c> Instruction<'c> {
+    fn api(self) -> &'static api::Api {
+        self.context.api()
+    }
+
+    pub(crate) fn opcode(self) -> Opcode {
+        // SAFETY: the instruction is alive.
+        match unsafe { (self.api().LLVMGetInstructionOpcode)(self.raw) } {
+            9 => Opcode::FAdd,
+            11 => Opcode::FSub,
+            13 => Opcode::FMul,
+            16 => Opcode::FDiv,
+            45 => Opcode::Call,
+            _ => Opcode::Other,
+        }
+    }
+
+    /// The function that a call names directly.
+    pub(crate) fn callee(self) -> Option<Value<'c>> {
+        if self.opcode() != Opcode::Call {
+            return None;
+        }
+        // SAFETY: the instruction is a call.
+        let raw = unsafe { (self.api().LLVMGetCalledValue)(self.raw) };
+        (!raw.is_null()).then_some(Value {
+            context: self.context,
+            raw,
+        })
+    }
+
+    /// Whether the result is a single `f32`.
+    pub(crate) fn is_f32(self) -> bool {
+        const FLOAT: i32 = 2;
+        // SAFETY: the instruction is alive, and every value has a type.
+        unsafe { (self.api().LLVMGetTypeKind)((self.api().LLVMTypeOf)(self.raw)) == FLOAT }
+    }
+
+    /// Adds fast-math flags. Only for floating-point arithmetic and calls that return such a value.
+    pub(crate) fn add_fast_math(self, flags: u32) {
+        // SAFETY: the instruction is a floating-point operation, as the caller checked.
+        unsafe {
+            let old = (self.api().LLVMGetFastMathFlags)(self.raw);
+            (self.api().LLVMSetFastMathFlags)(self.raw, old | flags);
+        }
+    }
+
+    /// Where the instruction comes from.
+    pub(crate) fn location(self) -> Option<Location<'c>> {
+        // SAFETY: the instruction is alive; null means that there is no location.
+        let raw = unsafe { (self.api().LLVMInstructionGetDebugLoc)(self.raw) };
+        (!raw.is_null()).then_some(Location {
+            context: self.context,
+            raw,
+        })
+    }
+
+    pub(crate) fn set_location(self, location: Location<'c>) {
+        // SAFETY: the location belongs to the same function: it is the instruction's own, or the
+        // call it was inlined at.
+        unsafe { (self.api().LLVMInstructionSetDebugLoc)(self.raw, location.raw) }
+    }
+}
+
+/// A position in the source, and where that was inlined.
+#[derive(Clone, Copy)]
+pub(crate) struct Location<'c> {
+    context: &'c Context,
+    raw: api::Metadata,
+}
+
+impl<'c> Location<'c> {
+    /// The call that brought this position here.
+    pub(crate) fn inlined_at(self) -> Option<Location<'c>> {
+        // SAFETY: `raw` is a DILocation.
+        let raw = unsafe { (self.context.api().LLVMDILocationGetInlinedAt)(self.raw) };
+        (!raw.is_null()).then_some(Location {
+            context: self.context,
+            raw,
+        })
+    }
+
+    /// The file as the compiler was given it.
+    pub(crate) fn file(self) -> String {
+        let api = self.context.api();
+        let mut length = 0;
+        // SAFETY: `raw` is a DILocation, whose scope is a DIScope; a file's name is `length` bytes.
+        unsafe {
+            let file = (api.LLVMDIScopeGetFile)((api.LLVMDILocationGetScope)(self.raw));
+            if file.is_null() {
+                return String::new();
+            }
+            let start = (api.LLVMDIFileGetFilename)(file, &raw mut length);
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+    }
+}
