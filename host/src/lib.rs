@@ -37,6 +37,9 @@ mod module;
 mod ptx;
 mod stream;
 
+#[cfg(feature = "gallery")]
+#[doc(hidden)]
+pub mod showcase;
 #[doc(hidden)]
 pub mod test_kernels;
 

@@ -354,8 +354,9 @@ impl fmt::Debug for Module {
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(_entered) = self.context.enter_to_release() {
-            // SAFETY: dropped once, here, in a living context. No launch of its functions is under
-            // way on the host; the driver waits for those on the device.
+            // Kernels may still be running. An error is a fault that every later call reports.
+            let _ = cust::context::CurrentContext::synchronize();
+            // SAFETY: dropped once, here, in a living context, with none of its kernels running.
             unsafe { ManuallyDrop::drop(&mut self.raw) };
         }
     }

@@ -1,0 +1,205 @@
+//! Everything that is refused without harm: bad PTX, absent kernels, launches that cannot be, lengths
+//! that do not match. Each test reads the message as its reader would. Faults are in context.rs.
+
+use rumba::test_kernels::{PTX, saxpy, scale};
+use rumba::{Device, Error, LaunchConfig, LaunchError, Module, ModuleError};
+
+fn device() -> Device {
+    Device::new().expect("there is a device")
+}
+
+fn module() -> Module {
+    device().load_named("test.ptx", PTX).expect("the PTX is right")
+}
+
+/// The error's text, which must contain all of `parts`.
+#[track_caller]
+fn says<T: std::fmt::Debug>(result: rumba::Result<T>, parts: &[&str]) -> Error {
+    let error = result.expect_err("this must be refused");
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is missing in: {text}");
+    }
+    error
+}
+
+#[track_caller]
+fn launch_error(result: rumba::Result<()>, parts: &[&str]) -> LaunchError {
+    match says(result, parts) {
+        Error::Launch(error) => *error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_missing_file() {
+    let error = says(device().load_file("no/such/kernels.ptx"), &["no/such/kernels.ptx", "build-ptx"]);
+    assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::File { .. })));
+}
+
+#[test]
+fn a_file_that_is_no_text() {
+    let path = std::env::temp_dir().join(format!("rumba-binary-{}.ptx", std::process::id()));
+    std::fs::write(&path, [0x7f, b'E', b'L', b'F', 0xff, 0xfe]).expect("the temporary folder is writable");
+    let loaded = device().load_file(&path);
+    std::fs::remove_file(&path).expect("the file was written");
+    says(loaded, &["is not PTX", "byte 4"]);
+}
+
+#[test]
+fn text_that_is_no_ptx() {
+    says(device().load(""), &["is not PTX", "empty"]);
+    says(device().load("hello"), &["is not PTX", ".version"]);
+    says(device().load(".version 7.0\0"), &["is not PTX", "byte 12 is zero"]);
+}
+
+#[test]
+fn truncated_ptx() {
+    let cut = PTX.find("fma.rn").expect("the kernel has one");
+    let line = PTX[..cut].lines().count().to_string();
+    let error = says(device().load_named("cut.ptx", &PTX[..cut]), &["cut.ptx", &line]);
+    assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::Ptx { .. })));
+}
+
+#[test]
+fn a_syntax_error_has_its_line() {
+    let wrong = PTX.replacen("mul.f32 %f2, %f1, %f0;", "mul.f32 %f2 %f1, %f0;", 1);
+    let position = wrong.find("mul.f32 %f2 %f1").expect("replaced above");
+    let line = wrong[..position].lines().count().to_string();
+    says(device().load_named("wrong.ptx", &wrong), &["wrong.ptx", &line]);
+}
+
+#[test]
+fn an_unknown_instruction_has_its_line() {
+    let wrong = PTX.replacen("mul.f32", "multiply.f32", 1);
+    let line = wrong[..wrong.find("multiply").expect("replaced above")].lines().count().to_string();
+    says(device().load_named("wrong.ptx", &wrong), &["wrong.ptx", &line]);
+}
+
+#[test]
+fn a_kernel_that_is_not_there() {
+    let module = device().load_named("other.ptx", &PTX.replace("entry saxpy(", "entry saxpi(")).expect("valid PTX");
+    let mut y = [0.0];
+    let result = module.for_each(1, saxpy(1.0, &[0.0], &mut y));
+    let error = says(result, &["`saxpy`", "other.ptx", "did you mean `saxpi`?", "test_kernels.rs"]);
+    match error {
+        Error::Module(error) => match *error {
+            ModuleError::MissingKernel { available, near, .. } => {
+                assert_eq!(available, ["scale", "saxpi"]);
+                assert_eq!(near, ["saxpi"]);
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+    says(module.info("nothing alike"), &["it has `scale`, `saxpi`"]);
+}
+
+#[test]
+fn ptx_that_is_older_than_its_launcher() {
+    let old = PTX.replace(".param .u64 x_length,", "").replace(".param .f32 a,", ".param .f64 a,");
+    let old = old.replace("ld.param.f32 %f0, [a];", "mov.f32 %f0, 0f00000000;");
+    let module = device().load_named("old.ptx", &old).expect("valid PTX");
+    let mut y = [0.0];
+    says(
+        module.for_each(1, saxpy(1.0, &[0.0], &mut y)),
+        &["old.ptx", "4 parameters of 8, 8, 8, 8 bytes", "5 parameters of 4, 8, 8, 8, 8 bytes", "test_kernels.rs"],
+    );
+}
+
+#[test]
+fn a_block_of_2048_threads() {
+    let mut values = [1.0; 8];
+    let error = launch_error(
+        module().launch((1, 2048), scale(2.0, &mut values)),
+        &["`scale`", "2048 threads", "at most 1024"],
+    );
+    assert!(matches!(error, LaunchError::BlockTooLarge { threads: 2048, limit: 1024, .. }));
+    let launch = module().launch((1, (64, 32)), scale(2.0, &mut values));
+    launch_error(launch, &["64 × 32", "2048 threads"]);
+    let launch = module().launch((1, (1, 1, 128)), scale(2.0, &mut values));
+    launch_error(launch, &["z dimension is 128", "at most 64"]);
+    assert_eq!(values, [1.0; 8], "nothing ran");
+}
+
+#[test]
+fn empty_grids_and_blocks() {
+    let mut values = [1.0];
+    let error = launch_error(module().launch((0, 32), scale(2.0, &mut values)), &["a grid of 0", "for_each"]);
+    assert!(matches!(error, LaunchError::EmptyGrid { grid: [0, 1, 1], .. }));
+    launch_error(module().launch(((4, 0), 32), scale(2.0, &mut values)), &["4 × 0"]);
+    launch_error(module().launch((1, 0), scale(2.0, &mut values)), &["no threads"]);
+    module().for_each(0, scale(2.0, &mut values)).expect("nothing to do is fine for for_each");
+    assert_eq!(values, [1.0], "nothing ran");
+}
+
+#[test]
+fn a_grid_beyond_the_limit() {
+    let mut values = [1.0];
+    launch_error(module().launch(((1, 70_000), 1), scale(2.0, &mut values)), &["y dimension is 70000", "65535", "put"]);
+}
+
+#[test]
+fn more_shared_memory_than_there_is() {
+    let limit = device().limits().shared_memory_optin;
+    let mut values = [1.0];
+    let config = LaunchConfig::new(1, 32).shared(limit + 1);
+    let error = launch_error(
+        module().launch(config, scale(2.0, &mut values)),
+        &["shared memory", &(limit + 1).to_string(), &format!("at most {limit}")],
+    );
+    assert!(matches!(error, LaunchError::SharedMemory { .. }));
+    module().launch(LaunchConfig::new(1, 32).shared(limit), scale(2.0, &mut values)).expect("the limit itself is fine");
+    assert_eq!(values, [2.0]);
+}
+
+#[test]
+fn more_dimensions_than_the_output_has() {
+    let mut values = [1.0; 64];
+    launch_error(module().launch((1, (8, 8)), scale(2.0, &mut values)), &["`scale`", "`values`"]);
+}
+
+#[test]
+fn a_host_slice_shorter_than_the_launch_needs() {
+    let mut values = [1.0; 10];
+    let error = launch_error(module().for_each(11, scale(2.0, &mut values)), &["`values`", "10 elements", "11"]);
+    assert!(matches!(error, LaunchError::Contract(_)));
+    let device = device();
+    let mut buffer = device.zeros::<f32>(10).expect("there is memory");
+    launch_error(module().for_each(11, scale(2.0, &mut buffer)), &["`values`", "10 elements", "11"]);
+}
+
+#[test]
+fn lengths_that_differ() {
+    let device = device();
+    let mut buffer = device.zeros::<u16>(5).expect("there is memory");
+    says(buffer.copy_from(&[1; 4]), &["copy to the device", "source has 4", "destination 5"]);
+    says(buffer.copy_to(&mut [0; 6]), &["copy from the device", "source has 5", "destination 6"]);
+    let other = device.zeros::<u16>(4).expect("there is memory");
+    says(buffer.copy_from_buffer(&other), &["source has 4", "destination 5"]);
+    let pinned = device.pinned::<u16>(6).expect("there is memory");
+    let stream = device.stream().expect("streams are cheap");
+    says(buffer.copy_to_pinned(pinned, &stream), &["source has 5", "destination 6"]);
+}
+
+#[test]
+#[should_panic(expected = "the range ends at 6, but there are 5 elements")]
+fn a_range_beyond_the_end() {
+    let buffer = device().zeros::<u16>(5).expect("there is memory");
+    let _ = buffer.slice(2..6);
+}
+
+#[test]
+fn more_memory_than_there_is() {
+    let device = device();
+    let total = device.total_memory().expect("every device has some");
+    let error = says(device.zeros::<u8>(total + 1), &["out of device memory", "DeviceBuffer<u8>", "help"]);
+    assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == total + 1));
+    says(device.zeros::<u64>(usize::MAX / 4), &["more bytes than can be addressed"]);
+    device.zeros::<u8>(1).expect("running out of memory is not the end").to_vec().expect("nor is it here");
+}
+
+#[test]
+fn a_device_that_is_not_there() {
+    says(Device::get(999), &["no CUDA device 999"]);
+}
