@@ -1,0 +1,47 @@
+//! `abs`: absolute value. The sign bit of a NaN is cleared too.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::float::flush;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `abs`
+pub static ABS: Instruction = Instruction {
+    name: "abs",
+    section: "9.7.1.10, 9.7.3.9, 9.7.4.6",
+    syntax: "
+        abs.type        d, a;
+        abs{.ftz}.f32   d, a;
+        abs.f64         d, a;
+        abs{.ftz}.htype d, a;
+        .type = { .s16, .s32, .s64 };
+        .htype = { .f16, .f16x2, .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+use super::mixed;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let flush_too = m.has(".ftz");
+    let (ty, absolute) = match m.form() {
+        0 => {
+            let ty = m.ty("type")?;
+            (
+                ty,
+                by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_abs())),
+            )
+        }
+        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| flush(a).abs())),
+        1 => (ScalarType::F32, shape::unary(|a: u32| a & 0x7fff_ffff)),
+        2 => (ScalarType::F64, shape::unary(|a: u64| a & (u64::MAX >> 1))),
+        _ => {
+            let ty = m.ty("htype")?;
+            (ty, mixed::signs(ty, flush_too, |sign| sign & 0x7fff)?)
+        }
+    };
+    emit::lanes(l, absolute, 0, ty, &[ty])
+}

@@ -1,0 +1,43 @@
+//! `bfe`: a field of bits, extended with zeros or with its sign.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `bfe`
+pub static BFE: Instruction = Instruction {
+    name: "bfe",
+    section: "9.7.1.19",
+    syntax: "
+        bfe.type  d, a, b, c;
+        .type = { .u32, .u64, .s32, .s64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let extract = if ty.is_signed() {
+        by_type!(ty, T: S32 S64 => shape::ternary(|a: T, position: u32, length: u32| {
+            let (position, length) = (position & 0xff, length & 0xff);
+            let msb = T::BITS - 1;
+            // The fill comes from the field's last bit, or from the top if the field reaches beyond it.
+            let last = (position + length.max(1) - 1).min(msb);
+            let field = (a << (msb - last)) >> (msb - last) >> position.min(msb);
+            select(length == 0, 0, select(position > msb, a >> msb, field))
+        }))
+    } else {
+        by_type!(ty, T: U32 U64 => shape::ternary(|a: T, position: u32, length: u32| {
+            let (position, length) = (position & 0xff, length & 0xff);
+            let shifted = select(position < T::BITS, a >> (position & (T::BITS - 1)), 0);
+            let mask = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);
+            shifted & mask
+        }))
+    };
+    emit::lanes(l, extract, 0, ty, &[ty, ScalarType::U32, ScalarType::U32])
+}

@@ -1,0 +1,33 @@
+//! `bfi`: a field of bits put into another operand.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `bfi`
+pub static BFI: Instruction = Instruction {
+    name: "bfi",
+    section: "9.7.1.20",
+    syntax: "
+        bfi.type  f, a, b, c, d;
+        .type = { .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let insert = by_type!(ty, T: B32 B64 => shape::quaternary(|a: T, b: T, position: u32, length: u32| {
+        let (position, length) = (position & 0xff, length & 0xff);
+        let mask: T = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);
+        let shift = position & (T::BITS - 1);
+        let mask = select(position < T::BITS, mask << shift, 0);
+        (b & !mask) | ((a << shift) & mask)
+    }));
+    emit::lanes(l, insert, 0, ty, &[ty, ty, ScalarType::U32, ScalarType::U32])
+}

@@ -1,0 +1,47 @@
+//! `bfind`: the position of the highest bit that is not a copy of the sign, or all ones.
+//!
+//! With `.shiftamt`, the shift that would bring that bit to the top.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `bfind`
+pub static BFIND: Instruction = Instruction {
+    name: "bfind",
+    section: "9.7.1.16",
+    syntax: "
+        bfind.type           d, a;
+        bfind.shiftamt.type  d, a;
+        .type = { .u32, .u64, .s32, .s64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let find = if m.has(".shiftamt") {
+        by_type!(ty, T: U32 U64 S32 S64 => shape::unary(|a: T| {
+            let zeros = without_sign!(a, T).leading_zeros();
+            select(zeros == T::BITS, u32::MAX, zeros)
+        }))
+    } else {
+        by_type!(ty, T: U32 U64 S32 S64 => shape::unary(|a: T| {
+            (T::BITS - 1).wrapping_sub(without_sign!(a, T).leading_zeros())
+        }))
+    };
+    emit::lanes(l, find, 0, ScalarType::U32, &[ty])
+}
+
+/// A number whose highest one is the highest bit of `a` that differs from its sign.
+macro_rules! without_sign {
+    ($a:ident, $T:ty) => {
+        $a ^ if <$T>::MIN == 0 { 0 } else { $a >> (<$T>::BITS - 1) }
+    };
+}
+use without_sign;

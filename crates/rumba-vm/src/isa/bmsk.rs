@@ -1,0 +1,33 @@
+//! `bmsk`: a mask of ones from a position, so many bits long.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `bmsk`
+pub static BMSK: Instruction = Instruction {
+    name: "bmsk",
+    section: "9.7.1.22",
+    syntax: "
+        bmsk.mode.b32  d, a, b;
+        .mode = { .clamp, .wrap };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mask = if m.get("mode") == Some(".clamp") {
+        shape::binary(|a: u32, b: u32| mask(a.min(32), b.min(32)))
+    } else {
+        shape::binary(|a: u32, b: u32| mask(a & 31, b & 31))
+    };
+    emit::lanes(l, mask, 0, ScalarType::B32, &[ScalarType::U32, ScalarType::U32])
+}
+
+#[inline(always)]
+fn mask(position: u32, length: u32) -> u32 {
+    (((1_u64 << length) - 1) << position) as u32
+}

@@ -1,0 +1,24 @@
+//! `brev`: the bits in reverse order.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+
+/// `brev`
+pub static BREV: Instruction = Instruction {
+    name: "brev",
+    section: "9.7.1.18",
+    syntax: "
+        brev.type  d, a;
+        .type = { .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let reverse = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.reverse_bits()));
+    emit::lanes(l, reverse, 0, ty, &[ty])
+}

@@ -1,0 +1,25 @@
+//! `clz`: the number of leading zero bits.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `clz`
+pub static CLZ: Instruction = Instruction {
+    name: "clz",
+    section: "9.7.1.15",
+    syntax: "
+        clz.type  d, a;
+        .type = { .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.leading_zeros()));
+    emit::lanes(l, count, 0, ScalarType::U32, &[ty])
+}

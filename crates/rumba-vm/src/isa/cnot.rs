@@ -1,0 +1,24 @@
+//! `cnot`: logical complement: 1 for 0, and 0 for anything else.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+
+/// `cnot`
+pub static CNOT: Instruction = Instruction {
+    name: "cnot",
+    section: "9.7.8.5",
+    syntax: "
+        cnot.type  d, a;
+        .type = { .b16, .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| T::from(a == 0)));
+    emit::lanes(l, complement, 0, ty, &[ty])
+}

@@ -1,0 +1,24 @@
+//! `copysign`: the second operand with the sign of the first.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+
+/// `copysign`
+pub static COPYSIGN: Instruction = Instruction {
+    name: "copysign",
+    section: "9.7.3.2",
+    syntax: "
+        copysign.type  d, a, b;
+        .type = { .f32, .f64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let copy = by_type!(ty, T: F32 F64 => shape::binary(|a: T, b: T| b.copysign(a)));
+    emit::lanes(l, copy, 0, ty, &[ty, ty])
+}

@@ -1,0 +1,106 @@
+//! `div`: quotient.
+//!
+//! The manual leaves integer division by zero open; the hardware gives all ones.
+//! `div.full` and `div.approx` are correctly rounded here, except that `div.approx` gives 0 for divisors above 2^126.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit;
+use super::float::{Mode, Rounding, by_mode};
+use super::notation::Matched;
+use super::shape;
+use super::soft;
+use crate::lower::{LowerError, Lowering};
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// `div`
+pub static DIV: Instruction = Instruction {
+    name: "div",
+    section: "9.7.1.8, 9.7.3.8",
+    syntax: "
+        div.type  d, a, b;
+        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+
+        div.approx{.ftz}.f32  d, a, b;
+        div.full{.ftz}.f32    d, a, b;
+        div.rnd{.ftz}.f32     d, a, b;
+        div.rnd.f64           d, a, b;
+        .rnd = { .rn, .rz, .rm, .rp };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    match m.form() {
+        0 => integer(l, m.ty("type")?),
+        4 => {
+            let quotient = match Rounding::from_modifier(m.get("rnd")) {
+                Rounding::Nearest => shape::binary(|a: f64, b: f64| a / b),
+                Rounding::Zero => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Zero, soft::Format::F64)),
+                Rounding::Down => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Down, soft::Format::F64)),
+                Rounding::Up => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Up, soft::Format::F64)),
+            };
+            emit::lanes(l, quotient, 0, ScalarType::F64, &[ScalarType::F64; 2])
+        }
+        form => {
+            let mode = Mode::of(m);
+            let quotient = if form == 1 {
+                by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))), directed())
+            } else {
+                by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(M.input(a) / M.input(b))), directed())
+            };
+            emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
+        }
+    }
+}
+
+fn integer(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
+    let quotient = match ty {
+        ScalarType::U16 => shape::binary(|a: u16, b: u16| divide_u32(a.into(), b.into()) as u16),
+        ScalarType::S16 => shape::binary(|a: i16, b: i16| divide_s32(a.into(), b.into()) as i16),
+        ScalarType::U32 => shape::binary(divide_u32),
+        ScalarType::S32 => shape::binary(divide_s32),
+        ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX)),
+        ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_div(b) }),
+        other => return Err(emit::no_such(other)),
+    };
+    emit::lanes(l, quotient, 0, ty, &[ty, ty])
+}
+
+/// The quotient; all ones for a divisor of zero.
+///
+/// A quotient of 32-bit numbers that is no integer is further from the next integer than `f64` rounds.
+#[inline(always)]
+pub(super) fn divide_u32(a: u32, b: u32) -> u32 {
+    let quotient = f64::from(a) / f64::from(select(b == 0, 1, b));
+    // SAFETY: the quotient of two `u32` with a divisor of at least one is within 0..2^32.
+    let quotient = unsafe { quotient.to_int_unchecked::<i64>() } as u32;
+    select(b == 0, u32::MAX, quotient)
+}
+
+/// The quotient towards zero; -1 for a divisor of zero, wrapping for `MIN / -1`.
+#[inline(always)]
+pub(super) fn divide_s32(a: i32, b: i32) -> i32 {
+    let quotient = f64::from(a) / f64::from(select(b == 0, 1, b));
+    // SAFETY: the quotient is within ±2^31.
+    let quotient = unsafe { quotient.to_int_unchecked::<i64>() } as i32;
+    select(b == 0, -1, quotient)
+}
+
+/// `a / b` as `div.approx` has it: zero for finite `a` if `b` is above 2^126.
+#[inline(always)]
+fn approximate(a: f32, b: f32) -> f32 {
+    let large = (b.abs() > f32::from_bits(0x7e80_0000)) & b.is_finite() & a.is_finite();
+    let sign = f32::from_bits((a.to_bits() ^ b.to_bits()) & 0x8000_0000);
+    select(large, sign, a / b)
+}
+
+/// Quotients in the directed roundings: an `f64` quotient of `f32` numbers is exact or not close to any `f32`.
+fn directed() -> Handlers {
+    shape::binary_with(|mode: u16, a: f32, b: f32| {
+        let mode = Mode(mode);
+        mode.narrow(f64::from(mode.input(a)) / f64::from(mode.input(b)))
+    })
+}

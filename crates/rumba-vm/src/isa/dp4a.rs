@@ -1,0 +1,47 @@
+//! `dp4a`: sum of four products of bytes, added to a third operand.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `dp4a`
+pub static DP4A: Instruction = Instruction {
+    name: "dp4a",
+    section: "9.7.1.23",
+    syntax: "
+        dp4a.atype.btype  d, a, b, c;
+        .atype = { .u32, .s32 };
+        .btype = { .u32, .s32 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let (a, b) = (m.ty("atype")?, m.ty("btype")?);
+    let dot = match (a.is_signed(), b.is_signed()) {
+        (false, false) => shape::ternary(|a: u32, b: u32, c: u32| dot::<false, false>(a, b, c)),
+        (false, true) => shape::ternary(|a: u32, b: u32, c: u32| dot::<false, true>(a, b, c)),
+        (true, false) => shape::ternary(|a: u32, b: u32, c: u32| dot::<true, false>(a, b, c)),
+        (true, true) => shape::ternary(|a: u32, b: u32, c: u32| dot::<true, true>(a, b, c)),
+    };
+    emit::lanes(l, dot, 0, ScalarType::B32, &[a, b, ScalarType::B32])
+}
+
+/// Byte `index` of a word.
+#[inline(always)]
+pub(super) fn byte<const SIGNED: bool>(word: u32, index: u32) -> i32 {
+    let top = (word << (24 - 8 * index)) as i32;
+    if SIGNED { top >> 24 } else { (top as u32 >> 24) as i32 }
+}
+
+#[inline(always)]
+fn dot<const A: bool, const B: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let mut sum = c as i32;
+    for index in 0..4 {
+        sum = sum.wrapping_add(byte::<A>(a, index) * byte::<B>(b, index));
+    }
+    sum as u32
+}

@@ -1,0 +1,85 @@
+//! What instruction files share when they lower: operands by position, and dispatch on types.
+
+use crate::lower::{Draft, LowerError, Lowering, Place};
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// Emits an operation whose destination is operand 0 and whose sources are the operands after it.
+pub fn lanes(
+    l: &mut Lowering<'_>,
+    handlers: Handlers,
+    extra: u16,
+    dst: ScalarType,
+    sources: &[ScalarType],
+) -> Result<(), LowerError> {
+    let mut places = [Place::None; 4];
+    for (index, ty) in sources.iter().enumerate() {
+        places[index] = l.source(index + 1, *ty)?;
+    }
+    let dst = l.destination(0, dst)?;
+    emit(l, handlers, extra, dst, places);
+    Ok(())
+}
+
+/// Emits an operation with these places.
+pub fn emit(l: &mut Lowering<'_>, handlers: Handlers, extra: u16, dst: Place, [a, b, c, d]: [Place; 4]) {
+    l.emit(Draft {
+        dst,
+        a,
+        b,
+        c,
+        d,
+        extra,
+        ..Draft::new(handlers)
+    });
+}
+
+/// The error for a combination that a form's notation allows by itself but the instruction does not have.
+pub fn no_such(what: impl std::fmt::Display) -> LowerError {
+    LowerError::new(format!("the instruction does not exist for {what}"))
+}
+
+/// The Rust type of a scalar type's values.
+macro_rules! lane_type {
+    (B8) => { u8 };
+    (U8) => { u8 };
+    (S8) => { i8 };
+    (B16) => { u16 };
+    (U16) => { u16 };
+    (S16) => { i16 };
+    (B32) => { u32 };
+    (U32) => { u32 };
+    (S32) => { i32 };
+    (B64) => { u64 };
+    (U64) => { u64 };
+    (S64) => { i64 };
+    (F16) => { $crate::isa::half::F16 };
+    (Bf16) => { $crate::isa::half::Bf16 };
+    (F16x2) => { $crate::isa::lane::Pair<$crate::isa::half::F16> };
+    (Bf16x2) => { $crate::isa::lane::Pair<$crate::isa::half::Bf16> };
+    (U16x2) => { $crate::isa::lane::Pair<u16> };
+    (S16x2) => { $crate::isa::lane::Pair<i16> };
+    (F32) => { f32 };
+    (F64) => { f64 };
+}
+pub(crate) use lane_type;
+
+/// An expression for each of several scalar types: `by_type!(ty, T: U32 S32 => expression about T)`.
+///
+/// More arms may follow a semicolon. Returns an error from the surrounding function for any other type.
+macro_rules! by_type {
+    ($ty:expr, $T:ident: $($name:ident)* => $body:expr $(; $($other:ident)* => $second:expr)?) => {
+        match $ty {
+            $($crate::types::ScalarType::$name => {
+                type $T = $crate::isa::emit::lane_type!($name);
+                $body
+            })*
+            $($($crate::types::ScalarType::$other => {
+                type $T = $crate::isa::emit::lane_type!($other);
+                $second
+            })*)?
+            other => return Err($crate::isa::emit::no_such(other)),
+        }
+    };
+}
+pub(crate) use by_type;

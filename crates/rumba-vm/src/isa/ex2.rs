@@ -1,0 +1,44 @@
+//! `ex2`: power of 2, rounded from `f64` here.
+
+use super::Instruction;
+use super::emit;
+use super::float::{Mode, by_mode};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `ex2`
+pub static EX2: Instruction = Instruction {
+    name: "ex2",
+    section: "9.7.3.21, 9.7.4.10",
+    syntax: "
+        ex2.approx{.ftz}.f32   d, a;
+        ex2.approx.atype       d, a;
+        ex2.approx.ftz.btype   d, a;
+        .atype = { .f16, .f16x2 };
+        .btype = { .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+use super::{math, mixed};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let (ty, power) = match m.form() {
+        0 => (
+            ScalarType::F32,
+            by_mode!(
+                mode,
+                M => shape::unary(|a: f32| M.output(math::ex2(M.input(a)))),
+                return Err(emit::no_such("a directed rounding"))
+            ),
+        ),
+        form => {
+            let ty = m.ty(if form == 1 { "atype" } else { "btype" })?;
+            (ty, mixed::half_function(ty, math::ex2)?)
+        }
+    };
+    emit::lanes(l, power, mode.0, ty, &[ty])
+}

@@ -1,0 +1,296 @@
+//! Scalar floating point as the GPU does it: canonical NaN, flushing, saturation, directed rounding, minimum, maximum.
+//!
+//! Everything here is free of branches, so that loops over it vectorise, and none of it touches the processor's
+//! rounding mode: a directed rounding is computed from an exact or round-to-odd intermediate in `f64`. That works
+//! because an `f64` has more than twice the precision of an `f32` plus two bits (Boldo and Melquiond, "Emulation of a
+//! FMA and Correctly-Rounded Sums: Proved Algorithms Using Rounding to Odd"). Rounding of `f64` results is in `soft`.
+
+use std::hint::select_unpredictable as select;
+
+pub use super::half::{Bf16, F16};
+
+/// The NaN that `f32` instructions produce.
+pub const NAN_F32: f32 = f32::from_bits(0x7fff_ffff);
+
+/// How a result is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// To nearest, ties to even.
+    Nearest,
+    /// Towards zero.
+    Zero,
+    /// Towards minus infinity.
+    Down,
+    /// Towards plus infinity.
+    Up,
+}
+
+impl Rounding {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Nearest, Self::Zero, Self::Down, Self::Up];
+
+    /// The rounding that a modifier names; to nearest if there is none.
+    ///
+    /// Accepts `.rn`, `.rz`, `.rm`, `.rp` and the integer roundings `.rni`, `.rzi`, `.rmi`, `.rpi`.
+    pub fn from_modifier(modifier: Option<&str>) -> Self {
+        match modifier {
+            Some(".rz" | ".rzi") => Self::Zero,
+            Some(".rm" | ".rmi") => Self::Down,
+            Some(".rp" | ".rpi") => Self::Up,
+            _ => Self::Nearest,
+        }
+    }
+}
+
+/// Rounding, `.ftz`, `.sat` and `.relu` in the bits of an operation's `extra`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mode(pub u16);
+
+impl Mode {
+    /// Bit of `.ftz`.
+    pub const FTZ: u16 = 4;
+    /// Bit of `.sat`.
+    pub const SAT: u16 = 8;
+    /// Bit of `.relu`.
+    pub const RELU: u16 = 16;
+
+    /// A mode with a rounding only.
+    pub const fn rounding(rounding: Rounding) -> Self {
+        Self(rounding as u16)
+    }
+
+    /// The mode that the modifiers of an instruction ask for: placeholder `rnd`, literals `.ftz`, `.sat`, `.relu`.
+    pub fn of(matched: &super::notation::Matched<'_>) -> Self {
+        let bit = |literal, bit| if matched.has(literal) { bit } else { 0 };
+        Self(
+            Rounding::from_modifier(matched.get("rnd")) as u16
+                | bit(".ftz", Self::FTZ)
+                | bit(".sat", Self::SAT)
+                | bit(".relu", Self::RELU),
+        )
+    }
+
+    /// The rounding.
+    #[inline(always)]
+    pub const fn get_rounding(self) -> Rounding {
+        Rounding::ALL[(self.0 & 3) as usize]
+    }
+
+    /// Whether the rounding is to nearest.
+    #[inline(always)]
+    pub const fn is_nearest(self) -> bool {
+        self.0 & 3 == Rounding::Nearest as u16
+    }
+
+    #[inline(always)]
+    const fn is(self, rounding: Rounding) -> bool {
+        self.0 & 3 == rounding as u16
+    }
+
+    #[inline(always)]
+    const fn has(self, bit: u16) -> bool {
+        self.0 & bit != 0
+    }
+
+    /// An `f32` operand: flushed if the mode says so.
+    #[inline(always)]
+    pub fn input(self, x: f32) -> f32 {
+        select(self.has(Self::FTZ), flush(x), x)
+    }
+
+    /// An `f32` result: canonical NaN, flushed and saturated as the mode says.
+    #[inline(always)]
+    pub fn output(self, x: f32) -> f32 {
+        let x = select(self.has(Self::FTZ), flush(x), x);
+        select(self.has(Self::SAT), saturate(x), canonical(x))
+    }
+
+    /// An `f32` result from an exact or round-to-odd value.
+    #[inline(always)]
+    pub fn narrow(self, x: f64) -> f32 {
+        self.output(self.round(x))
+    }
+
+    /// Rounds an exact or round-to-odd value as the mode says.
+    #[inline(always)]
+    pub fn round(self, x: f64) -> f32 {
+        let near = x as f32;
+        let (far, exact) = (f64::from(near).abs(), x.abs());
+        let negative = x.is_sign_negative();
+        let outwards = (self.is(Rounding::Up) & !negative) | (self.is(Rounding::Down) & negative);
+        let inwards = !self.is(Rounding::Nearest) & !outwards;
+        let more = u32::from(outwards & (far < exact));
+        let less = u32::from(inwards & (far > exact));
+        let magnitude = (near.to_bits() & 0x7fff_ffff).wrapping_add(more).wrapping_sub(less);
+        f32::from_bits(magnitude | (near.to_bits() & 0x8000_0000))
+    }
+
+    /// The sign of an exact zero sum: positive if the signs differ, but negative when rounding down.
+    ///
+    /// `sum` is returned unless it is zero.
+    #[inline(always)]
+    pub fn zero_sum(self, sum: f32, a: f64, b: f64) -> f32 {
+        let negative = (a.to_bits() | b.to_bits()) >> 32 & 0x8000_0000;
+        let fix = self.is(Rounding::Down) & (sum == 0.0) & (a == -b);
+        f32::from_bits(sum.to_bits() | select(fix, negative as u32, 0))
+    }
+
+    /// `a + b` for values that are exact in `f64` and within the range of products of `f32`.
+    #[inline(always)]
+    pub fn sum(self, a: f64, b: f64) -> f32 {
+        let sum = self.zero_sum(self.round(sum_to_odd(a, b)), a, b);
+        self.output(sum)
+    }
+}
+
+/// Gives an expression for the mode as a constant if it rounds to nearest, and another one if it does not.
+///
+/// `by_mode!(mode, M => nearest, directed)`; in `nearest`, `M` is a constant of type [`Mode`].
+macro_rules! by_mode {
+    ($mode:expr, $constant:ident => $nearest:expr, $directed:expr) => {{
+        macro_rules! with {
+            ($bits:expr) => {{
+                const $constant: $crate::isa::float::Mode = $crate::isa::float::Mode($bits);
+                $nearest
+            }};
+        }
+        match $mode.0 {
+            0 => with!(0),
+            4 => with!(4),
+            8 => with!(8),
+            12 => with!(12),
+            _ => $directed,
+        }
+    }};
+}
+pub(crate) use by_mode;
+
+/// `x`, or the canonical NaN.
+#[inline(always)]
+pub fn canonical(x: f32) -> f32 {
+    select(x.is_nan(), NAN_F32, x)
+}
+
+/// `x`, or a zero of its sign if it is subnormal.
+#[inline(always)]
+pub fn flush(x: f32) -> f32 {
+    let sign = f32::from_bits(x.to_bits() & 0x8000_0000);
+    select(x.abs() < f32::MIN_POSITIVE, sign, x)
+}
+
+/// `x` clamped to 0..=1; +0 for NaN and -0.
+#[inline(always)]
+pub fn saturate(x: f32) -> f32 {
+    let x = select(x > 0.0, x, 0.0);
+    select(x < 1.0, x, 1.0)
+}
+
+/// `x` clamped to 0..=1; +0 for NaN and -0.
+#[inline(always)]
+pub fn saturate_f64(x: f64) -> f64 {
+    let x = select(x > 0.0, x, 0.0);
+    select(x < 1.0, x, 1.0)
+}
+
+/// `a + b` rounded to odd: if inexact, the neighbour whose last bit is one.
+///
+/// The sum must not overflow.
+#[inline(always)]
+pub fn sum_to_odd(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let other = sum - a;
+    let error = (a - (sum - other)) + (b - other);
+    let inexact = (error > 0.0) | (error < 0.0);
+    let away = (error > 0.0) == (sum > 0.0);
+    let even = sum.to_bits() & 1 == 0;
+    let step = select(away, 1, u64::MAX);
+    f64::from_bits(sum.to_bits().wrapping_add(select(inexact & even, step, 0)))
+}
+
+/// An `f64` as `f32` rounded to odd, for a further rounding to at most 22 bits.
+#[inline(always)]
+pub fn to_odd_f32(x: f64) -> f32 {
+    let near = x as f32;
+    let (far, exact) = (f64::from(near).abs(), x.abs());
+    let even = near.to_bits() & 1 == 0;
+    let more = u32::from(even & (far < exact));
+    let less = u32::from(even & (far > exact));
+    f32::from_bits(near.to_bits().wrapping_add(more).wrapping_sub(less))
+}
+
+/// Whether [`minimum`] or the maximum is wanted, and what becomes of NaN.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Extremum {
+    /// The maximum instead of the minimum.
+    pub max: bool,
+    /// NaN if any operand is NaN, instead of the other operand.
+    pub nan: bool,
+}
+
+/// The formats that have a minimum and a maximum.
+pub trait Ordered: Copy {
+    /// The canonical NaN of the format.
+    const NAN: Self;
+
+    /// `a < b`
+    fn less(a: Self, b: Self) -> bool;
+
+    /// Whether it is NaN.
+    fn is_nan(self) -> bool;
+
+    /// The bits of `a` and `b` combined: or if `or`, and otherwise.
+    fn combine(a: Self, b: Self, or: bool) -> Self;
+}
+
+impl Ordered for f32 {
+    const NAN: Self = NAN_F32;
+
+    #[inline(always)]
+    fn less(a: Self, b: Self) -> bool {
+        a < b
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+
+    #[inline(always)]
+    fn combine(a: Self, b: Self, or: bool) -> Self {
+        let (a, b) = (a.to_bits(), b.to_bits());
+        Self::from_bits(select(or, a | b, a & b))
+    }
+}
+
+impl Ordered for f64 {
+    const NAN: Self = Self::from_bits(0x7fff_ffff_ffff_ffff);
+
+    #[inline(always)]
+    fn less(a: Self, b: Self) -> bool {
+        a < b
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+
+    #[inline(always)]
+    fn combine(a: Self, b: Self, or: bool) -> Self {
+        let (a, b) = (a.to_bits(), b.to_bits());
+        Self::from_bits(select(or, a | b, a & b))
+    }
+}
+
+/// The smaller or the larger of two; -0 is smaller than +0.
+#[inline(always)]
+pub fn extremum<T: Ordered>(which: Extremum, a: T, b: T) -> T {
+    let (low, high) = if which.max { (b, a) } else { (a, b) };
+    // If neither is smaller they are equal, and differ in the sign of zero at most.
+    let equal = T::combine(a, b, !which.max);
+    let result = select(T::less(a, b), low, select(T::less(b, a), high, equal));
+    let (lone_a, lone_b) = if which.nan { (T::NAN, T::NAN) } else { (a, b) };
+    let result = select(b.is_nan(), lone_a, result);
+    let result = select(a.is_nan(), lone_b, result);
+    select(a.is_nan() & b.is_nan(), T::NAN, result)
+}

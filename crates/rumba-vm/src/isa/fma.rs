@@ -1,0 +1,110 @@
+//! `fma`: product plus a third operand, rounded once.
+//!
+//! Without a fused instruction in the processor, the sum of the exact product in `f64` is rounded to odd first.
+
+use super::Instruction;
+use super::emit;
+use super::float::{Mode, by_mode, sum_to_odd};
+use super::half::{Bf16, F16, Half};
+use super::lane::Pair;
+use super::notation::Matched;
+use super::shape;
+use super::soft;
+use crate::lower::{LowerError, Lowering};
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// `fma`
+pub static FMA: Instruction = Instruction {
+    name: "fma",
+    section: "9.7.3.6, 9.7.4.4, 9.7.5.3",
+    syntax: "
+        fma.rnd{.ftz}{.sat}.f32  d, a, b, c;
+        fma.rnd.f64              d, a, b, c;
+        .rnd = { .rn, .rz, .rm, .rp };
+
+        fma.rnd{.ftz}{.sat}.type        d, a, b, c;
+        fma.rnd{.ftz}.relu.type         d, a, b, c;
+        fma.rnd{.ftz}{.relu}{.sat}.btype  d, a, b, c;
+        .rnd = { .rn };
+        .type = { .f16, .f16x2 };
+        .btype = { .bf16, .bf16x2 };
+
+        fma.rnd{.sat}.f32.atype  d, a, b, c;
+        .rnd = { .rn, .rz, .rm, .rp };
+        .atype = { .f16, .bf16 };
+    ",
+    lower,
+};
+
+use super::mixed;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    match m.form() {
+        0 => single(l, mode),
+        1 => double(l, mode),
+        2 | 3 => half(l, mode, m.ty("type")?),
+        4 => half(l, mode, m.ty("btype")?),
+        _ => mixed::widened_product(l, m.ty("atype")?, mode, fused(mode)),
+    }
+}
+
+/// `fma` of `f32`.
+pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
+    emit::lanes(l, fused(mode), mode.0, ScalarType::F32, &[ScalarType::F32; 3])
+}
+
+fn fused(mode: Mode) -> Handlers {
+    by_mode!(
+        mode,
+        M => Handlers {
+            baseline: shape::ternary(|a: f32, b: f32, c: f32| exact(M, a, b, c)).baseline,
+            avx2: shape::ternary(|a: f32, b: f32, c: f32| {
+                M.output(M.input(a).mul_add(M.input(b), M.input(c)))
+            })
+            .avx2,
+        },
+        shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(Mode(mode), a, b, c))
+    )
+}
+
+#[inline(always)]
+fn exact(mode: Mode, a: f32, b: f32, c: f32) -> f32 {
+    let product = f64::from(mode.input(a)) * f64::from(mode.input(b));
+    mode.sum(product, mode.input(c).into())
+}
+
+/// `fma` of `f64`.
+pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
+    let sum = if mode.is_nearest() {
+        shape::ternary(|a: f64, b: f64, c: f64| a.mul_add(b, c))
+    } else {
+        shape::ternary_with(|mode: u16, a: f64, b: f64, c: f64| {
+            soft::fma(a, b, c, Mode(mode).get_rounding(), soft::Format::F64)
+        })
+    };
+    emit::lanes(l, sum, mode.0, ScalarType::F64, &[ScalarType::F64; 3])
+}
+
+fn half(l: &mut Lowering<'_>, mode: Mode, ty: ScalarType) -> Result<(), LowerError> {
+    let sum = match ty {
+        ScalarType::F16 => shape::ternary_with(one::<F16>),
+        ScalarType::Bf16 => shape::ternary_with(one::<Bf16>),
+        ScalarType::F16x2 => shape::ternary_with(two::<F16>),
+        _ => shape::ternary_with(two::<Bf16>),
+    };
+    emit::lanes(l, sum, mode.0, ty, &[ty, ty, ty])
+}
+
+#[inline(always)]
+fn one<T: Half>(mode: u16, a: T, b: T, c: T) -> T {
+    let mode = Mode(mode);
+    let product = f64::from(a.input(mode)) * f64::from(b.input(mode));
+    T::output_f64(mode, sum_to_odd(product, c.input(mode).into()))
+}
+
+#[inline(always)]
+fn two<T: Half>(mode: u16, a: Pair<T>, b: Pair<T>, c: Pair<T>) -> Pair<T> {
+    a.zip3(b, c, |a, b, c| one(mode, a, b, c))
+}

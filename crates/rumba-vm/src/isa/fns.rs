@@ -1,0 +1,48 @@
+//! `fns`: the position of the n-th one bit from a base, upwards or downwards; all ones if there is none.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `fns`
+pub static FNS: Instruction = Instruction {
+    name: "fns",
+    section: "9.7.1.17",
+    syntax: "
+        fns.b32  d, mask, base, offset;
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    use ScalarType::{B32, S32, U32};
+    emit::lanes(l, shape::ternary(find), 0, B32, &[B32, U32, S32])
+}
+
+/// The manual's procedure; a base beyond 31 is undefined there and finds nothing here.
+fn find(mask: u32, base: u32, offset: i32) -> u32 {
+    if base > 31 {
+        return u32::MAX;
+    }
+    let (mut position, step, mut left) = match offset {
+        0 => (i64::from(base), 1, 1),
+        1.. => (i64::from(base), 1, offset.unsigned_abs()),
+        _ => (i64::from(base), -1, offset.unsigned_abs()),
+    };
+    if offset == 0 {
+        return if mask >> base & 1 == 1 { base } else { u32::MAX };
+    }
+    while (0..32).contains(&position) {
+        if mask >> position & 1 == 1 {
+            left -= 1;
+            if left == 0 {
+                return position as u32;
+            }
+        }
+        position += step;
+    }
+    u32::MAX
+}

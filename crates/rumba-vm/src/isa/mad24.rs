@@ -1,0 +1,40 @@
+//! `mad24`: a 24-bit product (see `mul24`) plus a third operand.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `mad24`
+pub static MAD24: Instruction = Instruction {
+    name: "mad24",
+    section: "9.7.1.6",
+    syntax: "
+        mad24.mode.type    d, a, b, c;
+        mad24.hi.sat.s32   d, a, b, c;
+        .mode = { .hi, .lo };
+        .type = { .u32, .s32 };
+    ",
+    lower,
+};
+
+use super::mul24::{product_s24, product_u24};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    if m.form() == 1 {
+        let sum = shape::ternary(|a: i32, b: i32, c: i32| ((product_s24(a, b) >> 16) as i32).saturating_add(c));
+        return emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3]);
+    }
+    let ty = m.ty("type")?;
+    let sum = match (m.get("mode"), ty) {
+        (Some(".hi"), ScalarType::U32) => {
+            shape::ternary(|a: u32, b: u32, c: u32| ((product_u24(a, b) >> 16) as u32).wrapping_add(c))
+        }
+        (Some(".hi"), _) => shape::ternary(|a: i32, b: i32, c: u32| ((product_s24(a, b) >> 16) as u32).wrapping_add(c)),
+        (_, ScalarType::U32) => shape::ternary(|a: u32, b: u32, c: u32| (product_u24(a, b) as u32).wrapping_add(c)),
+        (_, _) => shape::ternary(|a: i32, b: i32, c: u32| (product_s24(a, b) as u32).wrapping_add(c)),
+    };
+    emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
+}

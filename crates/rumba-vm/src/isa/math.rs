@@ -1,0 +1,165 @@
+//! The transcendental functions, computed in `f64` and rounded to `f32` once.
+//!
+//! The instructions are approximate, with documented error bounds; the polynomials here are accurate to about 2^-40, so
+//! that the results are correctly rounded but for rare ties. Everything is free of branches.
+
+use std::hint::select_unpredictable as select;
+
+/// Adding it rounds a small number to an integer and leaves that in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// `c[0] + c[1] x + c[2] x² + …`
+#[inline(always)]
+fn polynomial<const N: usize>(x: f64, c: [f64; N]) -> f64 {
+    let mut sum = c[N - 1];
+    let mut index = N - 1;
+    while index > 0 {
+        index -= 1;
+        sum = sum * x + c[index];
+    }
+    sum
+}
+
+/// Sine.
+#[inline(always)]
+pub fn sin(x: f32) -> f32 {
+    circular(x, 0)
+}
+
+/// Cosine.
+#[inline(always)]
+pub fn cos(x: f32) -> f32 {
+    circular(x, 1)
+}
+
+/// Sine of `x + quarter * pi / 2`.
+///
+/// Accurate while `x` is below some 10^9; beyond that, as on the hardware, only the range is right.
+#[inline(always)]
+fn circular(x: f32, quarter: u64) -> f32 {
+    let wide = f64::from(select(x.abs() < 4.0e9, x, 0.0));
+    let shifted = wide * std::f64::consts::FRAC_2_PI + ROUND;
+    let count = shifted - ROUND;
+    let quadrant = shifted.to_bits().wrapping_add(quarter);
+    // pi / 2 in two parts, the first short enough for an exact product.
+    let r = (wide - count * 1.570_796_310_901_641_8) - count * 1.589_325_477_352_819_5e-8;
+    let z = r * r;
+    let sine = r + r
+        * z
+        * polynomial(
+            z,
+            [
+                -1.666_666_666_666_663_2e-1,
+                8.333_333_333_322_118e-3,
+                -1.984_126_982_958_954e-4,
+                2.755_731_362_138_572_5e-6,
+                -2.505_074_776_285_780_8e-8,
+                1.589_623_015_765_465_7e-10,
+            ],
+        );
+    let cosine = polynomial(
+        z,
+        [
+            1.0,
+            -0.5,
+            4.166_666_666_666_66e-2,
+            -1.388_888_888_887_305_6e-3,
+            2.480_158_728_885_171_8e-5,
+            -2.755_731_417_929_674e-7,
+            2.087_570_084_197_473e-9,
+            -1.135_853_652_138_768_2e-11,
+        ],
+    );
+    let value = select(quadrant & 1 != 0, cosine, sine);
+    let value = f64::from_bits(value.to_bits() ^ (quadrant & 2) << 62);
+    // The sine of a zero is that zero.
+    let value = select((x == 0.0) & (quarter == 0), f64::from(x), value);
+    select(x.is_finite(), value as f32, f32::NAN)
+}
+
+/// 2 to the power `x`.
+#[inline(always)]
+pub fn ex2(x: f32) -> f32 {
+    select(x.is_nan(), f32::NAN, power(f64::from(x)) as f32)
+}
+
+/// 2 to the power `x`, which is not NaN; powers beyond ±200 are cut off there.
+#[inline(always)]
+fn power(x: f64) -> f64 {
+    let x = select(x < 200.0, x, 200.0);
+    let x = select(x > -200.0, x, -200.0);
+    let shifted = x + ROUND;
+    let r = x - (shifted - ROUND);
+    // The Taylor series of 2^r, with |r| at most 1/2: ln(2)^n / n!
+    let fraction = polynomial(
+        r,
+        [
+            1.0,
+            std::f64::consts::LN_2,
+            2.402_265_069_591_007e-1,
+            5.550_410_866_482_158e-2,
+            9.618_129_107_628_477e-3,
+            1.333_355_814_642_844_3e-3,
+            1.540_353_039_338_161e-4,
+            1.525_273_380_405_984e-5,
+            1.321_548_679_014_430_9e-6,
+            1.017_808_600_923_97e-7,
+        ],
+    );
+    f64::from_bits(fraction.to_bits().wrapping_add(shifted.to_bits() << 52))
+}
+
+/// Logarithm to the base 2.
+#[inline(always)]
+pub fn lg2(x: f32) -> f32 {
+    let wide = f64::from(x);
+    // The exponent for a significand from about 0.7 to 1.4.
+    let bits = wide.to_bits().wrapping_sub(0x3fe6_a09e_0000_0000);
+    let exponent = f64::from((bits >> 32) as i32 >> 20);
+    let m = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(0x3fe6_a09e_0000_0000));
+    // log2(m) = 2 / ln(2) artanh(t)
+    let t = (m - 1.0) / (m + 1.0);
+    let z = t * t;
+    let series = polynomial(
+        z,
+        [
+            1.0,
+            1.0 / 3.0,
+            0.2,
+            1.0 / 7.0,
+            1.0 / 9.0,
+            1.0 / 11.0,
+            1.0 / 13.0,
+            1.0 / 15.0,
+        ],
+    );
+    let value = exponent + 2.0 * std::f64::consts::LOG2_E * t * series;
+    let value = select(wide == f64::INFINITY, wide, value);
+    let value = select(wide == 0.0, f64::NEG_INFINITY, value);
+    select((wide < 0.0) | wide.is_nan(), f32::NAN, value as f32)
+}
+
+/// Hyperbolic tangent.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let wide = f64::from(x);
+    let magnitude = select(wide.abs() < 20.0, wide.abs(), 20.0);
+    // tanh(y) = (e^2y - 1) / (e^2y + 1); for small y the series keeps what the difference would lose.
+    let e = power(magnitude * (2.0 * std::f64::consts::LOG2_E));
+    let large = (e - 1.0) / (e + 1.0);
+    let z = magnitude * magnitude;
+    let small = magnitude
+        * polynomial(
+            z,
+            [
+                1.0,
+                -1.0 / 3.0,
+                2.0 / 15.0,
+                -17.0 / 315.0,
+                62.0 / 2835.0,
+                -1382.0 / 155_925.0,
+            ],
+        );
+    let value = select(magnitude < 0.1, small, large).copysign(wide);
+    select(x.is_nan(), f32::NAN, value as f32)
+}

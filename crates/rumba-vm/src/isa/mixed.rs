@@ -1,0 +1,180 @@
+//! Lowering that the floating point instructions share: half precision, mixed precision, minimum and maximum.
+
+use super::emit;
+use super::float::{Extremum, Mode, canonical, extremum as of_two, flush};
+use super::half::{Bf16, F16, Half};
+use super::lane::Pair;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering, Place};
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// Handlers of a half precision operation with two operands; [`Mode`] in `extra`.
+///
+/// `f` is exact in `f64`, or as good as exact: a sum, a difference or a product.
+pub fn halves<F: Fn(f64, f64) -> f64 + Copy + 'static>(ty: ScalarType, f: F) -> Result<Handlers, LowerError> {
+    Ok(match ty {
+        ScalarType::F16 => shape::binary_with(move |mode: u16, a: F16, b: F16| half(mode, a, b, f)),
+        ScalarType::Bf16 => shape::binary_with(move |mode: u16, a: Bf16, b: Bf16| half(mode, a, b, f)),
+        ScalarType::F16x2 => {
+            shape::binary_with(move |mode: u16, a: Pair<F16>, b: Pair<F16>| a.zip(b, |a, b| half(mode, a, b, f)))
+        }
+        ScalarType::Bf16x2 => {
+            shape::binary_with(move |mode: u16, a: Pair<Bf16>, b: Pair<Bf16>| a.zip(b, |a, b| half(mode, a, b, f)))
+        }
+        other => return Err(emit::no_such(other)),
+    })
+}
+
+#[inline(always)]
+fn half<T: Half>(mode: u16, a: T, b: T, f: impl Fn(f64, f64) -> f64) -> T {
+    let mode = Mode(mode);
+    T::output_f64(mode, f(a.input(mode).into(), b.input(mode).into()))
+}
+
+/// Handlers of a half precision function; [`Mode`] in `extra`.
+pub fn half_function<F: Fn(f32) -> f32 + Copy + 'static>(ty: ScalarType, f: F) -> Result<Handlers, LowerError> {
+    #[inline(always)]
+    fn one<T: Half>(mode: u16, a: T, f: impl Fn(f32) -> f32) -> T {
+        T::output(Mode(mode), f(a.input(Mode(mode))))
+    }
+    Ok(match ty {
+        ScalarType::F16 => shape::unary_with(move |mode: u16, a: F16| one(mode, a, f)),
+        ScalarType::Bf16 => shape::unary_with(move |mode: u16, a: Bf16| one(mode, a, f)),
+        ScalarType::F16x2 => shape::unary_with(move |mode: u16, a: Pair<F16>| a.map(|a| one(mode, a, f))),
+        ScalarType::Bf16x2 => shape::unary_with(move |mode: u16, a: Pair<Bf16>| a.map(|a| one(mode, a, f))),
+        other => return Err(emit::no_such(other)),
+    })
+}
+
+/// Handlers of an operation on the sign bits of halves, after flushing if `ftz`.
+pub fn signs<F: Fn(u16) -> u16 + Copy + 'static>(ty: ScalarType, ftz: bool, f: F) -> Result<Handlers, LowerError> {
+    #[inline(always)]
+    fn flushed<T: Half>(a: T) -> T {
+        let subnormal = a.widen().abs() < T::MIN_POSITIVE;
+        T::from_bits(a.to_bits() & std::hint::select_unpredictable(subnormal, 0x8000, 0xffff))
+    }
+    Ok(match (ty, ftz) {
+        (ScalarType::F16 | ScalarType::Bf16, false) => shape::unary(f),
+        (ScalarType::F16x2 | ScalarType::Bf16x2, false) => shape::unary(move |a: Pair<u16>| a.map(f)),
+        (ScalarType::F16, true) => shape::unary(move |a: F16| f(flushed(a).0)),
+        (ScalarType::Bf16, true) => shape::unary(move |a: Bf16| f(flushed(a).0)),
+        (ScalarType::F16x2, true) => shape::unary(move |a: Pair<F16>| a.map(|a| f(flushed(a).0))),
+        (ScalarType::Bf16x2, true) => shape::unary(move |a: Pair<Bf16>| a.map(|a| f(flushed(a).0))),
+        (other, _) => return Err(emit::no_such(other)),
+    })
+}
+
+/// Emits operand `index`, a half, as `f32`.
+fn widen(l: &mut Lowering<'_>, index: usize, ty: ScalarType) -> Result<Place, LowerError> {
+    let handlers = match ty {
+        ScalarType::F16 => shape::unary(|a: F16| a.widen()),
+        _ => shape::unary(|a: Bf16| a.widen()),
+    };
+    let a = l.source(index, ty)?;
+    let dst = l.scratch(ScalarType::F32);
+    emit::emit(l, handlers, 0, dst, [a, Place::None, Place::None, Place::None]);
+    Ok(dst)
+}
+
+/// Emits `d = f(a, c)` on `f32`, where `a` is a half.
+pub fn widened(l: &mut Lowering<'_>, ty: ScalarType, mode: Mode, f: Handlers) -> Result<(), LowerError> {
+    let a = widen(l, 1, ty)?;
+    let c = l.source(2, ScalarType::F32)?;
+    let dst = l.destination(0, ScalarType::F32)?;
+    emit::emit(l, f, mode.0, dst, [a, c, Place::None, Place::None]);
+    Ok(())
+}
+
+/// Emits `d = f(a, b, c)` on `f32`, where `a` and `b` are halves.
+pub fn widened_product(l: &mut Lowering<'_>, ty: ScalarType, mode: Mode, f: Handlers) -> Result<(), LowerError> {
+    let (a, b) = (widen(l, 1, ty)?, widen(l, 2, ty)?);
+    let c = l.source(3, ScalarType::F32)?;
+    let dst = l.destination(0, ScalarType::F32)?;
+    emit::emit(l, f, mode.0, dst, [a, b, c, Place::None]);
+    Ok(())
+}
+
+/// Bits of `extra` for [`extremum`].
+const NAN: u16 = 1;
+const XORSIGN: u16 = 2;
+
+/// Emits `min` or `max` of two operands.
+pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: ScalarType) -> Result<(), LowerError> {
+    let ftz = if m.has(".ftz") { Mode::FTZ } else { 0 };
+    let nan = if m.has(".NaN") { NAN } else { 0 };
+    let sign = if m.has(".xorsign") { XORSIGN } else { 0 };
+    let handlers = match (ty, ftz | nan | sign) {
+        (ScalarType::F32, 0) => shape::binary(|a: f32, b: f32| of_two(Extremum { max: MAX, nan: false }, a, b)),
+        (ScalarType::F32, Mode::FTZ) => {
+            shape::binary(|a: f32, b: f32| of_two(Extremum { max: MAX, nan: false }, flush(a), flush(b)))
+        }
+        (ScalarType::F32, _) => shape::binary_with(|flags: u16, a: f32, b: f32| {
+            let (a, b) = (Mode(flags & Mode::FTZ).input(a), Mode(flags & Mode::FTZ).input(b));
+            let sign = select_sign(flags, (a.to_bits() ^ b.to_bits()) & 0x8000_0000);
+            let clear = |x: f32| if flags & XORSIGN != 0 { x.abs() } else { x };
+            let r = with_nan::<MAX, f32>(flags, clear(a), clear(b));
+            f32::from_bits(r.to_bits() | sign)
+        }),
+        (ScalarType::F16, _) => shape::binary_with(of_halves::<MAX, F16>),
+        (ScalarType::Bf16, _) => shape::binary_with(of_halves::<MAX, Bf16>),
+        (ScalarType::F16x2, _) => shape::binary_with(|flags: u16, a: Pair<F16>, b: Pair<F16>| {
+            a.zip(b, |a, b| of_halves::<MAX, F16>(flags, a, b))
+        }),
+        (_, _) => shape::binary_with(|flags: u16, a: Pair<Bf16>, b: Pair<Bf16>| {
+            a.zip(b, |a, b| of_halves::<MAX, Bf16>(flags, a, b))
+        }),
+    };
+    emit::lanes(l, handlers, ftz | nan | sign, ty, &[ty, ty])
+}
+
+#[inline(always)]
+fn select_sign(flags: u16, sign: u32) -> u32 {
+    if flags & XORSIGN != 0 { sign } else { 0 }
+}
+
+#[inline(always)]
+fn with_nan<const MAX: bool, T: super::float::Ordered>(flags: u16, a: T, b: T) -> T {
+    let number = of_two(Extremum { max: MAX, nan: false }, a, b);
+    let nan = (flags & NAN != 0) & (a.is_nan() | b.is_nan());
+    std::hint::select_unpredictable(nan, T::NAN, number)
+}
+
+#[inline(always)]
+fn of_halves<const MAX: bool, T: Half>(flags: u16, a: T, b: T) -> T {
+    let flushed = |x: T| {
+        let subnormal = (flags & Mode::FTZ != 0) & (x.widen().abs() < T::MIN_POSITIVE);
+        T::from_bits(x.to_bits() & std::hint::select_unpredictable(subnormal, 0x8000, 0xffff))
+    };
+    let (a, b) = (flushed(a), flushed(b));
+    let sign = select_sign(flags, u32::from((a.to_bits() ^ b.to_bits()) & 0x8000)) as u16;
+    let clear = |x: T| {
+        if flags & XORSIGN != 0 {
+            T::from_bits(x.to_bits() & 0x7fff)
+        } else {
+            x
+        }
+    };
+    let r = with_nan::<MAX, T>(flags, clear(a), clear(b));
+    T::from_bits(r.to_bits() | sign)
+}
+
+/// Emits `min` or `max` of three `f32` operands.
+pub fn extremum_of_three<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    const ABS: u16 = 2;
+    let ftz = if m.has(".ftz") { Mode::FTZ } else { 0 };
+    let nan = if m.has(".NaN") { NAN } else { 0 };
+    let abs = if m.has(".abs") { ABS } else { 0 };
+    let handlers = shape::ternary_with(|flags: u16, a: f32, b: f32, c: f32| {
+        let input = |x: f32| {
+            let x = Mode(flags & Mode::FTZ).input(x);
+            if flags & ABS != 0 { x.abs() } else { x }
+        };
+        let ab = with_nan::<MAX, f32>(flags, input(a), input(b));
+        let abc = with_nan::<MAX, f32>(flags, ab, input(c));
+        // The canonical NaN of the first pair counts only if NaN is asked for.
+        canonical(abc)
+    });
+    emit::lanes(l, handlers, ftz | nan | abs, ScalarType::F32, &[ScalarType::F32; 3])
+}

@@ -1,0 +1,134 @@
+//! `mul`: product: its low half, its high half, all of it, or rounded.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::float::{Mode, by_mode};
+use super::notation::Matched;
+use super::shape;
+use super::soft;
+use crate::lower::{LowerError, Lowering};
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// `mul`
+pub static MUL: Instruction = Instruction {
+    name: "mul",
+    section: "9.7.1.3, 9.7.3.5, 9.7.4.3",
+    syntax: "
+        mul.half.type  d, a, b;
+        .half = { .hi, .lo };
+        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+
+        mul.wide.type  d, a, b;
+        .type = { .u16, .u32, .s16, .s32 };
+
+        mul{.rnd}{.ftz}{.sat}.f32  d, a, b;
+        mul{.rnd}.f64              d, a, b;
+        .rnd = { .rn, .rz, .rm, .rp };
+
+        mul{.rnd}{.ftz}{.sat}.type  d, a, b;
+        .rnd = { .rn };
+        .type = { .f16, .f16x2 };
+
+        mul{.rnd}.type  d, a, b;
+        .rnd = { .rn };
+        .type = { .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+use super::mixed;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    match m.form() {
+        0 => {
+            let ty = m.ty("type")?;
+            let product = if m.get("half") == Some(".hi") {
+                high(ty)?
+            } else {
+                low(ty)?
+            };
+            emit::lanes(l, product, 0, ty, &[ty, ty])
+        }
+        1 => {
+            let ty = m.ty("type")?;
+            let product = match ty {
+                ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b)),
+                ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b)),
+                ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)),
+                _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)),
+            };
+            emit::lanes(l, product, 0, wide(ty), &[ty, ty])
+        }
+        2 => {
+            let product = by_mode!(
+                mode,
+                M => shape::binary(|a: f32, b: f32| M.output(M.input(a) * M.input(b))),
+                shape::binary_with(|mode: u16, a: f32, b: f32| {
+                    let mode = Mode(mode);
+                    mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
+                })
+            );
+            emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
+        }
+        3 => {
+            let product = if mode.is_nearest() {
+                shape::binary(|a: f64, b: f64| a * b)
+            } else {
+                shape::binary_with(|mode: u16, a: f64, b: f64| {
+                    soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64)
+                })
+            };
+            emit::lanes(l, product, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
+        }
+        _ => {
+            let ty = m.ty("type")?;
+            emit::lanes(l, mixed::halves(ty, |a, b| a * b)?, mode.0, ty, &[ty, ty])
+        }
+    }
+}
+
+/// The type of twice the width.
+pub(super) fn wide(ty: ScalarType) -> ScalarType {
+    match ty {
+        ScalarType::U16 => ScalarType::U32,
+        ScalarType::S16 => ScalarType::S32,
+        ScalarType::U32 => ScalarType::U64,
+        _ => ScalarType::S64,
+    }
+}
+
+fn low(ty: ScalarType) -> Result<Handlers, LowerError> {
+    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_mul(b))))
+}
+
+fn high(ty: ScalarType) -> Result<Handlers, LowerError> {
+    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| T::high(a, b))))
+}
+
+/// Integers that have a product of twice their width.
+pub(super) trait High {
+    /// The upper half of the product.
+    fn high(a: Self, b: Self) -> Self;
+}
+
+macro_rules! high {
+    ($($narrow:ty, $wide:ty;)*) => {$(
+        impl High for $narrow {
+            #[inline(always)]
+            fn high(a: Self, b: Self) -> Self {
+                ((<$wide>::from(a) * <$wide>::from(b)) >> Self::BITS) as Self
+            }
+        }
+    )*};
+}
+
+high! {
+    u16, u32;
+    i16, i32;
+    u32, u64;
+    i32, i64;
+    u64, u128;
+    i64, i128;
+}

@@ -1,0 +1,43 @@
+//! `mul24`: the product of the low 24 bits of two operands, bits 31..0 or 47..16 of it.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `mul24`
+pub static MUL24: Instruction = Instruction {
+    name: "mul24",
+    section: "9.7.1.5",
+    syntax: "
+        mul24.mode.type  d, a, b;
+        .mode = { .hi, .lo };
+        .type = { .u32, .s32 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let product = match (m.get("mode"), ty) {
+        (Some(".hi"), ScalarType::U32) => shape::binary(|a: u32, b: u32| (product_u24(a, b) >> 16) as u32),
+        (Some(".hi"), _) => shape::binary(|a: i32, b: i32| (product_s24(a, b) >> 16) as u32),
+        (_, ScalarType::U32) => shape::binary(|a: u32, b: u32| product_u24(a, b) as u32),
+        (_, _) => shape::binary(|a: i32, b: i32| product_s24(a, b) as u32),
+    };
+    emit::lanes(l, product, 0, ty, &[ty, ty])
+}
+
+/// The product of two unsigned 24-bit numbers; the bits above them do not count.
+#[inline(always)]
+pub(super) fn product_u24(a: u32, b: u32) -> u64 {
+    u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
+}
+
+/// The product of two signed 24-bit numbers; the bits above them do not count.
+#[inline(always)]
+pub(super) fn product_s24(a: i32, b: i32) -> i64 {
+    i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
+}

@@ -1,0 +1,47 @@
+//! `neg`: negative. The sign bit of a NaN is inverted too.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::float::flush;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `neg`
+pub static NEG: Instruction = Instruction {
+    name: "neg",
+    section: "9.7.1.11, 9.7.3.10, 9.7.4.5",
+    syntax: "
+        neg.type        d, a;
+        neg{.ftz}.f32   d, a;
+        neg.f64         d, a;
+        neg{.ftz}.htype d, a;
+        .type = { .s16, .s32, .s64 };
+        .htype = { .f16, .f16x2, .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+use super::mixed;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let flush_too = m.has(".ftz");
+    let (ty, negative) = match m.form() {
+        0 => {
+            let ty = m.ty("type")?;
+            (
+                ty,
+                by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_neg())),
+            )
+        }
+        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| -flush(a))),
+        1 => (ScalarType::F32, shape::unary(|a: u32| a ^ 0x8000_0000)),
+        2 => (ScalarType::F64, shape::unary(|a: u64| a ^ 1 << 63)),
+        _ => {
+            let ty = m.ty("htype")?;
+            (ty, mixed::signs(ty, flush_too, |sign| sign ^ 0x8000)?)
+        }
+    };
+    emit::lanes(l, negative, 0, ty, &[ty])
+}

@@ -1,0 +1,25 @@
+//! `popc`: the number of one bits.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `popc`
+pub static POPC: Instruction = Instruction {
+    name: "popc",
+    section: "9.7.1.14",
+    syntax: "
+        popc.type  d, a;
+        .type = { .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.count_ones()));
+    emit::lanes(l, count, 0, ScalarType::U32, &[ty])
+}

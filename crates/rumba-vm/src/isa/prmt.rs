@@ -1,0 +1,57 @@
+//! `prmt`: four bytes picked from the eight of two operands, or a fixed pattern of picks.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `prmt`
+pub static PRMT: Instruction = Instruction {
+    name: "prmt",
+    section: "9.7.9.7",
+    syntax: "
+        prmt.b32       d, a, b, c;
+        prmt.b32.mode  d, a, b, c;
+        .mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    // The fixed patterns: four selectors for each value of the control operand's two low bits.
+    let permute = match m.get("mode") {
+        None => shape::ternary(permute),
+        Some(".f4e") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x3210, 0x4321, 0x5432, 0x6543], a, b, c)),
+        Some(".b4e") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x5670, 0x6701, 0x7012, 0x0123], a, b, c)),
+        Some(".rc8") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x0000, 0x1111, 0x2222, 0x3333], a, b, c)),
+        Some(".ecl") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x3210, 0x3211, 0x3222, 0x3333], a, b, c)),
+        Some(".ecr") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x0000, 0x1110, 0x2210, 0x3210], a, b, c)),
+        Some(_) => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x1010, 0x3232, 0x1010, 0x3232], a, b, c)),
+    };
+    emit::lanes(l, permute, 0, ScalarType::B32, &[ScalarType::B32; 3])
+}
+
+/// Selector bits 2..0 name a byte; bit 3 replaces it by copies of its sign.
+#[inline(always)]
+fn permute(a: u32, b: u32, selectors: u32) -> u32 {
+    let bytes = u64::from(b) << 32 | u64::from(a);
+    let mut result = 0;
+    for position in 0..4 {
+        let selector = selectors >> (position * 4);
+        let byte = (bytes >> ((selector & 7) * 8)) as u8;
+        let sign = (byte as i8 >> 7) as u8;
+        result |= u32::from(select(selector & 8 != 0, sign, byte)) << (position * 8);
+    }
+    result
+}
+
+#[inline(always)]
+fn by_table(table: [u32; 4], a: u32, b: u32, c: u32) -> u32 {
+    let even = select(c & 2 == 0, table[0], table[2]);
+    let odd = select(c & 2 == 0, table[1], table[3]);
+    permute(a, b, select(c & 1 == 0, even, odd))
+}

@@ -1,0 +1,58 @@
+//! `rcp`: reciprocal.
+//!
+//! The approximate forms are correctly rounded here; `rcp.approx.ftz.f64` to the 20 fraction bits that it has.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit;
+use super::float::{Mode, by_mode};
+use super::notation::Matched;
+use super::shape;
+use super::soft;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `rcp`
+pub static RCP: Instruction = Instruction {
+    name: "rcp",
+    section: "9.7.3.13, 9.7.3.14",
+    syntax: "
+        rcp.approx{.ftz}.f32  d, a;
+        rcp.rnd{.ftz}.f32     d, a;
+        rcp.rnd.f64           d, a;
+        rcp.approx.ftz.f64    d, a;
+        .rnd = { .rn, .rz, .rm, .rp };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let (ty, reciprocal) = match m.form() {
+        0 | 1 => (
+            ScalarType::F32,
+            by_mode!(
+                mode,
+                M => shape::unary(|a: f32| M.output(1.0 / M.input(a))),
+                shape::unary_with(|mode: u16, a: f32| Mode(mode).narrow(1.0 / f64::from(Mode(mode).input(a))))
+            ),
+        ),
+        2 if mode.is_nearest() => (ScalarType::F64, shape::unary(|a: f64| 1.0 / a)),
+        2 => (
+            ScalarType::F64,
+            shape::unary_with(|mode: u16, a: f64| soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64)),
+        ),
+        _ => (ScalarType::F64, shape::unary(|a: f64| coarse(1.0 / coarse(a)))),
+    };
+    emit::lanes(l, reciprocal, mode.0, ty, &[ty])
+}
+
+/// Only the upper half of a number's bits, or a zero of its sign for a subnormal.
+#[inline(always)]
+pub(super) fn coarse(x: f64) -> f64 {
+    let upper = f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000);
+    let zero = f64::from_bits(x.to_bits() & 1 << 63);
+    let number = select(x.abs() < f64::MIN_POSITIVE, zero, upper);
+    select(x.is_nan(), f64::from_bits(0x7fff_ffff_0000_0000), number)
+}

@@ -1,0 +1,48 @@
+//! `rem`: remainder of the division towards zero.
+//!
+//! The manual leaves a divisor of zero open; the hardware gives the dividend.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `rem`
+pub static REM: Instruction = Instruction {
+    name: "rem",
+    section: "9.7.1.9",
+    syntax: "
+        rem.type  d, a, b;
+        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+    ",
+    lower,
+};
+
+use super::div::{divide_s32, divide_u32};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let remainder = match ty {
+        ScalarType::U16 => shape::binary(|a: u16, b: u16| remainder_u32(a.into(), b.into()) as u16),
+        ScalarType::S16 => shape::binary(|a: i16, b: i16| remainder_s32(a.into(), b.into()) as i16),
+        ScalarType::U32 => shape::binary(remainder_u32),
+        ScalarType::S32 => shape::binary(remainder_s32),
+        ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_rem(b).unwrap_or(a)),
+        ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { a } else { a.wrapping_rem(b) }),
+        other => return Err(emit::no_such(other)),
+    };
+    emit::lanes(l, remainder, 0, ty, &[ty, ty])
+}
+
+#[inline(always)]
+fn remainder_u32(a: u32, b: u32) -> u32 {
+    // A divisor of zero takes nothing away.
+    a.wrapping_sub(divide_u32(a, b).wrapping_mul(b))
+}
+
+#[inline(always)]
+fn remainder_s32(a: i32, b: i32) -> i32 {
+    a.wrapping_sub(divide_s32(a, b).wrapping_mul(b))
+}

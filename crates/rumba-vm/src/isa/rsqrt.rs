@@ -1,0 +1,41 @@
+//! `rsqrt`: reciprocal of the square root.
+//!
+//! Rounded from `f64` here; `rsqrt.approx.ftz.f64` has 20 fraction bits.
+
+use super::Instruction;
+use super::emit;
+use super::float::{Mode, by_mode};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `rsqrt`
+pub static RSQRT: Instruction = Instruction {
+    name: "rsqrt",
+    section: "9.7.3.16, 9.7.3.17",
+    syntax: "
+        rsqrt.approx{.ftz}.f32  d, a;
+        rsqrt.approx{.ftz}.f64  d, a;
+    ",
+    lower,
+};
+
+use super::rcp::coarse;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let (ty, root) = match (m.form(), m.has(".ftz")) {
+        (0, _) => (
+            ScalarType::F32,
+            by_mode!(
+                mode,
+                M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32)),
+                return Err(emit::no_such("a directed rounding"))
+            ),
+        ),
+        (_, false) => (ScalarType::F64, shape::unary(|a: f64| 1.0 / a.sqrt())),
+        (_, true) => (ScalarType::F64, shape::unary(|a: f64| coarse(1.0 / coarse(a).sqrt()))),
+    };
+    emit::lanes(l, root, 0, ty, &[ty])
+}

@@ -1,0 +1,29 @@
+//! `sad`: `|a - b| + c`.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+
+/// `sad`
+pub static SAD: Instruction = Instruction {
+    name: "sad",
+    section: "9.7.1.7",
+    syntax: "
+        sad.type  d, a, b, c;
+        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let sum = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| {
+        let difference = select(a < b, b.wrapping_sub(a), a.wrapping_sub(b));
+        difference.wrapping_add(c)
+    }));
+    emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
+}

@@ -1,0 +1,29 @@
+//! `selp`: one of two operands, by a predicate.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `selp`
+pub static SELP: Instruction = Instruction {
+    name: "selp",
+    section: "9.7.6.3",
+    syntax: "
+        selp.type  d, a, b, c;
+        .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let choose = if ty.bits() == 64 {
+        shape::select::<u64>()
+    } else {
+        shape::select::<u32>()
+    };
+    emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::Pred])
+}

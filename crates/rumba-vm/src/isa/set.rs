@@ -1,0 +1,65 @@
+//! `set`: a comparison, optionally combined with a predicate, as a number: all ones, or 1.0.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering, Place};
+use crate::types::ScalarType;
+
+/// `set`
+pub static SET: Instruction = Instruction {
+    name: "set",
+    section: "9.7.6.1, 9.7.7.1",
+    syntax: "
+        set.CmpOp{.ftz}.dtype.stype         d, a, b;
+        set.CmpOp.BoolOp{.ftz}.dtype.stype  d, a, b, {!}c;
+        .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
+        .BoolOp = { .and, .or, .xor };
+        .dtype = { .u16, .s16, .u32, .s32, .f32, .f16, .bf16, .f16x2, .bf16x2 };
+        .stype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64, .f16, .f16x2, .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+use super::comparison::{self, Comparison};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let comparison = Comparison::of(m, "stype")?;
+    let ty = m.ty("dtype")?;
+    let first = comparison.to_scratch(l, 1)?;
+    let p = l.scratch(ScalarType::Pred);
+    let one = match ty {
+        ScalarType::F32 => 0x3f80_0000,
+        ScalarType::F16 | ScalarType::F16x2 => 0x3c00,
+        ScalarType::Bf16 | ScalarType::Bf16x2 => 0x3f80,
+        ScalarType::U16 | ScalarType::S16 => 0xffff,
+        // A packed comparison gives all ones in each half of an integer.
+        _ if comparison::halves(comparison.ty).is_some() => 0xffff,
+        _ => 0xffff_ffff,
+    };
+    let choose = shape::select::<u32>();
+    let zero = l.constant(ScalarType::B32, 0);
+    let low = l.constant(ScalarType::B32, one);
+    let dst = l.destination(0, ty)?;
+    if comparison::halves(comparison.ty).is_none() {
+        comparison::combine(l, m, (p, Place::None), first, None)?;
+        emit::emit(l, choose, 0, dst, [low, zero, p, Place::None]);
+        return Ok(());
+    }
+    let second = comparison.upper().to_scratch(l, 1)?;
+    let q = l.scratch(ScalarType::Pred);
+    comparison::combine(l, m, (p, q), first, Some(second))?;
+    let high = l.constant(ScalarType::B32, one << 16);
+    let (first, second) = (l.scratch(ScalarType::B32), l.scratch(ScalarType::B32));
+    emit::emit(l, choose, 0, first, [low, zero, p, Place::None]);
+    emit::emit(l, choose, 0, second, [high, zero, q, Place::None]);
+    emit::emit(
+        l,
+        shape::binary(|a: u32, b: u32| a | b),
+        0,
+        dst,
+        [first, second, Place::None, Place::None],
+    );
+    Ok(())
+}

@@ -1,0 +1,552 @@
+//! Combinators that turn a scalar function into handlers over the 32 lanes of a warp.
+//!
+//! The function is given as a closure that captures nothing. It is compiled twice, for any processor of the target and
+//! for AVX2 with its companions, as a loop over chunks of eight lanes that the compiler vectorises. For that the
+//! closure should be free of branches ([`std::hint::select_unpredictable`] chooses between two values), and it must be
+//! total: it also runs on the values of inactive lanes, whose results are dropped.
+//!
+//! What the scalar functions compute is not decided here.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use crate::isa::lane::{Lane, Raw};
+use crate::op::{Handlers, Pc};
+use crate::warp::{FULL, LANES, Warp};
+
+/// Lanes computed together.
+const CHUNK: usize = 8;
+
+/// How a processor merges lanes and collects masks: the two things that do not vectorise by themselves.
+trait Target {
+    /// `out = mask ? on : off`, lane by lane; `out` may be `on` or `off`.
+    ///
+    /// # Safety
+    /// All three point to 32 lanes; the processor is the target.
+    unsafe fn select<R: Raw>(out: *mut R, on: *const R, off: *const R, mask: u32);
+
+    /// The mask of the lanes whose bits are set; each is all ones or all zeros.
+    ///
+    /// # Safety
+    /// The processor is the target.
+    unsafe fn mask<R: Raw>(lanes: &[R; CHUNK]) -> u32;
+}
+
+/// Any processor.
+struct Baseline;
+
+impl Target for Baseline {
+    #[inline(always)]
+    unsafe fn select<R: Raw>(out: *mut R, on: *const R, off: *const R, mask: u32) {
+        for lane in 0..LANES {
+            let from = if mask >> lane & 1 != 0 { on } else { off };
+            // SAFETY: the caller's pointers are good for 32 lanes.
+            unsafe { out.add(lane).write(from.add(lane).read()) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mask<R: Raw>(lanes: &[R; CHUNK]) -> u32 {
+        let mut mask = 0;
+        for (lane, bits) in lanes.iter().enumerate() {
+            mask |= u32::from(bits.is_set()) << lane;
+        }
+        mask
+    }
+}
+
+/// A processor with AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT.
+#[cfg(target_arch = "x86_64")]
+struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
+        _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_set1_epi32,
+        _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_storeu_si256,
+    };
+
+    use super::{Avx2, CHUNK, LANES, Raw, Target};
+
+    impl Target for Avx2 {
+        #[inline(always)]
+        unsafe fn select<R: Raw>(out: *mut R, on: *const R, off: *const R, mask: u32) {
+            // SAFETY: as the caller promises.
+            unsafe {
+                if size_of::<R>() == 4 {
+                    select32(out.cast(), on.cast(), off.cast(), mask);
+                } else {
+                    select64(out.cast(), on.cast(), off.cast(), mask);
+                }
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn mask<R: Raw>(lanes: &[R; CHUNK]) -> u32 {
+            // SAFETY: as the caller promises; the array is one or two vectors long.
+            unsafe {
+                if size_of::<R>() == 4 {
+                    mask32(lanes.as_ptr().cast())
+                } else {
+                    mask64(lanes.as_ptr().cast())
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The pointers are good for 32 lanes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn select32(out: *mut u32, on: *const u32, off: *const u32, mask: u32) {
+        let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        for start in (0..LANES).step_by(8) {
+            let chosen = _mm256_set1_epi32((mask >> start) as i32);
+            let chosen = _mm256_cmpeq_epi32(_mm256_and_si256(chosen, bits), bits);
+            // SAFETY: eight lanes from `start` are within the 32.
+            unsafe { blend(out.add(start), on.add(start), off.add(start), chosen) };
+        }
+    }
+
+    /// # Safety
+    /// The pointers are good for 32 lanes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn select64(out: *mut u64, on: *const u64, off: *const u64, mask: u32) {
+        let bits = _mm256_setr_epi64x(1, 2, 4, 8);
+        for start in (0..LANES).step_by(4) {
+            let chosen = _mm256_set1_epi64x(i64::from(mask >> start));
+            let chosen = _mm256_cmpeq_epi64(_mm256_and_si256(chosen, bits), bits);
+            // SAFETY: four lanes from `start` are within the 32.
+            unsafe { blend(out.add(start), on.add(start), off.add(start), chosen) };
+        }
+    }
+
+    /// # Safety
+    /// The pointers are good for 32 bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn blend<R>(out: *mut R, on: *const R, off: *const R, chosen: __m256i) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let on = _mm256_loadu_si256(on.cast());
+            let off = _mm256_loadu_si256(off.cast());
+            _mm256_storeu_si256(out.cast(), _mm256_blendv_epi8(off, on, chosen));
+        }
+    }
+
+    /// # Safety
+    /// The pointer is good for 32 bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn mask32(lanes: *const __m256i) -> u32 {
+        // SAFETY: as the caller promises.
+        let lanes = unsafe { _mm256_loadu_si256(lanes) };
+        _mm256_movemask_ps(_mm256_castsi256_ps(lanes)) as u32
+    }
+
+    /// # Safety
+    /// The pointer is good for 64 bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn mask64(lanes: *const __m256i) -> u32 {
+        // SAFETY: as the caller promises.
+        let (low, high) = unsafe { (_mm256_loadu_si256(lanes), _mm256_loadu_si256(lanes.add(1))) };
+        let low = _mm256_movemask_pd(_mm256_castsi256_pd(low)) as u32;
+        let high = _mm256_movemask_pd(_mm256_castsi256_pd(high)) as u32;
+        low | high << 4
+    }
+}
+
+/// A value of a closure type that has no state.
+#[inline(always)]
+fn conjure<F>() -> F {
+    const { assert!(size_of::<F>() == 0, "the closure of a handler captures something") };
+    // SAFETY: the type has no bytes, and a value of it was given to the combinator that made the handler.
+    unsafe { MaybeUninit::<F>::uninit().assume_init() }
+}
+
+/// Eight lanes of a slot.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program; `chunk` is below 4.
+#[inline(always)]
+unsafe fn read<T: Lane>(warp: &Warp, slot: u16, chunk: usize) -> [T::Raw; CHUNK] {
+    // SAFETY: the slot has 32 lanes.
+    unsafe { warp.lanes::<[T::Raw; CHUNK]>(slot).add(chunk).read() }
+}
+
+/// Fills eight lanes.
+#[inline(always)]
+fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
+    let mut lanes = [R::ZERO; CHUNK];
+    for (index, lane) in lanes.iter_mut().enumerate() {
+        *lane = f(index);
+    }
+    lanes
+}
+
+/// Writes a slot from a function over chunks: directly if all lanes are active, otherwise through a copy.
+///
+/// # Safety
+/// `slot` is a slot for `R` of the warp's program; the processor is `X`.
+#[inline(always)]
+unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, mut compute: impl FnMut(usize) -> [R; CHUNK]) {
+    let place = warp.lanes::<[R; CHUNK]>(slot);
+    let mut copy = MaybeUninit::<[[R; CHUNK]; LANES / CHUNK]>::uninit();
+    let full = warp.active == FULL;
+    let out = if full { place } else { copy.as_mut_ptr().cast() };
+    for chunk in 0..LANES / CHUNK {
+        let values = compute(chunk);
+        // SAFETY: both places have 32 lanes. A source that shares the slot was read up to this chunk.
+        unsafe { out.add(chunk).write(values) };
+    }
+    if !full {
+        // SAFETY: both places have 32 lanes, and all of `out` has been written.
+        unsafe { X::select::<R>(place.cast(), out.cast(), place.cast(), warp.active) };
+    }
+}
+
+/// What a handler does, for each target.
+trait Body {
+    /// # Safety
+    /// As for [`crate::op::Handler`]; the processor is `X`.
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc);
+}
+
+unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run::<Baseline>(warp, pc) };
+    pc.next()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx2<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run::<Avx2>(warp, pc) };
+    pc.next()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use baseline as avx2;
+
+const fn handlers<B: Body>() -> Handlers {
+    Handlers {
+        baseline: baseline::<B>,
+        avx2: avx2::<B>,
+    }
+}
+
+/// A body that is a closure over lanes of these types.
+struct Lanes<T, F>(PhantomData<(T, F)>);
+
+/// `dst = f(a)`
+pub fn unary<A: Lane, R: Lane, F: Fn(A) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<(A, R), F>>()
+}
+
+impl<A: Lane, R: Lane, F: Fn(A) -> R + Copy> Body for Lanes<(A, R), F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                fill(|lane| f(A::from_raw(a[lane])).into_raw())
+            });
+        }
+    }
+}
+
+/// `dst = f(a, b)`
+pub fn binary<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B, R), F>>()
+}
+
+impl<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R + Copy> Body for Lanes<(A, B, R), F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                fill(|lane| f(A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw())
+            });
+        }
+    }
+}
+
+/// `dst = f(a, b, c)`
+pub fn ternary<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B, C, R), F>>()
+}
+
+impl<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R + Copy> Body for Lanes<(A, B, C, R), F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                let c = read::<C>(warp, pc.c, chunk);
+                fill(|lane| f(A::from_raw(a[lane]), B::from_raw(b[lane]), C::from_raw(c[lane])).into_raw())
+            });
+        }
+    }
+}
+
+/// `dst = f(a, b, c, d)`
+pub fn quaternary<A: Lane, B: Lane, C: Lane, D: Lane, R: Lane, F: Fn(A, B, C, D) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B, C, D, R), F>>()
+}
+
+impl<A: Lane, B: Lane, C: Lane, D: Lane, R: Lane, F: Fn(A, B, C, D) -> R + Copy> Body for Lanes<(A, B, C, D, R), F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                let c = read::<C>(warp, pc.c, chunk);
+                let d = read::<D>(warp, pc.d, chunk);
+                fill(|lane| {
+                    f(
+                        A::from_raw(a[lane]),
+                        B::from_raw(b[lane]),
+                        C::from_raw(c[lane]),
+                        D::from_raw(d[lane]),
+                    )
+                    .into_raw()
+                })
+            });
+        }
+    }
+}
+
+/// Marks a body whose closure is also given the operation's `extra`.
+struct With<T>(PhantomData<T>);
+
+/// `dst = f(extra, a)`
+pub fn unary_with<A: Lane, R: Lane, F: Fn(u16, A) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<With<(A, R)>, F>>()
+}
+
+impl<A: Lane, R: Lane, F: Fn(u16, A) -> R + Copy> Body for Lanes<With<(A, R)>, F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                fill(|lane| f(pc.extra, A::from_raw(a[lane])).into_raw())
+            });
+        }
+    }
+}
+
+/// `dst = f(extra, a, b)`
+pub fn binary_with<A: Lane, B: Lane, R: Lane, F: Fn(u16, A, B) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<With<(A, B, R)>, F>>()
+}
+
+impl<A: Lane, B: Lane, R: Lane, F: Fn(u16, A, B) -> R + Copy> Body for Lanes<With<(A, B, R)>, F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                fill(|lane| f(pc.extra, A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw())
+            });
+        }
+    }
+}
+
+/// `dst = f(extra, a, b, c)`
+pub fn ternary_with<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(u16, A, B, C) -> R + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<With<(A, B, C, R)>, F>>()
+}
+
+impl<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(u16, A, B, C) -> R + Copy> Body for Lanes<With<(A, B, C, R)>, F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                let c = read::<C>(warp, pc.c, chunk);
+                fill(|lane| {
+                    f(
+                        pc.extra,
+                        A::from_raw(a[lane]),
+                        B::from_raw(b[lane]),
+                        C::from_raw(c[lane]),
+                    )
+                    .into_raw()
+                })
+            });
+        }
+    }
+}
+
+/// Marks a body that writes a predicate.
+struct ToPredicate<T>(PhantomData<T>);
+
+/// All ones if bit 0 of `extra` asks for the opposite.
+#[inline(always)]
+fn negation(pc: Pc) -> u32 {
+    0_u32.wrapping_sub(u32::from(pc.extra & 1))
+}
+
+/// `predicate dst = f(a)`; the opposite if bit 0 of `extra` is set.
+pub fn test<A: Lane, F: Fn(A) -> bool + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<ToPredicate<(A,)>, F>>()
+}
+
+impl<A: Lane, F: Fn(A) -> bool + Copy> Body for Lanes<ToPredicate<(A,)>, F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        let mut mask = 0;
+        for chunk in 0..LANES / CHUNK {
+            // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
+            unsafe {
+                let a = read::<A>(warp, pc.a, chunk);
+                let lanes = fill(|lane| A::Raw::spread(f(A::from_raw(a[lane]))));
+                mask |= X::mask(&lanes) << (chunk * CHUNK);
+            }
+        }
+        // SAFETY: the caller promises that the operation's predicates are good.
+        unsafe { warp.set_predicate(pc.dst, mask ^ negation(pc)) };
+    }
+}
+
+/// `predicate dst = f(a, b)`; the opposite if bit 0 of `extra` is set.
+pub fn compare<A: Lane, F: Fn(A, A) -> bool + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<ToPredicate<(A, A)>, F>>()
+}
+
+impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        let mut mask = 0;
+        for chunk in 0..LANES / CHUNK {
+            // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
+            unsafe {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<A>(warp, pc.b, chunk);
+                let lanes = fill(|lane| A::Raw::spread(f(A::from_raw(a[lane]), A::from_raw(b[lane]))));
+                mask |= X::mask(&lanes) << (chunk * CHUNK);
+            }
+        }
+        // SAFETY: the caller promises that the operation's predicates are good.
+        unsafe { warp.set_predicate(pc.dst, mask ^ negation(pc)) };
+    }
+}
+
+/// `dst = predicate c ? a : b`, for lanes of raw bits.
+pub fn select<R: Raw>() -> Handlers {
+    handlers::<Lanes<R, ()>>()
+}
+
+impl<R: Raw> Body for Lanes<R, ()> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let (out, a, b) = (warp.lanes::<R>(pc.dst), warp.lanes::<R>(pc.a), warp.lanes::<R>(pc.b));
+        // SAFETY: the caller promises that the operation's slots and predicates are good, and the processor is `X`.
+        unsafe {
+            let mask = warp.predicate(pc.c);
+            if warp.active == FULL {
+                X::select(out, a, b, mask);
+            } else {
+                X::select(out, a, out, warp.active & mask);
+                X::select(out, b, out, warp.active & !mask);
+            }
+        }
+    }
+}
+
+/// The bits of [`crate::op::Op::extra`] for [`carry`].
+#[derive(Clone, Copy)]
+pub struct CarryUse {
+    /// The carry flag is an input; otherwise the closure sees zero.
+    pub reads: bool,
+    /// The carry flag is an output.
+    pub writes: bool,
+}
+
+impl CarryUse {
+    /// As `extra`.
+    pub fn extra(self) -> u16 {
+        u16::from(self.reads) | u16::from(self.writes) << 1
+    }
+}
+
+/// `(dst, CC.CF) = f(a, b, c, CC.CF)`; `extra` says which way the flag is used (see [`CarryUse`]).
+pub fn carry<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy>(_: F) -> Handlers {
+    handlers::<Lanes<(A, bool), F>>()
+}
+
+impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool), F> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        let f = conjure::<F>();
+        let flag = if pc.extra & 1 != 0 { warp.carry } else { 0 };
+        let mut mask = 0;
+        // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
+        unsafe {
+            write::<X, A::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<A>(warp, pc.b, chunk);
+                let c = read::<A>(warp, pc.c, chunk);
+                let flag = flag >> (chunk * CHUNK);
+                let mut carries = [A::Raw::ZERO; CHUNK];
+                let mut values = [A::Raw::ZERO; CHUNK];
+                for lane in 0..CHUNK {
+                    let (value, carry) = f(
+                        A::from_raw(a[lane]),
+                        A::from_raw(b[lane]),
+                        A::from_raw(c[lane]),
+                        flag & (1 << lane) != 0,
+                    );
+                    values[lane] = value.into_raw();
+                    carries[lane] = A::Raw::spread(carry);
+                }
+                mask |= X::mask(&carries) << (chunk * CHUNK);
+                values
+            });
+        }
+        if pc.extra & 2 != 0 {
+            warp.set_carry(mask);
+        }
+    }
+}
+
+/// `predicate dst = f(predicate a, predicate b)`, on whole masks.
+pub fn predicates<F: Fn(u32, u32) -> u32 + Copy>(_: F) -> Handlers {
+    unsafe fn run<F: Fn(u32, u32) -> u32 + Copy>(warp: &mut Warp, pc: Pc) -> Pc {
+        let f = conjure::<F>();
+        // SAFETY: the caller promises that the operation's predicates are good.
+        unsafe {
+            let mask = f(warp.predicate(pc.a), warp.predicate(pc.b));
+            warp.set_predicate(pc.dst, mask);
+        }
+        pc.next()
+    }
+    Handlers::same(run::<F>)
+}

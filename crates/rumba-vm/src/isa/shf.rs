@@ -1,0 +1,51 @@
+//! `shf`: shift of a pair of registers, of which one half is kept: the upper for `.l`, the lower for `.r`.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `shf`
+pub static SHF: Instruction = Instruction {
+    name: "shf",
+    section: "9.7.8.7",
+    syntax: "
+        shf.dir.mode.b32  d, a, b, c;
+        .dir = { .l, .r };
+        .mode = { .clamp, .wrap };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let shift = match (m.get("dir"), m.get("mode")) {
+        (Some(".l"), Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c.min(32))),
+        (Some(".l"), _) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c & 31)),
+        (_, Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c.min(32))),
+        (_, _) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c & 31)),
+    };
+    emit::lanes(
+        l,
+        shift,
+        0,
+        ScalarType::B32,
+        &[ScalarType::B32, ScalarType::B32, ScalarType::U32],
+    )
+}
+
+#[inline(always)]
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+#[inline(always)]
+fn left(a: u32, b: u32, count: u32) -> u32 {
+    ((pair(a, b) << count) >> 32) as u32
+}
+
+#[inline(always)]
+fn right(a: u32, b: u32, count: u32) -> u32 {
+    (pair(a, b) >> count) as u32
+}

@@ -1,0 +1,33 @@
+//! `shr`: shift right, filling with the sign or with zeros; an amount beyond the width leaves the fill only.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `shr`
+pub static SHR: Instruction = Instruction {
+    name: "shr",
+    section: "9.7.8.9",
+    syntax: "
+        shr.type  d, a, b;
+        .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let shift = if ty.is_signed() {
+        by_type!(ty, T: S16 S32 S64 => shape::binary(|a: T, b: u32| a >> b.min(T::BITS - 1)))
+    } else {
+        by_type!(ty, T: B16 B32 B64 U16 U32 U64 => shape::binary(|a: T, b: u32| {
+            select(b < T::BITS, a >> (b & (T::BITS - 1)), 0)
+        }))
+    };
+    emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
+}

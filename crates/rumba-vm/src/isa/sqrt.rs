@@ -1,0 +1,43 @@
+//! `sqrt`: square root. The approximate form is correctly rounded here.
+
+use super::Instruction;
+use super::emit;
+use super::float::{Mode, by_mode};
+use super::notation::Matched;
+use super::shape;
+use super::soft;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `sqrt`
+pub static SQRT: Instruction = Instruction {
+    name: "sqrt",
+    section: "9.7.3.15",
+    syntax: "
+        sqrt.approx{.ftz}.f32  d, a;
+        sqrt.rnd{.ftz}.f32     d, a;
+        sqrt.rnd.f64           d, a;
+        .rnd = { .rn, .rz, .rm, .rp };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let (ty, root) = match m.form() {
+        0 | 1 => (
+            ScalarType::F32,
+            by_mode!(
+                mode,
+                M => shape::unary(|a: f32| M.output(M.input(a).sqrt())),
+                shape::unary_with(|mode: u16, a: f32| Mode(mode).narrow(f64::from(Mode(mode).input(a)).sqrt()))
+            ),
+        ),
+        _ if mode.is_nearest() => (ScalarType::F64, shape::unary(|a: f64| a.sqrt())),
+        _ => (
+            ScalarType::F64,
+            shape::unary_with(|mode: u16, a: f64| soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64)),
+        ),
+    };
+    emit::lanes(l, root, mode.0, ty, &[ty])
+}

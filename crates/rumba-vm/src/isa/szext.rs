@@ -1,0 +1,44 @@
+//! `szext`: the low bits of an operand, extended with zeros or with their sign.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `szext`
+pub static SZEXT: Instruction = Instruction {
+    name: "szext",
+    section: "9.7.1.21",
+    syntax: "
+        szext.mode.type  d, a, b;
+        .mode = { .clamp, .wrap };
+        .type = { .u32, .s32 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let extend = match (m.get("mode"), ty) {
+        (Some(".clamp"), ScalarType::U32) => shape::binary(|a: u32, b: u32| unsigned(a, b.min(32))),
+        (Some(".clamp"), _) => shape::binary(|a: i32, b: u32| signed(a, b.min(32))),
+        (_, ScalarType::U32) => shape::binary(|a: u32, b: u32| unsigned(a, b & 31)),
+        (_, _) => shape::binary(|a: i32, b: u32| signed(a, b & 31)),
+    };
+    emit::lanes(l, extend, 0, ty, &[ty, ScalarType::U32])
+}
+
+#[inline(always)]
+fn unsigned(a: u32, bits: u32) -> u32 {
+    select(bits == 32, a, a & ((1 << (bits & 31)) - 1))
+}
+
+#[inline(always)]
+fn signed(a: i32, bits: u32) -> i32 {
+    let unused = (32 - bits) & 31;
+    select(bits == 0, 0, (a << unused) >> unused)
+}

@@ -1,0 +1,33 @@
+//! `tanh`: hyperbolic tangent, rounded from `f64` here.
+
+use super::Instruction;
+use super::emit;
+use super::float::canonical;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `tanh`
+pub static TANH: Instruction = Instruction {
+    name: "tanh",
+    section: "9.7.3.22, 9.7.4.9",
+    syntax: "
+        tanh.approx.f32   d, a;
+        tanh.approx.type  d, a;
+        .type = { .f16, .f16x2, .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+use super::{math, mixed};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let (ty, tangent) = if m.form() == 0 {
+        (ScalarType::F32, shape::unary(|a: f32| canonical(math::tanh(a))))
+    } else {
+        let ty = m.ty("type")?;
+        (ty, mixed::half_function(ty, math::tanh)?)
+    };
+    emit::lanes(l, tangent, 0, ty, &[ty])
+}

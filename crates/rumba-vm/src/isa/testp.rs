@@ -1,0 +1,33 @@
+//! `testp`: a property of a floating point number. Zeros count as normal.
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `testp`
+pub static TESTP: Instruction = Instruction {
+    name: "testp",
+    section: "9.7.3.1",
+    syntax: "
+        testp.op.type  p, a;
+        .op = { .finite, .infinite, .number, .notanumber, .normal, .subnormal };
+        .type = { .f32, .f64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let test = by_type!(ty, T: F32 F64 => match m.get("op") {
+        Some(".finite") => shape::test(|a: T| a.is_finite()),
+        Some(".infinite") => shape::test(|a: T| a.abs() == T::INFINITY),
+        Some(".number") => shape::test(|a: T| !a.is_nan()),
+        Some(".notanumber") => shape::test(|a: T| a.is_nan()),
+        Some(".normal") => shape::test(|a: T| a.is_finite() & ((a.abs() >= T::MIN_POSITIVE) | (a == 0.0))),
+        _ => shape::test(|a: T| (a.abs() < T::MIN_POSITIVE) & (a != 0.0)),
+    });
+    emit::lanes(l, test, 0, ScalarType::Pred, &[ty])
+}

@@ -1,0 +1,29 @@
+//! `xor`: bitwise exclusive or, of registers or predicates.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering};
+use crate::types::ScalarType;
+
+/// `xor`
+pub static XOR: Instruction = Instruction {
+    name: "xor",
+    section: "9.7.8.3",
+    syntax: "
+        xor.type  d, a, b;
+        .type = { .pred, .b16, .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let combine = match ty {
+        ScalarType::Pred => shape::predicates(|a, b| a ^ b),
+        ScalarType::B64 => shape::binary(|a: u64, b: u64| a ^ b),
+        _ => shape::binary(|a: u32, b: u32| a ^ b),
+    };
+    emit::lanes(l, combine, 0, ty, &[ty, ty])
+}
