@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::arch::NvvmArch;
 use crate::cargo::{self, Built, Library};
 use crate::error::BuildError;
-use crate::link::{self, Codegen, LibraryFile, Roots};
+use crate::link::{self, Codegen, LibraryFile, Sources};
 use crate::llvm::OptLevel;
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
@@ -38,7 +38,7 @@ pub struct CudaBuilder {
     emit_llvm_ir: bool,
     debug: DebugInfo,
     overflow_checks: bool,
-    optimize: bool,
+    opt_level: OptLevel,
     alloc: bool,
     libdevice: bool,
     copy_to: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl CudaBuilder {
             emit_llvm_ir: false,
             debug: DebugInfo::LineTables,
             overflow_checks: false,
-            optimize: true,
+            opt_level: OptLevel::O3,
             alloc: false,
             libdevice: true,
             copy_to: None,
@@ -149,9 +149,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether LLVM optimises. On by default; off is for looking at what it is given.
-    pub fn optimize(mut self, optimize: bool) -> Self {
-        self.optimize = optimize;
+    /// How much LLVM optimises. [`OptLevel::O3`] by default.
+    pub fn opt_level(mut self, opt_level: OptLevel) -> Self {
+        self.opt_level = opt_level;
         self
     }
 
@@ -228,7 +228,7 @@ impl CudaBuilder {
             libdevice: libdevice.clone(),
             arch: self.arch,
             codegen: self.codegen(),
-            roots: Roots::default(),
+            sources: sources(&built, &crate_dir),
             keep_ir: self.emit_llvm_ir,
         })?;
         let path = self.output(&target_dir, &built.crate_name);
@@ -287,11 +287,7 @@ impl CudaBuilder {
             ftz: self.ftz,
             fast_div: self.fast_div,
             fast_sqrt: self.fast_sqrt,
-            level: if self.optimize {
-                OptLevel::Aggressive
-            } else {
-                OptLevel::None
-            },
+            level: self.opt_level,
         }
     }
 
@@ -317,14 +313,17 @@ impl CudaBuilder {
             flags.push("--cfg=rumba_libdevice".to_owned());
         }
         flags.push("--check-cfg=cfg(rumba_libdevice)".to_owned());
-        let mut roots = vec![toolchain.library.clone()];
-        roots.extend(toolchain.library.canonicalize());
-        if let Some(home) = toolchain::cargo_home() {
-            roots.push(home.join("registry/src"));
-            roots.push(home.join("git/checkouts"));
+        let mut remap = |root: &Path, name: &str| {
+            flags.push(format!("--remap-path-prefix={}/={name}", root.display()));
+        };
+        // Distributions reach the sources through a link, which cargo follows or not.
+        remap(&toolchain.library, "");
+        if let Ok(real) = toolchain.library.canonicalize() {
+            remap(&real, "");
         }
-        for root in roots {
-            flags.push(format!("--remap-path-prefix={}/=", root.display()));
+        if let Some(home) = toolchain::cargo_home() {
+            remap(&home.join("registry/src"), "registry/");
+            remap(&home.join("git/checkouts"), "git/");
         }
         flags
     }
@@ -345,10 +344,70 @@ fn workspace_root(crate_dir: &Path) -> &Path {
         .unwrap_or(crate_dir)
 }
 
-/// Tells cargo which files the PTX depends on.
+/// Names source files by where they are in the workspace, or by their crate outside of it.
+fn sources(built: &Built, crate_dir: &Path) -> Sources {
+    let workspace = workspace_root(crate_dir);
+    let mut roots = vec![(workspace.to_owned(), String::new())];
+    // What the remapping of the registry and of the standard library leaves.
+    let mut libraries = ["alloc/src/", "core/src/", "index.crates.io", "github.com-"]
+        .map(str::to_owned)
+        .to_vec();
+    for library in &built.libraries {
+        let directory = &library.directory;
+        let name = match directory.strip_prefix(workspace) {
+            Ok(inside) => inside.to_owned(),
+            Err(_) => {
+                let folder = PathBuf::from(directory.file_name().unwrap_or_default());
+                roots.push((directory.clone(), folder.display().to_string()));
+                folder
+            }
+        };
+        if library.name == "cuda_std" {
+            libraries.push(format!("{}/", name.display()));
+        }
+    }
+    Sources { roots, libraries }
+}
+
+/// Tells cargo which files the PTX depends on: every source file of the build that is no part of the
+/// registry, and the manifests beside them.
 fn rerun_if_changed(built: &Built, crate_dir: &Path) {
-    println!("cargo::rerun-if-changed={}", crate_dir.display());
-    let _ = &built.dep_info;
+    let list = std::fs::read_to_string(&built.dep_info).unwrap_or_default();
+    for file in dependencies(&list) {
+        println!("cargo::rerun-if-changed={file}");
+    }
+    for library in built.libraries.iter().filter(|library| library.local) {
+        println!(
+            "cargo::rerun-if-changed={}",
+            library.directory.join("Cargo.toml").display()
+        );
+    }
+    println!(
+        "cargo::rerun-if-changed={}",
+        workspace_root(crate_dir).join("Cargo.lock").display()
+    );
+}
+
+/// The files in a list of dependencies as make reads them: `target: file file`, spaces escaped.
+fn dependencies(list: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for line in list.lines() {
+        let Some((_, rest)) = line.split_once(": ") else {
+            continue;
+        };
+        let mut file = String::new();
+        for word in rest.split(' ') {
+            match word.strip_suffix('\\') {
+                Some(start) => file.extend([start, " "]),
+                None => {
+                    file.push_str(word);
+                    files.push(std::mem::take(&mut file));
+                }
+            }
+        }
+    }
+    files.retain(|file| !file.is_empty());
+    files
 }
 
 /// Writes a file unless it already holds the text, so that what depends on it is not rebuilt.
@@ -364,4 +423,16 @@ fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     std::fs::write(path, text).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dependencies;
+
+    #[test]
+    fn dependency_lists() {
+        let list = "/t/libk.rlib: /a/src/lib.rs /with\\ space/src/x.rs\n";
+        assert_eq!(dependencies(list), ["/a/src/lib.rs", "/with space/src/x.rs"]);
+        assert!(dependencies("").is_empty());
+    }
 }

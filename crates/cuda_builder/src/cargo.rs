@@ -40,6 +40,19 @@ use crate::{BuildError, terminal};
 /// The target of every kernel crate.
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
 
+/// What the crate's own profile might say otherwise. The same for all, so that `core` is built once.
+const PROFILE: [&str; 9] = [
+    "profile.release.codegen-units=1",
+    "profile.release.debug=0",
+    "profile.release.debug-assertions=false",
+    "profile.release.incremental=false",
+    "profile.release.lto=\"off\"",
+    "profile.release.opt-level=3",
+    "profile.release.overflow-checks=false",
+    "profile.release.panic=\"abort\"",
+    "profile.release.strip=\"none\"",
+];
+
 /// One run of cargo.
 pub(crate) struct Request<'a> {
     pub(crate) toolchain: &'a Toolchain,
@@ -74,21 +87,24 @@ pub(crate) struct Library {
     pub(crate) directory: PathBuf,
     /// Whether it is part of the standard library.
     pub(crate) standard: bool,
+    /// Whether it is somebody's working copy: neither that nor from a registry or repository.
+    pub(crate) local: bool,
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "reason", rename_all = "kebab-case")]
+#[serde(tag = "reason")]
 enum Message {
-    CompilerArtifact(Artifact),
-    CompilerMessage {
-        message: Diagnostic,
-    },
+    #[serde(rename = "compiler-artifact")]
+    Artifact(Artifact),
+    #[serde(rename = "compiler-message")]
+    Diagnostic { message: Diagnostic },
     #[serde(other)]
     Other,
 }
 
 #[derive(Deserialize)]
 struct Artifact {
+    package_id: String,
     manifest_path: PathBuf,
     target: Target,
     filenames: Vec<PathBuf>,
@@ -182,9 +198,7 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
             "--message-format=json"
         })
         .args(["--color", if colour { "always" } else { "never" }])
-        .args(["--config", "profile.release.lto=\"off\""])
-        .args(["--config", "profile.release.incremental=false"])
-        .args(["--config", "profile.release.strip=\"none\""])
+        .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
         .args(&request.arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -233,8 +247,8 @@ impl Output {
     /// Takes one line of cargo's standard output.
     fn take(&mut self, line: &[u8]) {
         match serde_json::from_slice(line) {
-            Ok(Message::CompilerArtifact(artifact)) => self.artifacts.push(artifact),
-            Ok(Message::CompilerMessage { message }) => {
+            Ok(Message::Artifact(artifact)) => self.artifacts.push(artifact),
+            Ok(Message::Diagnostic { message }) => {
                 if message.is_summary() {
                     return;
                 }
@@ -271,8 +285,10 @@ impl Output {
                 .map(|file| file.with_extension("rlib"))
                 .filter(|file| file.exists())
                 .unwrap_or_else(|| file.clone());
+            let standard = request.toolchain.owns_source(&directory);
             let library = Library {
-                standard: request.toolchain.owns_source(&directory),
+                standard,
+                local: !standard && artifact.package_id.starts_with("path+"),
                 name: artifact.target.name.replace('-', "_"),
                 rlib,
                 directory,

@@ -99,6 +99,15 @@ pub enum BuildError {
         message: String,
     },
 
+    /// Inline assembly needs more than any known version of PTX has.
+    #[error("the kernels' inline assembly needs PTX {version} and compute capability {}.{}: ask for that architecture with CudaBuilder::arch", capability / 10, capability % 10)]
+    TooNew {
+        /// The PTX version.
+        version: String,
+        /// The compute capability, times ten.
+        capability: u32,
+    },
+
     /// Device code calls functions that nothing defines.
     #[error("the kernels call {}, which no crate of the build defines and the device does not provide", symbols.join(", "))]
     Undefined {

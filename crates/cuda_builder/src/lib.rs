@@ -30,3 +30,4 @@ pub mod wheels;
 pub use arch::{NvvmArch, UnknownArch};
 pub use builder::{CudaBuilder, DebugInfo, Ptx};
 pub use error::BuildError;
+pub use llvm::OptLevel;

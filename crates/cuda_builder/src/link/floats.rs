@@ -6,7 +6,7 @@
 //! rounding errors.
 
 use super::Codegen;
-use crate::llvm::{FastMath, Module, Opcode};
+use crate::llvm::{FastMath, Instruction, Module, Opcode};
 
 /// Sets attributes and flags on every function. Before the optimiser, which propagates them.
 pub(super) fn prepare(module: &Module<'_>, codegen: &Codegen) {
@@ -30,18 +30,17 @@ pub(super) fn prepare(module: &Module<'_>, codegen: &Codegen) {
                 Opcode::FDiv if codegen.fast_div && instruction.is_f32() => {
                     instruction.add_fast_math(FastMath::APPROXIMATE);
                 }
-                Opcode::Call if codegen.fast_sqrt => {
-                    if instruction
-                        .callee()
-                        .is_some_and(|callee| callee.name() == "llvm.sqrt.f32")
-                    {
-                        instruction.add_fast_math(FastMath::APPROXIMATE);
-                    }
+                Opcode::Call if codegen.fast_sqrt && is_square_root(instruction) => {
+                    instruction.add_fast_math(FastMath::APPROXIMATE);
                 }
                 _ => {}
             }
         }
     }
+}
+
+fn is_square_root(call: Instruction<'_>) -> bool {
+    call.callee().is_some_and(|callee| callee.name() == "llvm.sqrt.f32")
 }
 
 /// Whether a function relies on every operation being rounded: the crate `libm` and the compiler's

@@ -10,7 +10,7 @@ use object::read::archive::ArchiveFile;
 
 use super::{Failure, Input, LibraryFile, read};
 use crate::error::BuildError;
-use crate::llvm::{Context, Linkage, Machine, Module};
+use crate::llvm::{Context, Linkage, Machine, Module, Value};
 
 /// Links everything in `input` into `module`.
 pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, input: &Input) -> Result<(), Failure> {
@@ -56,7 +56,7 @@ fn missing(module: &Module<'_>) -> HashSet<String> {
         .into_iter()
         .chain(module.globals())
         .filter(|value| value.is_declaration() && value.is_used())
-        .map(|value| value.name())
+        .map(Value::name)
         .filter(|name| !name.starts_with("llvm."))
         .collect()
 }

@@ -9,14 +9,17 @@ mod lines;
 mod memory;
 mod redirect;
 mod symbols;
+mod version;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::arch::NvvmArch;
 use crate::error::BuildError;
 use crate::llvm::{self, Context, LlvmError, Machine, Module, OptLevel};
 
-pub(crate) use lines::Roots;
+pub(crate) use lines::Sources;
+use version::{Floor, Need};
 
 /// What the link stage is given. Owned, because the work moves to a thread of its own.
 pub(crate) struct Input {
@@ -30,8 +33,8 @@ pub(crate) struct Input {
     pub(crate) arch: Option<NvvmArch>,
     /// Arithmetic and optimisation.
     pub(crate) codegen: Codegen,
-    /// Directories to leave out of file names.
-    pub(crate) roots: Roots,
+    /// How source files are named.
+    pub(crate) sources: Sources,
     /// Whether LLVM's assembly is wanted too.
     pub(crate) keep_ir: bool,
 }
@@ -84,23 +87,57 @@ impl From<BuildError> for Failure {
     }
 }
 
-/// Links, optimises and prints.
+/// Links, optimises and prints, for the oldest version of PTX that the code allows.
 pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
-    let arch = input.arch.unwrap_or(NvvmArch::Compute70);
-    llvm::guarded(move || link(&input)).map_err(|failure| match failure {
-        Failure::Llvm(error) => BuildError::llvm(arch)(error),
-        Failure::Build(error) => error,
+    let input = Arc::new(input);
+    let mut refused = None;
+    let mut need = Need::default();
+    for floor in version::ladder(input.arch) {
+        if !floor.allows(need) {
+            continue;
+        }
+        let attempt = Arc::clone(&input);
+        match llvm::guarded(move || link(&attempt, floor)) {
+            Ok(output) => {
+                // What inline assembly needs shows only in the text. An architecture that was asked
+                // for stays; then only the version rises.
+                need = version::need(&output.ptx);
+                if input.arch.is_some() {
+                    need.capability = 0;
+                }
+                if floor.allows(need) {
+                    return Ok(output);
+                }
+            }
+            // An instruction that this version lacks: a newer one may have it.
+            Err(Failure::Llvm(error)) if error.0.starts_with("Cannot select") => {
+                refused.get_or_insert((floor.arch, error));
+            }
+            Err(Failure::Llvm(error)) => return Err(BuildError::llvm(floor.arch)(error)),
+            Err(Failure::Build(error)) => return Err(error),
+        }
+    }
+    Err(match refused {
+        Some((arch, error)) => BuildError::llvm(arch)(error),
+        None => BuildError::TooNew {
+            version: format!("{}.{}", need.version / 10, need.version % 10),
+            capability: need.capability,
+        },
     })
 }
 
-fn link(input: &Input) -> Result<Output, Failure> {
+fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     let llvm = llvm::load(&input.llvm).map_err(|source| BuildError::LoadLlvm {
         path: input.llvm.clone(),
         source,
     })?;
     let context = Context::new(llvm);
-    let floor = input.arch.unwrap_or(NvvmArch::Compute70);
-    let machine = Machine::new(&context, &floor.to_string(), "", input.codegen.level)?;
+    let machine = Machine::new(
+        &context,
+        &floor.arch.to_string(),
+        &floor.features(),
+        input.codegen.level,
+    )?;
     let module = Module::new(&context, c"kernels");
     machine.adopt(&module);
 
@@ -113,15 +150,14 @@ fn link(input: &Input) -> Result<Output, Failure> {
     machine.optimise(&module)?;
     symbols::check(&module)?;
     symbols::rename(&module);
-    lines::attribute(&module, &input.roots);
+    lines::attribute(&module, &input.sources);
     module.verify()?;
     let ir = input.keep_ir.then(|| module.to_text());
-    let ptx = machine.emit(module)?;
-    let ptx = lines::clean(&ptx, &input.roots);
+    let ptx = lines::clean(&machine.emit(module)?, &input.sources);
     Ok(Output {
         ptx,
         kernels,
-        arch: floor,
+        arch: floor.arch,
         ir,
     })
 }

@@ -1,7 +1,7 @@
 //! Which symbols stay visible, what the others are called, and whether any is missing.
 
 use crate::error::BuildError;
-use crate::llvm::{Linkage, Module};
+use crate::llvm::{Linkage, Module, Value};
 
 /// Functions that the driver or the device's runtime provides (CUDA C++ Programming Guide,
 /// "Formatted Output", "Assertion", "Dynamic Global Memory Allocation").
@@ -51,7 +51,7 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), BuildError> {
         .functions()
         .into_iter()
         .filter(|function| function.is_declaration() && function.is_used())
-        .map(|function| function.name())
+        .map(Value::name)
         .filter(|name| !name.starts_with("llvm.") && !PROVIDED.contains(&name.as_str()))
         .map(|name| format!("`{:#}`", rustc_demangle::demangle(&name)))
         .collect();

@@ -9,21 +9,14 @@ use std::path::Path;
 
 use libloading::Library;
 
-/// Declares the opaque pointer types of the C API.
+/// Declares the opaque types of the C API, as pointers to types without values.
 macro_rules! handles {
-    ($($name:ident)*) => {$(
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[repr(transparent)]
-        pub(crate) struct $name(*mut c_void);
-
-        impl $name {
-            pub(crate) const NULL: Self = Self(std::ptr::null_mut());
-
-            pub(crate) fn is_null(self) -> bool {
-                self.0.is_null()
-            }
+    ($($name:ident)*) => {
+        mod opaque {
+            $(pub(crate) enum $name {})*
         }
-    )*};
+        $(pub(crate) type $name = *mut opaque::$name;)*
+    };
 }
 
 handles! {
@@ -56,12 +49,13 @@ macro_rules! functions {
                 // SAFETY: the path names a libLLVM that `toolchain` found beside rustc; its
                 // initialisers register targets and options and have no preconditions.
                 let library = unsafe { Library::new(path)? };
-                $(
-                    // SAFETY: the signature is the one in LLVM's C headers, which are stable.
-                    let $name: unsafe extern "C" fn($($argument),*) $(-> $result)? =
-                        unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? };
-                )*
-                Ok(Self { $($name,)* _library: library })
+                Ok(Self {
+                    $(
+                        // SAFETY: the signature is the one in LLVM's C headers, which are stable.
+                        $name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },
+                    )*
+                    _library: library,
+                })
             }
         }
     };
@@ -101,13 +95,10 @@ functions! {
     LLVMSetValueName2(ValueRef, *const c_char, usize);
     LLVMTypeOf(ValueRef) -> TypeRef;
     LLVMGetTypeKind(TypeRef) -> c_int;
-    LLVMGetElementType(TypeRef) -> TypeRef;
     LLVMArrayType2(TypeRef, u64) -> TypeRef;
     LLVMInt8TypeInContext(ContextRef) -> TypeRef;
-    LLVMPointerTypeInContext(ContextRef, c_uint) -> TypeRef;
     LLVMGetUndef(TypeRef) -> ValueRef;
     LLVMConstAddrSpaceCast(ValueRef, TypeRef) -> ValueRef;
-    LLVMConstInt(TypeRef, u64, Bool) -> ValueRef;
     LLVMReplaceAllUsesWith(ValueRef, ValueRef);
     LLVMGetFirstUse(ValueRef) -> *mut c_void;
 
@@ -136,7 +127,6 @@ functions! {
     LLVMGetFirstInstruction(BasicBlock) -> ValueRef;
     LLVMGetNextInstruction(ValueRef) -> ValueRef;
     LLVMGetInstructionOpcode(ValueRef) -> c_int;
-    LLVMInstructionEraseFromParent(ValueRef);
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;
@@ -146,6 +136,7 @@ functions! {
     LLVMDILocationGetInlinedAt(Metadata) -> Metadata;
     LLVMDILocationGetScope(Metadata) -> Metadata;
     LLVMDIScopeGetFile(Metadata) -> Metadata;
+    LLVMDIFileGetDirectory(Metadata, *mut c_uint) -> *const c_char;
     LLVMDIFileGetFilename(Metadata, *mut c_uint) -> *const c_char;
 
     LLVMInitializeNVPTXTargetInfo();

@@ -18,7 +18,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use api::Api;
 pub(crate) use fatal::guarded;
 pub(crate) use module::{FastMath, Initialiser, Instruction, Linkage, Location, Module, Opcode, Value};
-pub(crate) use target::{Machine, OptLevel};
+pub(crate) use target::Machine;
+pub use target::OptLevel;
 
 /// What went wrong in LLVM, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Modules and the values in them.
 
-use std::ffi::{CStr, CString, c_uint};
+use std::ffi::{CStr, CString, c_char, c_uint};
 use std::ptr::null_mut;
 
 use super::{Context, LlvmError, api};
@@ -78,7 +78,7 @@ impl<'c> Module<'c> {
     /// Reads bitcode. Function bodies are read when something first needs them.
     pub(crate) fn read(context: &'c Context, bitcode: &[u8]) -> Result<Self, LlvmError> {
         let api = context.api();
-        let mut raw = api::ModuleRef::NULL;
+        let mut raw = null_mut();
         // SAFETY: the buffer is a copy of `bitcode`, and the module takes it over.
         let failed = unsafe {
             let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(
@@ -484,19 +484,32 @@ impl<'c> Location<'c> {
         })
     }
 
-    /// The file as the compiler was given it.
-    pub(crate) fn file(self) -> String {
+    /// The directory that the compiler ran in, and the file as it was given.
+    pub(crate) fn file(self) -> (String, String) {
         let api = self.context.api();
-        let mut length = 0;
-        // SAFETY: `raw` is a DILocation, whose scope is a DIScope; a file's name is `length` bytes.
+        // SAFETY: `raw` is a DILocation, whose scope is a DIScope; a file's names are as long as LLVM
+        // says, and copied at once.
         unsafe {
             let file = (api.LLVMDIScopeGetFile)((api.LLVMDILocationGetScope)(self.raw));
             if file.is_null() {
-                return String::new();
+                return Default::default();
             }
-            let start = (api.LLVMDIFileGetFilename)(file, &raw mut length);
-            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
-            String::from_utf8_lossy(bytes).into_owned()
+            let text = |get: unsafe extern "C" fn(api::Metadata, *mut c_uint) -> *const c_char| {
+                let mut length = 0;
+                let start = get(file, &raw mut length);
+                if start.is_null() {
+                    return String::new();
+                }
+                let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
+                String::from_utf8_lossy(bytes).into_owned()
+            };
+            (text(api.LLVMDIFileGetDirectory), text(api.LLVMDIFileGetFilename))
         }
+    }
+}
+
+impl PartialEq for Location<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
     }
 }

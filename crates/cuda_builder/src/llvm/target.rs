@@ -8,32 +8,39 @@ use super::{Context, LlvmError, Module, api};
 /// The triple of every module.
 const TRIPLE: &CStr = c"nvptx64-nvidia-cuda";
 
-/// How much code generation optimises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OptLevel {
-    None,
-    Less,
-    Default,
-    Aggressive,
+/// How much LLVM optimises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OptLevel {
+    /// Not at all: for looking at what the compiler made. Shared memory is then addressed as generic
+    /// memory.
+    O0,
+    /// A little.
+    O1,
+    /// Most of what there is.
+    O2,
+    /// Everything.
+    #[default]
+    O3,
 }
 
 impl OptLevel {
+    /// The level of code generation.
     fn raw(self) -> i32 {
         match self {
-            Self::None => 0,
-            Self::Less => 1,
-            Self::Default => 2,
-            Self::Aggressive => 3,
+            Self::O0 => 0,
+            Self::O1 => 1,
+            Self::O2 => 2,
+            Self::O3 => 3,
         }
     }
 
-    /// The pass pipeline of this level.
+    /// The pass pipeline.
     fn pipeline(self) -> &'static CStr {
         match self {
-            Self::None => c"default<O0>",
-            Self::Less => c"default<O1>",
-            Self::Default => c"default<O2>",
-            Self::Aggressive => c"default<O3>",
+            Self::O0 => c"default<O0>",
+            Self::O1 => c"default<O1>",
+            Self::O2 => c"default<O2>",
+            Self::O3 => c"default<O3>",
         }
     }
 }
@@ -51,7 +58,7 @@ impl<'c> Machine<'c> {
         let api = context.api();
         let text = |text: &str| CString::new(text).map_err(|_| LlvmError(format!("`{text}` contains a NUL")));
         let (cpu, features) = (text(cpu)?, text(features)?);
-        let mut target = api::TargetRef::NULL;
+        let mut target = null_mut();
         let mut message = null_mut();
         // SAFETY: all strings are NUL-terminated and outlive the calls; `message` is ours.
         unsafe {
@@ -117,7 +124,7 @@ impl<'c> Machine<'c> {
         const ASSEMBLY: i32 = 0;
         let api = self.context.api();
         let mut message = null_mut();
-        let mut buffer = api::MemoryBuffer::NULL;
+        let mut buffer = null_mut();
         // SAFETY: module and machine belong to the same context; on success the buffer is ours.
         unsafe {
             let failed = (api.LLVMTargetMachineEmitToMemoryBuffer)(

@@ -1,0 +1,184 @@
+//! How old the PTX may be.
+//!
+//! LLVM knows the floor of the instructions that it selects and refuses below it, but it copies
+//! inline assembly as it stands. So the finished text is read once more against a table of floors.
+
+use crate::arch::NvvmArch;
+
+/// A PTX version (times ten) and an architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Floor {
+    pub(super) arch: NvvmArch,
+    pub(super) version: u32,
+}
+
+/// What is tried in turn when no architecture is asked for: first everything that old devices run,
+/// then newer PTX for them, then newer devices.
+const LADDER: [Floor; 8] = [
+    Floor::new(NvvmArch::Compute70, 60),
+    Floor::new(NvvmArch::Compute70, 63),
+    Floor::new(NvvmArch::Compute70, 78),
+    Floor::new(NvvmArch::Compute75, 78),
+    Floor::new(NvvmArch::Compute80, 70),
+    Floor::new(NvvmArch::Compute80, 78),
+    Floor::new(NvvmArch::Compute90, 80),
+    Floor::new(NvvmArch::Compute100, 86),
+];
+
+/// PTX versions tried in turn for an architecture that was asked for.
+const VERSIONS: [u32; 11] = [60, 62, 63, 65, 70, 74, 78, 80, 83, 86, 88];
+
+impl Floor {
+    const fn new(arch: NvvmArch, version: u32) -> Self {
+        Self { arch, version }
+    }
+
+    /// LLVM's name of the version.
+    pub(super) fn features(self) -> String {
+        format!("+ptx{}", self.version)
+    }
+
+    /// Whether code that needs `(version, capability)` may be written here.
+    pub(super) fn allows(self, need: Need) -> bool {
+        self.version >= need.version && self.arch.capability() >= need.capability
+    }
+}
+
+/// The versions to try, oldest first.
+pub(super) fn ladder(asked: Option<NvvmArch>) -> Vec<Floor> {
+    match asked {
+        None => LADDER.into(),
+        Some(arch) => std::iter::once(arch.ptx_version())
+            .chain(VERSIONS.into_iter().filter(|&version| version > arch.ptx_version()))
+            .map(|version| Floor { arch, version })
+            .collect(),
+    }
+}
+
+/// The oldest PTX version and compute capability that some instruction works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Need {
+    pub(super) version: u32,
+    pub(super) capability: u32,
+}
+
+/// Instructions and modifiers newer than the first floor: opcode (`*` is any), a modifier that must be
+/// among its dotted parts (empty is none), PTX version, compute capability. From the "PTX ISA Notes"
+/// and "Target ISA Notes" of each instruction's page.
+const NEWER: [(&str, &str, u32, u32); 47] = [
+    ("*", "L2::cache_hint", 74, 80),
+    ("*", "b128", 83, 70),
+    ("*", "bf16", 70, 80),
+    ("*", "bf16x2", 70, 80),
+    ("*", "cluster", 78, 90),
+    ("*", "e4m3x2", 78, 89),
+    ("*", "e5m2x2", 78, 89),
+    ("*", "shared::cluster", 78, 90),
+    ("*", "shared::cta", 78, 30),
+    ("*", "tf32", 70, 80),
+    ("*", "xorsign", 72, 86),
+    ("activemask", "", 62, 30),
+    ("alloca", "", 73, 52),
+    ("applypriority", "", 74, 80),
+    ("barrier", "cluster", 78, 90),
+    ("bmsk", "", 76, 70),
+    ("clusterlaunchcontrol", "", 86, 100),
+    ("cp", "async", 70, 80),
+    ("cp", "bulk", 80, 90),
+    ("createpolicy", "", 74, 80),
+    ("cvta", "param", 77, 70),
+    ("discard", "", 74, 80),
+    ("elect", "", 80, 90),
+    ("fence", "mbarrier_init", 80, 90),
+    ("fence", "proxy", 75, 70),
+    ("getctarank", "", 78, 90),
+    ("griddepcontrol", "", 78, 90),
+    ("isspacep", "param", 77, 70),
+    ("ldmatrix", "", 65, 75),
+    ("mapa", "", 78, 90),
+    ("mbarrier", "", 70, 80),
+    ("mma", "", 64, 70),
+    ("movmatrix", "", 78, 75),
+    ("multimem", "", 81, 90),
+    ("nanosleep", "", 63, 70),
+    ("prefetch", "tensormap", 80, 90),
+    ("red", "async", 81, 90),
+    ("redux", "", 70, 80),
+    ("setmaxnreg", "", 80, 90),
+    ("st", "async", 81, 90),
+    ("stackrestore", "", 73, 52),
+    ("stacksave", "", 73, 52),
+    ("stmatrix", "", 78, 90),
+    ("szext", "", 76, 70),
+    ("tanh", "", 70, 75),
+    ("tcgen05", "", 86, 100),
+    ("wgmma", "", 80, 90),
+];
+
+/// What the text needs.
+pub(super) fn need(ptx: &str) -> Need {
+    let mut need = Need::default();
+    for statement in ptx.lines().flat_map(|line| line.split([';', '{', '}'])) {
+        let mut words = statement.split_whitespace();
+        let Some(mut opcode) = words.next() else {
+            continue;
+        };
+        if opcode.starts_with('@') {
+            let Some(guarded) = words.next() else {
+                continue;
+            };
+            opcode = guarded;
+        }
+        if opcode.starts_with(['.', '$', '/']) || opcode.ends_with(':') {
+            continue;
+        }
+        let mut parts = opcode.split('.');
+        let mnemonic = parts.next().unwrap_or_default();
+        let modifiers: Vec<&str> = parts.collect();
+        for (name, modifier, version, capability) in NEWER {
+            if (name == "*" || name == mnemonic) && (modifier.is_empty() || modifiers.contains(&modifier)) {
+                need.version = need.version.max(version);
+                need.capability = need.capability.max(capability);
+            }
+        }
+    }
+    need
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LADDER, NEWER, Need, need};
+
+    #[test]
+    fn ordinary_code_needs_nothing_new() {
+        let ptx = ".version 6.0\n.visible .entry match(\n)\n{\n\tld.global.nc.b32 \t%r1, [%rd1];\n\tret;\n}\n";
+        assert_eq!(need(ptx), Need::default());
+    }
+
+    #[test]
+    fn inline_assembly_is_read() {
+        let need_of = |version, capability| Need { version, capability };
+        assert_eq!(need("\tactivemask.b32 %r1;\n"), need_of(62, 30));
+        assert_eq!(
+            need("\t@%p1 cp.async.ca.shared.global [%r1], [%rd2], 16;\n"),
+            need_of(70, 80)
+        );
+        assert_eq!(
+            need("{ .reg .b32 t; redux.sync.add.s32 %r1, %r2, %r3; }"),
+            need_of(70, 80)
+        );
+    }
+
+    #[test]
+    fn every_need_has_a_step() {
+        for (name, modifier, version, capability) in NEWER {
+            let need = Need { version, capability };
+            assert!(LADDER.iter().any(|floor| floor.allows(need)), "{name} {modifier}");
+        }
+    }
+
+    #[test]
+    fn table_is_sorted_and_unique() {
+        assert!(NEWER.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)));
+    }
+}
