@@ -9,8 +9,6 @@
 //!
 //! Trees compare by what they say: two [`Span`]s are always equal.
 
-use smallvec::SmallVec;
-
 /// A range of byte offsets in the source.
 ///
 /// All spans compare equal, so that derived equality of the tree ignores where things stand;
@@ -266,7 +264,7 @@ pub struct Variable<'s> {
     /// `%r<100>` declares `%r0` to `%r99`: the number in angle brackets.
     pub range: Option<u32>,
     /// `[4][8]`; `None` for `[]`.
-    pub dimensions: SmallVec<[Option<u64>; 1]>,
+    pub dimensions: Vec<Option<u64>>,
     /// What stands behind `=`.
     pub initializer: Option<Initializer<'s>>,
     /// The whole declaration.
@@ -528,7 +526,7 @@ pub struct Instruction<'s> {
 }
 
 /// The operands of an instruction.
-pub type Operands<'s> = SmallVec<[Operand<'s>; 4]>;
+pub type Operands<'s> = Vec<Operand<'s>>;
 
 /// `@%p1` or `@!%p1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -547,7 +545,7 @@ pub struct Opcode<'s> {
     /// What stands before the first dot.
     pub mnemonic: &'s str,
     /// What follows, each with its dot: `.global`, `.L2::128B`, `.b32`.
-    pub modifiers: SmallVec<[&'s str; 5]>,
+    pub modifiers: Vec<&'s str>,
     /// All of it.
     pub span: Span,
 }

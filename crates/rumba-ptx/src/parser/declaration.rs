@@ -1,7 +1,5 @@
 //! Variables, parameters, functions and their directives.
 
-use smallvec::SmallVec;
-
 use super::{Parsed, Parser, Problem};
 use crate::ast::{
     Attribute, Function, FunctionDirective, FunctionKind, Initializer, Linkage, Pointer, PointerTarget, Span,
@@ -167,7 +165,7 @@ impl<'s> Parser<'s> {
             range = Some(self.u32("the number of registers")?);
             self.expect(TokenKind::Greater, "`>`")?;
         }
-        let mut dimensions = SmallVec::new();
+        let mut dimensions = Vec::new();
         while self.eat(TokenKind::BracketOpen) {
             if self.eat(TokenKind::BracketClose) {
                 dimensions.push(None);

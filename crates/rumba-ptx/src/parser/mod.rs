@@ -122,6 +122,7 @@ impl<'s> Parser<'s> {
                 self.report(span, &problem);
             }
             reported_at = Some(span.end);
+            self.previous = span;
             self.token = self.lexer.next();
         }
     }
@@ -218,11 +219,14 @@ impl<'s> Parser<'s> {
     #[cold]
     fn report(&mut self, span: Span, problem: &Problem<'s>) {
         // One place, one complaint: at the end of the source everything that is open has one.
-        let told = self.errors.last().is_some_and(|last| last.span.range() == span.range());
+        let ends = matches!(problem, Problem::Ends { .. } | Problem::OpenBody { .. });
+        let told = self
+            .errors
+            .last()
+            .is_some_and(|last| last.span.range() == span.range() || (ends && last.span.end == span.end));
         if self.errors.len() >= MAX_ERRORS || told {
             return;
         }
-        let ends = matches!(problem, Problem::Ends { .. } | Problem::OpenBody { .. });
         let mut diagnostic = Diagnostic::new(span, problem.to_string());
         diagnostic.help = problem.help().map(str::to_owned);
         if let Some((function, brace)) = self.body
@@ -231,7 +235,7 @@ impl<'s> Parser<'s> {
             diagnostic = diagnostic.with_note(brace, format!("the body of `{function}` opens here"));
         }
         let cut = span.end as usize == self.source.len() && !span.range().is_empty();
-        if cut && diagnostic.help.is_none() {
+        if cut {
             diagnostic = diagnostic.with_help("the source ends in this word; is it cut off?");
         }
         if self.errors.len() + 1 == MAX_ERRORS {

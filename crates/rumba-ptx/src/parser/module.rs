@@ -97,7 +97,11 @@ impl<'s> Parser<'s> {
         let span = self.token.span;
         match self.token.kind {
             TokenKind::Dotted => {}
-            TokenKind::BraceClose => return self.fail(span, &Problem::StrayBrace),
+            TokenKind::BraceClose => {
+                self.bump();
+                self.report(span, &Problem::StrayBrace);
+                return Ok(());
+            }
             _ => return self.unexpected("a directive"),
         }
         match self.token_text() {

@@ -1,7 +1,5 @@
 //! The bodies of functions: labels, directives, blocks and instructions.
 
-use smallvec::SmallVec;
-
 use super::module::{begins_variable, is_top_level_only};
 use super::{Failed, Found, Parsed, Parser, Problem};
 use crate::ast::{
@@ -260,7 +258,7 @@ impl<'s> Parser<'s> {
             };
             return self.fail(start, &problem);
         }
-        let mut modifiers = SmallVec::new();
+        let mut modifiers = Vec::new();
         // On a new line, a directive is more likely: the semicolon is missing.
         while self.at(TokenKind::Dotted) && (self.is_joined() || !self.on_new_line()) {
             modifiers.push(self.token_text());
