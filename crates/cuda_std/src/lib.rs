@@ -1,19 +1,86 @@
 #![no_std]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(abi_ptx, allow_internal_unstable, link_llvm_intrinsics)
+)]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    allow(internal_features, reason = "the device's instructions are the compiler's internals")
+)]
 //! What a CUDA kernel written in Rust may call, and how the host calls the kernel.
 //!
-//! A kernel crate is compiled twice. For `nvptx64-nvidia-cuda` its `#[kernel]` functions become PTX
-//! entry points; for the host the same functions become typed launchers that return a
-//! [`launch::Call`]. This crate is the library for both sides. It talks to no driver: a runtime
-//! takes the call, copies what must be copied and launches it.
+//! A kernel crate is compiled twice. For `nvptx64-nvidia-cuda` its [`#[kernel]`](kernel) functions
+//! become PTX entry points; for the host the same functions become typed launchers that return a
+//! `launch::Call`. This crate is the library for both sides. It talks to no driver: a runtime takes
+//! the call, copies what must be copied and launches it.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// y = a x + y
+//! #[kernel]
+//! pub fn saxpy(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
+//!     let i = grid::<1>();
+//!     if let Some(y) = y.get_mut(i) {
+//!         *y += a * x[i];
+//!     }
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! | for | see |
+//! |---|---|
+//! | where a thread is | [`thread`] |
+//! | what a kernel writes | [`DisjointSlice`], [`DisjointSlice2`], [`DisjointSlice3`], [`PerBlock`], [`atomic`] |
+//! | shared memory | [`shared`] |
+//! | barriers and fences | [`sync`] |
+//! | the lanes of a warp | [`warp`] |
+//! | mathematics | [`float`] |
+//! | printing | [`io`] |
+//! | what the host does | `launch` |
+//!
+//! Functions that only a device can carry out panic on the host and name themselves. Nothing here
+//! allocates, and nothing formats text on the device.
 
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
+// The macros name this crate by its name, here too.
+extern crate self as cuda_std;
 
+mod device;
 mod parameter;
 mod slice;
 
+pub mod atomic;
+pub mod float;
+pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+#[cfg(target_arch = "nvptx64")]
+mod panic;
+pub mod prelude;
+pub mod shared;
+pub mod sync;
+pub mod thread;
+pub mod warp;
 
+pub use cuda_std_macros::kernel;
+#[doc(inline)]
+pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
-pub use slice::{DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock};
+pub use slice::{DisjointSlice, DisjointSlice2, DisjointSlice3, GridStrideMut, PerBlock};
+
+/// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
+/// kernel's crate.
+#[cfg(target_arch = "nvptx64")]
+#[doc(hidden)]
+#[macro_export]
+#[allow_internal_unstable(abi_ptx)]
+macro_rules! __entry {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[$attribute])*
+        #[unsafe(no_mangle)]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments, clippy::missing_safety_doc)]
+        $visibility unsafe extern "ptx-kernel" fn $name($($argument: $ty),*) $body
+    };
+}

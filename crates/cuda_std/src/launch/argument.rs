@@ -8,6 +8,7 @@ use std::vec::Vec;
 use bytemuck::{NoUninit, Pod};
 
 use super::{Arguments, HostMemory};
+use crate::atomic::Atomic;
 use crate::parameter::Element;
 use crate::{DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock};
 
@@ -166,7 +167,7 @@ unsafe impl<'a, T: Pod, S: host::Source<'a, T>> Argument<'a, [T]> for In<S> {
 
 /// An output parameter that is a pointer and a length: the same host types serve all of them.
 macro_rules! outputs {
-    ($($parameter:ty),*) => {$(
+    ($($parameter:ty),* $(,)?) => {$(
         // SAFETY: for this one and the next four: a transfer is a pointer and a length, as the
         // parameter is; the host memory is borrowed mutably, and what is on the device is the
         // call's alone.
@@ -206,7 +207,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, PerBlock<T>);
+outputs!(DisjointSlice<T>, PerBlock<T>, [Atomic<T>]);
 
 // SAFETY: the inner argument binds pointer and length; the shape takes the length's place, as
 // `DisjointSlice2` has it.

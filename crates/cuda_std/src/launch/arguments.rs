@@ -216,11 +216,9 @@ impl<'a> Arguments<'a> {
     /// The address of each PTX parameter's bytes: the array that `cuLaunchKernel` wants.
     pub fn pointers(&mut self) -> impl Iterator<Item = *mut c_void> {
         let words = self.words.as_mut_ptr();
-        self.parameters.iter().map(move |parameter| {
-            words
-                .wrapping_add(usize::from(parameter.word))
-                .cast::<c_void>()
-        })
+        self.parameters
+            .iter()
+            .map(move |parameter| words.wrapping_add(usize::from(parameter.word)).cast::<c_void>())
     }
 
     /// The host memory to be copied, in the order of the arguments.

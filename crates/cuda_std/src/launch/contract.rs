@@ -28,6 +28,19 @@ pub enum ContractError {
         /// Threads of a block.
         block: [u32; 3],
     },
+    /// A block that the kernel's shared memory has no room for.
+    #[error(
+        "kernel `{kernel}`: a block of {block:?} threads, but each thread has an element in shared memory, and there is \
+         room for {room:?}; launch blocks of at most {room:?} threads"
+    )]
+    Block {
+        /// The kernel.
+        kernel: &'static str,
+        /// Threads of a block.
+        block: [u32; 3],
+        /// The most there may be.
+        room: [u32; 3],
+    },
     /// Too many threads along one dimension for 32-bit thread indices.
     #[error(
         "kernel `{kernel}`: {threads} threads along {dimension} ({blocks} blocks of {block} threads), but thread indices \
@@ -124,6 +137,15 @@ pub(super) fn check(
             });
         }
     }
+    if let Some(room) = kernel.max_block
+        && block.iter().zip(&room).any(|(threads, room)| threads > room)
+    {
+        return Err(ContractError::Block {
+            kernel: kernel.name,
+            block,
+            room,
+        });
+    }
     let launch = dimensions(grid, block);
     let blocks: u64 = grid.iter().map(|&blocks| u64::from(blocks)).product();
     for (parameter, extent) in kernel.parameters.iter().zip(extents) {
@@ -165,11 +187,7 @@ pub(super) fn check(
     Ok(())
 }
 
-pub(super) fn check_for_each(
-    kernel: &'static Kernel,
-    extents: &[Extent],
-    n: usize,
-) -> Result<(), ContractError> {
+pub(super) fn check_for_each(kernel: &'static Kernel, extents: &[Extent], n: usize) -> Result<(), ContractError> {
     for (parameter, extent) in kernel.parameters.iter().zip(extents) {
         if let (Role::PerThread { .. }, Some(elements)) = (parameter.role, extent.elements())
             && elements < n

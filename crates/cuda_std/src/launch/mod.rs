@@ -39,10 +39,14 @@ pub struct Kernel {
     /// an output of one element per thread it is that output's: a second dimension of threads
     /// would share the elements of the first.
     pub rank: Option<u8>,
+    /// The largest block that its shared memory has room for: threads along x, y and z. `None` for
+    /// a kernel without `Shared` parameters.
+    pub max_block: Option<[u32; 3]>,
 }
 
 impl Kernel {
-    /// Describes a kernel; `rank` follows from the parameters. For the macro.
+    /// Describes a kernel by its parameters and the largest block of each of its tiles. For the
+    /// macro.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -50,6 +54,7 @@ impl Kernel {
         file: &'static str,
         line: u32,
         parameters: &'static [Parameter],
+        tiles: &[[u32; 3]],
     ) -> Self {
         let mut rank = None;
         let mut index = 0;
@@ -62,6 +67,15 @@ impl Kernel {
             }
             index += 1;
         }
+        let mut max_block = None;
+        let mut index = 0;
+        while index < tiles.len() {
+            max_block = Some(match max_block {
+                Some(least) => crate::shared::smaller(least, tiles[index]),
+                None => tiles[index],
+            });
+            index += 1;
+        }
         Self {
             name,
             module_path,
@@ -69,6 +83,7 @@ impl Kernel {
             line,
             parameters,
             rank,
+            max_block,
         }
     }
 }
@@ -147,6 +162,7 @@ impl<'a> Call<'a> {
     /// # Errors
     ///
     /// * [`ContractError::Rank`]: the launch has more dimensions than an output.
+    /// * [`ContractError::Block`]: a block with more threads than the shared memory has elements.
     /// * [`ContractError::Extent`]: 2³¹ threads or more along one dimension.
     /// * [`ContractError::TooFewForBlocks`]: an output of one element per block is too short.
     /// * [`ContractError::Shape`]: a matrix argument whose shape is not its number of elements.

@@ -1,0 +1,343 @@
+//! Numbers that many threads change at once.
+//!
+//! A kernel takes `&[Atomic<u32>]` where threads meet in the same element, as in a histogram; the
+//! host passes ordinary memory of `u32`. In shared memory a `Tile<Atomic<u32>, N>` serves.
+//!
+//! All operations are relaxed and of the device's scope, as CUDA's `atomicAdd` and its kin are: each
+//! is indivisible, and orders nothing else. Where a thread must see what another wrote before, put a
+//! [fence](crate::sync::device_fence) or a barrier between. Orderings, and the scope of the whole
+//! system, are `core::sync::atomic`'s.
+//!
+//! Results that are not used cost nothing: the assembler then makes the operation a reduction.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
+
+use bytemuck::Pod;
+
+use crate::parameter::{Element, Role};
+
+/// A number that threads change indivisibly: `u32`, `i32`, `u64`, `i64`, `f32` or `f64`.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Atomic<T>(UnsafeCell<T>);
+
+// SAFETY: shared access is by atomic operations only.
+unsafe impl<T: Send> Sync for Atomic<T> {}
+
+// SAFETY: the layout is the number's; the role says that it changes.
+unsafe impl<T: Pod> Element for Atomic<T> {
+    const ROLE: Role = Role::Atomic;
+}
+
+impl<T> Atomic<T> {
+    /// A new number.
+    #[must_use]
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// The number, where no other thread has it.
+    #[inline(always)]
+    #[must_use]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
+
+/// The operations on integers, by the core library's atomic of the same size.
+macro_rules! integers {
+    ($($ty:ident by $atomic:ident, $bits:literal;)*) => {$(
+        impl Atomic<$ty> {
+            #[inline(always)]
+            fn cell(&self) -> &$atomic {
+                // SAFETY: aligned (device memory is, and so are its elements), valid as long as
+                // `self`, and never accessed otherwise while shared.
+                unsafe { $atomic::from_ptr(self.0.get()) }
+            }
+
+            /// Reads the number.
+            ///
+            #[doc = concat!("`ld.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            #[must_use]
+            pub fn load(&self) -> $ty {
+                self.cell().load(Relaxed)
+            }
+
+            /// Writes the number.
+            ///
+            #[doc = concat!("`st.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            pub fn store(&self, value: $ty) {
+                self.cell().store(value, Relaxed);
+            }
+
+            /// Adds, wrapping around, and returns what was there.
+            ///
+            #[doc = concat!("`atom.add.u", $bits, "`; PTX 1.1, sm_20.")]
+            #[inline(always)]
+            pub fn fetch_add(&self, value: $ty) -> $ty {
+                self.cell().fetch_add(value, Relaxed)
+            }
+
+            /// Subtracts, wrapping around, and returns what was there.
+            ///
+            #[doc = concat!("`atom.add.u", $bits, "` of the negative; PTX 1.1, sm_20.")]
+            #[inline(always)]
+            pub fn fetch_sub(&self, value: $ty) -> $ty {
+                self.cell().fetch_sub(value, Relaxed)
+            }
+
+            /// Keeps the smaller, and returns what was there.
+            ///
+            #[doc = concat!("`atom.min`, ", $bits, " bits; PTX 1.1, sm_32.")]
+            #[inline(always)]
+            pub fn fetch_min(&self, value: $ty) -> $ty {
+                self.cell().fetch_min(value, Relaxed)
+            }
+
+            /// Keeps the larger, and returns what was there.
+            ///
+            #[doc = concat!("`atom.max`, ", $bits, " bits; PTX 1.1, sm_32.")]
+            #[inline(always)]
+            pub fn fetch_max(&self, value: $ty) -> $ty {
+                self.cell().fetch_max(value, Relaxed)
+            }
+
+            /// Keeps the bits that both have, and returns what was there.
+            ///
+            #[doc = concat!("`atom.and.b", $bits, "`; PTX 1.1, sm_32.")]
+            #[inline(always)]
+            pub fn fetch_and(&self, value: $ty) -> $ty {
+                self.cell().fetch_and(value, Relaxed)
+            }
+
+            /// Sets the bits that either has, and returns what was there.
+            ///
+            #[doc = concat!("`atom.or.b", $bits, "`; PTX 1.1, sm_32.")]
+            #[inline(always)]
+            pub fn fetch_or(&self, value: $ty) -> $ty {
+                self.cell().fetch_or(value, Relaxed)
+            }
+
+            /// Flips bits, and returns what was there.
+            ///
+            #[doc = concat!("`atom.xor.b", $bits, "`; PTX 1.1, sm_32.")]
+            #[inline(always)]
+            pub fn fetch_xor(&self, value: $ty) -> $ty {
+                self.cell().fetch_xor(value, Relaxed)
+            }
+
+            /// Replaces the number, and returns what was there: CUDA's `atomicExch`.
+            ///
+            #[doc = concat!("`atom.exch.b", $bits, "`; PTX 1.1, sm_20.")]
+            #[inline(always)]
+            pub fn swap(&self, value: $ty) -> $ty {
+                self.cell().swap(value, Relaxed)
+            }
+
+            /// Replaces the number if it is `current`, and returns what was there, in `Ok` if it was
+            /// replaced: CUDA's `atomicCAS`.
+            ///
+            /// # Errors
+            ///
+            /// The number that was there instead.
+            ///
+            #[doc = concat!("`atom.relaxed.sys.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            pub fn compare_exchange(&self, current: $ty, new: $ty) -> Result<$ty, $ty> {
+                self.cell().compare_exchange(current, new, Relaxed, Relaxed)
+            }
+        }
+    )*};
+}
+
+integers! {
+    u32 by AtomicU32, 32;
+    i32 by AtomicI32, 32;
+    u64 by AtomicU64, 64;
+    i64 by AtomicI64, 64;
+}
+
+impl Atomic<u32> {
+    /// Counts up to `limit` and then starts at 0 again, and returns what was there: CUDA's
+    /// `atomicInc`. What is above the limit becomes 0 too.
+    ///
+    /// `atom.inc.u32`; PTX 1.1, sm_20.
+    #[inline(always)]
+    pub fn fetch_inc(&self, limit: u32) -> u32 {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the address is this number's.
+        unsafe {
+            builtin::increment(self.0.get(), limit)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        self.update(|old| if old >= limit { 0 } else { old + 1 })
+    }
+
+    /// Counts down to 0 and then starts at `limit` again, and returns what was there: CUDA's
+    /// `atomicDec`. What is above the limit becomes `limit` too.
+    ///
+    /// `atom.dec.u32`; PTX 1.1, sm_20.
+    #[inline(always)]
+    pub fn fetch_dec(&self, limit: u32) -> u32 {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the address is this number's.
+        unsafe {
+            builtin::decrement(self.0.get(), limit)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        self.update(|old| if old == 0 || old > limit { limit } else { old - 1 })
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn update(&self, next: impl Fn(u32) -> u32) -> u32 {
+        let cell = self.cell();
+        let mut old = cell.load(Relaxed);
+        while let Err(now) = cell.compare_exchange_weak(old, next(old), Relaxed, Relaxed) {
+            old = now;
+        }
+        old
+    }
+}
+
+/// The operations on floating-point numbers; those the machine lacks go by compare and exchange of
+/// the bits.
+macro_rules! floats {
+    ($($ty:ident by $atomic:ident, $bits:literal, $add:ident, $floor:literal;)*) => {$(
+        impl Atomic<$ty> {
+            #[inline(always)]
+            fn cell(&self) -> &$atomic {
+                // SAFETY: as for integers; the sizes and alignments are equal.
+                unsafe { $atomic::from_ptr(self.0.get().cast()) }
+            }
+
+            /// Reads the number.
+            ///
+            #[doc = concat!("`ld.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            #[must_use]
+            pub fn load(&self) -> $ty {
+                $ty::from_bits(self.cell().load(Relaxed))
+            }
+
+            /// Writes the number.
+            ///
+            #[doc = concat!("`st.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            pub fn store(&self, value: $ty) {
+                self.cell().store(value.to_bits(), Relaxed);
+            }
+
+            /// Replaces the number, and returns what was there.
+            ///
+            #[doc = concat!("`atom.exch.b", $bits, "`; PTX 1.1, sm_20.")]
+            #[inline(always)]
+            pub fn swap(&self, value: $ty) -> $ty {
+                $ty::from_bits(self.cell().swap(value.to_bits(), Relaxed))
+            }
+
+            /// Adds, and returns what was there. The order in which threads add is not fixed, so
+            /// neither is the rounding of the sum.
+            ///
+            #[doc = concat!("`atom.add.f", $bits, "`; ", $floor, ".")]
+            #[inline(always)]
+            pub fn fetch_add(&self, value: $ty) -> $ty {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the address is this number's.
+                unsafe {
+                    builtin::$add(self.0.get(), value)
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                self.update(|old| old + value)
+            }
+
+            /// Subtracts, and returns what was there.
+            ///
+            #[doc = concat!("`atom.add.f", $bits, "` of the negative; ", $floor, ".")]
+            #[inline(always)]
+            pub fn fetch_sub(&self, value: $ty) -> $ty {
+                self.fetch_add(-value)
+            }
+
+            /// Keeps the smaller, and returns what was there. A NaN loses against a number.
+            ///
+            #[doc = concat!("A loop of `atom.relaxed.sys.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            pub fn fetch_min(&self, value: $ty) -> $ty {
+                self.update(|old| old.min(value))
+            }
+
+            /// Keeps the larger, and returns what was there. A NaN loses against a number.
+            ///
+            #[doc = concat!("A loop of `atom.relaxed.sys.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[inline(always)]
+            pub fn fetch_max(&self, value: $ty) -> $ty {
+                self.update(|old| old.max(value))
+            }
+
+            /// Replaces the number by what `next` makes of it, and returns what was there.
+            #[inline(always)]
+            fn update(&self, next: impl Fn($ty) -> $ty) -> $ty {
+                let cell = self.cell();
+                let mut old = cell.load(Relaxed);
+                loop {
+                    let new = next($ty::from_bits(old)).to_bits();
+                    if new == old {
+                        return $ty::from_bits(old);
+                    }
+                    match cell.compare_exchange_weak(old, new, Relaxed, Relaxed) {
+                        Ok(_) => return $ty::from_bits(old),
+                        Err(now) => old = now,
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32 by AtomicU32, 32, add_f32, "PTX 2.0, sm_20";
+    f64 by AtomicU64, 64, add_f64, "PTX 5.0, sm_60";
+}
+
+/// Atomic operations that Rust has no name for. The link stage of `cuda_builder` defines them, as
+/// LLVM's `atomicrmw` of device scope, so that they find out by themselves which memory they are on.
+#[cfg(target_arch = "nvptx64")]
+mod builtin {
+    unsafe extern "C" {
+        #[link_name = "__rumba_atomic_add_f32"]
+        pub(super) fn add_f32(address: *mut f32, value: f32) -> f32;
+        #[link_name = "__rumba_atomic_add_f64"]
+        pub(super) fn add_f64(address: *mut f64, value: f64) -> f64;
+        #[link_name = "__rumba_atomic_inc_u32"]
+        pub(super) fn increment(address: *mut u32, limit: u32) -> u32;
+        #[link_name = "__rumba_atomic_dec_u32"]
+        pub(super) fn decrement(address: *mut u32, limit: u32) -> u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Atomic;
+
+    #[test]
+    fn counting_wraps_as_ptx_says() {
+        let n = Atomic::new(1);
+        assert_eq!((n.fetch_inc(2), n.load()), (1, 2));
+        assert_eq!((n.fetch_inc(2), n.load()), (2, 0));
+        assert_eq!((n.fetch_dec(2), n.load()), (0, 2));
+        n.store(7);
+        assert_eq!((n.fetch_dec(2), n.load()), (7, 2));
+    }
+
+    #[test]
+    fn floats_add_and_compare() {
+        let x = Atomic::new(1.5_f32);
+        assert_eq!((x.fetch_add(2.0), x.load()), (1.5, 3.5));
+        assert_eq!((x.fetch_min(-1.0), x.load()), (3.5, -1.0));
+        assert_eq!((x.fetch_max(f32::NAN), x.load()), (-1.0, -1.0));
+    }
+}

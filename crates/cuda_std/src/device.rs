@@ -1,0 +1,112 @@
+//! The machine's own operations: the one place that names LLVM's intrinsics for PTX.
+//!
+//! Every operation is a function on both sides. On the device it is the instruction; on the host,
+//! where kernels are type-checked but do not run, it panics and names itself.
+
+/// Declares operations by the name of the intrinsic, or of the function the driver provides.
+///
+/// An operation declared `fn` may be called with any arguments and at any place; one declared
+/// `unsafe fn` states what its caller owes.
+macro_rules! operations {
+    () => {};
+    ($(#[$doc:meta])* $link:literal fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[inline(always)]
+        #[cfg(target_arch = "nvptx64")]
+        pub(crate) fn $name($($argument: $ty),*) $(-> $result)? {
+            unsafe extern "C" {
+                #[link_name = $link]
+                fn operation($($argument: $ty),*) $(-> $result)?;
+            }
+            // SAFETY: the intrinsic takes any values of these types and touches no memory of ours.
+            unsafe { operation($($argument),*) }
+        }
+
+        $(#[$doc])*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[track_caller]
+        pub(crate) fn $name($(_: $ty),*) $(-> $result)? {
+            device_only(stringify!($name))
+        }
+
+        operations! { $($rest)* }
+    };
+    ($(#[$doc:meta])* $link:literal unsafe fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[inline(always)]
+        #[cfg(target_arch = "nvptx64")]
+        pub(crate) unsafe fn $name($($argument: $ty),*) $(-> $result)? {
+            unsafe extern "C" {
+                #[link_name = $link]
+                fn operation($($argument: $ty),*) $(-> $result)?;
+            }
+            // SAFETY: the caller's.
+            unsafe { operation($($argument),*) }
+        }
+
+        $(#[$doc])*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[track_caller]
+        pub(crate) unsafe fn $name($(_: $ty),*) $(-> $result)? {
+            device_only(stringify!($name))
+        }
+
+        operations! { $($rest)* }
+    };
+}
+
+/// What a device function does on the host.
+#[cfg(not(target_arch = "nvptx64"))]
+#[cold]
+#[track_caller]
+pub(crate) fn device_only(name: &str) -> ! {
+    panic!("`{name}` runs on a CUDA device only: call it from a `#[kernel]` function and launch that")
+}
+
+// Where a thread is: PTX ISA, "Special Registers". LLVM knows the ranges.
+operations! {
+    "llvm.nvvm.read.ptx.sreg.tid.x" fn thread_idx_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.tid.y" fn thread_idx_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.tid.z" fn thread_idx_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ntid.x" fn block_dim_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ntid.y" fn block_dim_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ntid.z" fn block_dim_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ctaid.x" fn block_idx_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ctaid.y" fn block_idx_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ctaid.z" fn block_idx_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nctaid.x" fn grid_dim_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nctaid.y" fn grid_dim_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nctaid.z" fn grid_dim_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.laneid" fn lane_id() -> u32;
+    "llvm.nvvm.read.ptx.sreg.lanemask.lt" fn lane_mask_lt() -> u32;
+    "llvm.nvvm.read.ptx.sreg.clock64" fn clock() -> u64;
+    "llvm.nvvm.read.ptx.sreg.globaltimer" fn global_timer() -> u64;
+    "llvm.nvvm.read.ptx.sreg.dynamic.smem.size" fn dynamic_shared_bytes() -> u32;
+}
+
+// Barriers and fences: PTX ISA, "Parallel Synchronization and Communication Instructions".
+operations! {
+    "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_sync_aligned(barrier: u32);
+    "llvm.nvvm.barrier.cta.sync.all" fn barrier_sync(barrier: u32);
+    "llvm.nvvm.barrier.cta.red.popc.aligned.all" fn barrier_count(barrier: u32, predicate: bool) -> u32;
+    "llvm.nvvm.barrier.cta.red.and.aligned.all" fn barrier_and(barrier: u32, predicate: bool) -> bool;
+    "llvm.nvvm.barrier.cta.red.or.aligned.all" fn barrier_or(barrier: u32, predicate: bool) -> bool;
+    "llvm.nvvm.bar.warp.sync" fn bar_warp_sync(mask: u32);
+    "llvm.nvvm.membar.cta" fn membar_cta();
+    "llvm.nvvm.membar.gl" fn membar_gl();
+    "llvm.nvvm.membar.sys" fn membar_sys();
+    "llvm.nvvm.nanosleep" fn nanosleep(nanoseconds: u32);
+}
+
+// Inside a warp.
+operations! {
+    "llvm.nvvm.shfl.sync.idx.i32" fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    "llvm.nvvm.shfl.sync.up.i32" fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    "llvm.nvvm.shfl.sync.down.i32" fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    "llvm.nvvm.shfl.sync.bfly.i32" fn shfl_bfly(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
+    "llvm.nvvm.vote.all.sync" fn vote_all(mask: u32, predicate: bool) -> bool;
+    "llvm.nvvm.vote.any.sync" fn vote_any(mask: u32, predicate: bool) -> bool;
+    "llvm.nvvm.vote.ballot.sync" fn vote_ballot(mask: u32, predicate: bool) -> u32;
+    "llvm.nvvm.match.any.sync.i32" fn match_any(mask: u32, value: u32) -> u32;
+    "llvm.nvvm.activemask" fn activemask() -> u32;
+}

@@ -1,0 +1,335 @@
+//! The signature of a kernel: what it may look like, and a sentence for each way it may not.
+//!
+//! Every problem is found in one pass and reported at its own place. Types are judged by their
+//! syntax only: a type that has the right form but cannot be passed is left to the compiler, whose
+//! message `cuda_std` words.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Attribute, Error, FnArg, GenericArgument, Ident, ItemFn, Lifetime, Pat, PathArguments, ReturnType, Type};
+
+/// A parameter of a kernel.
+pub(crate) struct Parameter {
+    pub(crate) name: Ident,
+    /// Whether it is declared `mut`.
+    pub(crate) mutable: Option<syn::Token![mut]>,
+    pub(crate) attributes: Vec<Attribute>,
+    /// The type as written.
+    pub(crate) ty: Type,
+    pub(crate) kind: Kind,
+}
+
+/// How a parameter is passed.
+pub(crate) enum Kind {
+    /// As `cuda_std::KernelParameter` says for this type: the type as written, less the reference
+    /// of a slice.
+    Bound(Box<Type>),
+    /// As the raw pointer it is.
+    Pointer,
+    /// Not at all: shared memory that the entry declares.
+    Shared,
+}
+
+/// All problems of a function, as one error with several places.
+#[derive(Default)]
+struct Problems(Option<Error>);
+
+impl Problems {
+    fn add(&mut self, span: Span, message: impl std::fmt::Display) {
+        let error = Error::new(span, message);
+        match &mut self.0 {
+            Some(all) => all.combine(error),
+            none => *none = Some(error),
+        }
+    }
+}
+
+/// Checks that a function can be a kernel, and takes its parameters apart.
+pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
+    let mut problems = Problems::default();
+    qualifiers(function, &mut problems);
+    let unsafe_kernel = function.sig.unsafety.is_some();
+    let parameters = function
+        .sig
+        .inputs
+        .iter()
+        .filter_map(|input| parameter(input, unsafe_kernel, &mut problems))
+        .collect();
+    match problems.0 {
+        Some(error) => Err(error),
+        None => Ok(parameters),
+    }
+}
+
+/// Everything but the parameters.
+fn qualifiers(function: &ItemFn, problems: &mut Problems) {
+    let signature = &function.sig;
+    if let Some(asyncness) = signature.asyncness {
+        problems.add(
+            asyncness.span,
+            "a kernel cannot be `async`: every thread runs it from start to end; remove `async`",
+        );
+    }
+    if let Some(constness) = signature.constness {
+        problems.add(
+            constness.span,
+            "a kernel cannot be `const`: it runs on the device only; remove `const`",
+        );
+    }
+    if let Some(abi) = &signature.abi {
+        problems.add(
+            abi.span(),
+            "`#[kernel]` gives the function its calling convention; remove `extern`",
+        );
+    }
+    if !signature.generics.params.is_empty() {
+        problems.add(
+            signature.generics.params.span(),
+            "a kernel cannot be generic: it is compiled once, to one PTX entry; write a generic function and a kernel \
+             for each type that calls it (lifetimes can be left out)",
+        );
+    }
+    if let Some(clause) = &signature.generics.where_clause {
+        problems.add(clause.span(), "a kernel cannot have a `where` clause; remove it");
+    }
+    if let Some(variadic) = &signature.variadic {
+        problems.add(
+            variadic.span(),
+            "a kernel cannot take a variable number of parameters; pass a slice",
+        );
+    }
+    if let ReturnType::Type(_, ty) = &signature.output
+        && !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+    {
+        problems.add(
+            ty.span(),
+            "a kernel returns nothing: it runs in thousands of threads; write results to an output such as \
+             `mut out: DisjointSlice<f32>`",
+        );
+    }
+    for attribute in &function.attrs {
+        let path = unwrap_unsafe(attribute);
+        if path == "no_mangle" || path == "export_name" || path == "link_section" {
+            problems.add(
+                attribute.span(),
+                format!("`#[kernel]` exports the function under its own name; remove `#[{path}]`"),
+            );
+        }
+    }
+}
+
+/// The name of an attribute, also inside `#[unsafe(..)]`.
+fn unwrap_unsafe(attribute: &Attribute) -> String {
+    let name = |path: &syn::Path| path.get_ident().map(Ident::to_string).unwrap_or_default();
+    let outer = name(attribute.path());
+    if outer == "unsafe"
+        && let Ok(inner) = attribute.parse_args::<syn::Meta>()
+    {
+        return name(inner.path());
+    }
+    outer
+}
+
+fn parameter(input: &FnArg, unsafe_kernel: bool, problems: &mut Problems) -> Option<Parameter> {
+    let typed = match input {
+        FnArg::Typed(typed) => typed,
+        FnArg::Receiver(receiver) => {
+            problems.add(
+                receiver.span(),
+                "a kernel cannot be a method: the host has no `self` to pass; write a function outside the `impl` and \
+                 pass the fields it needs",
+            );
+            return None;
+        }
+    };
+    let Pat::Ident(pattern) = &*typed.pat else {
+        problems.add(
+            typed.pat.span(),
+            "a kernel parameter is a plain name; name it and take it apart in the body",
+        );
+        return None;
+    };
+    if let Some(by_ref) = pattern.by_ref {
+        problems.add(by_ref.span, "a kernel parameter is a plain name; remove `ref`");
+    }
+    if let Some((_, subpattern)) = &pattern.subpat {
+        problems.add(
+            subpattern.span(),
+            "a kernel parameter is a plain name; remove the pattern",
+        );
+    }
+    let kind = kind(&typed.ty, unsafe_kernel, problems)?;
+    Some(Parameter {
+        name: pattern.ident.clone(),
+        mutable: pattern.mutability,
+        attributes: typed.attrs.clone(),
+        ty: (*typed.ty).clone(),
+        kind,
+    })
+}
+
+/// How a type is passed, or a problem.
+fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind> {
+    let text = |ty: &Type| crate::kernel::source_text(ty);
+    lifetimes(ty, problems);
+    match ty {
+        Type::Paren(inner) => kind(&inner.elem, unsafe_kernel, problems),
+        Type::Group(inner) => kind(&inner.elem, unsafe_kernel, problems),
+        Type::Reference(reference) => {
+            match (&*reference.elem, reference.mutability) {
+                (Type::Slice(slice), None) => {
+                    let _ = slice;
+                    Some(Kind::Bound(reference.elem.clone()))
+                }
+                (Type::Slice(slice), Some(_)) => {
+                    let element = text(&slice.elem);
+                    problems.add(
+                    ty.span(),
+                    format!(
+                        "every thread would get the same `&mut [{element}]`; write `mut out: DisjointSlice<{element}>`, in \
+                         which each thread reaches its own element, or `&[Atomic<{element}>]`, which all threads may change"
+                    ),
+                );
+                    None
+                }
+                (Type::Path(path), _) if path.path.is_ident("str") => {
+                    problems.add(ty.span(), "text cannot be passed to a kernel; pass its bytes, `&[u8]`");
+                    None
+                }
+                (Type::Array(array), None) => {
+                    let element = text(&array.elem);
+                    problems.add(
+                    ty.span(),
+                    format!(
+                        "a reference to an array cannot be a kernel parameter; take `{}` by value, or a slice `&[{element}]`",
+                        text(&reference.elem)
+                    ),
+                );
+                    None
+                }
+                (Type::TraitObject(_), _) => {
+                    problems.add(
+                        ty.span(),
+                        "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data",
+                    );
+                    None
+                }
+                (element, None) => {
+                    let element = text(element);
+                    problems.add(
+                    ty.span(),
+                    format!("a reference cannot be a kernel parameter; take `{element}` by value, or a slice `&[{element}]`"),
+                );
+                    None
+                }
+                (element, Some(_)) => {
+                    let element = text(element);
+                    problems.add(
+                    ty.span(),
+                    format!(
+                        "every thread would get the same `&mut {element}`; write `mut out: PerBlock<{element}>` for one \
+                         element per block, `DisjointSlice<{element}>` for one per thread, or `&[Atomic<{element}>]`"
+                    ),
+                );
+                    None
+                }
+            }
+        }
+        Type::Ptr(_) if unsafe_kernel => Some(Kind::Pointer),
+        Type::Ptr(pointer) => {
+            let element = text(&pointer.elem);
+            problems.add(
+                ty.span(),
+                format!(
+                    "a raw pointer makes a kernel unsafe to launch; write `unsafe fn`, or take `&[{element}]` to read and \
+                     `DisjointSlice<{element}>` to write"
+                ),
+            );
+            None
+        }
+        Type::Tuple(_) => {
+            problems.add(
+                ty.span(),
+                "a tuple has no fixed layout; write a structure with `#[repr(C)]` and \
+                 `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`, or several parameters",
+            );
+            None
+        }
+        Type::ImplTrait(_) => {
+            problems.add(
+                ty.span(),
+                "a kernel cannot be generic: it is compiled once, to one PTX entry; name the type",
+            );
+            None
+        }
+        Type::TraitObject(_) => {
+            problems.add(
+                ty.span(),
+                "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data",
+            );
+            None
+        }
+        Type::BareFn(_) => {
+            problems.add(
+                ty.span(),
+                "a function pointer of the host means nothing on the device; call the function by name in the kernel",
+            );
+            None
+        }
+        Type::Slice(slice) => {
+            problems.add(
+                ty.span(),
+                format!(
+                    "a slice is passed by reference: write `&{}`",
+                    text(&Type::Slice(slice.clone()))
+                ),
+            );
+            None
+        }
+        Type::Path(path) => path_kind(ty, path, problems),
+        _ => Some(Kind::Bound(Box::new(ty.clone()))),
+    }
+}
+
+/// A named type: shared memory, a type of the standard library that people try, or any other.
+fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option<Kind> {
+    let last = path.path.segments.last()?;
+    let element = match &last.arguments {
+        PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(crate::kernel::source_text(ty)),
+            _ => None,
+        }),
+        PathArguments::None | PathArguments::Parenthesized(_) => None,
+    };
+    let element = element.as_deref().unwrap_or("T");
+    let advice = match last.ident.to_string().as_str() {
+        "Shared" => return Some(Kind::Shared),
+        "Vec" | "Box" | "Rc" | "Arc" => format!(
+            "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \
+             `DisjointSlice<{element}>` to write, and pass `&{0}` or `&mut {0}` at the launch",
+            last.ident.to_string().to_lowercase()
+        ),
+        "String" => "text cannot be passed to a kernel; pass its bytes, `&[u8]`".to_owned(),
+        "Option" => format!(
+            "`Option<{element}>` has no fixed layout; pass a `{element}` and a flag, or a value that stands for none"
+        ),
+        _ => return Some(Kind::Bound(Box::new(ty.clone()))),
+    };
+    problems.add(ty.span(), advice);
+    None
+}
+
+/// A kernel's parameters live as long as the launch, which has no name.
+fn lifetimes(ty: &Type, problems: &mut Problems) {
+    struct Finder<'p>(&'p mut Problems);
+    impl<'ast> Visit<'ast> for Finder<'_> {
+        fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
+            self.0.add(
+                lifetime.span(),
+                format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"),
+            );
+        }
+    }
+    Finder(problems).visit_type(ty);
+}
