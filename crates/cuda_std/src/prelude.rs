@@ -2,7 +2,7 @@
 
 pub use crate::atomic::Atomic;
 pub use crate::float::GpuFloat;
-pub use crate::shared::{Shared, Tile, Tile2};
+pub use crate::shared::{PerWarp, Shared, Tile, Tile2};
 pub use crate::sync::sync_threads;
 pub use crate::thread::{self, grid, grid_stride, gridsize};
 pub use crate::{DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock, kernel, warp};

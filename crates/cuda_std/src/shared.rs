@@ -46,7 +46,8 @@ use core::ptr::addr_of_mut;
 
 use crate::device;
 use crate::parameter::Element;
-use crate::thread::{block_dim_x, thread_idx_x, thread_idx_y};
+use crate::thread::{block_dim_x, index_in_block, thread_idx_x, thread_idx_y};
+use crate::warp::WARP_SIZE;
 
 /// A static variable in shared memory. For macros: the section is what puts it there.
 #[repr(transparent)]
@@ -79,7 +80,7 @@ impl<M> Storage<M> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no layout of shared memory",
     label = "not a tile",
-    note = "write `Tile<T, N>`, `Tile2<T, ROWS, COLUMNS>`, or a tuple of these"
+    note = "write `Tile<T, N>`, `Tile2<T, ROWS, COLUMNS>`, `PerWarp<T>`, or a tuple of these"
 )]
 pub unsafe trait Layout {
     /// The memory.
@@ -167,6 +168,46 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize> Layout for Tile
     unsafe fn view<'a>(memory: *mut [[T; COLUMNS]; ROWS]) -> &'a [[T; COLUMNS]; ROWS] {
         // SAFETY: nobody writes in this phase; elements are valid for any bits.
         unsafe { &*memory }
+    }
+}
+
+/// One element for each warp of the block, which the warp's first lane has.
+///
+/// Threads are counted along x, then y, then z, and a warp is 32 of them. There are always 32
+/// elements; those beyond the block's last warp hold nothing useful.
+#[derive(Debug)]
+pub struct PerWarp<T>(PhantomData<T>);
+
+// SAFETY: a block of 1024 threads has 32 warps, and each of them one thread whose number is a
+// multiple of 32.
+unsafe impl<T: Element> Layout for PerWarp<T> {
+    type Memory = [T; 32];
+    const BLOCK: [u32; 3] = [1024, 1024, 64];
+    type Own<'a> = Option<&'a mut T>;
+    type View<'a> = &'a [T; 32];
+
+    #[inline(always)]
+    unsafe fn own<'a>(memory: *mut [T; 32]) -> Option<&'a mut T> {
+        let thread = index_in_block();
+        // SAFETY: a thread's number is below 1024; the caller's for the rest.
+        thread
+            .is_multiple_of(WARP_SIZE)
+            .then(|| unsafe { &mut *memory.cast::<T>().add((thread / WARP_SIZE) as usize) })
+    }
+
+    #[inline(always)]
+    unsafe fn view<'a>(memory: *mut [T; 32]) -> &'a [T; 32] {
+        // SAFETY: nobody writes in this phase; elements are valid for any bits.
+        unsafe { &*memory }
+    }
+}
+
+impl<T: Element> Deref for View<PerWarp<T>> {
+    type Target = [T; 32];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T; 32] {
+        self.get()
     }
 }
 

@@ -219,6 +219,15 @@ pub fn warp_id() -> u32 {
     crate::thread::index_in_block() / WARP_SIZE
 }
 
+/// How many warps the block has, the last of them perhaps not full.
+#[inline(always)]
+#[must_use]
+pub fn warps_in_block() -> u32 {
+    let threads = crate::thread::block_dim();
+    // At most 1024 threads.
+    (threads.x * threads.y * threads.z).div_ceil(WARP_SIZE)
+}
+
 /// Combines the values of all lanes of the warp; every lane gets the result.
 ///
 /// `combine` must be associative and commutative up to rounding. The order is fixed, so floating

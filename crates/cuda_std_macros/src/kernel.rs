@@ -174,6 +174,7 @@ fn host(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
             ::cuda_std::launch::Parameter::new(#label, #text, #role)
         });
     }
+    let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
     let body = body(function, parameters);
     let label = name.to_string();
     let line = u32::try_from(name.span().unwrap().line()).unwrap_or(0);
@@ -189,8 +190,8 @@ fn host(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
                 ::core::file!(),
                 #line,
                 &[#(#descriptions),*],
-                &[#(#tiles),*],
-            );
+            )
+            #tiles;
             let mut #arguments = ::cuda_std::launch::Arguments::new();
             #(#binds)*
             // SAFETY: each parameter of the kernel was bound above, in order and by its type.

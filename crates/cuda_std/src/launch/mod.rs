@@ -45,8 +45,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Describes a kernel by its parameters and the largest block of each of its tiles. For the
-    /// macro.
+    /// Describes a kernel without shared memory; `rank` follows from the parameters. For the macro.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -54,7 +53,6 @@ impl Kernel {
         file: &'static str,
         line: u32,
         parameters: &'static [Parameter],
-        tiles: &[[u32; 3]],
     ) -> Self {
         let mut rank = None;
         let mut index = 0;
@@ -67,15 +65,6 @@ impl Kernel {
             }
             index += 1;
         }
-        let mut max_block = None;
-        let mut index = 0;
-        while index < tiles.len() {
-            max_block = Some(match max_block {
-                Some(least) => crate::shared::smaller(least, tiles[index]),
-                None => tiles[index],
-            });
-            index += 1;
-        }
         Self {
             name,
             module_path,
@@ -83,8 +72,22 @@ impl Kernel {
             line,
             parameters,
             rank,
-            max_block,
+            max_block: None,
         }
+    }
+
+    /// Adds the largest block of each tile of shared memory. For the macro.
+    #[must_use]
+    pub const fn with_tiles(mut self, tiles: &[[u32; 3]]) -> Self {
+        let mut index = 0;
+        while index < tiles.len() {
+            self.max_block = Some(match self.max_block {
+                Some(least) => crate::shared::smaller(least, tiles[index]),
+                None => tiles[index],
+            });
+            index += 1;
+        }
+        self
     }
 }
 

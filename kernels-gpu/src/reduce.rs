@@ -1,0 +1,39 @@
+//! Reduction: many numbers in, one sum for each block out.
+//!
+//! Three levels, from cheap to dear. Each thread adds up elements that are a grid apart, so that
+//! neighbouring threads read neighbouring elements. Each warp adds up its 32 threads by exchanging
+//! registers, without memory. The warps of a block meet in shared memory. The host, or a second
+//! launch, adds up the few sums that remain.
+
+use cuda_std::prelude::*;
+
+/// `sums[block]` is the sum of the elements that the block's threads were given; all of `sums`
+/// together are the sum of `x`.
+///
+/// Launch it in one dimension, with as many blocks as `sums` has elements and any block size: a grid
+/// smaller than `x` goes around several times. The result does not depend on luck: it is the same
+/// each time for the same launch.
+#[kernel]
+pub fn reduce(x: &[f32], mut sums: PerBlock<f32>, mut warps: Shared<PerWarp<f32>>) {
+    let mut sum = 0.0;
+    for i in grid_stride(x.len()) {
+        sum += x[i];
+    }
+
+    let sum = warp::reduce_sum(sum);
+    if let Some(own) = warps.own() {
+        *own = sum;
+    }
+    let warps = warps.sync();
+
+    let lane = warp::lane_id();
+    let sum = if lane < warp::warps_in_block() {
+        warps[lane as usize]
+    } else {
+        0.0
+    };
+    let sum = warp::reduce_sum(sum);
+    if let Some(total) = sums.own() {
+        *total = sum;
+    }
+}
