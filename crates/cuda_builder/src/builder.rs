@@ -4,13 +4,12 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use crate::arch::NvvmArch;
 use crate::cargo::{self, Built, Library};
 use crate::error::BuildError;
 use crate::link::{self, Codegen, LibraryFile, Sources};
 use crate::llvm::OptLevel;
+use crate::stamp::{self, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
 
@@ -68,12 +67,8 @@ pub struct Ptx {
 impl Ptx {
     /// The SHA-256 of the text, in hexadecimal.
     pub fn hash(&self) -> String {
-        hex(&Sha256::digest(&self.text))
+        stamp::hash(&self.text)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl CudaBuilder {
@@ -222,7 +217,8 @@ impl CudaBuilder {
         if script {
             rerun_if_changed(&built, &crate_dir);
         }
-        let output = link::run(link::Input {
+        let path = self.output(&target_dir, &built.crate_name);
+        let input = link::Input {
             llvm: toolchain.llvm.clone(),
             libraries: built.libraries.iter().map(library_file).collect(),
             libdevice: libdevice.clone(),
@@ -230,17 +226,28 @@ impl CudaBuilder {
             codegen: self.codegen(),
             sources: sources(&built, &crate_dir),
             keep_ir: self.emit_llvm_ir,
-        })?;
-        let path = self.output(&target_dir, &built.crate_name);
-        write_if_changed(&path, &output.ptx)?;
-        if let Some(ir) = &output.ir {
-            write_if_changed(&path.with_extension("ll"), ir)?;
-        }
+        };
+        let key = key(&input);
+        let known = Stamp::current(&target_dir, &path, &key)
+            .filter(|_| !self.emit_llvm_ir)
+            .and_then(|(stamp, text)| Some((text, stamp.kernels, stamp.arch.parse().ok()?)));
+        let (text, kernels, arch) = match known {
+            Some(known) => known,
+            None => {
+                let output = link::run(input)?;
+                write_if_changed(&path, &output.ptx)?;
+                if let Some(ir) = &output.ir {
+                    write_if_changed(&path.with_extension("ll"), ir)?;
+                }
+                Stamp::new(key, &output.ptx, &output.kernels, output.arch.to_string()).store(&target_dir, &path);
+                (output.ptx, output.kernels, output.arch)
+            }
+        };
         Ok(Ptx {
             path,
-            text: output.ptx,
-            kernels: output.kernels,
-            arch: output.arch,
+            text,
+            kernels,
+            arch,
             libdevice,
             toolchain,
         })
@@ -334,6 +341,21 @@ fn library_file(library: &Library) -> LibraryFile {
         path: library.rlib.clone(),
         standard: library.standard,
     }
+}
+
+/// Everything that the text depends on.
+fn key(input: &link::Input) -> String {
+    let mut key = Key::new();
+    key.file(&input.llvm);
+    for library in &input.libraries {
+        key.file(&library.path);
+    }
+    key.value(&input.libdevice);
+    if let Some(libdevice) = &input.libdevice {
+        key.file(libdevice);
+    }
+    key.value(&(&input.arch, &input.codegen, &input.sources));
+    key.finish()
 }
 
 /// The directory of the workspace's lock file.

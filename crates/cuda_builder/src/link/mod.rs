@@ -8,6 +8,7 @@ mod inputs;
 mod lines;
 mod memory;
 mod redirect;
+mod reflect;
 mod symbols;
 mod version;
 
@@ -146,6 +147,7 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     memory::place(&module);
     let kernels = symbols::internalise(&module);
     machine.run(&module, c"globaldce")?;
+    reflect::answer(&module, floor.arch, &input.codegen);
     floats::prepare(&module, &input.codegen);
     machine.optimise(&module)?;
     symbols::check(&module)?;

@@ -65,12 +65,11 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), BuildError> {
 /// Gives hidden symbols readable names without the compiler's hashes, which differ between machines.
 pub(super) fn rename(module: &Module<'_>) {
     for value in module.functions().into_iter().chain(module.globals()) {
-        if value.is_declaration() || !value.linkage().is_local() {
-            continue;
-        }
         let name = value.name();
         let plain = if is_mangled(&name) {
             plain(&format!("{:#}", rustc_demangle::demangle(&name)))
+        } else if !value.linkage().is_local() {
+            continue;
         } else if name.starts_with("anon.") || name.starts_with("alloc_") {
             "constant".to_owned()
         } else {

@@ -127,6 +127,13 @@ functions! {
     LLVMGetFirstInstruction(BasicBlock) -> ValueRef;
     LLVMGetNextInstruction(ValueRef) -> ValueRef;
     LLVMGetInstructionOpcode(ValueRef) -> c_int;
+    LLVMInstructionEraseFromParent(ValueRef);
+    LLVMGetOperand(ValueRef, c_uint) -> ValueRef;
+    LLVMIsAGlobalVariable(ValueRef) -> ValueRef;
+    LLVMGetValueKind(ValueRef) -> c_int;
+    LLVMIsConstantString(ValueRef) -> Bool;
+    LLVMGetAsString(ValueRef, *mut usize) -> *const c_char;
+    LLVMConstInt(TypeRef, u64, Bool) -> ValueRef;
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;

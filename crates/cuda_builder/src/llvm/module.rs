@@ -433,6 +433,48 @@ impl<'c> Instruction<'c> {
         })
     }
 
+    /// The text that the first argument of a call points at, without its final NUL, where that is a
+    /// constant.
+    pub(crate) fn string_argument(self) -> Option<String> {
+        const CONSTANT_DATA_ARRAY: i32 = 16;
+        if self.opcode() != Opcode::Call {
+            return None;
+        }
+        let api = self.api();
+        // SAFETY: a call has at least one operand, the callee. Each value is checked to be of the kind
+        // that the next function needs; the text is copied at once.
+        unsafe {
+            let global = (api.LLVMIsAGlobalVariable)((api.LLVMGetOperand)(self.raw, 0));
+            if global.is_null() {
+                return None;
+            }
+            let initialiser = (api.LLVMGetInitializer)(global);
+            if initialiser.is_null()
+                || (api.LLVMGetValueKind)(initialiser) != CONSTANT_DATA_ARRAY
+                || (api.LLVMIsConstantString)(initialiser) == 0
+            {
+                return None;
+            }
+            let mut length = 0;
+            let start = (api.LLVMGetAsString)(initialiser, &raw mut length);
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            let text = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+            Some(String::from_utf8_lossy(text).into_owned())
+        }
+    }
+
+    /// Puts an integer in the place of the instruction and removes it.
+    pub(crate) fn replace_with_integer(self, value: u64) {
+        let api = self.api();
+        // SAFETY: the instruction's result is an integer, as the caller knows of the function called;
+        // nothing uses the instruction afterwards, and it is consumed here.
+        unsafe {
+            let integer = (api.LLVMConstInt)((api.LLVMTypeOf)(self.raw), value, 0);
+            (api.LLVMReplaceAllUsesWith)(self.raw, integer);
+            (api.LLVMInstructionEraseFromParent)(self.raw);
+        }
+    }
+
     /// Whether the result is a single `f32`.
     pub(crate) fn is_f32(self) -> bool {
         const FLOAT: i32 = 2;
