@@ -6,7 +6,9 @@ fn main() -> std::process::ExitCode {
     #[cfg(feature = "gallery")]
     if let Err(error) = gallery() {
         eprintln!("error: the gallery's kernels were not built\n\n{error}\n");
-        eprintln!("help: `cargo xtask setup` installs what a kernel build needs, `cargo xtask doctor` shows what is there");
+        eprintln!(
+            "help: `cargo xtask setup` installs what a kernel build needs, `cargo xtask doctor` shows what is there"
+        );
         return std::process::ExitCode::FAILURE;
     }
     std::process::ExitCode::SUCCESS

@@ -144,7 +144,8 @@ impl Module {
         // 256 threads keep every current GPU busy unless the kernel is short of registers, and leave
         // little idle at the end.
         const THREADS: u32 = 256;
-        let block = THREADS.min(function.info.threads_per_block).max(1);
+        let room = call.kernel().max_block.map_or(THREADS, |[x, ..]| x);
+        let block = THREADS.min(function.info.threads_per_block).min(room).max(1);
         let blocks = n.div_ceil(block as usize);
         let limit = self.context().limits.grid[0];
         match u32::try_from(blocks) {

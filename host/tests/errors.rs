@@ -33,7 +33,10 @@ fn launch_error(result: rumba::Result<()>, parts: &[&str]) -> LaunchError {
 
 #[test]
 fn a_missing_file() {
-    let error = says(device().load_file("no/such/kernels.ptx"), &["no/such/kernels.ptx", "build-ptx"]);
+    let error = says(
+        device().load_file("no/such/kernels.ptx"),
+        &["no/such/kernels.ptx", "build-ptx"],
+    );
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::File { .. })));
 }
 
@@ -72,16 +75,24 @@ fn a_syntax_error_has_its_line() {
 #[test]
 fn an_unknown_instruction_has_its_line() {
     let wrong = PTX.replacen("mul.f32", "multiply.f32", 1);
-    let line = wrong[..wrong.find("multiply").expect("replaced above")].lines().count().to_string();
+    let line = wrong[..wrong.find("multiply").expect("replaced above")]
+        .lines()
+        .count()
+        .to_string();
     says(device().load_named("wrong.ptx", &wrong), &["wrong.ptx", &line]);
 }
 
 #[test]
 fn a_kernel_that_is_not_there() {
-    let module = device().load_named("other.ptx", &PTX.replace("entry saxpy(", "entry saxpi(")).expect("valid PTX");
+    let module = device()
+        .load_named("other.ptx", &PTX.replace("entry saxpy(", "entry saxpi("))
+        .expect("valid PTX");
     let mut y = [0.0];
     let result = module.for_each(1, saxpy(1.0, &[0.0], &mut y));
-    let error = says(result, &["`saxpy`", "other.ptx", "did you mean `saxpi`?", "test_kernels.rs"]);
+    let error = says(
+        result,
+        &["`saxpy`", "other.ptx", "did you mean `saxpi`?", "test_kernels.rs"],
+    );
     match error {
         Error::Module(error) => match *error {
             ModuleError::MissingKernel { available, near, .. } => {
@@ -97,13 +108,20 @@ fn a_kernel_that_is_not_there() {
 
 #[test]
 fn ptx_that_is_older_than_its_launcher() {
-    let old = PTX.replace(".param .u64 x_length,", "").replace(".param .f32 a,", ".param .f64 a,");
+    let old = PTX
+        .replace(".param .u64 x_length,", "")
+        .replace(".param .f32 a,", ".param .f64 a,");
     let old = old.replace("ld.param.f32 %f0, [a];", "mov.f32 %f0, 0f00000000;");
     let module = device().load_named("old.ptx", &old).expect("valid PTX");
     let mut y = [0.0];
     says(
         module.for_each(1, saxpy(1.0, &[0.0], &mut y)),
-        &["old.ptx", "4 parameters of 8, 8, 8, 8 bytes", "5 parameters of 4, 8, 8, 8, 8 bytes", "test_kernels.rs"],
+        &[
+            "old.ptx",
+            "4 parameters of 8, 8, 8, 8 bytes",
+            "5 parameters of 4, 8, 8, 8, 8 bytes",
+            "test_kernels.rs",
+        ],
     );
 }
 
@@ -114,7 +132,14 @@ fn a_block_of_2048_threads() {
         module().launch((1, 2048), scale(2.0, &mut values)),
         &["`scale`", "2048 threads", "at most 1024"],
     );
-    assert!(matches!(error, LaunchError::BlockTooLarge { threads: 2048, limit: 1024, .. }));
+    assert!(matches!(
+        error,
+        LaunchError::BlockTooLarge {
+            threads: 2048,
+            limit: 1024,
+            ..
+        }
+    ));
     let launch = module().launch((1, (64, 32)), scale(2.0, &mut values));
     launch_error(launch, &["64 × 32", "2048 threads"]);
     let launch = module().launch((1, (1, 1, 128)), scale(2.0, &mut values));
@@ -125,18 +150,26 @@ fn a_block_of_2048_threads() {
 #[test]
 fn empty_grids_and_blocks() {
     let mut values = [1.0];
-    let error = launch_error(module().launch((0, 32), scale(2.0, &mut values)), &["a grid of 0", "for_each"]);
+    let error = launch_error(
+        module().launch((0, 32), scale(2.0, &mut values)),
+        &["a grid of 0", "for_each"],
+    );
     assert!(matches!(error, LaunchError::EmptyGrid { grid: [0, 1, 1], .. }));
     launch_error(module().launch(((4, 0), 32), scale(2.0, &mut values)), &["4 × 0"]);
     launch_error(module().launch((1, 0), scale(2.0, &mut values)), &["no threads"]);
-    module().for_each(0, scale(2.0, &mut values)).expect("nothing to do is fine for for_each");
+    module()
+        .for_each(0, scale(2.0, &mut values))
+        .expect("nothing to do is fine for for_each");
     assert_eq!(values, [1.0], "nothing ran");
 }
 
 #[test]
 fn a_grid_beyond_the_limit() {
     let mut values = [1.0];
-    launch_error(module().launch(((1, 70_000), 1), scale(2.0, &mut values)), &["y dimension is 70000", "65535", "put"]);
+    launch_error(
+        module().launch(((1, 70_000), 1), scale(2.0, &mut values)),
+        &["y dimension is 70000", "65535", "put"],
+    );
 }
 
 #[test]
@@ -149,37 +182,57 @@ fn more_shared_memory_than_there_is() {
         &["shared memory", &(limit + 1).to_string(), &format!("at most {limit}")],
     );
     assert!(matches!(error, LaunchError::SharedMemory { .. }));
-    module().launch(LaunchConfig::new(1, 32).shared(limit), scale(2.0, &mut values)).expect("the limit itself is fine");
+    module()
+        .launch(LaunchConfig::new(1, 32).shared(limit), scale(2.0, &mut values))
+        .expect("the limit itself is fine");
     assert_eq!(values, [2.0]);
 }
 
 #[test]
 fn more_dimensions_than_the_output_has() {
     let mut values = [1.0; 64];
-    launch_error(module().launch((1, (8, 8)), scale(2.0, &mut values)), &["`scale`", "`values`"]);
+    launch_error(
+        module().launch((1, (8, 8)), scale(2.0, &mut values)),
+        &["`scale`", "`values`"],
+    );
 }
 
 #[test]
 fn a_host_slice_shorter_than_the_launch_needs() {
     let mut values = [1.0; 10];
-    let error = launch_error(module().for_each(11, scale(2.0, &mut values)), &["`values`", "10 elements", "11"]);
+    let error = launch_error(
+        module().for_each(11, scale(2.0, &mut values)),
+        &["`values`", "10 elements", "11"],
+    );
     assert!(matches!(error, LaunchError::Contract(_)));
     let device = device();
     let mut buffer = device.zeros::<f32>(10).expect("there is memory");
-    launch_error(module().for_each(11, scale(2.0, &mut buffer)), &["`values`", "10 elements", "11"]);
+    launch_error(
+        module().for_each(11, scale(2.0, &mut buffer)),
+        &["`values`", "10 elements", "11"],
+    );
 }
 
 #[test]
 fn lengths_that_differ() {
     let device = device();
     let mut buffer = device.zeros::<u16>(5).expect("there is memory");
-    says(buffer.copy_from(&[1; 4]), &["copy to the device", "source has 4", "destination 5"]);
-    says(buffer.copy_to(&mut [0; 6]), &["copy from the device", "source has 5", "destination 6"]);
+    says(
+        buffer.copy_from(&[1; 4]),
+        &["copy to the device", "source has 4", "destination 5"],
+    );
+    says(
+        buffer.copy_to(&mut [0; 6]),
+        &["copy from the device", "source has 5", "destination 6"],
+    );
     let other = device.zeros::<u16>(4).expect("there is memory");
     says(buffer.copy_from_buffer(&other), &["source has 4", "destination 5"]);
     let pinned = device.pinned::<u16>(6).expect("there is memory");
     let stream = device.stream().expect("streams are cheap");
-    says(buffer.copy_to_pinned(pinned, &stream), &["source has 5", "destination 6"]);
+    says(
+        buffer.copy_to_pinned(pinned, &stream),
+        &["source has 5", "destination 6"],
+    );
 }
 
 #[test]
@@ -193,10 +246,20 @@ fn a_range_beyond_the_end() {
 fn more_memory_than_there_is() {
     let device = device();
     let total = device.total_memory().expect("every device has some");
-    let error = says(device.zeros::<u8>(total + 1), &["out of device memory", "DeviceBuffer<u8>", "help"]);
+    let error = says(
+        device.zeros::<u8>(total + 1),
+        &["out of device memory", "DeviceBuffer<u8>", "help"],
+    );
     assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == total + 1));
-    says(device.zeros::<u64>(usize::MAX / 4), &["more bytes than can be addressed"]);
-    device.zeros::<u8>(1).expect("running out of memory is not the end").to_vec().expect("nor is it here");
+    says(
+        device.zeros::<u64>(usize::MAX / 4),
+        &["more bytes than can be addressed"],
+    );
+    device
+        .zeros::<u8>(1)
+        .expect("running out of memory is not the end")
+        .to_vec()
+        .expect("nor is it here");
 }
 
 #[test]

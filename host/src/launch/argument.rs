@@ -2,6 +2,7 @@
 
 use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
+use cuda_std::atomic::Atomic;
 use cuda_std::launch::{Argument, Arguments};
 use cuda_std::{DisjointSlice, PerBlock};
 
@@ -44,7 +45,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, PerBlock<T>);
+outputs!(DisjointSlice<T>, PerBlock<T>, [Atomic<T>]);
 
 // SAFETY: an address is what a raw pointer parameter takes; the launcher of such a kernel is unsafe,
 // and its caller answers for what the address leads to.

@@ -1,0 +1,57 @@
+//! The product of two matrices: from global memory, and by way of tiles in shared memory.
+
+use clap::Parser;
+use kernels_gpu::matmul::{TILE, matmul, matmul_tiled};
+use rumba::showcase::{Options, close, time};
+use rumba::{LaunchConfig, Out};
+
+/// Multiplies two square matrices, naively and in tiles
+#[derive(Parser)]
+struct Args {
+    /// Rows and columns of each matrix
+    #[arg(long, default_value_t = 512)]
+    n: usize,
+    #[command(flatten)]
+    options: Options,
+}
+
+fn main() -> anyhow::Result<()> {
+    let Args { n, options } = Args::parse();
+    let mut show = options.start("matmul")?;
+    let side = u32::try_from(n)?;
+    let a: Vec<f32> = (0..n * n).map(|i| (i % 13) as f32 - 6.0).collect();
+    let b: Vec<f32> = (0..n * n).map(|i| (i % 17) as f32 / 16.0).collect();
+    let mut expected = vec![0.0; n * n];
+    let on_cpu = time(|| on_cpu(&a, &b, &mut expected, n));
+
+    // One thread for each element of the product: x counts columns, y rows.
+    let tile = TILE as u32;
+    let threads = LaunchConfig::covering((side, side), (tile, tile));
+    let mut c = vec![0.0; n * n];
+
+    show.warm_up(matmul(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])))?;
+    let on_device = show
+        .module()
+        .launch_timed(threads, matmul(&a, &b, side, (Out(&mut c), [n, n])))?;
+    show.result("naive", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
+
+    c.fill(0.0);
+    show.warm_up(matmul_tiled(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])))?;
+    let on_device = show
+        .module()
+        .launch_timed(threads, matmul_tiled(&a, &b, side, (Out(&mut c), [n, n])))?;
+    show.result("tiled", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
+
+    show.finish()
+}
+
+/// The same on the CPU, row by row so that the inner loop runs along both rows.
+fn on_cpu(a: &[f32], b: &[f32], c: &mut [f32], n: usize) {
+    for (a_row, c_row) in a.chunks_exact(n).zip(c.chunks_exact_mut(n)) {
+        for (a, b_row) in a_row.iter().zip(b.chunks_exact(n)) {
+            for (b, c) in b_row.iter().zip(&mut *c_row) {
+                *c += a * b;
+            }
+        }
+    }
+}
