@@ -1,0 +1,180 @@
+//! The benchmark table: every case, its kernel against the limits of the device and against plain Rust on all cores,
+//! everything measured in this one run. `cargo xtask bench` builds and runs it.
+
+use anyhow::{Context, Result, bail};
+use comfy_table::{CellAlignment, Table, presets};
+use rumba::{Device, Module};
+use rumba_tests::{Case, PTX, cases};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// How long one measurement may take, unless a single run takes longer.
+const BUDGET: Duration = Duration::from_millis(600);
+/// Bytes of the copy that tells the bandwidth.
+const COPY: usize = 256 << 20;
+
+fn main() -> Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let chosen = |case: &&&Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word.as_str()));
+    let chosen: Vec<&Case> = cases::ALL.iter().filter(chosen).copied().collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = cases::ALL.iter().map(|case| case.name).collect();
+        bail!("no case has `{}` in its name; there are: {}", wanted.join("` or `"), names.join(", "));
+    }
+
+    let device = Device::new()?;
+    let module = device.load(PTX)?;
+    let bandwidth = copy_bandwidth(&device)?;
+    println!("{}", device.name());
+    println!("copy on the device: {:.1} GB/s (bytes read and written)", bandwidth / 1e9);
+    println!("native: the same work in Rust with rayon on {} threads\n", rayon::current_num_threads());
+
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    if !std::io::stdout().is_terminal() {
+        table.force_no_tty();
+    }
+    table.set_header(["case", "n", "kernel", "GB/s", "of copy", "GFLOP/s", "native", "native / kernel"]);
+    for case in chosen {
+        let (kernel, native) =
+            measure(&device, &module, case).with_context(|| format!("{} of size {}", case.name, case.bench))?;
+        let cost = (case.cost)(case.bench);
+        let rate = cost.bytes as f64 / kernel;
+        let flops = if cost.flops == 0 { "-".into() } else { format!("{:.2}", cost.flops as f64 / kernel / 1e9) };
+        table.add_row([
+            case.name.to_owned(),
+            case.bench.to_string(),
+            time(kernel),
+            format!("{:.1}", rate / 1e9),
+            format!("{:.0} %", 100.0 * rate / bandwidth),
+            flops,
+            time(native),
+            format!("{:.3}", native / kernel),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    launch_overhead(&device, &module)
+}
+
+/// Bytes read plus bytes written per second by a copy from device memory to device memory.
+fn copy_bandwidth(device: &Device) -> Result<f64> {
+    let source = device.zeros::<u8>(COPY)?;
+    let mut destination = device.zeros::<u8>(COPY)?;
+    let seconds = median(|| {
+        let start = device.record()?;
+        destination.copy_from_buffer(&source)?;
+        let end = device.record()?;
+        end.synchronize()?;
+        Ok(end.since(&start)?.as_secs_f64())
+    })?;
+    Ok(2.0 * COPY as f64 / seconds)
+}
+
+/// Median seconds of the kernel and of plain Rust; the first result of both is compared.
+fn measure(device: &Device, module: &Module, case: &Case) -> Result<(f64, f64)> {
+    let mut prepared = (case.prepare)(device, module, case.bench)?;
+    prepared.launch()?;
+    device.synchronize()?;
+    prepared.native();
+    prepared.verify()?;
+    let kernel = median(|| {
+        let start = device.record()?;
+        prepared.launch()?;
+        let end = device.record()?;
+        end.synchronize()?;
+        Ok(end.since(&start)?.as_secs_f64())
+    })?;
+    let native = median(|| {
+        let start = Instant::now();
+        prepared.native();
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    Ok((kernel, native))
+}
+
+/// The median of as many runs as the budget allows, at least three.
+fn median(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
+    run()?;
+    let start = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 3 || (start.elapsed() < BUDGET && times.len() < 200) {
+        times.push(run()?);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// What a typed launch costs over the bare driver call, with the same kernel and arguments.
+fn launch_overhead(device: &Device, module: &Module) -> Result<()> {
+    const LAUNCHES: u32 = 2000;
+    let mut y = device.zeros::<f32>(32)?;
+    let x = device.zeros::<f32>(32)?;
+    let typed = median(|| {
+        let start = Instant::now();
+        for _ in 0..LAUNCHES {
+            module.launch((1, 32), kernels_gpu::saxpy::saxpy(2.0, &x, &mut y))?;
+        }
+        let elapsed = start.elapsed();
+        device.synchronize()?;
+        Ok(elapsed.as_secs_f64() / f64::from(LAUNCHES))
+    })?;
+
+    let bare_module = cust::module::Module::from_ptx(PTX, &[])?;
+    let function = bare_module.get_function("saxpy")?.to_raw();
+    let mut a = 2.0_f32;
+    let (mut x_address, mut y_address) = (x.as_device_pointer().address(), y.as_device_pointer().address());
+    let (mut x_length, mut y_length) = (32_u64, 32_u64);
+    let mut parameters: [*mut std::ffi::c_void; 5] = [
+        (&raw mut a).cast(),
+        (&raw mut x_address).cast(),
+        (&raw mut x_length).cast(),
+        (&raw mut y_address).cast(),
+        (&raw mut y_length).cast(),
+    ];
+    let bare = median(|| {
+        let start = Instant::now();
+        for _ in 0..LAUNCHES {
+            // SAFETY: the parameters are those of `saxpy`, in order, and the buffers outlive the launches.
+            let code = unsafe {
+                cust::sys::cuLaunchKernel(
+                    function,
+                    1,
+                    1,
+                    1,
+                    32,
+                    1,
+                    1,
+                    0,
+                    std::ptr::null_mut(),
+                    parameters.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                )
+            };
+            if code != cust::sys::cudaError_enum::CUDA_SUCCESS {
+                bail!("cuLaunchKernel: {code:?}");
+            }
+        }
+        let elapsed = start.elapsed();
+        device.synchronize()?;
+        Ok(elapsed.as_secs_f64() / f64::from(LAUNCHES))
+    })?;
+    println!(
+        "\nlaunch of saxpy over 32 elements: {:.2} µs typed, {:.2} µs by cuLaunchKernel alone, difference {:.2} µs",
+        typed * 1e6,
+        bare * 1e6,
+        (typed - bare) * 1e6
+    );
+    Ok(())
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.3} s"),
+        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
+        s => format!("{:.2} µs", s * 1e6),
+    }
+}
+

@@ -1,0 +1,39 @@
+//! What a case is.
+
+use anyhow::Result;
+use rumba::{Device, Module};
+
+/// A kernel with inputs, a reference and a cost. One case feeds the tests and the benchmark.
+pub struct Case {
+    /// As it appears in test names and in the table.
+    pub name: &'static str,
+    /// The sizes tested: the edges of a warp and of a block among them.
+    pub sizes: &'static [usize],
+    /// The size measured.
+    pub bench: usize,
+    /// What size `n` costs at the least.
+    pub cost: fn(n: usize) -> Cost,
+    /// Makes the inputs of size `n` on the device.
+    pub prepare: fn(&Device, &Module, n: usize) -> Result<Box<dyn Prepared>>,
+}
+
+/// A case with its data in place.
+pub trait Prepared {
+    /// Starts the kernel; does not wait for it.
+    fn launch(&mut self) -> Result<()>;
+
+    /// Does the same work in plain Rust on all cores, once, from the same inputs: the reference.
+    fn native(&mut self);
+
+    /// Compares what one `launch` left on the device with what one `native` computed.
+    fn verify(&self) -> Result<()>;
+}
+
+/// The least work that a kernel's task can be done with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Bytes read from device memory and written to it: each input once, each output once.
+    pub bytes: u64,
+    /// Floating-point operations; a fused multiply-add counts as two.
+    pub flops: u64,
+}

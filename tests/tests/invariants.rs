@@ -1,0 +1,75 @@
+//! What ARCHITECTURE.md says must stay true, as far as reading the sources can tell.
+
+use std::path::{Path, PathBuf};
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
+}
+
+/// The Rust files below a folder, with their lines that are code: comments are free to name anything.
+fn code(folder: &str) -> Vec<(PathBuf, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![workspace().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the folder is part of the workspace") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
+                let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
+                found.push((path, lines));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder} has no Rust files");
+    found
+}
+
+/// Fails if a line of code below `folder` is `forbidden`, naming all such lines.
+fn forbid(folder: &str, why: &str, forbidden: impl Fn(&str) -> bool) {
+    let mut found = String::new();
+    for (path, lines) in code(folder) {
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| forbidden(line)) {
+            found += &format!("\n{}:{}: {}", path.display(), index + 1, line.trim());
+        }
+    }
+    assert!(found.is_empty(), "{why}:{found}");
+}
+
+/// Whether `line` has an identifier such as `cuMemAlloc`.
+fn names_a_driver_call(line: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| {
+        word.strip_prefix("cu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    })
+}
+
+#[test]
+fn the_machine_does_not_know_the_driver_api() {
+    forbid("crates/rumba-vm/src", "rumba-vm names a driver call", names_a_driver_call);
+    forbid("crates/rumba-ptx/src", "rumba-ptx names a driver call", names_a_driver_call);
+}
+
+#[test]
+fn only_the_driver_defines_the_abi() {
+    for folder in ["host/src", "kernels-gpu/src", "crates/cuda_builder/src", "crates/rumba-ptx/src", "crates/rumba-vm/src"] {
+        forbid(folder, "a symbol is exported outside of rumba-driver", |line| line.contains("no_mangle"));
+    }
+}
+
+#[test]
+fn the_runtime_does_not_know_the_software_device() {
+    forbid("host/src", "host names the software device", |line| line.contains("rumba_vm"));
+}
+
+#[test]
+fn the_parser_knows_no_instruction() {
+    let mnemonics = ["\"add\"", "\"fma\"", "\"ld\"", "\"st\"", "\"bra\"", "\"cvt\"", "\"setp\"", "\"atom\"", "\"mov\""];
+    let sources = code("crates/rumba-ptx/src");
+    for (path, lines) in &sources {
+        let code = lines.split(|line| line.contains("#[cfg(test)]")).next().unwrap_or_default();
+        for line in code {
+            assert!(!mnemonics.iter().any(|name| line.contains(name)), "{}: {line}", path.display());
+        }
+    }
+}

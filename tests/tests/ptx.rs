@@ -1,0 +1,98 @@
+//! What the gallery's kernels become: the instructions that their speed rests on, and what NVIDIA's assembler says.
+
+use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
+use rumba_tests::PTX;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Each kernel's instructions, as opcodes with their modifiers.
+fn kernels() -> BTreeMap<&'static str, Vec<String>> {
+    fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
+        for statement in &block.statements {
+            match statement {
+                Statement::Instruction(instruction) => {
+                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()));
+                }
+                Statement::Block(block) => collect(block, opcodes),
+                _ => {}
+            }
+        }
+    }
+    let module = rumba_ptx::parse(PTX).expect("the builder's PTX is valid");
+    let mut kernels = BTreeMap::new();
+    for item in &module.items {
+        if let Item::Function(function) = item
+            && function.kind == FunctionKind::Entry
+            && let Some(body) = &function.body
+        {
+            let mut opcodes = Vec::new();
+            collect(body, &mut opcodes);
+            kernels.insert(function.name, opcodes);
+        }
+    }
+    kernels
+}
+
+/// Whether a kernel has an instruction that starts like this.
+fn has(kernels: &BTreeMap<&str, Vec<String>>, kernel: &str, opcode: &str) -> bool {
+    let opcodes = kernels.get(kernel).unwrap_or_else(|| panic!("there is no kernel `{kernel}`"));
+    opcodes.iter().any(|known| known.starts_with(opcode))
+}
+
+#[test]
+fn saxpy_reads_through_the_read_only_cache_and_fuses() {
+    let kernels = kernels();
+    assert!(has(&kernels, "saxpy", "ld.global.nc"), "{:?}", kernels["saxpy"]);
+    assert!(has(&kernels, "saxpy", "fma.rn.f32"), "{:?}", kernels["saxpy"]);
+}
+
+#[test]
+fn shared_memory_is_addressed_as_such() {
+    let kernels = kernels();
+    for kernel in ["matmul_tiled", "reduce"] {
+        assert!(has(&kernels, kernel, "ld.shared"), "{kernel}: {:?}", kernels[kernel]);
+        assert!(has(&kernels, kernel, "st.shared"), "{kernel}: {:?}", kernels[kernel]);
+    }
+}
+
+#[test]
+fn no_access_is_generic() {
+    const SPACES: [&str; 5] = [".global", ".shared", ".param", ".local", ".const"];
+    for (kernel, opcodes) in kernels() {
+        for opcode in opcodes {
+            let access = opcode.starts_with("ld.") || opcode.starts_with("st.") || opcode.starts_with("atom.");
+            assert!(!access || SPACES.iter().any(|space| opcode.contains(space)), "{kernel}: {opcode}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_the_build_machine_is_in_it() {
+    for line in PTX.lines().filter(|line| line.trim_start().starts_with(".file")) {
+        assert!(!line.contains("\"/"), "an absolute path: {line}");
+    }
+}
+
+#[test]
+fn the_assembler_accepts_every_kernel_without_spills() {
+    let Some(ptxas) = cuda_builder::wheels::find().ptxas else {
+        eprintln!("ptxas is not installed, so nothing was assembled; `cargo xtask setup` installs it");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ptx = folder.path().join("gallery.ptx");
+    std::fs::write(&ptx, PTX).expect("the temporary folder can be written");
+    for arch in ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"] {
+        let output = Command::new(&ptxas)
+            .args(["-v", "-arch", arch, "-o"])
+            .arg(folder.path().join("gallery.cubin"))
+            .arg(&ptx)
+            .output()
+            .expect("ptxas starts");
+        let report = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arch}:\n{report}");
+        for line in report.lines().filter(|line| line.contains("spill")) {
+            assert!(line.contains("0 bytes spill stores, 0 bytes spill loads"), "{arch}: {line}\n{report}");
+        }
+    }
+}
