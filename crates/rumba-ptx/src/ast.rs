@@ -434,7 +434,6 @@ pub struct Block<'s> {
 }
 
 /// What stands in a function's body.
-#[expect(clippy::large_enum_variant, reason = "nearly all statements are instructions")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement<'s> {
     /// An instruction.

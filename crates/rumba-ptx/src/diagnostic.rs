@@ -182,3 +182,73 @@ impl<'s> Report<'s> {
         self.source.floor_char_boundary(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = ".version 8.0\n\tmov.b32 %r1, é;\n}\n";
+
+    fn fault() -> Diagnostic {
+        Diagnostic::new(Span::new(27, 29), "this is odd")
+            .with_note(Span::new(31, 32), "because of this")
+            .with_help("write something else")
+    }
+
+    #[test]
+    fn a_report_shows_places_notes_and_help() {
+        let report = Report::new("k.ptx", SOURCE);
+        assert_eq!(report.position(&fault()), Position { line: 2, column: 15 });
+        let expected = "\
+error: this is odd
+ --> k.ptx:2:15
+  |
+2 |     mov.b32 %r1, é;
+  |                  ^
+  |
+ ::: k.ptx:3:1
+  |
+3 | }
+  | - because of this
+  |
+  = help: write something else";
+        assert_eq!(report.render(&fault()), expected);
+    }
+
+    #[test]
+    fn colour_is_on_request() {
+        let plain = Report::new("k.ptx", SOURCE).render(&fault());
+        let coloured = Report::new("k.ptx", SOURCE)
+            .with_colour(Colour::Always)
+            .render(&fault());
+        assert!(!plain.contains('\x1b'));
+        assert!(coloured.contains('\x1b'));
+    }
+
+    #[test]
+    fn the_log_of_an_assembler() {
+        let report = Report::new("application ptx input", SOURCE);
+        assert_eq!(
+            report.short_log(&[fault()]),
+            "ptxas application ptx input, line 2; error   : this is odd\n\
+             ptxas fatal   : Ptx assembly aborted due to errors\n"
+        );
+    }
+
+    #[test]
+    fn long_lines_are_shown_in_part() {
+        let source = format!("{}é odd {}", "é".repeat(100_000), "x".repeat(1_000_000));
+        let at = u32::try_from(source.find("odd").unwrap()).unwrap();
+        let report = Report::new("k.ptx", &source);
+        let text = report.render(&Diagnostic::new(Span::new(at, at + 3), "odd"));
+        assert!(text.len() < 4 * EXCERPT, "{}", text.len());
+        assert!(text.contains("é odd x"));
+    }
+
+    #[test]
+    fn a_span_outside_of_the_source_is_shown_at_its_end() {
+        let report = Report::new("k.ptx", "a\n");
+        let text = report.render(&Diagnostic::new(Span::new(50, 90), "gone"));
+        assert!(text.starts_with("error: gone\n --> k.ptx:2:1"), "{text}");
+    }
+}

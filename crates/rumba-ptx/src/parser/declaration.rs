@@ -343,3 +343,143 @@ impl<'s> Parser<'s> {
         Ok(extent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ast::{
+        Constant, FunctionDirective, Initializer, Item, Literal, Pointer, PointerTarget, StateSpace, Type, Variable,
+    };
+    use crate::parse;
+
+    const HEAD: &str = ".version 8.7 .target sm_90 .address_size 64\n";
+
+    /// Hands the items of a module to `test`.
+    #[track_caller]
+    fn read(text: &str, test: impl FnOnce(&[Item<'_>])) {
+        let source = format!("{HEAD}{text}");
+        match parse(&source) {
+            Ok(module) => test(&module.items),
+            Err(errors) => panic!("{text}: {errors:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn variable(text: &str, test: impl FnOnce(&Variable<'_>)) {
+        read(text, |items| match items {
+            [Item::Variable(variable)] => test(variable),
+            items => panic!("{items:?}"),
+        });
+    }
+
+    #[track_caller]
+    fn error(text: &str, message: &str) {
+        let source = format!("{HEAD}{text}");
+        assert_eq!(parse(&source).unwrap_err()[0].message, message, "{text}");
+    }
+
+    #[test]
+    fn arrays_and_their_values() {
+        variable(".visible .global .align 8 .b8 g[2][3] = {{1}, {2, 3}};", |variable| {
+            assert_eq!((variable.space, variable.ty), (StateSpace::Global, Type::B8));
+            assert_eq!(variable.align, Some(8));
+            assert_eq!(*variable.dimensions, [Some(2), Some(3)]);
+            let Some(Initializer::List(rows)) = &variable.initializer else {
+                panic!()
+            };
+            let one = Initializer::Constant(Constant::Literal(Literal::signed(1)));
+            assert_eq!(rows[0], Initializer::List(vec![one]));
+        });
+        variable(".extern .shared .align 16 .b8 dyn[];", |variable| {
+            assert_eq!(*variable.dimensions, [None]);
+        });
+    }
+
+    #[test]
+    fn addresses_as_values() {
+        variable(
+            ".global .u64 p[3] = {f, generic(g)+4, 0xff00(generic(g)+8)};",
+            |variable| {
+                let text = variable.initializer.as_ref().unwrap().to_string();
+                assert_eq!(text, "{f, generic(g)+4, 0xff00(generic(g)+8)}");
+            },
+        );
+        variable(".global .samplerref s = {addr_mode_0 = wrap, force = 1};", |variable| {
+            let Some(Initializer::Fields(fields)) = &variable.initializer else {
+                panic!()
+            };
+            assert_eq!(fields[0].0, "addr_mode_0");
+        });
+    }
+
+    #[test]
+    fn one_directive_many_names() {
+        read(".global .b32 a, b[2], c = 5;", |items| assert_eq!(items.len(), 3));
+    }
+
+    #[test]
+    fn kernel_parameters() {
+        let text = ".entry k(.param .u64 .ptr .global .align 1 p, .param .align 8 .b8 q[16]);";
+        read(text, |items| {
+            let [Item::Function(kernel)] = items else {
+                panic!("{items:?}")
+            };
+            let target = PointerTarget::Space(StateSpace::Global);
+            assert_eq!(kernel.parameters[0].pointer, Some(Pointer { target, align: Some(1) }));
+            assert_eq!(*kernel.parameters[1].dimensions, [Some(16)]);
+            assert!(kernel.body.is_none());
+        });
+    }
+
+    #[test]
+    fn function_directives() {
+        let text = ".entry k .maxntid 128, 2 .minnctapersm 2 .pragma \"nounroll\"; { ret; }";
+        read(text, |items| {
+            let [Item::Function(kernel)] = items else {
+                panic!("{items:?}")
+            };
+            assert_eq!(kernel.directives[0], FunctionDirective::MaxNTid([128, 2, 1]));
+            assert_eq!(kernel.directives.len(), 3);
+            assert_eq!(kernel.body.as_ref().unwrap().statements.len(), 1);
+        });
+        read(".func (.reg .b32 r) f(.reg .b32 a) .noreturn\n;", |items| {
+            let [Item::Function(function)] = items else {
+                panic!("{items:?}")
+            };
+            assert_eq!(function.returns[0].name, "r");
+            assert_eq!(function.directives, [FunctionDirective::NoReturn]);
+        });
+    }
+
+    #[test]
+    fn what_is_no_declaration() {
+        error(".global x;", "this declaration names no type such as `.b32`");
+        error(".global .b7 x;", "`.b7` is not a type or state space");
+        error(".global .b32 .b64 x;", "the directive `.b64` is given twice");
+        error(
+            ".const[2] .b32 x;",
+            "constant banks (`.const[n]`) no longer exist since PTX 2.2",
+        );
+        error(".global .b32 x[2;", "expected `]`, found `;`");
+        error(".global .b32 x = {1,};", "expected a number or a name, found `}`");
+        error(
+            ".global .u64 x = g-4;",
+            "nothing can be subtracted from an address here",
+        );
+        error(".global .u64 x = generic(g;", "expected `)`, found `;`");
+        error(
+            ".reg .b32 %r<99999999999>;",
+            "99999999999 is out of range here: at most 4294967295",
+        );
+        error(
+            ".entry k() .maxntid 1,2, { ret; }",
+            "expected the extent in y or z, found `{`",
+        );
+        error(".entry k() ret;", "expected `{` or `;`, found `ret`");
+        error(".visible x;", "expected `.entry`, `.func` or a state space, found `x`");
+        let place = "between the head of a function and its body";
+        error(
+            ".entry k() .odd {}",
+            &format!("`.odd` is not a directive that can stand {place}"),
+        );
+    }
+}

@@ -185,7 +185,8 @@ impl<'s> Parser<'s> {
         }
         // The rest is fine: go on with the next line at once.
         let found = Found(self.token_text());
-        let place = Span::new(self.previous.end.saturating_sub(1), self.previous.end);
+        let last = self.text(self.previous).chars().next_back().map_or(0, char::len_utf8);
+        let place = Span::new(self.previous.end - last as u32, self.previous.end);
         self.report(place, &Problem::MissingSemicolon { of, found });
         Ok(self.previous)
     }

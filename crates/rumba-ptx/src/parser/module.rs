@@ -292,3 +292,73 @@ impl<'s> Parser<'s> {
         Err(Failed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ast::{Item, SectionEntry, Version};
+    use crate::parse;
+
+    #[track_caller]
+    fn error(source: &str, message: &str) {
+        assert_eq!(parse(source).unwrap_err()[0].message, message, "{source}");
+    }
+
+    #[test]
+    fn the_head() {
+        let module = parse(".version 8.10 .target sm_90a, debug").unwrap();
+        assert_eq!(module.version, Version { major: 8, minor: 10 });
+        assert_eq!(module.targets, ["sm_90a", "debug"]);
+        assert_eq!(module.address_size, None);
+        error("", "the source ends here, where `.version` is expected");
+        error(".target sm_90", "a module begins with `.version`, not with `.target`");
+        error(".version 8 .target sm_90", "`8` is not a PTX version");
+        error(
+            ".version 8.0 .func",
+            "a module begins with `.target` behind `.version`, not with `.func`",
+        );
+        error(
+            ".version 8.0 .target",
+            "the source ends here, where an architecture such as `sm_90` is expected",
+        );
+    }
+
+    #[test]
+    fn files_sections_and_aliases() {
+        let source = ".version 8.0 .target sm_90\n.file 1 \"a.cu\", 5, 6\n.alias a, b;\n\
+                      .section .debug_str { $L: .b8 1, 2 .b32 .debug_abbrev+4 .b32 e-$L e: }";
+        let module = parse(source).unwrap();
+        let [Item::File(file), Item::Alias(alias), Item::Section(section)] = &module.items[..] else {
+            panic!("{:?}", module.items);
+        };
+        assert_eq!((file.index, file.name, file.stamp), (1, "a.cu", Some((5, 6))));
+        assert_eq!((alias.alias, alias.target), ("a", "b"));
+        let entries: Vec<_> = section.contents.iter().map(SectionEntry::to_string).collect();
+        assert_eq!(entries, ["$L:", ".b8 1, 2", ".b32 .debug_abbrev+4", ".b32 e-$L", "e:"]);
+    }
+
+    #[test]
+    fn errors_in_several_items_are_all_found() {
+        let source = ".version 8.0 .target sm_90\n.global .odd x;\n.func f( { ret; }\n}\n\
+                      .func g() { op ?; ret; }\n.loc 1 2 3\n.func h()";
+        let messages: Vec<_> = parse(source).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            messages,
+            [
+                "`.odd` is not a type or state space",
+                "this declaration names no state space such as `.param`, `.reg` or `.global`",
+                "this `}` closes nothing",
+                "expected an operand, found `?`",
+                "`.loc` is not a directive that can stand at the top level of a module",
+                "the source ends here, where `{` or `;` is expected",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_list_of_errors_is_limited() {
+        let source = format!(".version 8.0 .target sm_90\n{}", ".odd;\n".repeat(1000));
+        let errors = parse(&source).unwrap_err();
+        assert_eq!(errors.len(), 20);
+        assert!(errors[19].message.ends_with("(and no more errors are shown)"));
+    }
+}

@@ -291,3 +291,136 @@ impl<'s> Parser<'s> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::OperandKind;
+
+    /// The statements of a body, and the errors in it.
+    fn read(body: &str, test: impl FnOnce(&[Statement<'_>], &[String])) {
+        let source = format!("{{{body}}}");
+        let mut parser = Parser::new(&source);
+        let block = parser.block();
+        let errors: Vec<_> = parser.errors.iter().map(ToString::to_string).collect();
+        let statements = block.map_or_else(|_| Vec::new(), |block| block.statements);
+        test(&statements, &errors);
+    }
+
+    /// The printed statements of a body without errors.
+    #[track_caller]
+    fn printed(body: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        read(body, |statements, errors| {
+            assert!(errors.is_empty(), "{errors:?}");
+            lines = statements.iter().map(ToString::to_string).collect();
+        });
+        lines
+    }
+
+    #[test]
+    fn instructions() {
+        read("@!%p1 ld.global.L2::128B.b32 %r1, [a];", |statements, _| {
+            let [Statement::Instruction(load)] = statements else {
+                panic!("{statements:?}")
+            };
+            let guard = load.guard.unwrap();
+            assert_eq!((guard.register, guard.negated), ("%p1", true));
+            assert_eq!(load.opcode.mnemonic, "ld");
+            assert_eq!(load.opcode.modifiers, [".global", ".L2::128B", ".b32"]);
+            assert_eq!(load.opcode.to_string(), "ld.global.L2::128B.b32");
+            assert_eq!(load.operands.len(), 2);
+        });
+        assert_eq!(printed("ret; bar.sync 0;\nret;"), ["ret;", "bar.sync 0;", "ret;"]);
+        assert_eq!(printed("ld .global .b32 %r1, [a];"), ["ld.global.b32 %r1, [a];"]);
+    }
+
+    #[test]
+    fn calls_over_several_lines() {
+        read("call.uni (retval0), \nf, \n(\nparam0, \nparam1\n);", |statements, _| {
+            let [Statement::Instruction(call)] = statements else {
+                panic!("{statements:?}")
+            };
+            assert_eq!(call.operands.len(), 3);
+            assert!(matches!(&call.operands[2].kind, OperandKind::List(list) if list.len() == 2));
+        });
+        assert_eq!(printed("call.uni \n\tf, \n\t(\n\t);"), ["call.uni f, ();"]);
+    }
+
+    #[test]
+    fn labels_and_what_they_name() {
+        assert_eq!(
+            printed("a: b: ret; t: .branchtargets\n a,\n b; c: .calltargets f;"),
+            ["a:", "b:", "ret;", "t: .branchtargets a, b;", "c: .calltargets f;"]
+        );
+        assert_eq!(
+            printed("p : .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;"),
+            ["p: .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;"]
+        );
+    }
+
+    #[test]
+    fn directives() {
+        assert_eq!(
+            printed(
+                ".reg .b32 a, %r<3>;\n.loc 1 2 3\n.loc 1 2 3, function_name $s+4, inlined_at 1 5 6\n\
+                 .pragma \"nounroll\";"
+            ),
+            [
+                ".reg .b32 a;",
+                ".reg .b32 %r<3>;",
+                ".loc 1 2 3",
+                ".loc 1 2 3, function_name $s+4, inlined_at 1 5 6",
+                ".pragma \"nounroll\";"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_error_leaves_the_rest_alone() {
+        read(
+            "mov ?;\n ret;\n .odd 1;\n { exit; } add ] } ret;",
+            |statements, errors| {
+                assert_eq!(
+                    errors,
+                    [
+                        "expected an operand, found `?`",
+                        "`.odd` is not a directive that can stand in the body of a function",
+                        "expected an operand, found `]`"
+                    ]
+                );
+                assert_eq!(statements.len(), 2);
+            },
+        );
+    }
+
+    #[test]
+    fn a_missing_semicolon_costs_nothing_else() {
+        read(
+            "mov.b32 %r1, %r2\nret\n.loc 1 2 3\nexit\n@%p1 ret;",
+            |statements, errors| {
+                assert_eq!(errors.len(), 3, "{errors:?}");
+                assert!(errors[0].contains("at the end of the instruction, found `ret` on the next line"));
+                assert_eq!(statements.len(), 5);
+            },
+        );
+    }
+
+    #[test]
+    fn what_is_no_statement() {
+        for (body, message) in [
+            (";", "expected a statement, found `;`"),
+            ("%r1 = 5;", "expected an instruction, found `%r1`"),
+            ("@ret;", "expected an instruction, found `;`"),
+            ("@%p1 {ret;}", "expected an instruction, found `{`"),
+            (".callprototype _ ();", "a label is needed before `.callprototype`"),
+            (".loc 1 2;", "expected a column number, found `;`"),
+            (
+                ".loc 1 2 3, odd;",
+                "expected `function_name` or `inlined_at`, found `odd`",
+            ),
+        ] {
+            read(body, |_, errors| assert_eq!(errors[0], message, "{body}"));
+        }
+    }
+}
