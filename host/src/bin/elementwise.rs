@@ -23,7 +23,7 @@ fn main() -> anyhow::Result<()> {
     let mut expected = vec![0.0; n];
     let mut out = vec![0.0; n];
 
-    show.warm_up(multiply(&a[..1], &b[..1], Out(&mut [0.0])))?;
+    show.warm_up(multiply(&[0.0], &[0.0], Out(&mut [0.0])))?;
     let on_cpu = time(|| {
         for (out, (a, b)) in expected.iter_mut().zip(a.iter().zip(&b)) {
             *out = a * b;
@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
     let on_device = show.module().for_each_timed(n, multiply(&a, &b, Out(&mut out)))?;
     show.result("multiply", n, on_cpu, on_device, same(&out, &expected));
 
-    show.warm_up(add(&a[..1], &b[..1], Out(&mut [0.0])))?;
+    show.warm_up(add(&[0.0], &[0.0], Out(&mut [0.0])))?;
     let on_cpu = time(|| {
         for (out, (a, b)) in expected.iter_mut().zip(a.iter().zip(&b)) {
             *out = a + b;

@@ -42,7 +42,7 @@ fn main() -> anyhow::Result<()> {
 
     let mut expected = vec![0; width * height];
     let on_cpu = time(|| {
-        for (y, row) in expected.chunks_exact_mut(width).enumerate() {
+        for (y, row) in expected.chunks_exact_mut(width.max(1)).enumerate() {
             for (x, count) in row.iter_mut().enumerate() {
                 *count = escape(
                     region.left + x as f32 * region.step,

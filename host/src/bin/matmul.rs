@@ -47,8 +47,9 @@ fn main() -> anyhow::Result<()> {
 
 /// The same on the CPU, row by row so that the inner loop runs along both rows.
 fn on_cpu(a: &[f32], b: &[f32], c: &mut [f32], n: usize) {
-    for (a_row, c_row) in a.chunks_exact(n).zip(c.chunks_exact_mut(n)) {
-        for (a, b_row) in a_row.iter().zip(b.chunks_exact(n)) {
+    let columns = n.max(1);
+    for (a_row, c_row) in a.chunks_exact(columns).zip(c.chunks_exact_mut(columns)) {
+        for (a, b_row) in a_row.iter().zip(b.chunks_exact(columns)) {
             for (b, c) in b_row.iter().zip(&mut *c_row) {
                 *c += a * b;
             }
