@@ -1,7 +1,46 @@
 //! A SIMT machine that executes PTX on the CPU and checks it. It knows no CUDA API.
+//!
+//! A [`Device`] owns memory and workers; [`Device::load`] turns PTX into a [`Module`]; [`Device::launch`] runs a kernel
+//! of it and returns when it has ended.
+//!
+//! In reading order: [`types`], [`op`] and [`warp`] are what instructions work with, [`lower`] is how they describe
+//! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
+//! sources into programs; `launch`, `block` and `schedule` run them; `arena`, `allocations` and `check` are their memory.
 
+mod allocations;
+mod arena;
+mod assemble;
+mod block;
+mod calls;
+mod cfg;
+mod check;
+mod clock;
+mod control;
+mod device;
+mod fault;
+mod function;
 pub mod isa;
+mod launch;
+mod liveness;
+mod load;
 pub mod lower;
+mod native;
 pub mod op;
+mod pool;
+mod printf;
+mod program;
+mod schedule;
+mod scope;
+mod sources;
+mod special;
+mod symbols;
 pub mod types;
 pub mod warp;
+
+pub use allocations::{Allocation, AllocationKind, MemoryError};
+pub use device::{Checks, Config, Device, Error, Properties};
+pub use fault::{Access, AccessKind, Fault, FaultKind, LaunchError, LiveThreads, Location};
+pub use launch::{Launch, LaunchFailure, Statistics};
+pub use load::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};
+pub use printf::Sink;
+pub use program::Parameter;

@@ -1,10 +1,19 @@
 //! From an instruction of the syntax tree to operations: the interface that instruction files use.
 //!
-//! Slots are virtual here; liveness and slot assignment come afterwards.
+//! Slots are virtual here; liveness and slot assignment come afterwards, and so does the order of blocks. Nothing here
+//! knows what an instruction means.
 
+use std::collections::{HashMap, HashSet};
+
+use rumba_ptx::Diagnostic;
+use rumba_ptx::ast::{self, Literal, OperandKind, Span, StateSpace};
 use thiserror::Error;
 
+use crate::isa::shape;
 use crate::op::Handlers;
+use crate::program::{Class, Fixed, Pool, Reference};
+use crate::scope::{Binding, Register, Scope};
+use crate::special::Special;
 use crate::types::ScalarType;
 
 /// Where an operand lives.
@@ -16,6 +25,16 @@ pub enum Place {
     Slot(u32),
     /// A predicate.
     Predicate(u16),
+}
+
+/// Marks a virtual slot that belongs to the program and is filled by the launch.
+pub(crate) const FIXED: u32 = 1 << 31;
+
+impl Place {
+    /// Whether it is a slot that the launch fills and that no operation writes.
+    pub(crate) fn is_fixed(self) -> bool {
+        matches!(self, Self::Slot(slot) if slot & FIXED != 0)
+    }
 }
 
 /// An operation whose operands are places.
@@ -33,6 +52,8 @@ pub struct Draft {
     pub c: Place,
     /// The fourth source.
     pub d: Place,
+    /// Which of `dst`, `a`, `b`, `c`, `d` are written instead of read: bits 0 to 4.
+    pub defines: u8,
     /// See [`crate::op::Op::extra`].
     pub extra: u16,
     /// See [`crate::op::Op::imm`].
@@ -43,46 +64,27 @@ impl Draft {
     /// An operation without operands.
     pub const fn new(handlers: Handlers) -> Self {
         let none = Place::None;
-        Self {
-            handlers,
-            dst: none,
-            a: none,
-            b: none,
-            c: none,
-            d: none,
-            extra: 0,
-            imm: 0,
-        }
+        Self { handlers, dst: none, a: none, b: none, c: none, d: none, defines: 1, extra: 0, imm: 0 }
     }
 
     /// `dst = f(a)`
     pub const fn unary(handlers: Handlers, dst: Place, a: Place) -> Self {
-        Self {
-            dst,
-            a,
-            ..Self::new(handlers)
-        }
+        Self { dst, a, ..Self::new(handlers) }
     }
 
     /// `dst = f(a, b)`
     pub const fn binary(handlers: Handlers, dst: Place, a: Place, b: Place) -> Self {
-        Self {
-            dst,
-            a,
-            b,
-            ..Self::new(handlers)
-        }
+        Self { dst, a, b, ..Self::new(handlers) }
     }
 
     /// `dst = f(a, b, c)`
     pub const fn ternary(handlers: Handlers, dst: Place, a: Place, b: Place, c: Place) -> Self {
-        Self {
-            dst,
-            a,
-            b,
-            c,
-            ..Self::new(handlers)
-        }
+        Self { dst, a, b, c, ..Self::new(handlers) }
+    }
+
+    /// Its places, in the order of the bits of `defines`.
+    pub(crate) fn places(&self) -> [Place; 5] {
+        [self.dst, self.a, self.b, self.c, self.d]
     }
 }
 
@@ -90,84 +92,244 @@ impl Draft {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct LowerError {
-    /// A sentence that names the cause and, where there is one, the remedy.
+    /// A sentence that names the cause.
     pub message: String,
+    /// The operand at fault, if it is one of them.
+    pub(crate) span: Option<Span>,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
 }
 
 impl LowerError {
     /// An error with this text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
+        Self { message: message.into(), span: None, help: None }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same about a place.
+    #[must_use]
+    pub(crate) fn at(mut self, span: Span) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+
+    /// The same as a diagnostic, which stands at `span` if nothing closer is known.
+    pub(crate) fn into_diagnostic(self, span: Span) -> Diagnostic {
+        let diagnostic = Diagnostic::new(self.span.unwrap_or(span), self.message);
+        match self.help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
         }
     }
 }
 
-/// One instruction being lowered.
-pub struct Lowering<'m> {
-    drafts: Vec<Draft>,
-    _module: std::marker::PhantomData<&'m ()>,
+/// Index of a label of the function.
+pub(crate) type LabelId = u32;
+
+/// Where control goes after an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// To the next operation.
+    Next,
+    /// To the next operation, but the operation may have to wait for other lanes and then runs again.
+    Park,
+    /// To a label.
+    Jump(LabelId),
+    /// To a label for the lanes of the predicate in `a`, negated if `extra` is not 0; on for the others.
+    Branch(LabelId),
+    /// To one of the labels, by the index in `a`.
+    Table(Vec<LabelId>),
+    /// To a function of the program, and then on.
+    Call(usize),
+    /// To a function that is found at run time, and then on.
+    CallIndirect,
+    /// On, having made or given back the function's frame.
+    Frame,
+    /// Nowhere within this function.
+    End,
 }
 
-impl Lowering<'_> {
+/// What a function is made of before its blocks are ordered.
+#[derive(Clone)]
+pub(crate) enum Node {
+    /// A label.
+    Label(LabelId),
+    /// An operation.
+    Op {
+        draft: Draft,
+        control: Control,
+        /// Index of the PTX instruction.
+        source: u32,
+        /// Whether lanes may pass it without executing it, so that it does not end what was in `dst` before.
+        conditional: bool,
+    },
+}
+
+/// A function being lowered.
+#[derive(Default)]
+pub(crate) struct Function<'m> {
+    /// Index in the program.
+    pub(crate) index: usize,
+    pub(crate) is_entry: bool,
+    pub(crate) name: &'m str,
+    /// Which source it stands in.
+    pub(crate) source: usize,
+    pub(crate) nodes: Vec<Node>,
+    /// Virtual slots.
+    pub(crate) classes: Vec<Class>,
+    /// Number of predicates; the first two are the constants.
+    pub(crate) predicates: u16,
+    pub(crate) scopes: Vec<Scope<'m>>,
+    pub(crate) registers: Vec<Register<'m>>,
+    /// Labels: their names, and whether they stand in the body.
+    pub(crate) labels: Vec<ast::Label<'m>>,
+    /// How often the body seems to write each register.
+    pub(crate) definitions: HashMap<&'m str, u32>,
+    /// Variables in `.param` that need an address.
+    pub(crate) in_memory: HashSet<&'m str>,
+    /// Bytes of local memory, and the alignment that they want.
+    pub(crate) frame_bytes: u64,
+    pub(crate) frame_align: u64,
+    /// The start of the frame, in functions that are not entries.
+    pub(crate) frame: Option<Place>,
+    pub(crate) calls: Vec<usize>,
+    pub(crate) calls_indirectly: bool,
+    pub(crate) has_alloca: bool,
+    /// Declared return and input parameters.
+    pub(crate) returns: Vec<Binding<'m>>,
+    pub(crate) parameters: Vec<Binding<'m>>,
+}
+
+/// An address operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// The register or constant.
+    pub(crate) base: Place,
+    /// Whether `base` has 32 bits instead of 64.
+    pub(crate) narrow: bool,
+    /// What is added.
+    pub(crate) offset: i64,
+    /// The state space of the variable that it names.
+    pub(crate) space: Option<StateSpace>,
+}
+
+/// A program being lowered, at one instruction.
+pub struct Lowering<'m> {
+    pub(crate) pool: Pool<'m>,
+    pub(crate) function: Function<'m>,
+    pub(crate) instruction: Option<&'m ast::Instruction<'m>>,
+    /// Index of the PTX instruction in the program's table.
+    pub(crate) source: u32,
+    /// What follows the instruction's own operations.
+    pub(crate) fixups: Vec<Draft>,
+    /// The guard, until the instruction takes care of it itself.
+    pub(crate) guard: Option<(Place, bool)>,
+}
+
+/// What an operand without a slot of its own turns out to be.
+enum Source {
+    Register(usize),
+    Place(Place, ScalarType),
+}
+
+impl<'m> Lowering<'m> {
+    /// A program without functions.
+    pub(crate) fn new(pool: Pool<'m>) -> Self {
+        Self { pool, function: Function::default(), instruction: None, source: 0, fixups: Vec::new(), guard: None }
+    }
+
     /// How many operands the instruction has, as written, destinations included.
     pub fn operand_count(&self) -> usize {
-        0
+        self.instruction.map_or(0, |instruction| instruction.operands.len())
+    }
+
+    pub(crate) fn operand(&self, index: usize) -> Result<&'m ast::Operand<'m>, LowerError> {
+        self.instruction
+            .and_then(|instruction| instruction.operands.get(index))
+            .ok_or_else(|| LowerError::new(format!("operand {} is missing", index + 1)))
     }
 
     /// Operand `index` as destination of a value of type `ty`; the register has exactly that width.
     pub fn destination(&mut self, index: usize, ty: ScalarType) -> Result<Place, LowerError> {
-        let _ = (index, ty);
-        Ok(Place::None)
+        let operand = self.operand(index)?;
+        self.destination_operand(operand, ty, false)
     }
 
     /// Operand `index` as destination of a value of type `ty`; the register may be wider (`cvt`, `ld`): the value is
     /// then sign- or zero-extended as `ty` says.
     pub fn wide_destination(&mut self, index: usize, ty: ScalarType) -> Result<Place, LowerError> {
-        let _ = (index, ty);
-        Ok(Place::None)
+        let operand = self.operand(index)?;
+        self.destination_operand(operand, ty, true)
     }
 
     /// The two halves of an operand written `p|q`; a half that is missing or `_` is [`Place::None`].
     /// Either half may be a predicate or, for type `ty`, a register.
-    pub fn destination_pair(
-        &mut self,
-        index: usize,
-        ty: ScalarType,
-    ) -> Result<(Place, Place), LowerError> {
-        let _ = (index, ty);
-        Ok((Place::None, Place::None))
+    pub fn destination_pair(&mut self, index: usize, ty: ScalarType) -> Result<(Place, Place), LowerError> {
+        let operand = self.operand(index)?;
+        let OperandKind::Pair(pair) = &operand.kind else {
+            return Ok((self.half(operand, ty)?, Place::None));
+        };
+        Ok((self.half(&pair[0], ty)?, self.half(&pair[1], ty)?))
+    }
+
+    fn half(&mut self, operand: &'m ast::Operand<'m>, ty: ScalarType) -> Result<Place, LowerError> {
+        if let OperandKind::Name("_") = operand.kind {
+            return Ok(Place::None);
+        }
+        match self.register_of(operand)? {
+            Some(register) if self.function.registers[register].ty == ScalarType::Pred => {
+                Ok(self.function.registers[register].place)
+            }
+            _ => self.destination_operand(operand, ty, false),
+        }
     }
 
     /// Operand `index` as source of type `ty`: a register of that width or an immediate (which becomes a constant).
     /// For [`ScalarType::Pred`] a predicate that is not negated, or 0/1.
     pub fn source(&mut self, index: usize, ty: ScalarType) -> Result<Place, LowerError> {
-        let _ = (index, ty);
-        Ok(Place::None)
+        let operand = self.operand(index)?;
+        self.source_operand(operand, ty, false)
     }
 
     /// Like [`Self::source`], but the register may be wider (`cvt`, `st`): the low bits count.
     pub fn wide_source(&mut self, index: usize, ty: ScalarType) -> Result<Place, LowerError> {
-        let _ = (index, ty);
-        Ok(Place::None)
+        let operand = self.operand(index)?;
+        self.source_operand(operand, ty, true)
     }
 
     /// Operand `index` as predicate source that may be written `!p`: the predicate, and whether it is negated.
     pub fn predicate_source(&mut self, index: usize) -> Result<(Place, bool), LowerError> {
-        let _ = index;
-        Ok((Place::None, false))
+        let operand = self.operand(index)?;
+        match &operand.kind {
+            OperandKind::Not(inner) => Ok((self.source_operand(inner, ScalarType::Pred, false)?, true)),
+            _ => Ok((self.source_operand(operand, ScalarType::Pred, false)?, false)),
+        }
     }
 
     /// The value of operand `index` if it is an integer literal.
     pub fn literal(&self, index: usize) -> Option<i128> {
-        let _ = index;
-        None
+        match self.operand(index).ok()?.kind {
+            OperandKind::Literal(Literal::Integer { value, unsigned }) => {
+                Some(if unsigned { i128::from(value) } else { i128::from(value.cast_signed()) })
+            }
+            _ => None,
+        }
     }
 
     /// A constant of type `ty` with these bits in every lane.
     pub fn constant(&mut self, ty: ScalarType, bits: u128) -> Place {
-        let _ = (ty, bits);
-        Place::None
+        if ty == ScalarType::Pred {
+            return self.constant_predicate(bits & 1 != 0);
+        }
+        let mask = if ty.bits() == 128 { u128::MAX } else { (1 << ty.bits()) - 1 };
+        self.pool.fixed(Class::of(ty), Fixed::Constant(bits & mask))
     }
 
     /// The predicate that is always `value`.
@@ -177,12 +339,341 @@ impl Lowering<'_> {
 
     /// A value that lives within this instruction only.
     pub fn scratch(&mut self, ty: ScalarType) -> Place {
-        let _ = ty;
-        Place::None
+        if ty == ScalarType::Pred {
+            return self.new_predicate();
+        }
+        self.new_slot(Class::of(ty))
     }
 
     /// Appends an operation.
     pub fn emit(&mut self, draft: Draft) {
-        self.drafts.push(draft);
+        self.emit_control(draft, Control::Next);
+    }
+
+    /// Appends an operation that decides where control goes.
+    pub(crate) fn emit_control(&mut self, draft: Draft, control: Control) {
+        self.function.nodes.push(Node::Op { draft, control, source: self.source, conditional: false });
+    }
+
+    /// Takes the guard over: the instruction deals with it.
+    pub(crate) fn take_guard(&mut self) -> Option<(Place, bool)> {
+        self.guard.take()
+    }
+
+    /// Places a label that no one but the caller knows.
+    pub(crate) fn new_label(&mut self) -> LabelId {
+        let span = self.instruction.map_or_else(Span::default, |instruction| instruction.span);
+        self.function.labels.push(ast::Label { name: "", span });
+        (self.function.labels.len() - 1) as LabelId
+    }
+
+    pub(crate) fn new_slot(&mut self, class: Class) -> Place {
+        self.function.classes.push(class);
+        Place::Slot((self.function.classes.len() - 1) as u32)
+    }
+
+    pub(crate) fn new_predicate(&mut self) -> Place {
+        let index = self.function.predicates;
+        self.function.predicates = self.function.predicates.saturating_add(1);
+        Place::Predicate(index)
+    }
+
+    /// Lets the register of operand `index` stand for `place` instead of being written, where that is possible: the
+    /// register has no other definition and was not used yet.
+    pub(crate) fn alias(&mut self, index: usize, place: Place) -> bool {
+        let Ok(operand) = self.operand(index) else { return false };
+        let OperandKind::Name(name) = operand.kind else { return false };
+        let Ok(Some(register)) = self.register_of(operand) else { return false };
+        let register = &mut self.function.registers[register];
+        let once = self.function.definitions.get(name) == Some(&1);
+        if self.guard.is_some() || !once || register.used || !place.is_fixed() {
+            return false;
+        }
+        register.place = place;
+        true
+    }
+
+    /// The register that an operand names.
+    pub(crate) fn register_of(&mut self, operand: &'m ast::Operand<'m>) -> Result<Option<usize>, LowerError> {
+        match operand.kind {
+            OperandKind::Name(name) => match self.lookup(name) {
+                Some(Binding::Register(register)) => Ok(Some(register)),
+                Some(_) => Ok(None),
+                None if Special::find(name, None).is_some() => Ok(None),
+                None => Err(self.unknown(name).at(operand.span)),
+            },
+            OperandKind::Member(name, member) => match self.lookup(name) {
+                Some(Binding::Vector(registers)) => {
+                    let lane = match member {
+                        ".x" | ".r" => 0,
+                        ".y" | ".g" => 1,
+                        ".z" | ".b" => 2,
+                        _ => 3,
+                    };
+                    registers.get(lane).map(|register| Some(*register)).ok_or_else(|| {
+                        LowerError::new(format!("`{name}` has no component `{member}`")).at(operand.span)
+                    })
+                }
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// The type of the register that an operand names.
+    pub(crate) fn register_type(&mut self, operand: &'m ast::Operand<'m>) -> Result<Option<ScalarType>, LowerError> {
+        Ok(self.register_of(operand)?.map(|register| self.function.registers[register].ty))
+    }
+
+    pub(crate) fn unknown(&self, name: &str) -> LowerError {
+        LowerError::new(format!("`{name}` is not declared"))
+    }
+
+    pub(crate) fn destination_operand(
+        &mut self,
+        operand: &'m ast::Operand<'m>,
+        ty: ScalarType,
+        wide: bool,
+    ) -> Result<Place, LowerError> {
+        if let OperandKind::Name("_") = operand.kind {
+            return Ok(self.scratch(ty));
+        }
+        let Some(register) = self.register_of(operand)? else {
+            return Err(LowerError::new("a register is needed here, for the result").at(operand.span));
+        };
+        let register = &self.function.registers[register];
+        let (place, declared) = (register.place, register.ty);
+        if place.is_fixed() {
+            let message = format!("`{}` is written twice, in a way that was not foreseen", register.name);
+            return Err(LowerError::new(message).at(operand.span));
+        }
+        check_width(register.name, declared, ty, wide).map_err(|error| error.at(operand.span))?;
+        if declared.bits() == ty.bits() || (Class::of(declared) == Class::of(ty) && !ty.is_signed()) {
+            return Ok(place);
+        }
+        let (from, to) = (Class::of(ty), Class::of(declared));
+        let value = if from == to { place } else { self.new_slot(from) };
+        let extend = extension(ty, declared).ok_or_else(|| {
+            LowerError::new(format!("a value of type {ty} cannot be extended to {declared}")).at(operand.span)
+        })?;
+        self.fixups.push(Draft::unary(extend, place, value));
+        Ok(value)
+    }
+
+    pub(crate) fn source_operand(
+        &mut self,
+        operand: &'m ast::Operand<'m>,
+        ty: ScalarType,
+        wide: bool,
+    ) -> Result<Place, LowerError> {
+        let source = self.resolve(operand, ty).map_err(|error| error.at(operand.span))?;
+        let (place, declared) = match source {
+            Source::Register(register) => {
+                let register = &mut self.function.registers[register];
+                register.used = true;
+                let name = register.name;
+                let (place, declared) = (register.place, register.ty);
+                check_width(name, declared, ty, wide).map_err(|error| error.at(operand.span))?;
+                (place, declared)
+            }
+            Source::Place(place, declared) => (place, declared),
+        };
+        self.narrow(place, declared, ty).map_err(|error| error.at(operand.span))
+    }
+
+    /// A value of type `declared` read as `ty`, which is not wider, or as the address of something.
+    fn narrow(&mut self, place: Place, declared: ScalarType, ty: ScalarType) -> Result<Place, LowerError> {
+        let (from, to) = (Class::of(declared), Class::of(ty));
+        if from == to || declared == ScalarType::Pred {
+            return Ok(place);
+        }
+        let handlers = match (from, to) {
+            (Class::W64, Class::W32) => shape::unary(|value: u64| value as u32),
+            (Class::W32, Class::W64) => shape::unary(|value: u32| u64::from(value)),
+            _ => return Err(LowerError::new(format!("a value of type {declared} cannot be read as {ty}"))),
+        };
+        let value = self.new_slot(to);
+        self.emit(Draft::unary(handlers, value, place));
+        Ok(value)
+    }
+
+    fn resolve(&mut self, operand: &'m ast::Operand<'m>, ty: ScalarType) -> Result<Source, LowerError> {
+        match &operand.kind {
+            OperandKind::Literal(literal) => {
+                let bits = literal_bits(*literal, ty)?;
+                Ok(Source::Place(self.constant(ty, bits), ty))
+            }
+            OperandKind::Name(_) | OperandKind::Member(..) => {
+                if let Some(register) = self.register_of(operand)? {
+                    return Ok(Source::Register(register));
+                }
+                let (name, member) = match operand.kind {
+                    OperandKind::Name(name) => (name, None),
+                    OperandKind::Member(name, member) => (name, Some(member)),
+                    _ => return Err(LowerError::new("a name is needed here")),
+                };
+                if let Some((special, declared)) = Special::find(name, member) {
+                    return Ok(Source::Place(self.special(special, declared), declared));
+                }
+                if member.is_some() {
+                    return Err(LowerError::new(format!("`{}` is not known", name)));
+                }
+                Ok(Source::Place(self.symbol_address(name, 0)?, ScalarType::U64))
+            }
+            OperandKind::Offset(name, addend) => {
+                Ok(Source::Place(self.symbol_address(name, *addend)?, ScalarType::U64))
+            }
+            OperandKind::Not(_) => Err(LowerError::new("a negated predicate cannot be used here")),
+            OperandKind::Negative(_) => Err(LowerError::new("a negated register cannot be used here")),
+            OperandKind::Vector(_) => Err(LowerError::new("a vector cannot be used here")),
+            OperandKind::Address(_)
+            | OperandKind::Element(_)
+            | OperandKind::Pair(_)
+            | OperandKind::List(_) => {
+                Err(LowerError::new("a register or an immediate value is needed here"))
+            }
+        }
+    }
+
+    /// The address of a variable or function, as its own state space counts.
+    pub(crate) fn symbol_address(&mut self, name: &'m str, addend: i64) -> Result<Place, LowerError> {
+        let address = self.symbol(name)?;
+        let offset = address.offset.wrapping_add(addend);
+        if offset == 0 {
+            return Ok(address.base);
+        }
+        let sum = self.new_slot(Class::W64);
+        let offset = self.constant(ScalarType::U64, u128::from(offset.cast_unsigned()));
+        let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
+        self.emit(Draft::binary(add, sum, address.base, offset));
+        Ok(sum)
+    }
+
+    /// The address of a variable or function, as its own state space counts: constants are folded.
+    pub(crate) fn symbol(&mut self, name: &'m str) -> Result<Address, LowerError> {
+        let binding = self.lookup(name).ok_or_else(|| self.unknown(name))?;
+        let wide = |base, offset, space| Address { base, narrow: false, offset, space };
+        match binding {
+            Binding::Local { offset, space } => match self.function.frame {
+                None => {
+                    let start = crate::program::STACK_START + offset;
+                    Ok(wide(self.constant(ScalarType::U64, u128::from(start)), 0, Some(space)))
+                }
+                Some(frame) => Ok(wide(frame, offset as i64, Some(space))),
+            },
+            Binding::Shared(variable) => {
+                let offset = self.pool.shared(variable);
+                Ok(wide(offset, 0, Some(StateSpace::Shared)))
+            }
+            Binding::EntryParameter { offset, .. } => {
+                let address = self.pool.parameters + u64::from(offset);
+                Ok(wide(self.constant(ScalarType::U64, u128::from(address)), 0, Some(StateSpace::Param)))
+            }
+            Binding::Symbol(symbol) => {
+                let (reference, space) = self.pool.reference(self.function.source, symbol)?;
+                let base = match reference {
+                    Reference::Address(address) => self.constant(ScalarType::U64, u128::from(address)),
+                    Reference::Shared(place) => place,
+                };
+                Ok(wide(base, 0, space))
+            }
+            Binding::Register(_)
+            | Binding::Vector(_)
+            | Binding::Parameter { .. }
+            | Binding::Label(_)
+            | Binding::Targets(_)
+            | Binding::CallTargets(_)
+            | Binding::Prototype(_) => Err(LowerError::new(format!("`{name}` has no address"))),
+        }
+    }
+
+    fn special(&mut self, special: Special, ty: ScalarType) -> Place {
+        let class = Class::of(ty);
+        if !special.is_dynamic() {
+            return self.pool.fixed(class, Fixed::Special(special));
+        }
+        let value = self.new_slot(class);
+        self.emit(Draft { dst: value, ..crate::clock::read(special) });
+        value
+    }
+
+    /// Operand `index` as address in memory.
+    pub(crate) fn address(&mut self, index: usize) -> Result<Address, LowerError> {
+        let operand = self.operand(index)?;
+        let OperandKind::Address(address) = &operand.kind else {
+            return Err(LowerError::new("an address in brackets is needed here").at(operand.span));
+        };
+        let at = |error: LowerError| error.at(address.base.span);
+        match address.base.kind {
+            OperandKind::Literal(Literal::Integer { value, .. }) => {
+                let value = value.wrapping_add(address.offset.cast_unsigned());
+                let base = self.constant(ScalarType::U64, u128::from(value));
+                Ok(Address { base, narrow: false, offset: 0, space: None })
+            }
+            OperandKind::Name(name) => match self.register_of(&address.base)? {
+                Some(register) => {
+                    let register = &mut self.function.registers[register];
+                    register.used = true;
+                    let narrow = match register.ty.bits() {
+                        32 => true,
+                        64 => false,
+                        bits => {
+                            let message =
+                                format!("`{name}` has {bits} bits; an address is in a register of 32 or 64 bits");
+                            return Err(at(LowerError::new(message)));
+                        }
+                    };
+                    Ok(Address { base: register.place, narrow, offset: address.offset, space: None })
+                }
+                None => {
+                    let symbol = self.symbol(name).map_err(at)?;
+                    Ok(Address { offset: symbol.offset.wrapping_add(address.offset), ..symbol })
+                }
+            },
+            _ => Err(at(LowerError::new("an address is a register, a variable or a number"))),
+        }
+    }
+}
+
+/// Whether a register of type `declared` suits an operand of type `ty`.
+fn check_width(name: &str, declared: ScalarType, ty: ScalarType, wide: bool) -> Result<(), LowerError> {
+    let predicates = (declared == ScalarType::Pred) == (ty == ScalarType::Pred);
+    let fits = if wide { declared.bits() >= ty.bits() } else { declared.bits() == ty.bits() };
+    // Instructions on 8 bits keep their values in 16-bit registers.
+    if predicates && (fits || (ty.bits() == 8 && declared.bits() >= 8)) {
+        return Ok(());
+    }
+    Err(LowerError::new(format!("`{name}` is declared as {declared}, which does not fit an operand of type {ty}")))
+}
+
+/// How a value of type `ty` becomes one of the width of `declared`.
+fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
+    let handlers = match (ty.bits(), declared.bits(), ty.is_signed()) {
+        (8, 16, true) => shape::unary(|value: u32| u32::from(value as i8 as u16)),
+        (8, 32, true) => shape::unary(|value: u32| value as i8 as u32),
+        (8, 64, true) => shape::unary(|value: u32| value as i8 as u64),
+        (16, 32, true) => shape::unary(|value: u32| value as i16 as u32),
+        (16, 64, true) => shape::unary(|value: u32| value as i16 as u64),
+        (32, 64, true) => shape::unary(|value: u32| value as i32 as u64),
+        (8 | 16 | 32, 64, false) => shape::unary(|value: u32| u64::from(value)),
+        _ => return None,
+    };
+    Some(handlers)
+}
+
+/// The bits of a literal as operand of type `ty`.
+pub(crate) fn literal_bits(literal: Literal, ty: ScalarType) -> Result<u128, LowerError> {
+    match (literal, ty) {
+        (Literal::Integer { value, .. }, ScalarType::B128) => Ok(value.cast_signed() as i128 as u128),
+        (Literal::Integer { value, .. }, ScalarType::F32) => Ok(u128::from((value.cast_signed() as f32).to_bits())),
+        (Literal::Integer { value, .. }, ScalarType::F64) => Ok(u128::from((value.cast_signed() as f64).to_bits())),
+        (Literal::Integer { value, .. }, _) => Ok(u128::from(value)),
+        (Literal::F32(bits), ScalarType::F64) => Ok(u128::from(f64::from(f32::from_bits(bits)).to_bits())),
+        (Literal::F64(bits), ScalarType::F32) => Ok(u128::from((f64::from_bits(bits) as f32).to_bits())),
+        (Literal::F32(bits), _) if ty.bits() == 32 => Ok(u128::from(bits)),
+        (Literal::F64(bits), _) if ty.bits() == 64 => Ok(u128::from(bits)),
+        (Literal::F32(_) | Literal::F64(_), _) => {
+            Err(LowerError::new(format!("a floating point number is not an operand of type {ty}")))
+        }
     }
 }

@@ -88,7 +88,7 @@ const _: () = assert!(size_of::<Op>() == 32);
 /// A position in a program.
 ///
 /// The null position stops the machine's inner loop: the warp says why.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pc(*const Op);
 
 impl Pc {

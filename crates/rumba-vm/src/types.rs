@@ -143,3 +143,35 @@ impl fmt::Display for ScalarType {
         write!(f, ".{}", self.name())
     }
 }
+
+impl TryFrom<rumba_ptx::ast::Type> for ScalarType {
+    type Error = rumba_ptx::ast::Type;
+
+    /// The scalar type of a declaration; textures, samplers and surfaces have none.
+    fn try_from(ty: rumba_ptx::ast::Type) -> Result<Self, Self::Error> {
+        use rumba_ptx::ast::Type;
+        Ok(match ty {
+            Type::Pred => Self::Pred,
+            Type::B8 => Self::B8,
+            Type::B16 => Self::B16,
+            Type::B32 => Self::B32,
+            Type::B64 => Self::B64,
+            Type::B128 => Self::B128,
+            Type::U8 => Self::U8,
+            Type::U16 => Self::U16,
+            Type::U32 => Self::U32,
+            Type::U64 => Self::U64,
+            Type::S8 => Self::S8,
+            Type::S16 => Self::S16,
+            Type::S32 => Self::S32,
+            Type::S64 => Self::S64,
+            Type::F16 => Self::F16,
+            Type::F16x2 => Self::F16x2,
+            Type::Bf16 => Self::Bf16,
+            Type::Bf16x2 => Self::Bf16x2,
+            Type::F32 => Self::F32,
+            Type::F64 => Self::F64,
+            Type::TexRef | Type::SamplerRef | Type::SurfRef => return Err(ty),
+        })
+    }
+}

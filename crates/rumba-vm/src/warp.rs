@@ -1,6 +1,14 @@
 //! The state of 32 threads that execute together, as instructions see it.
 //!
-//! How warps are scheduled, diverge and meet again is not decided here.
+//! How warps diverge and meet again is told in [`crate::schedule`].
+
+use smallvec::SmallVec;
+
+use crate::block::BlockState;
+use crate::check::memory::Bounds;
+use crate::fault::RawFault;
+use crate::launch::Context;
+use crate::op::{Op, Pc};
 
 /// Threads in a warp.
 pub const LANES: usize = 32;
@@ -10,6 +18,51 @@ pub const FULL: u32 = u32::MAX;
 
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
 pub const UNIT: usize = LANES * 4;
+
+/// What waiting for another thread costs of a turn, in operations: whoever polls is soon somebody else's turn.
+const POLL_COST: i32 = 256;
+
+/// Return addresses of the functions that lanes are in.
+pub(crate) type Frames = SmallVec<[Pc; 4]>;
+
+/// What lanes wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: they can run.
+    Ready,
+    /// The other lanes of a mask, at the same operation.
+    Lanes { members: u32 },
+    /// The other lanes of a mask, at any `bar.warp.sync`.
+    AnyLanes { members: u32 },
+    /// A barrier of the block.
+    Barrier { id: u8, phase: u32 },
+    /// The same; what it found out goes to the operation's destination.
+    BarrierResult { id: u8, phase: u32 },
+}
+
+/// Lanes that stand somewhere else than the active ones.
+#[derive(Clone)]
+pub(crate) struct Split {
+    pub(crate) pc: Pc,
+    pub(crate) mask: u32,
+    /// How often it was sent to the back of the queue since it last met other lanes.
+    pub(crate) turn: u32,
+    pub(crate) wait: Wait,
+    pub(crate) frames: Frames,
+}
+
+/// Why the inner loop was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It was not, or its turn is over: it goes on at its position.
+    Turn,
+    /// No lane can run, but some wait.
+    Blocked,
+    /// All lanes have exited.
+    Done,
+    /// An operation found a fault.
+    Fault,
+}
 
 /// A warp.
 ///
@@ -27,9 +80,89 @@ pub struct Warp {
     pub carry: u32,
     registers: *mut u8,
     predicates: *mut u32,
+    /// Operations that may be executed before the scheduler wants to be asked.
+    pub(crate) fuel: i32,
+    /// Active lanes outside of the guard that is being executed.
+    pub(crate) outside_guard: u32,
+    /// Entering a block at or behind this position, the warp meets other lanes of itself.
+    pub(crate) merge_at: *const Op,
+    /// What each operation learnt about the memory that it accesses.
+    pub(crate) caches: *mut Bounds,
+    /// Where shared memory with offset 0 would lie, and the offset of its end.
+    pub(crate) shared_base: u64,
+    pub(crate) shared_end: u64,
+    /// Where the stack of lane 0 lies, and how far apart the stacks of lanes are.
+    pub(crate) stack_base: u64,
+    pub(crate) stack_stride: u64,
+    pub(crate) context: *const Context<'static>,
+    pub(crate) block: *mut BlockState,
+    // What follows is the scheduler's.
+    /// Index in the block.
+    pub(crate) index: u32,
+    /// Lanes that have not exited.
+    pub(crate) live: u32,
+    /// Where the active lanes go on when the warp runs again.
+    pub(crate) pc: Pc,
+    pub(crate) stop: Stop,
+    pub(crate) turn: u32,
+    pub(crate) frames: Frames,
+    pub(crate) splits: Vec<Split>,
+    /// What `fuel` was when it was last filled up, and what is left of the warp's turn beyond that.
+    pub(crate) granted: i32,
+    pub(crate) budget: i32,
+    /// Fuel that was taken for polling.
+    pub(crate) polled: u64,
+    /// Operations executed in this block, up to the last time somebody counted.
+    pub(crate) counted: u64,
+    pub(crate) fault: Option<Box<RawFault>>,
+    /// Registers of recursive functions, by depth of the call.
+    pub(crate) saves: Vec<Vec<u32>>,
 }
 
 impl Warp {
+    /// A warp that has nothing to do and nowhere to keep registers.
+    pub(crate) fn idle() -> Self {
+        Self {
+            active: 0,
+            carry: 0,
+            registers: std::ptr::null_mut(),
+            predicates: std::ptr::null_mut(),
+            fuel: 0,
+            outside_guard: 0,
+            merge_at: usize::MAX as *const Op,
+            caches: std::ptr::null_mut(),
+            shared_base: 0,
+            shared_end: 0,
+            stack_base: 0,
+            stack_stride: 0,
+            context: std::ptr::null(),
+            block: std::ptr::null_mut(),
+            index: 0,
+            live: 0,
+            pc: Pc::STOP,
+            stop: Stop::Done,
+            turn: 0,
+            frames: Frames::new(),
+            splits: Vec::new(),
+            granted: 0,
+            budget: 0,
+            polled: 0,
+            counted: 0,
+            fault: None,
+            saves: Vec::new(),
+        }
+    }
+
+    /// Gives the warp its register file.
+    ///
+    /// # Safety
+    /// Both stay valid, large enough for the warp's program and unused by others, as long as the warp runs;
+    /// `registers` is aligned to 64 bytes.
+    pub(crate) unsafe fn set_registers(&mut self, registers: *mut u8, predicates: *mut u32) {
+        self.registers = registers;
+        self.predicates = predicates;
+    }
+
     /// The lanes of a slot.
     ///
     /// The result points to 32 values and is aligned to 64 bytes.
@@ -61,9 +194,55 @@ impl Warp {
         }
     }
 
+    /// Where a predicate lies.
+    pub(crate) fn predicate_place(&self, index: u16) -> *mut u32 {
+        self.predicates.wrapping_add(index as usize)
+    }
+
     /// Sets the carry flag to `mask` in the active lanes.
     #[inline(always)]
     pub fn set_carry(&mut self, mask: u32) {
         self.carry = (self.carry & !self.active) | (mask & self.active);
     }
+
+    /// What the warp runs, for whom, on what.
+    #[inline(always)]
+    pub(crate) fn context(&self) -> &Context<'static> {
+        // SAFETY: the context outlives the launch, and a warp runs within one only.
+        unsafe { &*self.context }
+    }
+
+    /// Operations that the warp has executed in its block.
+    pub(crate) fn executed(&self) -> u64 {
+        (self.counted + (i64::from(self.granted) - i64::from(self.fuel)) as u64).saturating_sub(self.polled)
+    }
+
+    /// Notes that the lanes may be waiting for what others do.
+    #[inline(always)]
+    pub(crate) fn poll(&mut self) {
+        self.fuel -= POLL_COST;
+        self.polled += POLL_COST as u64;
+    }
+
+    /// Ends the launch with a fault.
+    #[cold]
+    pub(crate) fn raise(&mut self, fault: RawFault) -> Pc {
+        self.fault.get_or_insert_with(|| Box::new(fault));
+        self.stop = Stop::Fault;
+        Pc::STOP
+    }
+}
+
+/// The indices of the lanes of a mask.
+#[inline(always)]
+pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(lane)
+    })
 }

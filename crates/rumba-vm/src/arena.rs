@@ -1,0 +1,175 @@
+//! The address space of a device: one reservation of the host's address space, cut into windows.
+//!
+//! Device addresses are host addresses inside it. Nothing is backed by memory until it is committed. Who owns which
+//! bytes of a window is not known here.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+
+const MIB: usize = 1 << 20;
+const GIB: usize = 1 << 30;
+
+/// Commits happen in steps of this size.
+const STEP: usize = 2 * MIB;
+
+/// Bytes of address space that a block's shared memory takes.
+pub(crate) const SHARED_STRIDE: usize = 256 * 1024;
+
+/// A part of the reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Its first address.
+    pub(crate) start: u64,
+    /// The address behind its last.
+    pub(crate) end: u64,
+}
+
+impl Window {
+    /// Whether `address` lies in it.
+    #[inline(always)]
+    pub(crate) fn contains(self, address: u64) -> bool {
+        address.wrapping_sub(self.start) < self.end - self.start
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+/// The reservation.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    base: *mut libc::c_void,
+    bytes: usize,
+    /// Addresses of functions; never memory.
+    pub(crate) functions: Window,
+    /// Parameters of the running launch, read-only for kernels.
+    pub(crate) parameters: Window,
+    /// Variables in `.const`.
+    pub(crate) constants: Window,
+    /// Shared memory, [`SHARED_STRIDE`] bytes for each resident block.
+    pub(crate) shared: Window,
+    /// Stacks of threads.
+    pub(crate) local: Window,
+    /// Everything that is allocated, and global variables.
+    pub(crate) heap: Window,
+    /// Committed prefix of each window, by its start.
+    committed: Mutex<Vec<(u64, u64)>>,
+}
+
+// SAFETY: the base address is only used to unmap; everything else is plain data behind a lock.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Reserves room for `heap` bytes of heap and `blocks` resident blocks.
+    pub(crate) fn new(heap: usize, blocks: usize) -> io::Result<Self> {
+        let round = |bytes: usize| bytes.next_multiple_of(STEP);
+        let sizes = [
+            16 * MIB,
+            2 * MIB,
+            256 * MIB,
+            round(blocks * SHARED_STRIDE),
+            64 * GIB,
+            round(heap),
+        ];
+        let bytes = sizes.iter().sum::<usize>() + STEP;
+        // SAFETY: an anonymous mapping at an address of the system's choice replaces nothing.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mut next = (base as u64).next_multiple_of(STEP as u64);
+        let [functions, parameters, constants, shared, local, heap] = sizes.map(|size| {
+            let start = next;
+            next += size as u64;
+            Window { start, end: next }
+        });
+        Ok(Self {
+            base,
+            bytes,
+            functions,
+            parameters,
+            constants,
+            shared,
+            local,
+            heap,
+            committed: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Makes the first `bytes` bytes of `window` usable memory; what was usable stays as it is.
+    pub(crate) fn commit(&self, window: Window, bytes: usize) -> io::Result<()> {
+        let end = window.start + bytes as u64;
+        if end > window.end {
+            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        let mut committed = self.committed.lock().unwrap_or_else(|poison| poison.into_inner());
+        let index = match committed.iter().position(|(start, _)| *start == window.start) {
+            Some(index) => index,
+            None => {
+                committed.push((window.start, window.start));
+                committed.len() - 1
+            }
+        };
+        let from = committed[index].1;
+        if end <= from {
+            return Ok(());
+        }
+        let to = end.next_multiple_of(STEP as u64).min(window.end);
+        protect(from..to)?;
+        if window == self.heap {
+            // SAFETY: advice about our own pages; failure only costs speed.
+            unsafe {
+                libc::madvise(from as *mut libc::c_void, (to - from) as usize, libc::MADV_HUGEPAGE);
+            }
+        }
+        committed[index].1 = to;
+        Ok(())
+    }
+
+    /// Gives the memory behind a range back to the system; it reads as zeros afterwards.
+    pub(crate) fn discard(&self, range: Range<u64>) {
+        let start = range.start.next_multiple_of(4096);
+        let end = range.end & !4095;
+        if start < end && start >= self.base as u64 && end <= self.base as u64 + self.bytes as u64 {
+            // SAFETY: whole pages of our own mapping, which the caller owns and no longer needs.
+            unsafe {
+                libc::madvise(start as *mut libc::c_void, (end - start) as usize, libc::MADV_DONTNEED);
+            }
+        }
+    }
+}
+
+fn protect(range: Range<u64>) -> io::Result<()> {
+    let bytes = (range.end - range.start) as usize;
+    // SAFETY: pages of our own reservation become readable and writable.
+    let result = unsafe {
+        libc::mprotect(range.start as *mut libc::c_void, bytes, libc::PROT_READ | libc::PROT_WRITE)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing that points into it outlives the device.
+        unsafe {
+            libc::munmap(self.base, self.bytes);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! From lowered functions to a program: blocks in order, slots in the register file, targets resolved.
+
+use std::collections::HashMap;
+
+use rumba_ptx::ast::{self, FunctionDirective};
+use rumba_ptx::Diagnostic;
+
+use crate::cfg::{self, Graph};
+use crate::control;
+use crate::function;
+use crate::liveness::{self, Assignment, LiveBlock, LiveOp};
+use crate::lower::{Control, Draft, FIXED, Function, Lowering, Node, Place};
+use crate::op::Op;
+use crate::program::{Class, Debug, Parameter, Pool, Program, STACK_START, SaveRange};
+use crate::sources::SourceText;
+use crate::symbols::{self, FunctionId, Located, Symbols};
+
+/// Slot units that a program may have: operations name them in 16 bits.
+const MAX_UNITS: u32 = 1 << 16;
+
+/// Builds the program of a kernel.
+pub(crate) fn program<'m>(
+    symbols: &'m Symbols<'m>,
+    sources: &[SourceText<'m>],
+    names: &[String],
+    kernel: FunctionId,
+    parameters: u64,
+) -> Result<Program, Vec<Located>> {
+    let mut debug = Debug { sources: names.to_vec(), ..Debug::default() };
+    let mut lowering = Lowering::new(Pool::new(symbols, parameters));
+    lowering.pool.function(kernel);
+    let mut functions = Vec::new();
+    let mut errors = Vec::new();
+    while functions.len() < lowering.pool.functions.len() {
+        let index = functions.len();
+        let id = lowering.pool.functions[index];
+        match function::lower(&mut lowering, index, id, sources, &mut debug) {
+            Ok(function) => functions.push(function),
+            Err(found) => {
+                errors.extend(found);
+                functions.push(Function::default());
+            }
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let ast = symbols.functions[kernel].ast;
+    let source = symbols.functions[kernel].source;
+    let fail = |message: String| vec![(source, Diagnostic::new(ast.name_span, message))];
+    let pool = lowering.pool;
+    debug.shared_variables.clone_from(&pool.shared_variables);
+    let mut assembly = Assembly::new(&pool, &functions);
+    for function in &functions {
+        assembly.function(function).map_err(fail)?;
+    }
+    let (parameter_list, parameter_bytes) = parameter_list(ast).map_err(fail)?;
+    let mut handles = HashMap::new();
+    for id in &pool.pointed_at {
+        if let Some(index) = pool.functions.iter().position(|known| known == id) {
+            handles.insert(symbols.functions[*id].handle, assembly.starts[index] as u32);
+        }
+    }
+    let (max_threads, required_block) = block_limits(ast);
+    let stack_bytes = assembly.stack_bytes();
+    Ok(Program {
+        name: ast.name.to_owned(),
+        entry: assembly.starts[0],
+        units: assembly.next_unit as usize,
+        predicates: assembly.next_predicate as usize,
+        fixed: assembly.fixed_list(),
+        tables: assembly.tables,
+        handles,
+        saves: assembly.saves,
+        frame_bytes: functions[0].frame_bytes.next_multiple_of(16),
+        stack_bytes,
+        stack_align: functions.iter().map(|function| function.frame_align).max().unwrap_or(16).max(16),
+        shared_end: pool.shared_end,
+        dynamic_align: pool.dynamic_align,
+        parameters: parameter_list,
+        parameter_bytes,
+        max_threads,
+        required_block,
+        registers: assembly.registers.clamp(8, 255),
+        ops: assembly.ops.into_boxed_slice(),
+        debug,
+    })
+}
+
+fn parameter_list(ast: &ast::Function<'_>) -> Result<(Vec<Parameter>, usize), String> {
+    let mut end = 0;
+    let mut list = Vec::new();
+    for variable in &ast.parameters {
+        let (offset, bytes) = function::parameter_place(variable, end).map_err(|error| error.message)?;
+        end = offset + bytes;
+        list.push(Parameter {
+            name: variable.name.to_owned(),
+            offset: offset as usize,
+            bytes: bytes as usize,
+            align: symbols::variable_align(variable) as usize,
+        });
+    }
+    Ok((list, end as usize))
+}
+
+fn block_limits(ast: &ast::Function<'_>) -> (u32, Option<[u32; 3]>) {
+    let mut threads = 1024;
+    let mut required = None;
+    for directive in &ast.directives {
+        match directive {
+            FunctionDirective::MaxNTid([x, y, z]) => threads = x.saturating_mul(*y).saturating_mul(*z).clamp(1, 1024),
+            FunctionDirective::ReqNTid(shape) => required = Some(*shape),
+            FunctionDirective::MaxNReg(_)
+            | FunctionDirective::MinNCtaPerSm(_)
+            | FunctionDirective::MaxNCtaPerSm(_)
+            | FunctionDirective::NoReturn
+            | FunctionDirective::Pragma(_)
+            | FunctionDirective::ReqNCtaPerCluster(_)
+            | FunctionDirective::ExplicitCluster
+            | FunctionDirective::MaxClusterRank(_)
+            | FunctionDirective::BlocksAreClusters
+            | FunctionDirective::AbiPreserve(_)
+            | FunctionDirective::AbiPreserveControl(_) => {}
+        }
+    }
+    (threads, required)
+}
+
+/// Where an operation of the flat list goes on.
+enum Target {
+    None,
+    Jump(usize),
+    Branch { taken: usize, other: usize },
+    Table(Vec<usize>),
+    Call(usize),
+}
+
+/// An operation in its final order, with targets as blocks of the order.
+struct Emitted {
+    draft: Draft,
+    target: Target,
+    source: u32,
+    conditional: bool,
+    /// Whether the operation ends a block and counts what was executed in it.
+    ends: bool,
+}
+
+struct Assembly<'a, 'm> {
+    pool: &'a Pool<'m>,
+    functions: &'a [Function<'m>],
+    recursive: Vec<bool>,
+    ops: Vec<Op>,
+    /// Index of the first operation of each function.
+    starts: Vec<usize>,
+    /// Calls to be resolved once all functions are in place: operation, function.
+    calls: Vec<(usize, usize)>,
+    tables: Vec<Vec<u32>>,
+    saves: Vec<SaveRange>,
+    fixed_units: Vec<u16>,
+    next_unit: u32,
+    next_predicate: u32,
+    registers: u32,
+}
+
+impl<'a, 'm> Assembly<'a, 'm> {
+    fn new(pool: &'a Pool<'m>, functions: &'a [Function<'m>]) -> Self {
+        let mut next_unit = 0;
+        let mut fixed_units = vec![0; pool.fixed.len()];
+        for (index, (class, _)) in pool.fixed.iter().enumerate() {
+            fixed_units[index] = next_unit as u16;
+            next_unit += class.units();
+        }
+        Self {
+            pool,
+            functions,
+            recursive: recursive(pool, functions),
+            ops: Vec::new(),
+            starts: Vec::new(),
+            calls: Vec::new(),
+            tables: Vec::new(),
+            saves: Vec::new(),
+            fixed_units,
+            next_unit,
+            next_predicate: 2,
+            registers: 0,
+        }
+    }
+
+    fn fixed_list(&self) -> Vec<(u16, Class, crate::program::Fixed)> {
+        let units = self.fixed_units.iter().copied();
+        units.zip(&self.pool.fixed).map(|(unit, (class, value))| (unit, *class, *value)).collect()
+    }
+
+    fn function(&mut self, function: &Function<'m>) -> Result<(), String> {
+        let graph = cfg::graph(function);
+        let (flat, blocks) = self.flatten(function, &graph);
+        let live_ops: Vec<LiveOp<'_>> =
+            flat.iter().map(|op| LiveOp { draft: &op.draft, conditional: op.conditional }).collect();
+        let assignment = liveness::assign(&function.classes, &blocks, &live_ops);
+        let [narrow, wide, widest] = assignment.counts;
+        self.registers = self.registers.max(narrow + 2 * wide + 4 * widest + 4);
+        let range = SaveRange {
+            first_unit: self.next_unit as u16,
+            narrow: narrow as u16,
+            wide: wide as u16,
+            widest: widest as u16,
+            first_predicate: self.next_predicate as u16,
+            predicates: function.predicates - 2,
+        };
+        self.next_unit += range.units() as u32;
+        self.next_predicate += u32::from(range.predicates);
+        if self.next_unit >= MAX_UNITS || self.next_predicate >= 1 << 16 || function.predicates == u16::MAX {
+            return Err(format!("`{}` and what it calls need more registers than this device has", function.name));
+        }
+        self.saves.push(range);
+        self.starts.push(self.ops.len());
+        self.encode(function, &flat, &blocks, &assignment, range)
+    }
+
+    /// Puts the blocks in order, with operations between them where control does not fall through.
+    fn flatten(&self, function: &Function<'m>, graph: &Graph) -> (Vec<Emitted>, Vec<LiveBlock>) {
+        let mut rank = vec![usize::MAX; graph.blocks.len()];
+        for (position, block) in graph.order.iter().enumerate() {
+            rank[*block] = position;
+        }
+        let mut flat: Vec<Emitted> = Vec::new();
+        let mut blocks = Vec::new();
+        let recursive = self.recursive[function.index];
+        let needs_frame = function.frame_bytes > 0 || function.has_alloca;
+        for (position, index) in graph.order.iter().enumerate() {
+            let block = &graph.blocks[*index];
+            let start = flat.len();
+            let following = graph.order.get(position + 1).copied();
+            let mut last_source = 0;
+            let mut falls = block.falls_into;
+            for node in &function.nodes[block.nodes.clone()] {
+                let Node::Op { draft, control, source, conditional } = node else { continue };
+                last_source = *source;
+                let mut push = |draft: Draft, target: Target, ends: bool| {
+                    flat.push(Emitted { draft, target, source: *source, conditional: *conditional, ends });
+                };
+                match control {
+                    Control::Next | Control::Park => push(*draft, Target::None, false),
+                    Control::Frame if needs_frame => {
+                        let align = function.frame_align.max(16) as u16;
+                        let imm = function.frame_bytes.next_multiple_of(16);
+                        push(Draft { extra: align, imm, ..*draft }, Target::None, false);
+                    }
+                    Control::Frame => {}
+                    Control::Call(_) | Control::CallIndirect => {
+                        let target = match control {
+                            Control::Call(callee) => Target::Call(*callee),
+                            _ => Target::None,
+                        };
+                        let imm = function.index as u64;
+                        if recursive {
+                            push(Draft { imm, ..Draft::new(control::SAVE) }, Target::None, false);
+                        }
+                        push(*draft, target, false);
+                        if recursive {
+                            push(Draft { imm, ..Draft::new(control::RESTORE) }, Target::None, false);
+                        }
+                    }
+                    Control::Jump(label) => falls = Some(graph.labels[*label as usize]),
+                    Control::Branch(label) => {
+                        let taken = rank[graph.labels[*label as usize]];
+                        if let Some(other) = block.falls_into {
+                            push(*draft, Target::Branch { taken, other: rank[other] }, true);
+                            falls = None;
+                        }
+                    }
+                    Control::Table(labels) => {
+                        let targets = labels.iter().map(|label| rank[graph.labels[*label as usize]]).collect();
+                        push(*draft, Target::Table(targets), true);
+                    }
+                    Control::End => push(*draft, Target::None, true),
+                }
+            }
+            if let Some(next) = falls {
+                let merges = graph.blocks[next].predecessors.len() > 1;
+                if following != Some(next) || merges {
+                    flat.push(Emitted {
+                        draft: Draft::new(control::JUMP),
+                        target: Target::Jump(rank[next]),
+                        source: last_source,
+                        conditional: false,
+                        ends: true,
+                    });
+                }
+            }
+            let successors = block.successors.iter().map(|block| rank[*block]).collect();
+            blocks.push(LiveBlock { ops: start..flat.len(), successors });
+        }
+        (flat, blocks)
+    }
+
+    fn encode(
+        &mut self,
+        function: &Function<'m>,
+        flat: &[Emitted],
+        blocks: &[LiveBlock],
+        assignment: &Assignment,
+        range: SaveRange,
+    ) -> Result<(), String> {
+        let base = self.ops.len();
+        let mut count: u16 = 0;
+        for (index, emitted) in flat.iter().enumerate() {
+            let draft = &emitted.draft;
+            let place = |place: Place| self.place(place, function, assignment, range);
+            let [dst, a, b, c, mut d] = draft.places().map(place);
+            count = count.saturating_add(1);
+            if emitted.ends {
+                d = std::mem::take(&mut count);
+            }
+            let distance = |block: usize| -> u64 {
+                u64::from((blocks[block].ops.start as i64 - index as i64) as i32 as u32)
+            };
+            let imm = match &emitted.target {
+                Target::None => draft.imm,
+                Target::Jump(block) => distance(*block),
+                Target::Branch { taken, other } => distance(*taken) | distance(*other) << 32,
+                Target::Table(targets) => {
+                    let table = targets.iter().map(|block| (base + blocks[*block].ops.start) as u32).collect();
+                    self.tables.push(table);
+                    self.tables.len() as u64 - 1
+                }
+                Target::Call(callee) => {
+                    self.calls.push((base + index, *callee));
+                    0
+                }
+            };
+            self.ops.push(Op {
+                handler: draft.handlers.select(),
+                dst,
+                a,
+                b,
+                c,
+                d,
+                extra: draft.extra,
+                source: emitted.source,
+                imm,
+            });
+        }
+        if flat.is_empty() {
+            return Err(format!("`{}` has no instructions", function.name));
+        }
+        if function.index + 1 == self.functions.len() {
+            self.resolve_calls();
+        }
+        Ok(())
+    }
+
+    fn resolve_calls(&mut self) {
+        for (op, callee) in std::mem::take(&mut self.calls) {
+            let distance = self.starts[callee] as i64 - op as i64;
+            self.ops[op].imm = u64::from(distance as i32 as u32);
+        }
+    }
+
+    fn place(&self, place: Place, function: &Function<'m>, assignment: &Assignment, range: SaveRange) -> u16 {
+        match place {
+            Place::None => 0,
+            Place::Predicate(index @ 0..2) => index,
+            Place::Predicate(index) => range.first_predicate + index - 2,
+            Place::Slot(slot) if slot & FIXED != 0 => self.fixed_units[(slot & !FIXED) as usize],
+            Place::Slot(slot) => {
+                let index = assignment.index[slot as usize];
+                range.first_unit
+                    + match function.classes[slot as usize] {
+                        Class::W32 => index,
+                        Class::W64 => range.narrow + 2 * index,
+                        Class::W128 => range.narrow + 2 * range.wide + 4 * index,
+                    }
+            }
+        }
+    }
+
+    /// Bytes of stack that a thread needs, unless it depends on what the kernel does.
+    fn stack_bytes(&self) -> Option<u64> {
+        let unbounded = |function: &Function<'_>| function.has_alloca || function.calls_indirectly;
+        if self.recursive.iter().any(|recursive| *recursive) || self.functions.iter().any(unbounded) {
+            return None;
+        }
+        // Callees come after their callers have been seen; without recursion the depth is bounded by their number.
+        let mut deepest = vec![0; self.functions.len()];
+        for _ in 0..self.functions.len() {
+            let mut changed = false;
+            for function in self.functions {
+                let own = function.frame_bytes.next_multiple_of(16) + function.frame_align;
+                let called = function.calls.iter().map(|callee| deepest[*callee]).max().unwrap_or(0);
+                if deepest[function.index] != own + called {
+                    deepest[function.index] = own + called;
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let any_frame = self.functions.iter().any(|function| function.frame_bytes > 0);
+        Some(if any_frame { deepest[0] + STACK_START } else { 0 })
+    }
+}
+
+/// Which functions can call themselves, directly or through others.
+fn recursive(pool: &Pool<'_>, functions: &[Function<'_>]) -> Vec<bool> {
+    let pointed_at: Vec<usize> =
+        pool.pointed_at.iter().filter_map(|id| pool.functions.iter().position(|known| known == id)).collect();
+    let callees = |function: &Function<'_>| {
+        let mut callees = function.calls.clone();
+        if function.calls_indirectly {
+            callees.extend(&pointed_at);
+        }
+        callees
+    };
+    let reaches_itself = |start: usize| {
+        let mut seen = vec![false; functions.len()];
+        let mut work = callees(&functions[start]);
+        while let Some(next) = work.pop() {
+            if next == start {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[next], true) {
+                work.extend(callees(&functions[next]));
+            }
+        }
+        false
+    };
+    (0..functions.len()).map(reaches_itself).collect()
+}
+

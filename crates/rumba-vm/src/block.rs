@@ -1,0 +1,376 @@
+//! A block of threads: its warps, its barriers, and the turns that its warps take.
+//!
+//! A block is data: it can be left after any turn and continued later by the same worker. Which blocks run is decided
+//! in [`crate::launch`].
+
+use crate::fault::{FaultKind, LiveThreads, RawFault};
+use crate::launch::Context;
+use crate::op::Pc;
+use crate::warp::{LANES, Stop, Wait, Warp, lanes_of};
+
+/// Barriers of a block.
+pub(crate) const BARRIERS: usize = 16;
+
+/// Warps of the largest block.
+pub(crate) const MAX_WARPS: usize = 32;
+
+/// Operations of a warp's turn.
+const WARP_TURN: i32 = 64 * 1024;
+
+/// One of the block's barriers.
+#[derive(Debug, Clone, Copy)]
+struct Barrier {
+    /// Lanes that have arrived, of each warp.
+    arrived: [u32; MAX_WARPS],
+    /// How many that are.
+    threads: u32,
+    /// How many it waits for; 0 for all that have not exited.
+    expected: u32,
+    /// How many of those that have arrived came with a true predicate.
+    positive: u32,
+    /// How often it was completed.
+    phase: u32,
+    /// Threads and true predicates of the last completion.
+    result: (u32, u32),
+}
+
+const FRESH_BARRIER: Barrier =
+    Barrier { arrived: [0; MAX_WARPS], threads: 0, expected: 0, positive: 0, phase: 0, result: (0, 0) };
+
+/// What the warps of a block share.
+#[derive(Debug)]
+pub(crate) struct BlockState {
+    /// Lanes of each warp that have not exited.
+    live: [u32; MAX_WARPS],
+    live_threads: u32,
+    barriers: [Barrier; BARRIERS],
+    /// Barriers that somebody has arrived at.
+    used: u16,
+    /// Barriers that were completed, and whose waiters are to be woken.
+    completed: u16,
+}
+
+impl BlockState {
+    pub(crate) fn new() -> Self {
+        Self {
+            live: [0; MAX_WARPS],
+            live_threads: 0,
+            barriers: [FRESH_BARRIER; BARRIERS],
+            used: 0,
+            completed: 0,
+        }
+    }
+
+    fn start(&mut self, threads: u32) {
+        for id in lanes_of(u32::from(self.used)) {
+            self.barriers[id] = FRESH_BARRIER;
+        }
+        self.used = 0;
+        self.completed = 0;
+        self.live_threads = threads;
+        for (index, live) in self.live.iter_mut().enumerate() {
+            let first = (index * LANES) as u32;
+            *live = mask_of(threads.saturating_sub(first));
+        }
+    }
+
+    /// Notes that lanes of a warp have exited: barriers no longer wait for them.
+    pub(crate) fn exited(&mut self, warp: u32, mask: u32) {
+        self.live[warp as usize] &= !mask;
+        self.live_threads -= mask.count_ones();
+        for id in lanes_of(u32::from(self.used)) {
+            self.complete(id);
+        }
+    }
+
+    /// How often a barrier was completed.
+    pub(crate) fn phase(&self, id: usize) -> u32 {
+        self.barriers[id].phase
+    }
+
+    /// Lanes of a warp arrive at a barrier for `expected` threads, some of them with a true predicate.
+    pub(crate) fn arrive(
+        &mut self,
+        id: usize,
+        warp: u32,
+        mask: u32,
+        expected: u32,
+        positive: u32,
+    ) -> Result<(), String> {
+        let barrier = &mut self.barriers[id];
+        if barrier.threads != 0 && barrier.expected != expected {
+            let name = |count| if count == 0 { "all threads".to_owned() } else { format!("{count} threads") };
+            return Err(format!(
+                "barrier {id} is used for {} here and for {} by threads that wait at it",
+                name(expected),
+                name(barrier.expected)
+            ));
+        }
+        barrier.expected = expected;
+        let arrived = &mut barrier.arrived[warp as usize];
+        barrier.threads += (mask & !*arrived).count_ones();
+        barrier.positive += positive;
+        *arrived |= mask;
+        self.used |= 1 << id;
+        self.complete(id);
+        Ok(())
+    }
+
+    fn complete(&mut self, id: usize) {
+        let barrier = &mut self.barriers[id];
+        if barrier.threads == 0 {
+            return;
+        }
+        let complete = if barrier.expected == 0 {
+            barrier.threads >= self.live_threads
+        } else {
+            // A warp that has arrived with all its lanes counts as a whole one, exited lanes included.
+            let weights = barrier.arrived.iter().zip(&self.live).map(|(arrived, live)| {
+                if *arrived != 0 && live & !arrived == 0 { LANES as u32 } else { arrived.count_ones() }
+            });
+            weights.sum::<u32>() >= barrier.expected
+        };
+        if complete {
+            let phase = barrier.phase + 1;
+            let result = (barrier.threads, barrier.positive);
+            *barrier = Barrier { phase, result, ..FRESH_BARRIER };
+            self.completed |= 1 << id;
+        }
+    }
+}
+
+/// The mask of the first `count` lanes.
+pub(crate) fn mask_of(count: u32) -> u32 {
+    if count >= LANES as u32 { u32::MAX } else { (1 << count) - 1 }
+}
+
+/// How a block's turn ended.
+pub(crate) enum Outcome {
+    /// All its threads have exited.
+    Finished,
+    /// Its turn is over.
+    Preempted,
+    /// A thread of this warp made a mistake.
+    Fault(u32, Box<RawFault>),
+}
+
+/// A block and its threads.
+pub(crate) struct Block {
+    pub(crate) coordinates: [u32; 3],
+    pub(crate) warps: Vec<Warp>,
+    /// Shared with the warps, which is why it is a pointer; owned by this.
+    state: *mut BlockState,
+    threads: u32,
+}
+
+// SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
+unsafe impl Send for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: the state was made by `Box::into_raw` and is freed here only.
+        drop(unsafe { Box::from_raw(self.state) });
+    }
+}
+
+impl Block {
+    pub(crate) fn new() -> Self {
+        Self {
+            coordinates: [0; 3],
+            warps: Vec::new(),
+            state: Box::into_raw(Box::new(BlockState::new())),
+            threads: 0,
+        }
+    }
+
+    /// Makes the block ready to run `threads` threads from `entry`.
+    pub(crate) fn start(&mut self, coordinates: [u32; 3], threads: u32, entry: Pc) {
+        self.coordinates = coordinates;
+        self.threads = threads;
+        // SAFETY: no warp runs.
+        unsafe { (*self.state).start(threads) };
+        for (index, warp) in self.warps.iter_mut().enumerate() {
+            let live = mask_of(threads - (index * LANES) as u32);
+            warp.block = self.state;
+            warp.index = index as u32;
+            warp.active = live;
+            warp.live = live;
+            warp.pc = entry;
+            warp.stop = Stop::Turn;
+            warp.turn = 0;
+            warp.frames.clear();
+            warp.splits.clear();
+            warp.granted = 0;
+            warp.fuel = 0;
+            warp.polled = 0;
+            warp.counted = 0;
+            warp.fault = None;
+        }
+    }
+
+    /// Lets the warps take turns until all have ended, or `quantum` operations have been executed. Adds what was
+    /// executed to `executed`.
+    pub(crate) fn run(&mut self, quantum: u64, executed: &mut u64) -> Outcome {
+        let mut spent = 0;
+        loop {
+            let mut progress = false;
+            let mut done = true;
+            for index in 0..self.warps.len() {
+                let warp = &mut self.warps[index];
+                if !matches!(warp.stop, Stop::Turn) {
+                    done &= warp.stop == Stop::Done;
+                    continue;
+                }
+                progress = true;
+                let before = warp.executed();
+                let mut pc = warp.resume(WARP_TURN);
+                while !pc.is_stop() {
+                    // SAFETY: the warp was set up for the program that the operation belongs to.
+                    pc = unsafe { (pc.handler)(warp, pc) };
+                }
+                *executed += warp.executed() - before;
+                spent += if warp.stop == Stop::Turn { WARP_TURN as u64 } else { warp.executed() - before };
+                match warp.stop {
+                    Stop::Done => {}
+                    Stop::Turn | Stop::Blocked => done = false,
+                    Stop::Fault => {
+                        if let Some(fault) = warp.fault.take() {
+                            return Outcome::Fault(index as u32, fault);
+                        }
+                    }
+                }
+                // SAFETY: no warp runs.
+                if unsafe { (*self.state).completed } != 0 {
+                    self.release();
+                    done = false;
+                }
+            }
+            if done {
+                return Outcome::Finished;
+            }
+            if !progress && self.warps.iter().all(|warp| warp.stop != Stop::Turn) {
+                return self.deadlock();
+            }
+            if spent > quantum {
+                return Outcome::Preempted;
+            }
+        }
+    }
+
+    /// Wakes the lanes that wait at completed barriers.
+    fn release(&mut self) {
+        // SAFETY: no warp runs.
+        let state = unsafe { &mut *self.state };
+        state.completed = 0;
+        for warp in &mut self.warps {
+            let mut woken = false;
+            for index in 0..warp.splits.len() {
+                let split = &warp.splits[index];
+                match split.wait {
+                    Wait::Barrier { id, phase } if state.barriers[usize::from(id)].phase != phase => {
+                        warp.splits[index].wait = Wait::Ready;
+                        woken = true;
+                    }
+                    Wait::BarrierResult { id, phase } if state.barriers[usize::from(id)].phase != phase => {
+                        let (threads, positive) = state.barriers[usize::from(id)].result;
+                        let (pc, mask) = (split.pc, split.mask);
+                        write_result(warp, pc, mask, threads, positive);
+                        warp.splits[index].pc = pc.next();
+                        warp.splits[index].wait = Wait::Ready;
+                        woken = true;
+                    }
+                    Wait::Ready
+                    | Wait::Lanes { .. }
+                    | Wait::AnyLanes { .. }
+                    | Wait::Barrier { .. }
+                    | Wait::BarrierResult { .. } => {}
+                }
+            }
+            if woken && warp.stop == Stop::Blocked {
+                warp.stop = Stop::Turn;
+            }
+        }
+    }
+
+    fn deadlock(&self) -> Outcome {
+        let missing = self.warps.iter().position(|warp| warp.stop == Stop::Blocked).unwrap_or(0);
+        let warp = &self.warps[missing];
+        let split = warp.splits.first();
+        let lane = split.map_or(0, |split| split.mask.trailing_zeros() as usize);
+        let pc = split.map_or(warp.pc, |split| split.pc);
+        let message = "every thread of the block waits for others, and none of them can go on";
+        let fault = RawFault::new(FaultKind::Deadlock, back(pc, split.map(|split| split.wait)), lane, message);
+        Outcome::Fault(missing as u32, Box::new(fault))
+    }
+
+    /// Where the threads stand that have not exited.
+    pub(crate) fn live(&self, context: &Context<'_>) -> Vec<LiveThreads> {
+        let mut list = Vec::new();
+        for warp in self.warps.iter().filter(|warp| warp.live != 0) {
+            let running = (warp.active != 0).then_some((warp.pc, warp.active, Wait::Ready));
+            let waiting = warp.splits.iter().map(|split| (split.pc, split.mask, split.wait));
+            for (pc, mask, wait) in running.into_iter().chain(waiting).filter(|(_, mask, _)| *mask != 0) {
+                let pc = back(pc, Some(wait));
+                if pc.is_stop() {
+                    continue;
+                }
+                let state = match wait {
+                    Wait::Ready => "running".to_owned(),
+                    Wait::Lanes { members } | Wait::AnyLanes { members } => {
+                        let missing = members & warp.live & !mask;
+                        format!("waiting for lanes {missing:#010x} of the warp (mask {members:#010x})")
+                    }
+                    Wait::Barrier { id, .. } | Wait::BarrierResult { id, .. } => self.describe_barrier(usize::from(id)),
+                };
+                let debug = &context.program.debug;
+                list.push(LiveThreads {
+                    block: self.coordinates,
+                    thread: context.thread(warp.index, mask.trailing_zeros()),
+                    count: mask.count_ones(),
+                    state,
+                    location: debug.locations(pc.source).into_iter().next(),
+                    ptx_line: debug.ptx(pc.source).1,
+                });
+            }
+        }
+        list
+    }
+
+    fn describe_barrier(&self, id: usize) -> String {
+        // SAFETY: no warp runs.
+        let state = unsafe { &*self.state };
+        let barrier = &state.barriers[id];
+        let wanted = if barrier.expected == 0 { state.live_threads } else { barrier.expected };
+        format!("waiting at barrier {id}, where {} of {wanted} threads have arrived", barrier.threads)
+    }
+}
+
+/// The operation that lanes wait at: those at barriers go on behind it.
+fn back(pc: Pc, wait: Option<Wait>) -> Pc {
+    match wait {
+        Some(Wait::Barrier { .. } | Wait::AnyLanes { .. }) => Pc::new(pc.as_ptr().wrapping_sub(1)),
+        Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. }) | None => pc,
+    }
+}
+
+/// What `bar.red` writes; its operation says how in `extra`.
+pub(crate) const RESULT_COUNT: u16 = 0;
+/// Whether all predicates were true.
+pub(crate) const RESULT_ALL: u16 = 1;
+/// Whether any predicate was true.
+pub(crate) const RESULT_ANY: u16 = 2;
+
+fn write_result(warp: &mut Warp, pc: Pc, mask: u32, threads: u32, positive: u32) {
+    if pc.extra == RESULT_COUNT {
+        let place = warp.lanes::<u32>(pc.dst);
+        for lane in lanes_of(mask) {
+            // SAFETY: the slot has 32 lanes.
+            unsafe { *place.add(lane) = positive };
+        }
+        return;
+    }
+    let value = if pc.extra == RESULT_ALL { positive == threads } else { positive > 0 };
+    let place = warp.predicate_place(pc.dst);
+    // SAFETY: the operation's destination is a predicate of the program.
+    unsafe { *place = if value { *place | mask } else { *place & !mask } };
+}

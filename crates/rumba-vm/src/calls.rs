@@ -1,0 +1,315 @@
+//! Functions calling functions: arguments and results, frames, externals that the machine itself provides.
+//!
+//! Arguments and results travel in transfer slots that belong to the program. What does not fit a slot travels as its
+//! address on the caller's or callee's stack and is copied right away.
+
+use rumba_ptx::ast::{self, OperandKind};
+
+use crate::control;
+use crate::isa::shape;
+use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::native;
+use crate::op::{Handlers, Pc};
+use crate::program::{Class, Fixed};
+use crate::scope::Binding;
+use crate::symbols::{Symbol, variable_bytes};
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// Copies `extra` bytes of the thread's stack from `a` to `b + imm`.
+const COPY: Handlers = Handlers::same(copy);
+
+/// What a function is called with and gives back.
+#[derive(Clone, Copy)]
+struct Signature<'m> {
+    returns: &'m [ast::Variable<'m>],
+    parameters: &'m [ast::Variable<'m>],
+}
+
+impl<'m> Lowering<'m> {
+    fn transfer(&mut self, index: usize) -> Place {
+        self.pool.fixed(Class::W64, Fixed::Transfer(index as u16))
+    }
+
+    fn stack_pointer(&mut self) -> Place {
+        self.pool.fixed(Class::W64, Fixed::StackPointer)
+    }
+
+    fn class(&self, place: Place) -> Class {
+        match place {
+            Place::Slot(slot) if slot & crate::lower::FIXED == 0 => self.function.classes[slot as usize],
+            Place::Slot(slot) => self.pool.fixed[(slot & !crate::lower::FIXED) as usize].0,
+            Place::None | Place::Predicate(_) => Class::W32,
+        }
+    }
+
+    /// Copies between slots of 32 or 64 bits.
+    fn copy_slot(&mut self, to: Place, from: Place) {
+        let handlers = match (self.class(from), self.class(to)) {
+            (Class::W32, Class::W32) => shape::unary(|value: u32| value),
+            (Class::W32, _) => shape::unary(|value: u32| u64::from(value)),
+            (_, Class::W32) => shape::unary(|value: u64| value as u32),
+            _ => shape::unary(|value: u64| value),
+        };
+        self.emit(Draft::unary(handlers, to, from));
+    }
+
+    /// Takes arguments over, at the start of a function.
+    pub(crate) fn emit_prologue(&mut self, ast: &'m ast::Function<'m>) -> Result<(), LowerError> {
+        let frame = self.new_slot(Class::W64);
+        self.function.frame = Some(frame);
+        let pointer = self.stack_pointer();
+        let enter = Draft { dst: frame, b: pointer, extra: 16, ..Draft::new(control::ENTER_FRAME) };
+        self.emit_control(enter, Control::Frame);
+        for (index, variable) in ast.parameters.iter().enumerate() {
+            let transfer = self.transfer(index);
+            self.receive(variable.name, variable, transfer)?;
+        }
+        Ok(())
+    }
+
+    /// Returns from a function, or ends a kernel.
+    pub(crate) fn emit_return(&mut self) -> Result<(), LowerError> {
+        if self.function.is_entry {
+            self.emit_control(Draft::new(control::EXIT), Control::End);
+            return Ok(());
+        }
+        let ids = self.pool.functions[self.function.index];
+        let returns = self.pool.symbols.functions[ids].ast.returns.as_slice();
+        for (index, variable) in returns.iter().enumerate() {
+            self.send(variable.name, index)?;
+        }
+        if let Some(frame) = self.function.frame {
+            let pointer = self.stack_pointer();
+            let leave = Draft { a: frame, b: pointer, ..Draft::new(control::LEAVE_FRAME) };
+            self.emit_control(leave, Control::Frame);
+        }
+        self.emit_control(Draft::new(control::RETURN), Control::End);
+        Ok(())
+    }
+
+    /// Puts a variable into a transfer slot.
+    fn send(&mut self, name: &'m str, index: usize) -> Result<(), LowerError> {
+        let from = match self.lookup(name) {
+            Some(Binding::Register(register)) => {
+                let register = &mut self.function.registers[register];
+                register.used = true;
+                register.place
+            }
+            Some(Binding::Parameter { place, .. }) => place,
+            Some(Binding::Local { .. }) => self.symbol_address(name, 0)?,
+            _ => return Err(LowerError::new(format!("`{name}` cannot be passed to a function"))),
+        };
+        if let Place::Predicate(_) = from {
+            return Err(LowerError::new(format!("the predicate `{name}` cannot be passed to a function")));
+        }
+        let transfer = self.transfer(index);
+        self.copy_slot(transfer, from);
+        Ok(())
+    }
+
+    /// Takes a variable out of a transfer slot.
+    fn receive(&mut self, name: &'m str, declared: &ast::Variable<'m>, transfer: Place) -> Result<(), LowerError> {
+        match self.lookup(name) {
+            Some(Binding::Register(register)) => {
+                let to = self.function.registers[register].place;
+                if to.is_fixed() || matches!(to, Place::Predicate(_)) {
+                    return Err(LowerError::new(format!("`{name}` cannot receive a result")));
+                }
+                self.copy_slot(to, transfer);
+            }
+            Some(Binding::Parameter { place, .. }) => self.copy_slot(place, transfer),
+            Some(Binding::Local { .. }) => {
+                let bytes = variable_bytes(declared).map_err(|error| LowerError::new(error.message))?;
+                let to = self.symbol(name)?;
+                let copy = Draft {
+                    a: transfer,
+                    b: to.base,
+                    imm: to.offset.cast_unsigned(),
+                    extra: u16::try_from(bytes)
+                        .map_err(|_| LowerError::new(format!("`{name}` is too large to be passed by value")))?,
+                    ..Draft::new(COPY)
+                };
+                self.emit(copy);
+            }
+            _ => return Err(LowerError::new(format!("`{name}` cannot receive a result"))),
+        }
+        Ok(())
+    }
+
+    /// Lowers `call`.
+    pub(crate) fn emit_call(&mut self) -> Result<(), LowerError> {
+        let mut index = 0;
+        let mut returns: &[ast::Operand<'m>] = &[];
+        if let OperandKind::List(items) = &self.operand(0)?.kind {
+            returns = items;
+            index = 1;
+        }
+        let target = self.operand(index)?;
+        let mut arguments: &[ast::Operand<'m>] = &[];
+        let mut prototype = None;
+        for position in index + 1..self.operand_count() {
+            let operand = self.operand(position)?;
+            match &operand.kind {
+                OperandKind::List(items) => arguments = items,
+                OperandKind::Name(name) => prototype = Some((*name, operand.span)),
+                _ => return Err(LowerError::new("a list of arguments is needed here").at(operand.span)),
+            }
+        }
+        let OperandKind::Name(name) = target.kind else {
+            return Err(LowerError::new("a function is needed here").at(target.span));
+        };
+        match self.lookup(name) {
+            Some(Binding::Symbol(Symbol::Function(id))) => {
+                let ast = self.pool.symbols.functions[id].ast;
+                let signature = Signature { returns: &ast.returns, parameters: &ast.parameters };
+                if ast.body.is_none() {
+                    let Some(native) = native::find(name) else {
+                        let message = format!("`{name}` is called, but no source defines it");
+                        return Err(LowerError::new(message)
+                            .at(target.span)
+                            .with_help("load the source that defines it together with this one"));
+                    };
+                    self.pass(name, arguments, signature.parameters)?;
+                    let [dst, b, c, d] = [0, 1, 2, 3].map(|index| self.transfer(index));
+                    self.emit(Draft { dst, a: dst, b, c, d, ..Draft::new(native) });
+                    return self.take_results(name, returns, signature.returns);
+                }
+                if ast.kind == ast::FunctionKind::Entry {
+                    return Err(LowerError::new(format!("`{name}` is a kernel and cannot be called")).at(target.span));
+                }
+                let callee = self.pool.function(id);
+                self.function.calls.push(callee);
+                self.pass(name, arguments, signature.parameters)?;
+                self.emit_control(Draft::new(control::CALL), Control::Call(callee));
+                self.take_results(name, returns, signature.returns)
+            }
+            Some(Binding::Register(_)) => {
+                let handle = self.source_operand(target, ScalarType::U64, false)?;
+                let signature = self.signature(prototype, target.span)?;
+                self.function.calls_indirectly = true;
+                self.pass(name, arguments, signature.parameters)?;
+                let call = Draft { a: handle, ..Draft::new(control::CALL_INDIRECT) };
+                self.emit_control(call, Control::CallIndirect);
+                self.take_results(name, returns, signature.returns)
+            }
+            _ => Err(LowerError::new(format!("`{name}` is not a function")).at(target.span)),
+        }
+    }
+
+    /// The signature that an indirect call names.
+    fn signature(
+        &mut self,
+        name: Option<(&'m str, ast::Span)>,
+        span: ast::Span,
+    ) -> Result<Signature<'m>, LowerError> {
+        let Some((name, span)) = name else {
+            return Err(LowerError::new("an indirect call needs a .callprototype or a list of targets").at(span));
+        };
+        match self.lookup(name) {
+            Some(Binding::Prototype(prototype)) => {
+                Ok(Signature { returns: &prototype.returns, parameters: &prototype.parameters })
+            }
+            Some(Binding::CallTargets(list)) => {
+                let first = list.names.first().map_or("", |label| label.name);
+                match self.lookup(first) {
+                    Some(Binding::Symbol(Symbol::Function(id))) => {
+                        let ast = self.pool.symbols.functions[id].ast;
+                        Ok(Signature { returns: &ast.returns, parameters: &ast.parameters })
+                    }
+                    _ => Err(LowerError::new(format!("`{first}` is not a function")).at(span)),
+                }
+            }
+            _ => Err(LowerError::new(format!("`{name}` is neither a .callprototype nor a list of targets")).at(span)),
+        }
+    }
+
+    fn pass(
+        &mut self,
+        name: &str,
+        arguments: &'m [ast::Operand<'m>],
+        parameters: &'m [ast::Variable<'m>],
+    ) -> Result<(), LowerError> {
+        if arguments.len() != parameters.len() {
+            return Err(LowerError::new(format!(
+                "`{name}` takes {} parameter(s), and {} argument(s) are given",
+                parameters.len(),
+                arguments.len()
+            )));
+        }
+        for (index, (argument, parameter)) in arguments.iter().zip(parameters).enumerate() {
+            self.check_size(argument, parameter)?;
+            match argument.kind {
+                OperandKind::Name(argument_name) => {
+                    self.send(argument_name, index).map_err(|error| error.at(argument.span))?;
+                }
+                _ => {
+                    let ty = crate::function::slot_type(parameter)
+                        .ok_or_else(|| LowerError::new("a variable is needed here").at(argument.span))?;
+                    let value = self.source_operand(argument, ty, false)?;
+                    let transfer = self.transfer(index);
+                    self.copy_slot(transfer, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_results(
+        &mut self,
+        name: &str,
+        results: &'m [ast::Operand<'m>],
+        declared: &'m [ast::Variable<'m>],
+    ) -> Result<(), LowerError> {
+        if results.len() != declared.len() && !results.is_empty() {
+            return Err(LowerError::new(format!(
+                "`{name}` returns {} value(s), and {} are taken",
+                declared.len(),
+                results.len()
+            )));
+        }
+        for (index, (result, declared)) in results.iter().zip(declared).enumerate() {
+            let OperandKind::Name(result_name) = result.kind else {
+                return Err(LowerError::new("a variable is needed here, for the result").at(result.span));
+            };
+            if result_name == "_" {
+                continue;
+            }
+            self.check_size(result, declared)?;
+            let transfer = self.transfer(index);
+            self.receive(result_name, declared, transfer).map_err(|error| error.at(result.span))?;
+        }
+        Ok(())
+    }
+
+    /// Whether what is passed has the size of what is declared; only larger things than slots can go wrong badly.
+    fn check_size(&mut self, operand: &'m ast::Operand<'m>, declared: &ast::Variable<'m>) -> Result<(), LowerError> {
+        let OperandKind::Name(name) = operand.kind else { return Ok(()) };
+        let in_memory = matches!(self.lookup(name), Some(Binding::Local { .. }));
+        let wants_memory = crate::function::slot_type(declared).is_none();
+        if in_memory == wants_memory {
+            return Ok(());
+        }
+        if in_memory {
+            // The callee keeps it in a slot if it can; the caller decided otherwise because it needs its address.
+            let message = format!("`{name}` is not accessed as a whole, so it cannot be passed as a scalar");
+            return Err(LowerError::new(message).at(operand.span));
+        }
+        Err(LowerError::new(format!("`{name}` is a scalar; an array is passed here")).at(operand.span))
+    }
+}
+
+unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
+    let (from, to) = (warp.lanes::<u64>(pc.a), warp.lanes::<u64>(pc.b));
+    let bytes = usize::from(pc.extra);
+    for lane in lanes_of(warp.active) {
+        let stack = warp.stack_base + lane as u64 * warp.stack_stride;
+        // SAFETY: the slots have 32 lanes of 64 bits.
+        let (from, to) = unsafe { (*from.add(lane), (*to.add(lane)).wrapping_add(pc.imm)) };
+        if from.max(to).saturating_add(bytes as u64) <= warp.stack_stride {
+            // SAFETY: both ranges were just found to lie in the stack of this thread, which only it accesses.
+            unsafe { std::ptr::copy((stack + from) as *const u8, (stack + to) as *mut u8, bytes) };
+        }
+    }
+    pc.next()
+}

@@ -1,0 +1,219 @@
+//! Basic blocks, and the order in which they are laid out.
+//!
+//! Divergent lanes meet again because a warp runs those of its lanes first that stand at the lowest position. For that,
+//! every block has to come before the blocks that all paths from it lead to, and the body of a loop before what follows
+//! the loop. This is a weak topological order (Bourdoncle, Efficient chaotic iteration strategies with widenings, 1993):
+//! strongly connected components in topological order, each with its header first and the rest ordered the same way. It
+//! needs no reducible control flow.
+
+use std::ops::Range;
+
+use crate::lower::{Control, Function, Node};
+
+/// A straight run of operations.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Its operations among the function's nodes, without labels.
+    pub(crate) nodes: Range<usize>,
+    /// Where control goes next: by fall-through first.
+    pub(crate) successors: Vec<usize>,
+    pub(crate) predecessors: Vec<usize>,
+    /// The block that control falls into at its end.
+    pub(crate) falls_into: Option<usize>,
+}
+
+/// The blocks of a function.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) blocks: Vec<Block>,
+    /// The block that each label starts.
+    pub(crate) labels: Vec<usize>,
+    /// Reachable blocks in the order in which they are laid out.
+    pub(crate) order: Vec<usize>,
+}
+
+/// Finds the blocks of a function and orders them.
+pub(crate) fn graph(function: &Function<'_>) -> Graph {
+    let mut targeted = vec![false; function.labels.len()];
+    for node in &function.nodes {
+        if let Node::Op { control, .. } = node {
+            for label in targets(control) {
+                targeted[label as usize] = true;
+            }
+        }
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut labels = vec![0; function.labels.len()];
+    let mut start = 0;
+    let close = |nodes: Range<usize>, blocks: &mut Vec<Block>| {
+        blocks.push(Block { nodes, successors: Vec::new(), predecessors: Vec::new(), falls_into: None });
+    };
+    // A block may contain labels that nothing jumps to; its operations are filtered where they are read.
+    for (index, node) in function.nodes.iter().enumerate() {
+        match node {
+            Node::Label(label) => {
+                if targeted[*label as usize] && start < index {
+                    close(start..index, &mut blocks);
+                    start = index;
+                }
+                labels[*label as usize] = blocks.len();
+            }
+            Node::Op { control, .. } => {
+                if matches!(control, Control::Jump(_) | Control::Branch(_) | Control::Table(_) | Control::End) {
+                    close(start..index + 1, &mut blocks);
+                    start = index + 1;
+                }
+            }
+        }
+    }
+    if start < function.nodes.len() {
+        close(start..function.nodes.len(), &mut blocks);
+    }
+    let count = blocks.len();
+    for index in 0..count {
+        let last = function.nodes[blocks[index].nodes.clone()].iter().rev().find_map(|node| match node {
+            Node::Op { control, .. } => Some(control),
+            Node::Label(_) => None,
+        });
+        let next = (index + 1 < count).then_some(index + 1);
+        let falls = !matches!(last, Some(Control::Jump(_) | Control::Table(_) | Control::End));
+        blocks[index].falls_into = next.filter(|_| falls);
+        let mut successors: Vec<usize> = blocks[index].falls_into.into_iter().collect();
+        successors.extend(last.into_iter().flat_map(|control| targets(control)).map(|label| labels[label as usize]));
+        successors.sort_unstable_by_key(|block| (Some(*block) != next, *block));
+        successors.dedup();
+        successors.retain(|block| *block < count);
+        for successor in &successors {
+            blocks[*successor].predecessors.push(index);
+        }
+        blocks[index].successors = successors;
+    }
+    let order = order(&blocks);
+    Graph { blocks, labels, order }
+}
+
+fn targets(control: &Control) -> Vec<u32> {
+    match control {
+        Control::Jump(label) | Control::Branch(label) => vec![*label],
+        Control::Table(labels) => labels.clone(),
+        Control::Next
+        | Control::Park
+        | Control::Call(_)
+        | Control::CallIndirect
+        | Control::Frame
+        | Control::End => Vec::new(),
+    }
+}
+
+/// The weak topological order of the blocks that can be reached from the first.
+fn order(blocks: &[Block]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(blocks.len());
+    if blocks.is_empty() {
+        return order;
+    }
+    // Work is a stack of pieces: single blocks to emit, and sets of blocks to order, of which the first is the entry.
+    enum Piece {
+        Block(usize),
+        Set { entry: usize, members: Vec<usize> },
+    }
+    let mut level = vec![0u32; blocks.len()];
+    let mut next_level = 1;
+    let mut work = vec![Piece::Set { entry: 0, members: (0..blocks.len()).collect() }];
+    while let Some(piece) = work.pop() {
+        let (entry, members) = match piece {
+            Piece::Block(block) => {
+                order.push(block);
+                continue;
+            }
+            Piece::Set { entry, members } => (entry, members),
+        };
+        let here = next_level;
+        next_level += 1;
+        for member in &members {
+            level[*member] = here;
+        }
+        // Components come out in reverse topological order; pushed on the stack they pop in topological order.
+        for component in components(blocks, &level, here, entry, &members) {
+            if component.len() == 1 {
+                work.push(Piece::Block(component[0]));
+                continue;
+            }
+            // The header is where control enters: from outside of the component, or the first block in the text.
+            let inside = |block: &usize| component.contains(block);
+            let header = component
+                .iter()
+                .copied()
+                .filter(|block| *block == entry || blocks[*block].predecessors.iter().any(|from| !inside(from)))
+                .min()
+                .unwrap_or(component[0]);
+            let rest: Vec<usize> = component.iter().copied().filter(|block| *block != header).collect();
+            let first = blocks[header].successors.iter().copied().find(|block| rest.contains(block));
+            work.push(Piece::Set { entry: first.unwrap_or(rest[0]), members: rest });
+            work.push(Piece::Block(header));
+        }
+    }
+    order
+}
+
+/// The strongly connected components of a set of blocks in reverse topological order (Tarjan), those first that are
+/// reached from `entry`. At the outermost level what the entry does not reach is left out.
+fn components(blocks: &[Block], level: &[u32], here: u32, entry: usize, members: &[usize]) -> Vec<Vec<usize>> {
+    #[derive(Clone, Copy, Default)]
+    struct Mark {
+        index: u32,
+        low: u32,
+        on_stack: bool,
+    }
+    let mut marks = vec![Mark::default(); blocks.len()];
+    let mut next = 1;
+    let mut stack = Vec::new();
+    let mut found = Vec::new();
+    let roots = std::iter::once(entry).chain(members.iter().copied().filter(|_| here > 1));
+    for root in roots {
+        if marks[root].index != 0 {
+            continue;
+        }
+        // Frames of the depth-first search: a block, and how many of its successors are done. The fall-through comes
+        // last, so that it ends up right behind its block.
+        let mut frames: Vec<(usize, usize)> = vec![(root, 0)];
+        while let Some((block, done)) = frames.last_mut() {
+            let block = *block;
+            if *done == 0 && marks[block].index == 0 {
+                marks[block] = Mark { index: next, low: next, on_stack: true };
+                next += 1;
+                stack.push(block);
+            }
+            let successors = &blocks[block].successors;
+            if *done < successors.len() {
+                let successor = successors[successors.len() - 1 - *done];
+                *done += 1;
+                if level[successor] != here {
+                    continue;
+                }
+                if marks[successor].index == 0 {
+                    frames.push((successor, 0));
+                } else if marks[successor].on_stack {
+                    marks[block].low = marks[block].low.min(marks[successor].index);
+                }
+                continue;
+            }
+            frames.pop();
+            if let Some((parent, _)) = frames.last() {
+                marks[*parent].low = marks[*parent].low.min(marks[block].low);
+            }
+            if marks[block].low == marks[block].index {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    marks[member].on_stack = false;
+                    component.push(member);
+                    if member == block {
+                        break;
+                    }
+                }
+                component.sort_unstable();
+                found.push(component);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,373 @@
+//! The door for memory: every access of a kernel passes here and comes out as host addresses, or not at all.
+//!
+//! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
+//! instruction's business, and what the bytes mean nobody's.
+
+use crate::allocations::AllocationKind;
+use crate::fault::{Access, AccessKind, FaultKind, RawFault};
+use crate::op::Pc;
+use crate::program::{SHARED_START, STACK_START};
+use crate::warp::{FULL, LANES, Warp, lanes_of};
+
+/// What an operation learnt about the memory that it accesses: a range that holds no surprises.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Bounds {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Number of [`Bounds`] that a worker keeps for reads, and again for writes; operations share them modulo this.
+pub(crate) const CACHES: usize = 4096;
+
+/// Which of the worker's [`Bounds`] belongs to an operation.
+#[inline(always)]
+fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
+    let half = if let AccessKind::Read = kind { 0 } else { CACHES };
+    warp.caches.wrapping_add(pc.source as usize % CACHES + half)
+}
+
+/// A state space as an access names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Space {
+    Generic = 0,
+    Global = 1,
+    Const = 2,
+    Param = 3,
+    Shared = 4,
+    Local = 5,
+}
+
+impl Space {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Generic => "",
+            Self::Global => "global",
+            Self::Const => "const",
+            Self::Param => "param",
+            Self::Shared => "shared",
+            Self::Local => "local",
+        }
+    }
+
+    fn from_bits(bits: u16) -> Self {
+        match bits {
+            1 => Self::Global,
+            2 => Self::Const,
+            3 => Self::Param,
+            4 => Self::Shared,
+            5 => Self::Local,
+            _ => Self::Generic,
+        }
+    }
+}
+
+/// How an address of a group of spaces becomes a host address.
+pub(crate) trait Door {
+    /// Whether every lane has memory of its own.
+    const PER_LANE: bool;
+
+    /// The addresses that need no further question.
+    ///
+    /// # Safety
+    /// The warp is set up for a launch.
+    unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
+
+    /// What is added to an address, except for the lane's part.
+    fn base(warp: &Warp) -> u64;
+}
+
+/// Generic, global, constant and parameter addresses: they are host addresses.
+pub(crate) struct Flat;
+
+impl Door for Flat {
+    const PER_LANE: bool = false;
+
+    #[inline(always)]
+    unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
+        // SAFETY: a worker has that many.
+        unsafe { *cache_of(warp, pc, kind) }
+    }
+
+    #[inline(always)]
+    fn base(_: &Warp) -> u64 {
+        0
+    }
+}
+
+/// Shared memory: addresses count from the start of the block's window.
+pub(crate) struct Shared;
+
+impl Door for Shared {
+    const PER_LANE: bool = false;
+
+    #[inline(always)]
+    unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds { start: SHARED_START, bytes: warp.shared_end - SHARED_START }
+    }
+
+    #[inline(always)]
+    fn base(warp: &Warp) -> u64 {
+        warp.shared_base
+    }
+}
+
+/// Local memory: addresses count from the start of the thread's stack.
+pub(crate) struct Local;
+
+impl Door for Local {
+    const PER_LANE: bool = true;
+
+    #[inline(always)]
+    unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds { start: STACK_START, bytes: warp.stack_stride.saturating_sub(STACK_START) }
+    }
+
+    #[inline(always)]
+    fn base(warp: &Warp) -> u64 {
+        warp.stack_base
+    }
+}
+
+/// How the active lanes' addresses lie.
+pub(crate) enum Pattern {
+    /// All lanes are active, and each has its bytes right behind those of the lane before.
+    Contiguous(u64),
+    /// All lanes are active and have the same address.
+    Uniform(u64),
+    /// Anything else: the addresses of active lanes are in the array.
+    Scattered,
+}
+
+/// Host addresses, one for each lane.
+#[repr(C, align(64))]
+pub(crate) struct Addresses(pub(crate) [u64; LANES]);
+
+/// Brings an access of `bytes` bytes per lane at `[a + imm]` through the door.
+///
+/// On failure, the warp knows about the fault.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program whose `a` is a 64-bit slot and whose `extra` holds the [`Space`].
+#[inline(always)]
+pub(crate) unsafe fn pass<D: Door>(
+    warp: &mut Warp,
+    pc: Pc,
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<Pattern, Pc> {
+    // SAFETY: the slot has 32 lanes of 64 bits.
+    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a) };
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    let base = D::base(warp);
+    // An access is in bounds if it starts no further than this from the start of a range that it fits into.
+    let room = bounds.bytes.wrapping_sub(bytes);
+    if warp.active == FULL {
+        let first = given[0].wrapping_add(pc.imm);
+        let step = given[1].wrapping_sub(given[0]);
+        if !D::PER_LANE && step == bytes {
+            let mut off = 0;
+            for (lane, address) in given.iter().enumerate() {
+                off |= address ^ given[0].wrapping_add(lane as u64 * bytes);
+            }
+            let whole = bounds.bytes.wrapping_sub(bytes * LANES as u64);
+            let fits = bounds.bytes >= bytes * LANES as u64 && first.wrapping_sub(bounds.start) <= whole;
+            if off == 0 && fits && first & (bytes - 1) == 0 {
+                return Ok(Pattern::Contiguous(base.wrapping_add(first)));
+            }
+        } else if !D::PER_LANE && step == 0 {
+            let mut off = 0;
+            for address in given {
+                off |= address ^ given[0];
+            }
+            let fits = bounds.bytes >= bytes && first.wrapping_sub(bounds.start) <= room;
+            if off == 0 && fits && first & (bytes - 1) == 0 {
+                return Ok(Pattern::Uniform(base.wrapping_add(first)));
+            }
+        }
+        let (mut outside, mut low) = (false, 0);
+        for (lane, address) in given.iter().enumerate() {
+            let address = address.wrapping_add(pc.imm);
+            outside |= address.wrapping_sub(bounds.start) > room;
+            low |= address;
+            let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
+            out.0[lane] = base.wrapping_add(address).wrapping_add(own);
+        }
+        if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
+            return Ok(Pattern::Scattered);
+        }
+    } else {
+        let (mut outside, mut low) = (false, 0);
+        for lane in lanes_of(warp.active) {
+            let address = given[lane].wrapping_add(pc.imm);
+            outside |= address.wrapping_sub(bounds.start) > room;
+            low |= address;
+            let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
+            out.0[lane] = base.wrapping_add(address).wrapping_add(own);
+        }
+        if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
+            return Ok(Pattern::Scattered);
+        }
+    }
+    examine(warp, pc, bytes, kind, out, Space::from_bits(pc.extra))
+}
+
+/// Looks at an access that is not known to be right.
+#[cold]
+#[inline(never)]
+fn examine(
+    warp: &mut Warp,
+    pc: Pc,
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+    space: Space,
+) -> Result<Pattern, Pc> {
+    // SAFETY: the slot has 32 lanes of 64 bits.
+    let given = unsafe { *warp.lanes::<[u64; LANES]>(pc.a) };
+    let mut known = Bounds { start: u64::MAX, bytes: 0 };
+    let mut single = true;
+    for lane in lanes_of(warp.active) {
+        let address = given[lane].wrapping_add(pc.imm);
+        let found = match space {
+            Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base),
+            Space::Local => {
+                let own = warp.stack_base + lane as u64 * warp.stack_stride;
+                within(warp, address, bytes, STACK_START, warp.stack_stride, own)
+            }
+            Space::Generic | Space::Global | Space::Const | Space::Param => {
+                let hit = address.wrapping_sub(known.start) <= known.bytes.wrapping_sub(bytes) && known.bytes >= bytes;
+                if hit {
+                    Ok(address)
+                } else {
+                    flat(warp, lane, address, bytes, kind, space).map(|bounds| {
+                        match bounds {
+                            Some(bounds) if known.bytes == 0 => known = bounds,
+                            _ => single = false,
+                        }
+                        address
+                    })
+                }
+            }
+        };
+        let access = Access { kind, bytes: bytes as u32, space: space.name() };
+        match found {
+            Err(place) => {
+                let fault = RawFault::access(FaultKind::IllegalAddress, pc, lane, address, access, place);
+                return Err(warp.raise(fault));
+            }
+            Ok(_) if address & (bytes - 1) != 0 => {
+                let place = describe(warp, address, bytes, space);
+                let fault = RawFault::access(FaultKind::MisalignedAddress, pc, lane, address, access, place);
+                return Err(warp.raise(fault));
+            }
+            Ok(host) => out.0[lane] = host,
+        }
+    }
+    if single && known.bytes != 0 {
+        // SAFETY: a worker has that many.
+        unsafe { *cache_of(warp, pc, kind) = known };
+    }
+    Ok(Pattern::Scattered)
+}
+
+fn within(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, base: u64) -> Result<u64, String> {
+    if address >= start && address.checked_add(bytes).is_some_and(|last| last <= end) {
+        return Ok(base + address);
+    }
+    Err(window_place(warp, address, bytes, start, end, base == warp.shared_base))
+}
+
+/// Where an address in shared or local memory lies.
+fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, shared: bool) -> String {
+    let size = end.saturating_sub(start);
+    if size == 0 {
+        let space = if shared { "shared" } else { "local" };
+        return format!("the kernel has no {space} memory");
+    }
+    if shared {
+        let variables = &warp.context().program.debug.shared_variables;
+        let nearest = variables.iter().filter(|(_, offset, _)| *offset <= address).max_by_key(|(_, offset, _)| *offset);
+        if let Some((name, offset, length)) = nearest
+            && address + bytes > offset + length
+        {
+            let past = (address + bytes).saturating_sub(offset + length);
+            return format!("it ends {past} bytes after the end of `{name}`, and shared memory has {size} bytes");
+        }
+        return format!("the block's shared memory has {size} bytes and starts at {start:#x}");
+    }
+    format!("the thread's stack has {size} bytes and starts at {start:#x}")
+}
+
+fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> String {
+    match space {
+        Space::Shared => format!("{} bytes into shared memory", address - SHARED_START),
+        Space::Local => format!("{} bytes into the thread's stack", address - STACK_START),
+        Space::Generic | Space::Global | Space::Const | Space::Param => {
+            let arena = warp.context().arena;
+            if arena.shared.contains(address) {
+                format!("{} bytes into shared memory", address.wrapping_sub(warp.shared_base + SHARED_START))
+            } else if arena.local.contains(address) {
+                "in the thread's stack".into()
+            } else {
+                warp.context().allocations.describe(address, bytes)
+            }
+        }
+    }
+}
+
+/// Checks one host address; the bounds are those of its allocation, if later accesses may rely on them.
+fn flat(
+    warp: &Warp,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    kind: AccessKind,
+    space: Space,
+) -> Result<Option<Bounds>, String> {
+    let context = warp.context();
+    let arena = context.arena;
+    if arena.shared.contains(address) {
+        if space != Space::Generic {
+            return Err("that is an address in shared memory".into());
+        }
+        let offset = address.wrapping_sub(warp.shared_base);
+        return if offset >= SHARED_START && offset.saturating_add(bytes) <= warp.shared_end {
+            Ok(None)
+        } else if offset < crate::arena::SHARED_STRIDE as u64 {
+            Err(window_place(warp, offset, bytes, SHARED_START, warp.shared_end, true))
+        } else {
+            Err("that is the shared memory of another block".into())
+        };
+    }
+    if arena.local.contains(address) {
+        if space != Space::Generic {
+            return Err("that is an address in local memory".into());
+        }
+        let offset = address.wrapping_sub(warp.stack_base + lane as u64 * warp.stack_stride);
+        return if offset >= STACK_START && offset.saturating_add(bytes) <= warp.stack_stride {
+            Ok(None)
+        } else {
+            Err("that is outside of the thread's own stack".into())
+        };
+    }
+    let found = context.allocations.bounds(address, |allocation| {
+        (allocation.start, allocation.end(), allocation.is_writable(), allocation.kind)
+    });
+    match found {
+        Some((start, end, writable, held)) if address.saturating_add(bytes) <= end => {
+            if kind != AccessKind::Read && !writable {
+                let what = if held == AllocationKind::Parameters { "parameters" } else { "constants" };
+                let place = context.allocations.describe(address, bytes);
+                return Err(format!("kernels cannot write to {what}; that is {place}"));
+            }
+            Ok(Some(Bounds { start, bytes: end - start }))
+        }
+        _ if arena.functions.contains(address) => Err("that is the address of a function".into()),
+        _ if address < 4096 => Err("that is a null pointer".into()),
+        _ => Err(context.allocations.describe(address, bytes)),
+    }
+}

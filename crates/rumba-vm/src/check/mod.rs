@@ -1,0 +1,3 @@
+//! Checks. They hang on the machine's doors for memory, barriers and votes, never on instructions.
+
+pub(crate) mod memory;

@@ -1,0 +1,454 @@
+//! The device: its memory, its modules, its workers.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use thiserror::Error;
+
+use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
+use crate::arena::{Arena, SHARED_STRIDE};
+use crate::fault::{Fault, FaultKind, LaunchError};
+use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
+use crate::load::{self, Function, LoadError, Module, Source};
+use crate::pool::Pool;
+use crate::printf::{Output, Sink};
+use crate::program::SHARED_START;
+use crate::warp::LANES;
+
+/// Bytes of parameters that a kernel may have.
+pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
+
+/// Threads and blocks that one multiprocessor keeps resident.
+const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
+const SHARED_PER_MULTIPROCESSOR: u32 = 228 * 1024;
+
+/// Which checks are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checks {
+    /// Bounds, alignment and use after free of every access. Without it, only what would crash the process is found.
+    pub memcheck: bool,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self { memcheck: true }
+    }
+}
+
+/// How a device is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Bytes of device memory.
+    pub memory_bytes: usize,
+    /// Threads that execute blocks; 0 for one per core.
+    pub workers: usize,
+    /// Operations, each for a whole warp, that a launch may execute.
+    pub instruction_limit: u64,
+    /// Bytes of stack per thread where a kernel's need cannot be computed.
+    pub stack_bytes: u64,
+    /// Which checks are made.
+    pub checks: Checks,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            memory_bytes: half_of_memory(),
+            workers: 0,
+            instruction_limit: 64_000_000_000,
+            stack_bytes: 64 * 1024,
+            checks: Checks::default(),
+        }
+    }
+}
+
+fn half_of_memory() -> usize {
+    // SAFETY: a question without arguments that matter.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let bytes = (pages.max(0) as usize).saturating_mul(size.max(0) as usize);
+    (bytes / 2).clamp(1 << 30, 64 << 30)
+}
+
+/// What the device is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Properties {
+    /// Its name.
+    pub name: String,
+    /// Compute capability.
+    pub compute_capability: (u32, u32),
+    /// Multiprocessors; each is a worker.
+    pub multiprocessors: u32,
+    /// Threads of the largest block.
+    pub max_threads_per_block: u32,
+    /// The largest block in each dimension.
+    pub max_block: [u32; 3],
+    /// The largest grid in each dimension.
+    pub max_grid: [u32; 3],
+    /// Bytes of shared memory that a block has without asking.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory that a block can ask for.
+    pub shared_per_block_optin: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// Lanes of a warp.
+    pub warp_size: u32,
+    /// 32-bit registers that a block can have.
+    pub registers_per_block: u32,
+    /// Threads that a multiprocessor keeps resident.
+    pub threads_per_multiprocessor: u32,
+    /// Blocks that a multiprocessor keeps resident.
+    pub blocks_per_multiprocessor: u32,
+    /// Bytes of device memory.
+    pub total_memory: usize,
+    /// Bytes of constant memory.
+    pub total_const: u32,
+    /// Nominal clock in kHz.
+    pub clock_khz: u32,
+}
+
+/// Why there is no device.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// No address space.
+    #[error("the system refused address space for device memory: {0}; lower `Config::memory_bytes` or the limit `ulimit -v`")]
+    AddressSpace(#[source] io::Error),
+    /// No threads.
+    #[error("the system refused threads for the device: {0}; lower `Config::workers`")]
+    Threads(#[source] io::Error),
+}
+
+/// What a device's handles share.
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) allocations: Allocations,
+    output: Output,
+    properties: Properties,
+    workers: Vec<Mutex<Worker>>,
+    pool: Pool,
+    /// Held by whoever launches.
+    launching: Mutex<()>,
+    launches: AtomicU64,
+    handles: AtomicU64,
+    /// Unmapped last.
+    pub(crate) arena: Arena,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("properties", &self.properties).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// The address of another function.
+    pub(crate) fn next_handle(&self) -> u64 {
+        let window = self.arena.functions;
+        let number = self.handles.fetch_add(1, Ordering::Relaxed);
+        // After a million functions, addresses repeat; by then the first modules are long gone.
+        window.start + number * 16 % window.bytes() as u64
+    }
+}
+
+/// A software device.
+#[derive(Debug, Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+impl Device {
+    /// Makes a device.
+    ///
+    /// # Errors
+    /// If the system refuses address space or threads.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = if config.workers == 0 { cores } else { config.workers };
+        let residents = workers * BLOCKS_PER_MULTIPROCESSOR as usize;
+        let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
+        let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
+        arena.commit(arena.parameters, MAX_PARAMETER_BYTES).map_err(Error::AddressSpace)?;
+        let properties = Properties {
+            name: format!("Rumba software device ({workers} workers)"),
+            compute_capability: (9, 0),
+            multiprocessors: workers as u32,
+            max_threads_per_block: 1024,
+            max_block: [1024, 1024, 64],
+            max_grid: [i32::MAX as u32, 65535, 65535],
+            shared_per_block: 48 * 1024,
+            shared_per_block_optin: 227 * 1024,
+            shared_per_multiprocessor: SHARED_PER_MULTIPROCESSOR,
+            warp_size: LANES as u32,
+            registers_per_block: 65536,
+            threads_per_multiprocessor: THREADS_PER_MULTIPROCESSOR,
+            blocks_per_multiprocessor: BLOCKS_PER_MULTIPROCESSOR,
+            total_memory: config.memory_bytes,
+            total_const: 64 * 1024,
+            clock_khz: 1_000_000,
+        };
+        let inner = Inner {
+            allocations: Allocations::new(&arena, config.memory_bytes as u64),
+            output: Output::new(),
+            properties,
+            workers: (0..workers).map(|number| Mutex::new(Worker::new(number))).collect(),
+            pool: Pool::new(workers).map_err(Error::Threads)?,
+            launching: Mutex::new(()),
+            launches: AtomicU64::new(0),
+            handles: AtomicU64::new(1),
+            arena,
+            config,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What the device is like.
+    pub fn properties(&self) -> &Properties {
+        &self.inner.properties
+    }
+
+    /// Allocates memory, aligned to 256 bytes. The address is also one of the host.
+    ///
+    /// # Errors
+    /// If there is not enough, or nothing was asked for.
+    pub fn allocate(&self, bytes: usize) -> Result<u64, MemoryError> {
+        self.allocate_named(bytes, None)
+    }
+
+    /// Like [`Self::allocate`], with the place to name in reports.
+    ///
+    /// # Errors
+    /// If there is not enough, or nothing was asked for.
+    pub fn allocate_named(&self, bytes: usize, origin: Option<String>) -> Result<u64, MemoryError> {
+        self.inner.allocations.allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
+    }
+
+    /// Frees what [`Self::allocate`] gave.
+    ///
+    /// # Errors
+    /// If the address is not the start of an allocation.
+    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        self.inner.allocations.free(&self.inner.arena, address, &[AllocationKind::Host])
+    }
+
+    /// The allocation or variable that holds an address.
+    pub fn allocation(&self, address: u64) -> Option<Allocation> {
+        self.inner.allocations.find(address)
+    }
+
+    /// Free and total bytes of memory.
+    pub fn memory_info(&self) -> (usize, usize) {
+        self.inner.allocations.info()
+    }
+
+    /// Makes host memory that was not allocated here accessible to kernels.
+    ///
+    /// # Safety
+    /// The memory stays valid until [`Self::unregister`].
+    pub unsafe fn register(&self, address: u64, bytes: usize, origin: Option<String>) {
+        self.inner.allocations.register(address, bytes, AllocationKind::Host, origin);
+    }
+
+    /// Takes back what [`Self::register`] gave.
+    pub fn unregister(&self, address: u64) {
+        self.inner.allocations.unregister(address);
+    }
+
+    /// Copies device memory to the host.
+    ///
+    /// # Errors
+    /// If the range is not within an allocation.
+    pub fn read(&self, from: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        self.inner.allocations.check("a read", from, to.len())?;
+        // SAFETY: the range was just found to be allocated, and `to` is the caller's.
+        unsafe { std::ptr::copy(from as *const u8, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    /// Copies host memory to the device.
+    ///
+    /// # Errors
+    /// If the range is not within an allocation.
+    pub fn write(&self, to: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.inner.allocations.check("a write", to, from.len())?;
+        // SAFETY: the range was just found to be allocated, and `from` is the caller's.
+        unsafe { std::ptr::copy(from.as_ptr(), to as *mut u8, from.len()) };
+        Ok(())
+    }
+
+    /// Copies device memory.
+    ///
+    /// # Errors
+    /// If a range is not within an allocation.
+    pub fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), MemoryError> {
+        self.inner.allocations.check("a copy from the device", from, bytes)?;
+        self.inner.allocations.check("a copy to the device", to, bytes)?;
+        // SAFETY: both ranges were just found to be allocated.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        Ok(())
+    }
+
+    /// Writes `pattern` `count` times.
+    ///
+    /// # Errors
+    /// If the range is not within an allocation.
+    pub fn fill(&self, to: u64, pattern: &[u8], count: usize) -> Result<(), MemoryError> {
+        let bytes = pattern.len().saturating_mul(count);
+        self.inner.allocations.check("a fill", to, bytes)?;
+        match pattern {
+            // SAFETY: the range was just found to be allocated.
+            [byte] => unsafe { std::ptr::write_bytes(to as *mut u8, *byte, bytes) },
+            _ => {
+                for index in 0..count {
+                    let place = (to as *mut u8).wrapping_add(index * pattern.len());
+                    // SAFETY: as above.
+                    unsafe { std::ptr::copy_nonoverlapping(pattern.as_ptr(), place, pattern.len()) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads PTX.
+    ///
+    /// # Errors
+    /// If a source is wrong, something is not supported, or there is no room for the module's variables.
+    pub fn load(&self, sources: &[Source<'_>]) -> Result<Module, LoadError> {
+        load::load(&self.inner, sources)
+    }
+
+    /// Sends what kernels print to `sink` instead of standard output.
+    pub fn set_output(&self, sink: Sink) {
+        self.inner.output.set(sink);
+    }
+
+    /// Blocks of a kernel that a multiprocessor keeps resident.
+    pub fn blocks_per_multiprocessor(&self, function: &Function, threads: u32, dynamic_shared: u32) -> u32 {
+        let shared = (function.program.shared_end - SHARED_START) as u32 + dynamic_shared;
+        let by_threads = THREADS_PER_MULTIPROCESSOR / threads.max(1).next_multiple_of(LANES as u32);
+        let by_shared = (SHARED_PER_MULTIPROCESSOR - 1024).checked_div(shared.next_multiple_of(128)).unwrap_or(u32::MAX);
+        if threads == 0 || threads > function.program.max_threads || shared > self.inner.properties.shared_per_block_optin {
+            return 0;
+        }
+        by_threads.min(by_shared).min(BLOCKS_PER_MULTIPROCESSOR)
+    }
+
+    fn check_launch(&self, function: &Function, launch: &Launch<'_>) -> Result<u32, LaunchError> {
+        let properties = &self.inner.properties;
+        let program = &function.program;
+        if !Arc::ptr_eq(&function.module.device, &self.inner) {
+            return Err(LaunchError::OtherDevice);
+        }
+        for (what, size, limit) in
+            [("grid", launch.grid, properties.max_grid), ("block", launch.block, properties.max_block)]
+        {
+            if size.contains(&0) {
+                return Err(LaunchError::Empty { what, size });
+            }
+            if size.iter().zip(&limit).any(|(size, limit)| size > limit) {
+                let threads = launch.block.iter().map(|size| u64::from(*size)).product();
+                if what == "block" && threads > u64::from(properties.max_threads_per_block) {
+                    let limit = properties.max_threads_per_block;
+                    return Err(LaunchError::TooManyThreads { threads, limit, reason: "the device allows" });
+                }
+                return Err(LaunchError::TooLarge { what, size, limit });
+            }
+        }
+        let threads = launch.block.iter().map(|size| u64::from(*size)).product::<u64>();
+        if threads > u64::from(properties.max_threads_per_block) {
+            let limit = properties.max_threads_per_block;
+            return Err(LaunchError::TooManyThreads { threads, limit, reason: "the device allows" });
+        }
+        if threads > u64::from(program.max_threads) {
+            let limit = program.max_threads;
+            return Err(LaunchError::TooManyThreads { threads, limit, reason: "the kernel allows (.maxntid)" });
+        }
+        if let Some(required) = program.required_block
+            && required != launch.block
+        {
+            return Err(LaunchError::WrongBlock { required, size: launch.block });
+        }
+        let fixed = program.shared_end - SHARED_START;
+        let dynamic = u64::from(launch.dynamic_shared);
+        let limit = properties.shared_per_block_optin;
+        if fixed + dynamic > u64::from(limit) || fixed + dynamic > SHARED_STRIDE as u64 - 2 * SHARED_START {
+            return Err(LaunchError::TooMuchShared { requested: fixed + dynamic, fixed, dynamic, limit });
+        }
+        if launch.parameters.len() != program.parameter_bytes {
+            let (expected, given) = (program.parameter_bytes, launch.parameters.len());
+            return Err(LaunchError::Parameters { expected, given });
+        }
+        let residency = self.blocks_per_multiprocessor(function, threads as u32, launch.dynamic_shared).max(1);
+        let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
+        let limit = u64::from(residency) * u64::from(properties.multiprocessors);
+        if launch.cooperative && blocks > limit {
+            return Err(LaunchError::TooManyCooperative { blocks, limit });
+        }
+        Ok(residency)
+    }
+
+    /// Runs a kernel and returns when it has ended.
+    ///
+    /// # Errors
+    /// If the launch is impossible or the kernel makes a mistake.
+    pub fn launch(&self, function: &Function, launch: &Launch<'_>) -> Result<Statistics, LaunchFailure> {
+        let residency = self.check_launch(function, launch)?;
+        let inner = &*self.inner;
+        let program = &*function.program;
+        let _turn = inner.launching.lock().unwrap_or_else(PoisonError::into_inner);
+        let parameters = inner.arena.parameters.start;
+        if !launch.parameters.is_empty() {
+            // SAFETY: the window was committed when the device was made, and only one launch runs at a time.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    launch.parameters.as_ptr(),
+                    parameters as *mut u8,
+                    launch.parameters.len(),
+                );
+            }
+            inner.allocations.register(parameters, launch.parameters.len(), AllocationKind::Parameters, None);
+        }
+        let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
+        let workers = inner.workers.len().min(usize::try_from(blocks).unwrap_or(usize::MAX));
+        let residency = if launch.cooperative { blocks.div_ceil(workers as u64) as usize } else { residency as usize };
+        let stack = program.stack_bytes.unwrap_or(inner.config.stack_bytes).next_multiple_of(program.stack_align.max(16));
+        let context = Context {
+            program,
+            arena: &inner.arena,
+            allocations: &inner.allocations,
+            output: &inner.output,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            parameters: launch.parameters,
+            stack_stride: stack,
+            number: inner.launches.fetch_add(1, Ordering::Relaxed),
+            workers: inner.workers.len(),
+            residency,
+            cooperative: launch.cooperative,
+            instruction_limit: inner.config.instruction_limit,
+        };
+        let progress = Progress::new();
+        inner.pool.run(workers, &|number| {
+            let mut worker = inner.workers[number].lock().unwrap_or_else(PoisonError::into_inner);
+            launch::work(&context, &progress, &mut worker);
+        });
+        if !launch.parameters.is_empty() {
+            inner.allocations.unregister(parameters);
+        }
+        inner.output.flush();
+        let warp_instructions = progress.executed();
+        match progress.into_fault() {
+            Some(fault) => Err(Box::new(fault).into()),
+            None => Ok(Statistics { warp_instructions, blocks, workers }),
+        }
+    }
+}
+
+const _: fn() = || {
+    fn shared<T: Send + Sync>() {}
+    shared::<Device>();
+    shared::<Module>();
+    shared::<Function>();
+    let _ = |fault: Fault| fault.kind == FaultKind::Trap;
+};

@@ -1,0 +1,395 @@
+//! What ends a launch: faults, and every word that is said about them.
+//!
+//! A fault is the kernel's mistake. Mistakes in asking for a launch are [`LaunchError`], mistakes in a module
+//! [`crate::load::LoadError`].
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::op::Pc;
+use crate::program::{Debug, NOWHERE};
+
+/// What kind of mistake a kernel made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// An access to memory that is not the kernel's.
+    IllegalAddress,
+    /// An access at an address that is not a multiple of its size.
+    MisalignedAddress,
+    /// A failed assertion.
+    Assert,
+    /// `trap` or `brkpt`: how compiled code ends when it panics.
+    Trap,
+    /// The launch executed more instructions than it may.
+    Timeout,
+    /// All threads of a block wait, and none can wake the others.
+    Deadlock,
+    /// A barrier or a warp operation was used in a way that has no meaning.
+    Synchronisation,
+    /// An instruction with operands that it cannot have.
+    InvalidInstruction,
+    /// Calls are nested too deep, or need more stack than there is.
+    StackOverflow,
+}
+
+impl FaultKind {
+    /// The kind in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IllegalAddress => "illegal memory access",
+            Self::MisalignedAddress => "misaligned memory access",
+            Self::Assert => "assertion failed",
+            Self::Trap => "trap",
+            Self::Timeout => "time limit exceeded",
+            Self::Deadlock => "deadlock",
+            Self::Synchronisation => "invalid synchronisation",
+            Self::InvalidInstruction => "invalid instruction",
+            Self::StackOverflow => "stack overflow",
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a memory access wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// A read-modify-write.
+    Atomic,
+}
+
+/// A memory access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// What it wanted.
+    pub kind: AccessKind,
+    /// How many bytes.
+    pub bytes: u32,
+    /// In which state space: `global`, `shared`, `local`, `const`, `param`, or nothing for generic addresses.
+    pub space: &'static str,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic operation on",
+        };
+        let of = if self.kind == AccessKind::Atomic { "" } else { "of " };
+        let space = if self.space.is_empty() { String::new() } else { format!("{} ", self.space) };
+        write!(f, "{kind} {of}{} bytes of {space}memory", self.bytes)
+    }
+}
+
+/// A place in the language that the PTX was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if it is not known.
+    pub column: u32,
+    /// The function, if it was inlined into the next location.
+    pub function: Option<String>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column != 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// A warp that still had something to do when a launch was ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveThreads {
+    /// The block.
+    pub block: [u32; 3],
+    /// The first of the threads, and how many there are.
+    pub thread: [u32; 3],
+    /// How many threads.
+    pub count: u32,
+    /// What they do.
+    pub state: String,
+    /// Where they stand.
+    pub location: Option<Location>,
+    /// The line of the PTX.
+    pub ptx_line: u32,
+}
+
+/// Threads that a report lists at most.
+const MAX_LISTED: usize = 16;
+
+/// A kernel's mistake, and everything that is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of mistake it was.
+    pub kind: FaultKind,
+    /// The kernel.
+    pub kernel: String,
+    /// The block.
+    pub block: [u32; 3],
+    /// The thread.
+    pub thread: [u32; 3],
+    /// Where it happened, innermost first: the following ones say where the one before was inlined.
+    pub locations: Vec<Location>,
+    /// The name of the PTX source.
+    pub ptx: String,
+    /// The line of the PTX.
+    pub ptx_line: u32,
+    /// The address, for memory accesses.
+    pub address: Option<u64>,
+    /// The access, for memory accesses.
+    pub access: Option<Access>,
+    /// Where the address lies, seen from the nearest allocation.
+    pub place: Option<String>,
+    /// What happened, in a sentence.
+    pub message: String,
+    /// Who was still at work, for timeouts and deadlocks.
+    pub live: Vec<LiveThreads>,
+}
+
+impl Fault {
+    /// Where it happened, if the PTX tells.
+    pub fn location(&self) -> Option<&Location> {
+        self.locations.first()
+    }
+}
+
+fn triple([x, y, z]: [u32; 3]) -> String {
+    format!("({x}, {y}, {z})")
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)?;
+        write!(f, "\n  in kernel `{}`", self.kernel)?;
+        let whole_block = matches!(self.kind, FaultKind::Deadlock | FaultKind::Timeout);
+        if whole_block {
+            if self.kind == FaultKind::Deadlock {
+                write!(f, ", block {}", triple(self.block))?;
+            }
+        } else {
+            write!(f, ", block {}, thread {}", triple(self.block), triple(self.thread))?;
+        }
+        if !whole_block {
+            for (index, location) in self.locations.iter().enumerate() {
+                write!(f, "\n  {} {location}", if index == 0 { "at" } else { "   inlined at" })?;
+                if let Some(function) = &location.function {
+                    write!(f, " in `{function}`")?;
+                }
+            }
+            if self.ptx_line != 0 {
+                write!(f, "\n  {} line {}", self.ptx, self.ptx_line)?;
+            }
+        }
+        for live in self.live.iter().take(MAX_LISTED) {
+            let threads = match live.count {
+                1 => format!("thread {}", triple(live.thread)),
+                count => format!("{count} threads from {}", triple(live.thread)),
+            };
+            write!(f, "\n  block {}, {threads}: {}", triple(live.block), live.state)?;
+            if let Some(location) = &live.location {
+                write!(f, " at {location}")?;
+            }
+            write!(f, " ({} line {})", self.ptx, live.ptx_line)?;
+        }
+        if self.live.len() > MAX_LISTED {
+            write!(f, "\n  and {} more", self.live.len() - MAX_LISTED)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Why a launch was not even begun.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LaunchError {
+    /// A grid without blocks, or a block without threads.
+    #[error("the {what} is empty: {}; every dimension must be at least 1", triple(*.size))]
+    Empty {
+        /// Grid or block.
+        what: &'static str,
+        /// The size that was asked for.
+        size: [u32; 3],
+    },
+    /// A dimension of the grid or block is too large.
+    #[error("the {what} {} is too large: the device allows at most {}", triple(*.size), triple(*.limit))]
+    TooLarge {
+        /// Grid or block.
+        what: &'static str,
+        /// The size that was asked for.
+        size: [u32; 3],
+        /// The largest that is possible in each dimension.
+        limit: [u32; 3],
+    },
+    /// Too many threads in a block.
+    #[error("a block of {threads} threads was asked for, and {reason} at most {limit}")]
+    TooManyThreads {
+        /// Threads of the block.
+        threads: u64,
+        /// The largest number.
+        limit: u32,
+        /// Who says so.
+        reason: &'static str,
+    },
+    /// The kernel was compiled for one size of block.
+    #[error("the kernel requires blocks of {}, and {} was asked for (.reqntid)", triple(*.required), triple(*.size))]
+    WrongBlock {
+        /// The size that it requires.
+        required: [u32; 3],
+        /// The size that was asked for.
+        size: [u32; 3],
+    },
+    /// Too much shared memory.
+    #[error(
+        "{requested} bytes of shared memory per block were asked for ({fixed} of the kernel's own and {dynamic} \
+         dynamic); the device has {limit}"
+    )]
+    TooMuchShared {
+        /// All of it.
+        requested: u64,
+        /// What the kernel declares.
+        fixed: u64,
+        /// What the launch adds.
+        dynamic: u64,
+        /// What there is.
+        limit: u32,
+    },
+    /// The parameters have the wrong size.
+    #[error("the kernel takes {expected} bytes of parameters, and {given} were given")]
+    Parameters {
+        /// Bytes that the kernel takes.
+        expected: usize,
+        /// Bytes that were given.
+        given: usize,
+    },
+    /// Not all blocks fit on the device at once.
+    #[error("a cooperative launch of {blocks} blocks was asked for, and only {limit} fit on the device at once")]
+    TooManyCooperative {
+        /// Blocks of the grid.
+        blocks: u64,
+        /// Blocks that can be resident.
+        limit: u64,
+    },
+    /// The operating system refused memory.
+    #[error("the system refused memory for the launch: {0}")]
+    System(String),
+    /// The function belongs to another device.
+    #[error("the function was loaded on another device")]
+    OtherDevice,
+}
+
+/// What an operation knows about a fault.
+#[derive(Debug, Clone)]
+pub(crate) struct RawFault {
+    pub(crate) kind: FaultKind,
+    /// Index of the PTX instruction.
+    pub(crate) source: u32,
+    pub(crate) lane: usize,
+    pub(crate) message: String,
+    pub(crate) address: Option<u64>,
+    pub(crate) access: Option<Access>,
+    pub(crate) place: Option<String>,
+    /// Where it is said to have happened instead of where the program stands.
+    pub(crate) location: Option<Location>,
+}
+
+impl RawFault {
+    /// A fault of a lane at an operation.
+    pub(crate) fn new(kind: FaultKind, pc: Pc, lane: usize, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            source: pc.source,
+            lane,
+            message: message.into(),
+            address: None,
+            access: None,
+            place: None,
+            location: None,
+        }
+    }
+
+    /// A fault of no operation in particular.
+    pub(crate) fn new_nowhere(kind: FaultKind, message: String) -> Self {
+        Self {
+            kind,
+            source: u32::MAX,
+            lane: 0,
+            message,
+            address: None,
+            access: None,
+            place: None,
+            location: None,
+        }
+    }
+
+    /// A fault of a memory access.
+    pub(crate) fn access(
+        kind: FaultKind,
+        pc: Pc,
+        lane: usize,
+        address: u64,
+        access: Access,
+        place: String,
+    ) -> Self {
+        let message = match kind {
+            FaultKind::MisalignedAddress => {
+                format!("{access} at {address:#x}, which is not a multiple of {}: {place}", access.bytes)
+            }
+            _ => format!("{access} at {address:#x}: {place}"),
+        };
+        Self {
+            address: Some(address),
+            access: Some(access),
+            place: Some(place),
+            ..Self::new(kind, pc, lane, message)
+        }
+    }
+}
+
+impl Debug {
+    /// Where an instruction comes from, innermost first.
+    pub(crate) fn locations(&self, source: u32) -> Vec<Location> {
+        let mut locations = Vec::new();
+        let mut index = self.points.get(source as usize).map_or(NOWHERE, |point| point.location);
+        while let Some(known) = self.locations.get(index as usize) {
+            let (function, parent) = match &known.inlined {
+                Some((function, parent)) => (function.clone(), *parent),
+                None => (None, NOWHERE),
+            };
+            locations.push(Location {
+                file: self.files.get(known.file).cloned().unwrap_or_default(),
+                line: known.line,
+                column: known.column,
+                function,
+            });
+            // Parents precede their children, so this ends.
+            index = parent.min(if parent < index { parent } else { NOWHERE });
+        }
+        locations
+    }
+
+    /// The source and line of an instruction.
+    pub(crate) fn ptx(&self, source: u32) -> (String, u32) {
+        match self.points.get(source as usize) {
+            Some(point) => (self.sources.get(usize::from(point.source)).cloned().unwrap_or_default(), point.line),
+            None => (String::new(), 0),
+        }
+    }
+}

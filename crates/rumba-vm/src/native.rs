@@ -1,0 +1,149 @@
+//! Functions that PTX calls by name and the machine itself provides: `vprintf`, `__assertfail`, `malloc`, `free`.
+//!
+//! Arguments arrive in the transfer slots that `a`, `b`, `c` and `d` name; the result goes to `dst`.
+
+use crate::allocations::AllocationKind;
+use crate::fault::{FaultKind, Location, RawFault};
+use crate::op::{Handlers, Pc};
+use crate::printf::{self, Arguments};
+use crate::warp::{Warp, lanes_of};
+
+/// Bytes of a string that are read at most.
+const MAX_STRING: usize = 1 << 16;
+
+/// The operation behind a name.
+pub(crate) fn find(name: &str) -> Option<Handlers> {
+    let handlers = match name {
+        "vprintf" => Handlers::same(vprintf),
+        "__assertfail" => Handlers::same(assertfail),
+        "malloc" => Handlers::same(malloc),
+        "free" => Handlers::same(free),
+        _ => return None,
+    };
+    Some(handlers)
+}
+
+/// Bytes that a lane may read from `address` on, at most `limit`.
+fn readable(warp: &Warp, lane: usize, address: u64, limit: usize) -> usize {
+    let context = warp.context();
+    let room = |start: u64, end: u64| if (start..end).contains(&address) { (end - address) as usize } else { 0 };
+    let found = if context.arena.local.contains(address) {
+        let stack = warp.stack_base + lane as u64 * warp.stack_stride;
+        room(stack, stack + warp.stack_stride)
+    } else if context.arena.shared.contains(address) {
+        room(warp.shared_base, warp.shared_base + warp.shared_end)
+    } else {
+        context.allocations.bounds(address, |allocation| (allocation.end() - address) as usize).unwrap_or(0)
+    };
+    found.min(limit)
+}
+
+/// Copies what a lane may read from `address` on, at most `limit` bytes.
+fn bytes_at(warp: &Warp, lane: usize, address: u64, limit: usize) -> Vec<u8> {
+    let length = readable(warp, lane, address, limit);
+    let mut bytes = vec![0; length];
+    // SAFETY: that many bytes were just found to be the device's; a race with a kernel's writes yields old or new bytes.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length) };
+    bytes
+}
+
+fn string_at(warp: &Warp, lane: usize, address: u64, limit: usize) -> Vec<u8> {
+    let mut bytes = bytes_at(warp, lane, address, limit);
+    if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+        bytes.truncate(end);
+    }
+    bytes
+}
+
+struct Packed<'a> {
+    warp: &'a Warp,
+    lane: usize,
+    address: u64,
+}
+
+impl Arguments for Packed<'_> {
+    fn next(&mut self, bytes: usize) -> u64 {
+        self.address = self.address.next_multiple_of(bytes as u64);
+        let mut raw = [0; 8];
+        let found = bytes_at(self.warp, self.lane, self.address, bytes);
+        raw[..found.len()].copy_from_slice(&found);
+        self.address += bytes as u64;
+        u64::from_le_bytes(raw)
+    }
+
+    fn string(&mut self, address: u64, limit: Option<usize>) -> Vec<u8> {
+        string_at(self.warp, self.lane, address, limit.unwrap_or(MAX_STRING))
+    }
+}
+
+/// The value of a transfer slot in a lane.
+fn argument(warp: &Warp, slot: u16, lane: usize) -> u64 {
+    // SAFETY: a transfer slot has 32 lanes of 64 bits.
+    unsafe { *warp.lanes::<u64>(slot).add(lane) }
+}
+
+fn set_result(warp: &Warp, pc: Pc, lane: usize, value: u64) {
+    // SAFETY: a transfer slot has 32 lanes of 64 bits.
+    unsafe { *warp.lanes::<u64>(pc.dst).add(lane) = value };
+}
+
+unsafe fn vprintf(warp: &mut Warp, pc: Pc) -> Pc {
+    for lane in lanes_of(warp.active) {
+        let format = argument(warp, pc.a, lane);
+        if readable(warp, lane, format, 1) == 0 {
+            let place = warp.context().allocations.describe(format, 1);
+            let message = format!("the format of vprintf is at {format:#x}: {place}");
+            return warp.raise(RawFault::new(FaultKind::IllegalAddress, pc, lane, message));
+        }
+        let text = string_at(warp, lane, format, MAX_STRING);
+        let address = argument(warp, pc.b, lane);
+        let mut out = Vec::new();
+        let used = printf::format(&text, &mut Packed { warp, lane, address }, &mut out);
+        warp.context().output.print(&out);
+        set_result(warp, pc, lane, u64::from(used as u32));
+    }
+    pc.next()
+}
+
+unsafe fn assertfail(warp: &mut Warp, pc: Pc) -> Pc {
+    let lane = warp.active.trailing_zeros() as usize;
+    let text = |slot| String::from_utf8_lossy(&string_at(warp, lane, argument(warp, slot, lane), MAX_STRING)).into_owned();
+    let (message, file, function) = (text(pc.a), text(pc.b), text(pc.d));
+    let line = argument(warp, pc.c, lane) as u32;
+    let message = if function.is_empty() || function == "unknown" {
+        message
+    } else {
+        format!("{message} (in `{function}`)")
+    };
+    let location = (!file.is_empty()).then(|| Location { file, line, column: 0, function: None });
+    let fault = RawFault { location, ..RawFault::new(FaultKind::Assert, pc, lane, message) };
+    warp.raise(fault)
+}
+
+unsafe fn malloc(warp: &mut Warp, pc: Pc) -> Pc {
+    for lane in lanes_of(warp.active) {
+        let bytes = argument(warp, pc.a, lane) as usize;
+        let context = warp.context();
+        let origin = context.program.debug.locations(pc.source).first().map(ToString::to_string);
+        let address = context.allocations.allocate(context.arena, bytes, AllocationKind::Device, origin).unwrap_or(0);
+        set_result(warp, pc, lane, address);
+    }
+    pc.next()
+}
+
+unsafe fn free(warp: &mut Warp, pc: Pc) -> Pc {
+    for lane in lanes_of(warp.active) {
+        let address = argument(warp, pc.a, lane);
+        if address == 0 {
+            continue;
+        }
+        let context = warp.context();
+        if let Err(error) = context.allocations.free(context.arena, address, &[AllocationKind::Device]) {
+            return warp.raise(RawFault::new(FaultKind::IllegalAddress, pc, lane, error.to_string()));
+        }
+        // What this worker learnt may be about the block that is gone.
+        // SAFETY: a worker has that many.
+        unsafe { std::slice::from_raw_parts_mut(warp.caches, 2 * crate::check::memory::CACHES) }.fill(Default::default());
+    }
+    pc.next()
+}

@@ -1,0 +1,135 @@
+//! The threads that blocks run on. They live as long as the device.
+//!
+//! What they do is given to them as a closure; the calling thread takes part.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// What a worker is asked to do; the argument is its number.
+type Job = *const (dyn Fn(usize) + Sync);
+
+struct State {
+    /// The job, and how many of the threads take part in it.
+    job: Option<(SendJob, usize)>,
+    /// Number of the job.
+    generation: u64,
+    /// Threads that have not finished it.
+    running: usize,
+    panic: Option<Box<dyn std::any::Any + Send>>,
+    stop: bool,
+}
+
+#[derive(Clone, Copy)]
+struct SendJob(Job);
+
+// SAFETY: the job is Sync, and it outlives its use because `run` waits for all who were told of it.
+unsafe impl Send for SendJob {}
+
+struct Shared {
+    state: Mutex<State>,
+    start: Condvar,
+    done: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A set of threads.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Threads for `workers` workers, one of whom is whoever calls [`Self::run`].
+    pub(crate) fn new(workers: usize) -> std::io::Result<Self> {
+        let state = State { job: None, generation: 0, running: 0, panic: None, stop: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), start: Condvar::new(), done: Condvar::new() });
+        let mut pool = Self { shared, threads: Vec::new() };
+        for number in 1..workers {
+            let shared = Arc::clone(&pool.shared);
+            let thread = std::thread::Builder::new().name(format!("rumba-{number}")).spawn(move || work(&shared, number))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Runs `job` on `workers` workers at once and returns when all have finished.
+    ///
+    /// # Panics
+    /// If one of them does.
+    pub(crate) fn run(&self, workers: usize, job: &(dyn Fn(usize) + Sync)) {
+        let helpers = workers.saturating_sub(1).min(self.threads.len());
+        if helpers == 0 {
+            return job(0);
+        }
+        // SAFETY: only the lifetime changes; nobody uses the job after this function.
+        let erased = SendJob(unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(job) });
+        {
+            let mut state = self.shared.lock();
+            state.job = Some((erased, helpers));
+            state.generation += 1;
+            state.running = helpers;
+            state.panic = None;
+        }
+        self.shared.start.notify_all();
+        let outcome = catch_unwind(AssertUnwindSafe(|| job(0)));
+        let mut state = self.shared.lock();
+        while state.running > 0 {
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.job = None;
+        let panic = state.panic.take();
+        drop(state);
+        if let Some(panic) = outcome.err().or(panic) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().stop = true;
+        self.shared.start.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread that has panicked has said so in `run`.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(shared: &Shared, number: usize) {
+    let mut seen = 0;
+    loop {
+        let job = {
+            let mut state = shared.lock();
+            loop {
+                if state.stop {
+                    return;
+                }
+                if state.generation != seen {
+                    seen = state.generation;
+                    match state.job {
+                        Some((job, helpers)) if number <= helpers => break job,
+                        _ => {}
+                    }
+                }
+                state = shared.start.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        };
+        // SAFETY: `run` waits until this thread says that it has finished.
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job.0)(number) }));
+        let mut state = shared.lock();
+        if let Err(panic) = outcome {
+            state.panic = Some(panic);
+        }
+        state.running -= 1;
+        if state.running == 0 {
+            shared.done.notify_all();
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What the machine runs for one kernel: the operations of the kernel and of every function it can reach.
+//!
+//! How a program comes about is told in [`crate::lower`] and [`crate::assemble`]; who runs it in [`crate::launch`].
+
+use std::collections::HashMap;
+
+use rumba_ptx::ast::{self, StateSpace};
+
+use crate::lower::{FIXED, LowerError, Place};
+use crate::op::Op;
+use crate::special::Special;
+use crate::symbols::{self, FunctionId, Symbol, Symbols};
+use crate::types::ScalarType;
+
+/// The offset of the first byte that a block's shared memory has: what lies below is the system's, as on real devices.
+pub(crate) const SHARED_START: u64 = 1024;
+
+/// The offset of the first byte of a thread's stack, so that null is not a variable.
+pub(crate) const STACK_START: u64 = 256;
+
+/// How wide a slot is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    W32,
+    W64,
+    W128,
+}
+
+impl Class {
+    /// The slot that holds a value of type `ty`.
+    pub(crate) fn of(ty: ScalarType) -> Self {
+        match ty.bits() {
+            128 => Self::W128,
+            64 => Self::W64,
+            _ => Self::W32,
+        }
+    }
+
+    /// Units of the register file.
+    pub(crate) fn units(self) -> u32 {
+        match self {
+            Self::W32 => 1,
+            Self::W64 => 2,
+            Self::W128 => 4,
+        }
+    }
+}
+
+/// A slot that the launch fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Fixed {
+    /// The same bits in every lane.
+    Constant(u128),
+    /// A special register.
+    Special(Special),
+    /// A kernel parameter, at this offset, of this type, extended to the slot.
+    Parameter { offset: u32, ty: ScalarType },
+    /// Where dynamic shared memory starts.
+    DynamicShared,
+    /// An argument or a result on its way between functions.
+    Transfer(u16),
+    /// The end of the thread's stack; the one fixed slot that operations write.
+    StackPointer,
+}
+
+/// Where a symbol lies.
+pub(crate) enum Reference {
+    /// At this address.
+    Address(u64),
+    /// At this offset in shared memory.
+    Shared(Place),
+}
+
+/// What the functions of a program share while they are lowered.
+pub(crate) struct Pool<'m> {
+    pub(crate) symbols: &'m Symbols<'m>,
+    /// Where the launch puts the parameters.
+    pub(crate) parameters: u64,
+    pub(crate) fixed: Vec<(Class, Fixed)>,
+    interned: HashMap<(Class, Fixed), u32>,
+    shared: HashMap<*const ast::Variable<'m>, Place>,
+    /// End of static shared memory, counted from offset 0.
+    pub(crate) shared_end: u64,
+    /// Alignment that dynamic shared memory wants.
+    pub(crate) dynamic_align: u64,
+    /// The functions of the program, the kernel first.
+    pub(crate) functions: Vec<FunctionId>,
+    /// Of those, the ones whose address was taken.
+    pub(crate) pointed_at: Vec<FunctionId>,
+    /// Variables in shared memory, for reports: name, offset, bytes.
+    pub(crate) shared_variables: Vec<(String, u64, u64)>,
+}
+
+impl<'m> Pool<'m> {
+    pub(crate) fn new(symbols: &'m Symbols<'m>, parameters: u64) -> Self {
+        Self {
+            symbols,
+            parameters,
+            fixed: Vec::new(),
+            interned: HashMap::new(),
+            shared: HashMap::new(),
+            shared_end: SHARED_START,
+            dynamic_align: 16,
+            functions: Vec::new(),
+            pointed_at: Vec::new(),
+            shared_variables: Vec::new(),
+        }
+    }
+
+    /// The slot of a fixed value.
+    pub(crate) fn fixed(&mut self, class: Class, value: Fixed) -> Place {
+        let next = self.fixed.len() as u32;
+        let index = *self.interned.entry((class, value)).or_insert(next);
+        if index == next {
+            self.fixed.push((class, value));
+        }
+        Place::Slot(FIXED | index)
+    }
+
+    /// The offset of a shared variable, as a slot.
+    pub(crate) fn shared(&mut self, variable: &'m ast::Variable<'m>) -> Place {
+        let key = std::ptr::from_ref(variable);
+        if let Some(place) = self.shared.get(&key) {
+            return *place;
+        }
+        let bytes = symbols::variable_bytes(variable).unwrap_or(0);
+        let align = symbols::variable_align(variable);
+        let place = if bytes == 0 {
+            self.dynamic_align = self.dynamic_align.max(align);
+            self.fixed(Class::W64, Fixed::DynamicShared)
+        } else {
+            let offset = self.shared_end.next_multiple_of(align);
+            self.shared_end = offset + bytes;
+            self.shared_variables.push((variable.name.to_owned(), offset, bytes));
+            self.fixed(Class::W64, Fixed::Constant(u128::from(offset)))
+        };
+        self.shared.insert(key, place);
+        place
+    }
+
+    /// The index of a function in the program, which it joins if it is new.
+    pub(crate) fn function(&mut self, id: FunctionId) -> usize {
+        self.functions.iter().position(|known| *known == id).unwrap_or_else(|| {
+            self.functions.push(id);
+            self.functions.len() - 1
+        })
+    }
+
+    /// Where a symbol lies.
+    pub(crate) fn reference(
+        &mut self,
+        _source: usize,
+        symbol: Symbol,
+    ) -> Result<(Reference, Option<StateSpace>), LowerError> {
+        match symbol {
+            Symbol::Function(id) => {
+                let function = &self.symbols.functions[id];
+                if function.ast.body.is_none() {
+                    let message =
+                        format!("the address of `{}` is taken, which no source defines", function.ast.name);
+                    return Err(LowerError::new(message));
+                }
+                let handle = function.handle;
+                if function.ast.kind == ast::FunctionKind::Func {
+                    self.function(id);
+                    if !self.pointed_at.contains(&id) {
+                        self.pointed_at.push(id);
+                    }
+                }
+                Ok((Reference::Address(handle), None))
+            }
+            Symbol::Variable(id) => {
+                let variable = &self.symbols.variables[id];
+                let space = variable.ast.space;
+                if space == StateSpace::Shared {
+                    return Ok((Reference::Shared(self.shared(variable.ast)), Some(space)));
+                }
+                if variable.address == 0 {
+                    let message = format!("`{}` is .extern, and no source defines it", variable.ast.name);
+                    return Err(LowerError::new(message)
+                        .with_help("load the source that defines it together with this one"));
+                }
+                Ok((Reference::Address(variable.address), Some(space)))
+            }
+        }
+    }
+}
+
+/// Where an operation comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Point {
+    /// Line in the PTX source.
+    pub(crate) line: u32,
+    /// Index in [`Debug::sources`].
+    pub(crate) source: u16,
+    /// Index in [`Debug::locations`], or [`NOWHERE`].
+    pub(crate) location: u32,
+    /// Index of the function in the program.
+    pub(crate) function: u16,
+}
+
+/// No location.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// A position in the language that the PTX was made from.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceLocation {
+    pub(crate) file: usize,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    /// The function that was inlined, and where.
+    pub(crate) inlined: Option<(Option<String>, u32)>,
+}
+
+/// Tables for reports.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Debug {
+    pub(crate) sources: Vec<String>,
+    pub(crate) files: Vec<String>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) locations: Vec<SourceLocation>,
+    pub(crate) functions: Vec<String>,
+    pub(crate) shared_variables: Vec<(String, u64, u64)>,
+}
+
+/// The part of the register file that a function uses: slots of each width, the narrow ones first.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SaveRange {
+    pub(crate) first_unit: u16,
+    pub(crate) narrow: u16,
+    pub(crate) wide: u16,
+    pub(crate) widest: u16,
+    pub(crate) first_predicate: u16,
+    pub(crate) predicates: u16,
+}
+
+impl SaveRange {
+    /// Units of the register file.
+    pub(crate) fn units(&self) -> usize {
+        usize::from(self.narrow) + 2 * usize::from(self.wide) + 4 * usize::from(self.widest)
+    }
+}
+
+/// A kernel parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name in the PTX.
+    pub name: String,
+    /// Where it lies in the parameter block.
+    pub offset: usize,
+    /// Its size.
+    pub bytes: usize,
+    /// Its alignment.
+    pub align: usize,
+}
+
+/// A kernel ready to run.
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) ops: Box<[Op]>,
+    /// Index of the first operation of the kernel.
+    pub(crate) entry: usize,
+    /// Units of the register file of a warp, and number of predicates.
+    pub(crate) units: usize,
+    pub(crate) predicates: usize,
+    /// What the launch fills: slot, width, value.
+    pub(crate) fixed: Vec<(u16, Class, Fixed)>,
+    /// Targets of `brx.idx`, as indices of operations.
+    pub(crate) tables: Vec<Vec<u32>>,
+    /// Addresses of functions, to indices of operations.
+    pub(crate) handles: HashMap<u64, u32>,
+    pub(crate) saves: Vec<SaveRange>,
+    /// Bytes of a kernel's own frame.
+    pub(crate) frame_bytes: u64,
+    /// Bytes of stack that every thread may need, if that is known.
+    pub(crate) stack_bytes: Option<u64>,
+    pub(crate) stack_align: u64,
+    /// End of static shared memory, counted from offset 0.
+    pub(crate) shared_end: u64,
+    pub(crate) dynamic_align: u64,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameter_bytes: usize,
+    pub(crate) max_threads: u32,
+    pub(crate) required_block: Option<[u32; 3]>,
+    /// Registers as a GPU would count them, for occupancy.
+    pub(crate) registers: u32,
+    pub(crate) debug: Debug,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("name", &self.name).field("ops", &self.ops.len()).finish_non_exhaustive()
+    }
+}

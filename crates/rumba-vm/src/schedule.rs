@@ -1,0 +1,280 @@
+//! Which lanes of a warp run: divergence, meeting again, waiting, taking turns.
+//!
+//! A warp that has diverged is a list of splits. Those lanes run first that stand at the lowest position, because blocks
+//! are ordered so that they then meet the others as early as possible (see [`crate::cfg`]). Lanes that run for long
+//! without meeting anybody go to the back of the queue: every lane makes progress, even if it waits for another lane of
+//! its own warp. A warp that has not diverged pays one comparison per block for all this.
+//!
+//! Barriers between warps and turns of warps and blocks are not decided here but in [`crate::block`].
+
+use std::cmp::Ordering;
+
+use crate::op::Pc;
+use crate::warp::{Frames, Split, Stop, Wait, Warp};
+
+/// Operations that lanes may execute while others of their warp could, too.
+const TURN: i32 = 16 * 1024;
+
+impl Warp {
+    /// Continues at the start of a block, after an operation that ends one.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, cost: u16, target: Pc) -> Pc {
+        self.fuel -= i32::from(cost);
+        if self.fuel < 0 || target.as_ptr() >= self.merge_at {
+            return self.arrive(target);
+        }
+        target
+    }
+
+    /// Continues at `target` after asking whether others should run first.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn arrive(&mut self, target: Pc) -> Pc {
+        let tired = self.fuel < 0;
+        self.settle();
+        if self.budget <= 0 {
+            self.pc = target;
+            self.stop = Stop::Turn;
+            return Pc::STOP;
+        }
+        if tired && !self.splits.is_empty() {
+            self.turn += 1;
+        }
+        self.reschedule(target)
+    }
+
+    /// Takes what was executed off the warp's turn.
+    fn settle(&mut self) {
+        let spent = self.granted - self.fuel;
+        self.counted += spent as u64;
+        self.budget = self.budget.saturating_sub(spent);
+        self.granted = 0;
+        self.fuel = 0;
+    }
+
+    /// Starts or continues a turn of `budget` operations.
+    pub(crate) fn resume(&mut self, budget: i32) -> Pc {
+        self.budget = budget;
+        self.stop = Stop::Turn;
+        if self.active == 0 { self.pick() } else { self.reschedule(self.pc) }
+    }
+
+    /// Sends the lanes of `taken` to `target` and the other active lanes to `other`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn diverge(&mut self, cost: u16, taken: u32, target: Pc, other: Pc) -> Pc {
+        self.fuel -= i32::from(cost);
+        let (near, near_mask, far, far_mask) = if target.as_ptr() < other.as_ptr() {
+            (target, taken, other, self.active & !taken)
+        } else {
+            (other, self.active & !taken, target, taken)
+        };
+        self.put(far, far_mask, Wait::Ready);
+        self.active = near_mask;
+        if self.fuel < 0 { self.arrive(near) } else { self.reschedule(near) }
+    }
+
+    /// Adds a split with the frames of the active lanes, or lets it join one that waits for the same at the same place.
+    pub(crate) fn put(&mut self, pc: Pc, mask: u32, wait: Wait) {
+        let frames = &self.frames;
+        let known = self
+            .splits
+            .iter_mut()
+            .find(|split| split.pc == pc && split.wait == wait && split.frames == *frames);
+        match known {
+            Some(split) => {
+                split.mask |= mask;
+                split.turn = 0;
+            }
+            None => {
+                let split = Split { pc, mask, turn: self.turn, wait, frames: self.frames.clone() };
+                self.splits.push(split);
+            }
+        }
+    }
+
+    /// Chooses who runs: the active lanes, which stand at `target`, or others.
+    pub(crate) fn reschedule(&mut self, target: Pc) -> Pc {
+        if self.splits.is_empty() {
+            self.merge_at = usize::MAX as *const _;
+            self.refuel(i32::MAX);
+            return target;
+        }
+        let mut index = 0;
+        while index < self.splits.len() {
+            let split = &self.splits[index];
+            if split.wait == Wait::Ready && split.pc == target && split.frames == self.frames {
+                self.active |= split.mask;
+                self.turn = 0;
+                self.splits.swap_remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        let current = (self.turn, Position { frames: &self.frames, pc: target });
+        let best = self.best().filter(|best| {
+            let split = &self.splits[*best];
+            (split.turn, Position { frames: &split.frames, pc: split.pc }) < current
+        });
+        match best {
+            None => {
+                self.prepare();
+                target
+            }
+            Some(best) => {
+                let mine = Split {
+                    pc: target,
+                    mask: self.active,
+                    turn: self.turn,
+                    wait: Wait::Ready,
+                    frames: std::mem::take(&mut self.frames),
+                };
+                let split = std::mem::replace(&mut self.splits[best], mine);
+                self.take(split)
+            }
+        }
+    }
+
+    /// Chooses who runs when the active lanes do not.
+    pub(crate) fn pick(&mut self) -> Pc {
+        self.active = 0;
+        match self.best() {
+            Some(best) => {
+                let split = self.splits.swap_remove(best);
+                self.take(split)
+            }
+            None => {
+                self.settle();
+                self.stop = if self.live == 0 { Stop::Done } else { Stop::Blocked };
+                Pc::STOP
+            }
+        }
+    }
+
+    /// The split that should run first.
+    fn best(&self) -> Option<usize> {
+        let ready = self.splits.iter().enumerate().filter(|(_, split)| split.wait == Wait::Ready);
+        ready
+            .min_by(|(_, a), (_, b)| {
+                let key = |split| -> (u32, Position<'_>) {
+                    let split: &Split = split;
+                    (split.turn, Position { frames: &split.frames, pc: split.pc })
+                };
+                key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal)
+            })
+            .map(|(index, _)| index)
+    }
+
+    fn take(&mut self, split: Split) -> Pc {
+        self.active = split.mask;
+        self.turn = split.turn;
+        self.frames = split.frames;
+        let mut index = 0;
+        while index < self.splits.len() {
+            let other = &self.splits[index];
+            if other.wait == Wait::Ready && other.pc == split.pc && other.frames == self.frames {
+                self.active |= other.mask;
+                self.turn = 0;
+                self.splits.swap_remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        self.prepare();
+        split.pc
+    }
+
+    /// Finds out where the active lanes meet others, and lets them run.
+    fn prepare(&mut self) {
+        let depth = self.frames.len();
+        let mut merge_at = usize::MAX;
+        let mut alone = true;
+        for split in self.splits.iter().filter(|split| split.wait == Wait::Ready) {
+            alone = false;
+            let common = split.frames.iter().zip(&self.frames).take_while(|(a, b)| a == b).count();
+            if common == depth {
+                let position = split.frames.get(depth).unwrap_or(&split.pc);
+                merge_at = merge_at.min(position.as_ptr() as usize);
+            }
+        }
+        self.merge_at = merge_at as *const _;
+        self.refuel(if alone { i32::MAX } else { TURN });
+    }
+
+    fn refuel(&mut self, limit: i32) {
+        self.settle();
+        self.granted = self.budget.clamp(1, limit);
+        self.fuel = self.granted;
+    }
+
+    /// Ends the active lanes.
+    pub(crate) fn exit_active(&mut self) -> Pc {
+        self.live &= !self.active;
+        // SAFETY: the block outlives its warps' turns and is not looked at by anybody else meanwhile.
+        unsafe { (*self.block).exited(self.index, self.active) };
+        self.release_lanes();
+        self.pick()
+    }
+
+    /// Lets the active lanes wait and others run. The wait is over at `pc`.
+    pub(crate) fn park(&mut self, pc: Pc, wait: Wait) -> Pc {
+        self.put(pc, self.active, wait);
+        self.release_lanes();
+        self.pick()
+    }
+
+    /// Wakes the splits of which all lanes have come that they wait for.
+    pub(crate) fn release_lanes(&mut self) {
+        for index in 0..self.splits.len() {
+            let split = &self.splits[index];
+            match split.wait {
+                Wait::Lanes { members } => {
+                    // Splits at the same operation with the same mask have joined already.
+                    if members & self.live & !split.mask == 0 {
+                        self.splits[index].wait = Wait::Ready;
+                    }
+                }
+                Wait::AnyLanes { members } => {
+                    let wait = split.wait;
+                    let present: u32 =
+                        self.splits.iter().filter(|other| other.wait == wait).map(|other| other.mask).sum();
+                    if members & self.live & !present == 0 {
+                        for other in self.splits.iter_mut().filter(|other| other.wait == wait) {
+                            other.wait = Wait::Ready;
+                        }
+                    }
+                }
+                Wait::Ready | Wait::Barrier { .. } | Wait::BarrierResult { .. } => {}
+            }
+        }
+    }
+}
+
+/// A position in a program, with the calls that lead there.
+#[derive(PartialEq, Eq)]
+struct Position<'a> {
+    frames: &'a Frames,
+    pc: Pc,
+}
+
+impl PartialOrd for Position<'_> {
+    /// As if every call were inlined: what is inside of a call comes before its return.
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let path = |position: &Self| -> Vec<usize> {
+            let frames = position.frames.iter();
+            frames.chain(std::iter::once(&position.pc)).map(|pc| pc.as_ptr() as usize).collect()
+        };
+        if self.frames.is_empty() && other.frames.is_empty() {
+            return (self.pc.as_ptr() as usize).partial_cmp(&(other.pc.as_ptr() as usize));
+        }
+        let (mine, theirs) = (path(self), path(other));
+        for (a, b) in mine.iter().zip(&theirs) {
+            match a.cmp(b) {
+                Ordering::Equal => {}
+                unequal => return Some(unequal),
+            }
+        }
+        // The deeper one is on its way to where the other one stands.
+        Some(theirs.len().cmp(&mine.len()))
+    }
+}

@@ -1,0 +1,196 @@
+//! What names mean inside a function: registers, parameters, local variables, labels, in nested scopes.
+//!
+//! Names at module scope are found through [`crate::symbols`].
+
+use std::collections::HashMap;
+
+use rumba_ptx::ast::{self, StateSpace, Statement};
+use smallvec::SmallVec;
+
+use crate::lower::{LabelId, LowerError, Lowering, Place};
+use crate::program::Class;
+use crate::symbols::{self, Symbol};
+use crate::types::ScalarType;
+
+/// What a name means.
+#[derive(Debug, Clone)]
+pub(crate) enum Binding<'m> {
+    /// A register, by its index in the function.
+    Register(usize),
+    /// A vector of registers.
+    Vector(SmallVec<[usize; 4]>),
+    /// A variable in the thread's frame: `.local`, or `.param` that needs an address.
+    Local { offset: u64, space: StateSpace },
+    /// A variable in `.param` that is kept in a slot.
+    Parameter { place: Place, ty: ScalarType },
+    /// A parameter of a kernel.
+    EntryParameter { offset: u32 },
+    /// A variable in `.shared` declared in the function.
+    Shared(&'m ast::Variable<'m>),
+    /// A name at module scope.
+    Symbol(Symbol),
+    /// A label.
+    Label(LabelId),
+    /// A list of labels.
+    Targets(&'m ast::NameList<'m>),
+    /// A list of functions.
+    CallTargets(&'m ast::NameList<'m>),
+    /// The signature of an indirect call.
+    Prototype(&'m ast::CallPrototype<'m>),
+}
+
+/// A register of a function.
+#[derive(Debug)]
+pub(crate) struct Register<'m> {
+    pub(crate) name: &'m str,
+    pub(crate) ty: ScalarType,
+    pub(crate) place: Place,
+    /// Whether an operation read it already.
+    pub(crate) used: bool,
+}
+
+/// One level of braces.
+#[derive(Debug, Default)]
+pub(crate) struct Scope<'m> {
+    names: HashMap<&'m str, Binding<'m>>,
+    /// `%r<100>`: prefix, type, number.
+    ranges: Vec<(&'m str, ScalarType, u32)>,
+}
+
+impl<'m> Lowering<'m> {
+    /// Opens a scope in which the labels of `statements` are known from the start.
+    pub(crate) fn open_scope(&mut self, statements: &'m [Statement<'m>]) -> Result<(), LowerError> {
+        let mut scope = Scope::default();
+        for statement in statements {
+            let (label, binding) = match statement {
+                Statement::Label(label) => {
+                    self.function.labels.push(*label);
+                    (label, Binding::Label((self.function.labels.len() - 1) as LabelId))
+                }
+                Statement::BranchTargets(list) => (&list.label, Binding::Targets(list)),
+                Statement::CallTargets(list) => (&list.label, Binding::CallTargets(list)),
+                Statement::CallPrototype(prototype) => (&prototype.label, Binding::Prototype(prototype)),
+                Statement::Instruction(_)
+                | Statement::Declaration(_)
+                | Statement::Block(_)
+                | Statement::Loc(_)
+                | Statement::Pragma(_) => continue,
+            };
+            if scope.names.insert(label.name, binding).is_some() {
+                let message = format!("the label `{}` is defined twice", label.name);
+                return Err(LowerError::new(message).at(label.span));
+            }
+        }
+        self.function.scopes.push(scope);
+        Ok(())
+    }
+
+    /// What `name` means here.
+    pub(crate) fn lookup(&mut self, name: &'m str) -> Option<Binding<'m>> {
+        for level in (0..self.function.scopes.len()).rev() {
+            let scope = &self.function.scopes[level];
+            if let Some(binding) = scope.names.get(name) {
+                return Some(binding.clone());
+            }
+            let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
+            let (prefix, number) = name.split_at(digits);
+            let found = scope.ranges.iter().find(|(known, _, count)| {
+                *known == prefix
+                    && number.parse::<u32>().is_ok_and(|n| n < *count)
+                    && (number == "0" || !number.starts_with('0'))
+            });
+            if let Some((_, ty, _)) = found {
+                let ty = *ty;
+                let register = self.new_register(name, ty);
+                self.function.scopes[level].names.insert(name, Binding::Register(register));
+                return Some(Binding::Register(register));
+            }
+        }
+        self.pool.symbols.find(self.function.source, name).map(Binding::Symbol)
+    }
+
+    fn new_register(&mut self, name: &'m str, ty: ScalarType) -> usize {
+        let place = match ty {
+            ScalarType::Pred => self.new_predicate(),
+            _ => self.new_slot(Class::of(ty)),
+        };
+        self.function.registers.push(Register { name, ty, place, used: false });
+        self.function.registers.len() - 1
+    }
+
+    /// Enters a declaration into the innermost scope.
+    pub(crate) fn declare(&mut self, variable: &'m ast::Variable<'m>) -> Result<(), LowerError> {
+        let fail = |message: String| Err(LowerError::new(message).at(variable.span));
+        let scalar = ScalarType::try_from(variable.ty);
+        let binding = match variable.space {
+            StateSpace::Reg => {
+                let Ok(ty) = scalar else {
+                    return fail(format!("a register cannot have the type of `{}`", variable.name));
+                };
+                if let Some(count) = variable.range {
+                    self.innermost().ranges.push((variable.name, ty, count));
+                    return Ok(());
+                }
+                match variable.vector {
+                    None => Binding::Register(self.new_register(variable.name, ty)),
+                    Some(lanes) => {
+                        Binding::Vector((0..lanes).map(|_| self.new_register(variable.name, ty)).collect())
+                    }
+                }
+            }
+            StateSpace::Local => self.in_frame(variable)?,
+            StateSpace::Param => self.parameter(variable)?,
+            StateSpace::Shared => Binding::Shared(variable),
+            StateSpace::Global | StateSpace::Const => match self.pool.symbols.inner(variable) {
+                Some(id) => Binding::Symbol(Symbol::Variable(id)),
+                None => return fail(format!("`{}` cannot be declared here", variable.name)),
+            },
+            StateSpace::Sreg | StateSpace::Tex => {
+                return fail(format!("`{}` is declared in a state space that is not supported", variable.name));
+            }
+        };
+        if self.innermost().names.insert(variable.name, binding).is_some() {
+            return fail(format!("`{}` is declared twice", variable.name));
+        }
+        Ok(())
+    }
+
+    /// Enters a binding into the innermost scope.
+    pub(crate) fn bind(&mut self, name: &'m str, binding: Binding<'m>) {
+        self.innermost().names.insert(name, binding);
+    }
+
+    fn innermost(&mut self) -> &mut Scope<'m> {
+        if self.function.scopes.is_empty() {
+            self.function.scopes.push(Scope::default());
+        }
+        let last = self.function.scopes.len() - 1;
+        &mut self.function.scopes[last]
+    }
+
+    /// A place in the thread's frame.
+    fn in_frame(&mut self, variable: &'m ast::Variable<'m>) -> Result<Binding<'m>, LowerError> {
+        let bytes = symbols::variable_bytes(variable).map_err(|error| LowerError::new(error.message))?;
+        let align = symbols::variable_align(variable);
+        let offset = self.function.frame_bytes.next_multiple_of(align);
+        self.function.frame_bytes = offset + bytes;
+        self.function.frame_align = self.function.frame_align.max(align);
+        Ok(Binding::Local { offset, space: variable.space })
+    }
+
+    /// A variable in `.param` other than a kernel's parameter.
+    pub(crate) fn parameter(&mut self, variable: &'m ast::Variable<'m>) -> Result<Binding<'m>, LowerError> {
+        let scalar = ScalarType::try_from(variable.ty).ok();
+        match scalar {
+            Some(ty)
+                if variable.dimensions.is_empty()
+                    && variable.vector.is_none()
+                    && ty.bits() <= 64
+                    && !self.function.in_memory.contains(variable.name) =>
+            {
+                Ok(Binding::Parameter { place: self.new_slot(Class::of(ty)), ty })
+            }
+            _ => self.in_frame(variable),
+        }
+    }
+}

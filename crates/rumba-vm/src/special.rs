@@ -1,0 +1,112 @@
+//! The special registers of PTX (manual, chapter 10): their names and types.
+//!
+//! Their values are filled in by the launch, except for clocks, which are read when they are asked for.
+
+use crate::types::ScalarType;
+
+/// A special register, or one component of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Special {
+    Tid(u8),
+    NTid(u8),
+    CtaId(u8),
+    NCtaId(u8),
+    LaneId,
+    WarpId,
+    NWarpId,
+    SmId,
+    NSmId,
+    GridId,
+    LaneMaskEq,
+    LaneMaskLt,
+    LaneMaskLe,
+    LaneMaskGt,
+    LaneMaskGe,
+    Clock,
+    ClockHi,
+    Clock64,
+    GlobalTimer,
+    GlobalTimerLo,
+    GlobalTimerHi,
+    DynamicSharedBytes,
+    TotalSharedBytes,
+    /// A register that always has this value: clusters of one block, and what no launch sets.
+    Always(u32),
+}
+
+const PLAIN: &[(&str, Special, ScalarType)] = &[
+    ("%laneid", Special::LaneId, ScalarType::U32),
+    ("%warpid", Special::WarpId, ScalarType::U32),
+    ("%nwarpid", Special::NWarpId, ScalarType::U32),
+    ("%smid", Special::SmId, ScalarType::U32),
+    ("%nsmid", Special::NSmId, ScalarType::U32),
+    ("%gridid", Special::GridId, ScalarType::U64),
+    ("%lanemask_eq", Special::LaneMaskEq, ScalarType::U32),
+    ("%lanemask_lt", Special::LaneMaskLt, ScalarType::U32),
+    ("%lanemask_le", Special::LaneMaskLe, ScalarType::U32),
+    ("%lanemask_gt", Special::LaneMaskGt, ScalarType::U32),
+    ("%lanemask_ge", Special::LaneMaskGe, ScalarType::U32),
+    ("%clock", Special::Clock, ScalarType::U32),
+    ("%clock_hi", Special::ClockHi, ScalarType::U32),
+    ("%clock64", Special::Clock64, ScalarType::U64),
+    ("%globaltimer", Special::GlobalTimer, ScalarType::U64),
+    ("%globaltimer_lo", Special::GlobalTimerLo, ScalarType::U32),
+    ("%globaltimer_hi", Special::GlobalTimerHi, ScalarType::U32),
+    ("%dynamic_smem_size", Special::DynamicSharedBytes, ScalarType::U32),
+    ("%total_smem_size", Special::TotalSharedBytes, ScalarType::U32),
+    ("%aggr_smem_size", Special::TotalSharedBytes, ScalarType::U32),
+    ("%cluster_ctarank", Special::Always(0), ScalarType::U32),
+    ("%cluster_nctarank", Special::Always(1), ScalarType::U32),
+    ("%current_graph_exec", Special::Always(0), ScalarType::U64),
+];
+
+impl Special {
+    /// The special register that `name` and, for `%tid.x` and its like, `member` (with its dot) denote.
+    pub(crate) fn find(name: &str, member: Option<&str>) -> Option<(Self, ScalarType)> {
+        let Some(member) = member else {
+            let numbered = |prefix: &str| {
+                name.strip_prefix(prefix)?.trim_end_matches("_64").parse::<u32>().ok().filter(|n| *n < 32)
+            };
+            if numbered("%envreg").is_some() {
+                return Some((Self::Always(0), ScalarType::U32));
+            }
+            if numbered("%pm").is_some() {
+                let ty = if name.ends_with("_64") { ScalarType::U64 } else { ScalarType::U32 };
+                return Some((Self::Always(0), ty));
+            }
+            return PLAIN.iter().find(|(known, ..)| *known == name).map(|(_, special, ty)| (*special, *ty));
+        };
+        let axis = match member {
+            ".x" => 0,
+            ".y" => 1,
+            ".z" => 2,
+            ".w" => 3,
+            _ => return None,
+        };
+        let special = match (name, axis) {
+            ("%tid" | "%ctaid" | "%clusterid" | "%cluster_ctaid", 3) => Self::Always(0),
+            ("%ntid" | "%nctaid" | "%nclusterid" | "%cluster_nctaid", 3) => Self::Always(1),
+            ("%tid", _) => Self::Tid(axis),
+            ("%ntid", _) => Self::NTid(axis),
+            ("%ctaid" | "%clusterid", _) => Self::CtaId(axis),
+            ("%nctaid" | "%nclusterid", _) => Self::NCtaId(axis),
+            ("%cluster_ctaid", _) => Self::Always(0),
+            ("%cluster_nctaid", _) => Self::Always(1),
+            _ => return None,
+        };
+        Some((special, ScalarType::U32))
+    }
+
+    /// Whether it has to be read at the moment it is asked for.
+    pub(crate) fn is_dynamic(self) -> bool {
+        matches!(
+            self,
+            Self::Clock
+                | Self::ClockHi
+                | Self::Clock64
+                | Self::GlobalTimer
+                | Self::GlobalTimerLo
+                | Self::GlobalTimerHi
+        )
+    }
+}
