@@ -6,9 +6,8 @@ use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode, sum_to_odd};
 use super::half::{Bf16, F16, Half};
-use super::lane::Pair;
 use super::notation::Matched;
-use super::shape;
+use super::shape::{self, Scalar};
 use super::soft;
 use crate::lower::{LowerError, Lowering};
 use crate::op::Handlers;
@@ -89,22 +88,24 @@ pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError>
 
 fn half(l: &mut Lowering<'_>, mode: Mode, ty: ScalarType) -> Result<(), LowerError> {
     let sum = match ty {
-        ScalarType::F16 => shape::ternary_with(one::<F16>),
-        ScalarType::Bf16 => shape::ternary_with(one::<Bf16>),
-        ScalarType::F16x2 => shape::ternary_with(two::<F16>),
-        _ => shape::ternary_with(two::<Bf16>),
+        ScalarType::F16 => shape::lanes::<(F16, F16, F16), OfHalves>(),
+        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16, Bf16), OfHalves>(),
+        ScalarType::F16x2 => shape::halves::<(F16, F16, F16), OfHalves>(),
+        _ => shape::halves::<(Bf16, Bf16, Bf16), OfHalves>(),
     };
     emit::lanes(l, sum, mode.0, ty, &[ty, ty, ty])
 }
 
-#[inline(always)]
-fn one<T: Half>(mode: u16, a: T, b: T, c: T) -> T {
-    let mode = Mode(mode);
-    let product = f64::from(a.input(mode)) * f64::from(b.input(mode));
-    T::output_f64(mode, sum_to_odd(product, c.input(mode).into()))
-}
+/// `fma` of halves: the sum of the exact product, rounded to odd before it is rounded.
+struct OfHalves;
 
-#[inline(always)]
-fn two<T: Half>(mode: u16, a: Pair<T>, b: Pair<T>, c: Pair<T>) -> Pair<T> {
-    a.zip3(b, c, |a, b, c| one(mode, a, b, c))
+impl<T: Half> Scalar<(T, T, T)> for OfHalves {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mode: u16, (a, b, c): (T, T, T)) -> T {
+        let mode = Mode(mode);
+        let product = f64::from(a.input(mode)) * f64::from(b.input(mode));
+        T::output_f64(mode, sum_to_odd(product, c.input(mode).into()))
+    }
 }

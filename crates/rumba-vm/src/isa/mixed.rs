@@ -1,49 +1,78 @@
 //! Lowering that the floating point instructions share: half precision, mixed precision, minimum and maximum.
 
+use std::marker::PhantomData;
+
 use super::emit;
 use super::float::{Extremum, Mode, canonical, extremum as of_two, flush};
 use super::half::{Bf16, F16, Half};
-use super::lane::Pair;
 use super::notation::Matched;
-use super::shape;
+use super::shape::{self, Scalar, conjure};
 use crate::lower::{LowerError, Lowering, Place};
 use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// Handlers of a half precision operation with two operands; [`Mode`] in `extra`.
 ///
-/// `f` is exact in `f64`, or as good as exact: a sum, a difference or a product.
-pub fn halves<F: Fn(f64, f64) -> f64 + Copy + 'static>(ty: ScalarType, f: F) -> Result<Handlers, LowerError> {
+/// `f` and `g` are the same sum, difference or product: in a format of more than twice the precision, rounding it and
+/// then once more to a half is as good as rounding once, as long as the wider result is not subnormal.
+pub fn halves<F, G>(ty: ScalarType, _: F, _: G) -> Result<Handlers, LowerError>
+where
+    F: Fn(f32, f32) -> f32 + 'static,
+    G: Fn(f64, f64) -> f64 + 'static,
+{
     Ok(match ty {
-        ScalarType::F16 => shape::binary_with(move |mode: u16, a: F16, b: F16| half(mode, a, b, f)),
-        ScalarType::Bf16 => shape::binary_with(move |mode: u16, a: Bf16, b: Bf16| half(mode, a, b, f)),
-        ScalarType::F16x2 => {
-            shape::binary_with(move |mode: u16, a: Pair<F16>, b: Pair<F16>| a.zip(b, |a, b| half(mode, a, b, f)))
-        }
-        ScalarType::Bf16x2 => {
-            shape::binary_with(move |mode: u16, a: Pair<Bf16>, b: Pair<Bf16>| a.zip(b, |a, b| half(mode, a, b, f)))
-        }
+        ScalarType::F16 => shape::lanes::<(F16, F16), Single<F>>(),
+        ScalarType::F16x2 => shape::halves::<(F16, F16), Single<F>>(),
+        // Results of bf16 that are subnormal need more range.
+        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16), Double<G>>(),
+        ScalarType::Bf16x2 => shape::halves::<(Bf16, Bf16), Double<G>>(),
         other => return Err(emit::no_such(other)),
     })
 }
 
-#[inline(always)]
-fn half<T: Half>(mode: u16, a: T, b: T, f: impl Fn(f64, f64) -> f64) -> T {
-    let mode = Mode(mode);
-    T::output_f64(mode, f(a.input(mode).into(), b.input(mode).into()))
+/// A function of `f32` on halves.
+struct Single<F>(PhantomData<F>);
+
+/// A function of `f64` on halves.
+struct Double<F>(PhantomData<F>);
+
+impl<T: Half, F: Fn(f32, f32) -> f32> Scalar<(T, T)> for Single<F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mode: u16, (a, b): (T, T)) -> T {
+        let mode = Mode(mode);
+        T::output(mode, conjure::<F>()(a.input(mode), b.input(mode)))
+    }
+}
+
+impl<T: Half, F: Fn(f64, f64) -> f64> Scalar<(T, T)> for Double<F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mode: u16, (a, b): (T, T)) -> T {
+        let mode = Mode(mode);
+        T::output_f64(mode, conjure::<F>()(a.input(mode).into(), b.input(mode).into()))
+    }
+}
+
+impl<T: Half, F: Fn(f32) -> f32> Scalar<(T,)> for Single<F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mode: u16, (a,): (T,)) -> T {
+        let mode = Mode(mode);
+        T::output(mode, conjure::<F>()(a.input(mode)))
+    }
 }
 
 /// Handlers of a half precision function; [`Mode`] in `extra`.
-pub fn half_function<F: Fn(f32) -> f32 + Copy + 'static>(ty: ScalarType, f: F) -> Result<Handlers, LowerError> {
-    #[inline(always)]
-    fn one<T: Half>(mode: u16, a: T, f: impl Fn(f32) -> f32) -> T {
-        T::output(Mode(mode), f(a.input(Mode(mode))))
-    }
+pub fn half_function<F: Fn(f32) -> f32 + 'static>(ty: ScalarType, _: F) -> Result<Handlers, LowerError> {
     Ok(match ty {
-        ScalarType::F16 => shape::unary_with(move |mode: u16, a: F16| one(mode, a, f)),
-        ScalarType::Bf16 => shape::unary_with(move |mode: u16, a: Bf16| one(mode, a, f)),
-        ScalarType::F16x2 => shape::unary_with(move |mode: u16, a: Pair<F16>| a.map(|a| one(mode, a, f))),
-        ScalarType::Bf16x2 => shape::unary_with(move |mode: u16, a: Pair<Bf16>| a.map(|a| one(mode, a, f))),
+        ScalarType::F16 => shape::lanes::<(F16,), Single<F>>(),
+        ScalarType::F16x2 => shape::halves::<(F16,), Single<F>>(),
+        ScalarType::Bf16 => shape::lanes::<(Bf16,), Single<F>>(),
+        ScalarType::Bf16x2 => shape::halves::<(Bf16,), Single<F>>(),
         other => return Err(emit::no_such(other)),
     })
 }
@@ -57,11 +86,11 @@ pub fn signs<F: Fn(u16) -> u16 + Copy + 'static>(ty: ScalarType, ftz: bool, f: F
     }
     Ok(match (ty, ftz) {
         (ScalarType::F16 | ScalarType::Bf16, false) => shape::unary(f),
-        (ScalarType::F16x2 | ScalarType::Bf16x2, false) => shape::unary(move |a: Pair<u16>| a.map(f)),
+        (ScalarType::F16x2 | ScalarType::Bf16x2, false) => shape::unary_halves(move |_, a: u16| f(a)),
         (ScalarType::F16, true) => shape::unary(move |a: F16| f(flushed(a).0)),
         (ScalarType::Bf16, true) => shape::unary(move |a: Bf16| f(flushed(a).0)),
-        (ScalarType::F16x2, true) => shape::unary(move |a: Pair<F16>| a.map(|a| f(flushed(a).0))),
-        (ScalarType::Bf16x2, true) => shape::unary(move |a: Pair<Bf16>| a.map(|a| f(flushed(a).0))),
+        (ScalarType::F16x2, true) => shape::unary_halves(move |_, a: F16| f(flushed(a).0)),
+        (ScalarType::Bf16x2, true) => shape::unary_halves(move |_, a: Bf16| f(flushed(a).0)),
         (other, _) => return Err(emit::no_such(other)),
     })
 }
@@ -117,14 +146,10 @@ pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: Scal
             let r = with_nan::<MAX, f32>(flags, clear(a), clear(b));
             f32::from_bits(r.to_bits() | sign)
         }),
-        (ScalarType::F16, _) => shape::binary_with(of_halves::<MAX, F16>),
-        (ScalarType::Bf16, _) => shape::binary_with(of_halves::<MAX, Bf16>),
-        (ScalarType::F16x2, _) => shape::binary_with(|flags: u16, a: Pair<F16>, b: Pair<F16>| {
-            a.zip(b, |a, b| of_halves::<MAX, F16>(flags, a, b))
-        }),
-        (_, _) => shape::binary_with(|flags: u16, a: Pair<Bf16>, b: Pair<Bf16>| {
-            a.zip(b, |a, b| of_halves::<MAX, Bf16>(flags, a, b))
-        }),
+        (ScalarType::F16, _) => shape::lanes::<(F16, F16), OfHalves<MAX>>(),
+        (ScalarType::Bf16, _) => shape::lanes::<(Bf16, Bf16), OfHalves<MAX>>(),
+        (ScalarType::F16x2, _) => shape::halves::<(F16, F16), OfHalves<MAX>>(),
+        (_, _) => shape::halves::<(Bf16, Bf16), OfHalves<MAX>>(),
     };
     emit::lanes(l, handlers, ftz | nan | sign, ty, &[ty, ty])
 }
@@ -141,23 +166,30 @@ fn with_nan<const MAX: bool, T: super::float::Ordered>(flags: u16, a: T, b: T) -
     std::hint::select_unpredictable(nan, T::NAN, number)
 }
 
-#[inline(always)]
-fn of_halves<const MAX: bool, T: Half>(flags: u16, a: T, b: T) -> T {
-    let flushed = |x: T| {
-        let subnormal = (flags & Mode::FTZ != 0) & (x.widen().abs() < T::MIN_POSITIVE);
-        T::from_bits(x.to_bits() & std::hint::select_unpredictable(subnormal, 0x8000, 0xffff))
-    };
-    let (a, b) = (flushed(a), flushed(b));
-    let sign = select_sign(flags, u32::from((a.to_bits() ^ b.to_bits()) & 0x8000)) as u16;
-    let clear = |x: T| {
-        if flags & XORSIGN != 0 {
-            T::from_bits(x.to_bits() & 0x7fff)
-        } else {
-            x
-        }
-    };
-    let r = with_nan::<MAX, T>(flags, clear(a), clear(b));
-    T::from_bits(r.to_bits() | sign)
+/// The smaller or the larger of two halves, with the flags in `extra`.
+struct OfHalves<const MAX: bool>;
+
+impl<const MAX: bool, T: Half> Scalar<(T, T)> for OfHalves<MAX> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(flags: u16, (a, b): (T, T)) -> T {
+        let flushed = |x: T| {
+            let subnormal = (flags & Mode::FTZ != 0) & (x.widen().abs() < T::MIN_POSITIVE);
+            T::from_bits(x.to_bits() & std::hint::select_unpredictable(subnormal, 0x8000, 0xffff))
+        };
+        let (a, b) = (flushed(a), flushed(b));
+        let sign = select_sign(flags, u32::from((a.to_bits() ^ b.to_bits()) & 0x8000)) as u16;
+        let clear = |x: T| {
+            if flags & XORSIGN != 0 {
+                T::from_bits(x.to_bits() & 0x7fff)
+            } else {
+                x
+            }
+        };
+        let r = with_nan::<MAX, T>(flags, clear(a), clear(b));
+        T::from_bits(r.to_bits() | sign)
+    }
 }
 
 /// Emits `min` or `max` of three `f32` operands.

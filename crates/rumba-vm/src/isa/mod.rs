@@ -17,6 +17,9 @@ mod cnot;
 pub mod comparison;
 mod copysign;
 mod cos;
+mod cvt;
+mod cvt_integer;
+mod cvt_small;
 mod div;
 mod dp2a;
 mod dp4a;
@@ -28,6 +31,7 @@ mod fns;
 pub mod half;
 pub mod lane;
 mod lg2;
+mod lop3;
 mod mad;
 mod mad24;
 mod madc;
@@ -95,6 +99,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &cnot::CNOT,
     &copysign::COPYSIGN,
     &cos::COS,
+    &cvt::CVT,
     &div::DIV,
     &dp2a::DP2A,
     &dp4a::DP4A,
@@ -102,6 +107,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &fma::FMA,
     &fns::FNS,
     &lg2::LG2,
+    &lop3::LOP3,
     &mad::MAD,
     &mad24::MAD24,
     &madc::MADC,

@@ -84,7 +84,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         }
         _ => {
             let ty = m.ty("type")?;
-            emit::lanes(l, mixed::halves(ty, |a, b| a * b)?, mode.0, ty, &[ty, ty])
+            emit::lanes(l, mixed::halves(ty, |a, b| a * b, |a, b| a * b)?, mode.0, ty, &[ty, ty])
         }
     }
 }

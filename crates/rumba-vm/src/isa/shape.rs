@@ -161,7 +161,7 @@ mod avx2 {
 
 /// A value of a closure type that has no state.
 #[inline(always)]
-fn conjure<F>() -> F {
+pub(super) fn conjure<F>() -> F {
     const { assert!(size_of::<F>() == 0, "the closure of a handler captures something") };
     // SAFETY: the type has no bytes, and a value of it was given to the combinator that made the handler.
     unsafe { MaybeUninit::<F>::uninit().assume_init() }
@@ -239,165 +239,316 @@ const fn handlers<B: Body>() -> Handlers {
     }
 }
 
-/// A body that is a closure over lanes of these types.
-struct Lanes<T, F>(PhantomData<(T, F)>);
+/// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.
+///
+/// Implementations mark `call` `#[inline(always)]`: a call in the loop over lanes would keep it from being vectorised.
+pub trait Scalar<Arguments> {
+    /// The type of the result.
+    type Output: Lane;
 
-/// `dst = f(a)`
-pub fn unary<A: Lane, R: Lane, F: Fn(A) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<(A, R), F>>()
+    /// The result for the operation's `extra` and these arguments.
+    fn call(extra: u16, arguments: Arguments) -> Self::Output;
 }
 
-impl<A: Lane, R: Lane, F: Fn(A) -> R + Copy> Body for Lanes<(A, R), F> {
-    #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                fill(|lane| f(A::from_raw(a[lane])).into_raw())
-            });
-        }
-    }
+/// A closure that does not look at `extra`.
+struct Plain<F>(PhantomData<F>);
+
+/// A closure that is given `extra` first.
+struct WithExtra<F>(PhantomData<F>);
+
+/// The body that applies a function to lanes of these types.
+struct Lanes<T, F>(PhantomData<(T, F)>);
+
+/// The body that applies a function to both halves of registers.
+struct Halves<T, F>(PhantomData<(T, F)>);
+
+/// `dst = S(extra, a, …)`
+#[expect(private_bounds, reason = "bodies are made here only")]
+pub fn lanes<Arguments, S: Scalar<Arguments>>() -> Handlers
+where
+    Lanes<Arguments, S>: Body,
+{
+    handlers::<Lanes<Arguments, S>>()
+}
+
+/// `dst = S(extra, a, …)`, for each half of a register.
+#[expect(private_bounds, reason = "bodies are made here only")]
+pub fn halves<Arguments, S: Scalar<Arguments>>() -> Handlers
+where
+    Halves<Arguments, S>: Body,
+{
+    handlers::<Halves<Arguments, S>>()
+}
+
+/// `dst = f(a)`
+pub fn unary<A: Lane, R: Lane, F: Fn(A) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A,), Plain<F>>>()
+}
+
+/// `dst = f(extra, a)`
+pub fn unary_with<A: Lane, R: Lane, F: Fn(u16, A) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A,), WithExtra<F>>>()
 }
 
 /// `dst = f(a, b)`
-pub fn binary<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B, R), F>>()
+pub fn binary<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B), Plain<F>>>()
 }
 
-impl<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R + Copy> Body for Lanes<(A, B, R), F> {
-    #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                fill(|lane| f(A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw())
-            });
-        }
-    }
+/// `dst = f(extra, a, b)`
+pub fn binary_with<A: Lane, B: Lane, R: Lane, F: Fn(u16, A, B) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B), WithExtra<F>>>()
 }
 
 /// `dst = f(a, b, c)`
-pub fn ternary<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B, C, R), F>>()
+pub fn ternary<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B, C), Plain<F>>>()
 }
 
-impl<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R + Copy> Body for Lanes<(A, B, C, R), F> {
+/// `dst = f(extra, a, b, c)`
+pub fn ternary_with<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(u16, A, B, C) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B, C), WithExtra<F>>>()
+}
+
+/// `dst = f(a, b, c, d)`
+pub fn quaternary<A: Lane, B: Lane, C: Lane, D: Lane, R: Lane, F: Fn(A, B, C, D) -> R>(_: F) -> Handlers {
+    handlers::<Lanes<(A, B, C, D), Plain<F>>>()
+}
+
+/// `dst = f(extra, a)`, for each half of a register.
+pub fn unary_halves<A: Lane<Raw = u32>, R: Lane<Raw = u32>, F: Fn(u16, A) -> R>(_: F) -> Handlers {
+    handlers::<Halves<(A,), WithExtra<F>>>()
+}
+
+/// `dst = f(extra, a, b)`, for each half of a register.
+pub fn binary_halves<A: Lane<Raw = u32>, R: Lane<Raw = u32>, F: Fn(u16, A, A) -> R>(_: F) -> Handlers {
+    handlers::<Halves<(A, A), WithExtra<F>>>()
+}
+
+impl<A, R: Lane, F: Fn(A) -> R> Scalar<(A,)> for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(_: u16, (a,): (A,)) -> R {
+        conjure::<F>()(a)
+    }
+}
+
+impl<A, R: Lane, F: Fn(u16, A) -> R> Scalar<(A,)> for WithExtra<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(extra: u16, (a,): (A,)) -> R {
+        conjure::<F>()(extra, a)
+    }
+}
+
+impl<A, B, R: Lane, F: Fn(A, B) -> R> Scalar<(A, B)> for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(_: u16, (a, b): (A, B)) -> R {
+        conjure::<F>()(a, b)
+    }
+}
+
+impl<A, B, R: Lane, F: Fn(u16, A, B) -> R> Scalar<(A, B)> for WithExtra<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(extra: u16, (a, b): (A, B)) -> R {
+        conjure::<F>()(extra, a, b)
+    }
+}
+
+impl<A, B, C, R: Lane, F: Fn(A, B, C) -> R> Scalar<(A, B, C)> for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(_: u16, (a, b, c): (A, B, C)) -> R {
+        conjure::<F>()(a, b, c)
+    }
+}
+
+impl<A, B, C, R: Lane, F: Fn(u16, A, B, C) -> R> Scalar<(A, B, C)> for WithExtra<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(extra: u16, (a, b, c): (A, B, C)) -> R {
+        conjure::<F>()(extra, a, b, c)
+    }
+}
+
+impl<A, B, C, D, R: Lane, F: Fn(A, B, C, D) -> R> Scalar<(A, B, C, D)> for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(_: u16, (a, b, c, d): (A, B, C, D)) -> R {
+        conjure::<F>()(a, b, c, d)
+    }
+}
+
+impl<A, B, C, D, R: Lane, F: Fn(u16, A, B, C, D) -> R> Scalar<(A, B, C, D)> for WithExtra<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(extra: u16, (a, b, c, d): (A, B, C, D)) -> R {
+        conjure::<F>()(extra, a, b, c, d)
+    }
+}
+
+impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
     #[inline(always)]
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
                 let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                let c = read::<C>(warp, pc.c, chunk);
-                fill(|lane| f(A::from_raw(a[lane]), B::from_raw(b[lane]), C::from_raw(c[lane])).into_raw())
+                fill(|lane| S::call(pc.extra, (A::from_raw(a[lane]),)).into_raw())
             });
         }
     }
 }
 
-/// `dst = f(a, b, c, d)`
-pub fn quaternary<A: Lane, B: Lane, C: Lane, D: Lane, R: Lane, F: Fn(A, B, C, D) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B, C, D, R), F>>()
-}
-
-impl<A: Lane, B: Lane, C: Lane, D: Lane, R: Lane, F: Fn(A, B, C, D) -> R + Copy> Body for Lanes<(A, B, C, D, R), F> {
+impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
     #[inline(always)]
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                fill(|lane| S::call(pc.extra, (A::from_raw(a[lane]), B::from_raw(b[lane]))).into_raw())
+            });
+        }
+    }
+}
+
+impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), S> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
+                let a = read::<A>(warp, pc.a, chunk);
+                let b = read::<B>(warp, pc.b, chunk);
+                let c = read::<C>(warp, pc.c, chunk);
+                fill(|lane| {
+                    S::call(
+                        pc.extra,
+                        (A::from_raw(a[lane]), B::from_raw(b[lane]), C::from_raw(c[lane])),
+                    )
+                    .into_raw()
+                })
+            });
+        }
+    }
+}
+
+impl<A: Lane, B: Lane, C: Lane, D: Lane, S: Scalar<(A, B, C, D)>> Body for Lanes<(A, B, C, D), S> {
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
                 let a = read::<A>(warp, pc.a, chunk);
                 let b = read::<B>(warp, pc.b, chunk);
                 let c = read::<C>(warp, pc.c, chunk);
                 let d = read::<D>(warp, pc.d, chunk);
                 fill(|lane| {
-                    f(
-                        A::from_raw(a[lane]),
-                        B::from_raw(b[lane]),
-                        C::from_raw(c[lane]),
-                        D::from_raw(d[lane]),
-                    )
-                    .into_raw()
-                })
-            });
-        }
-    }
-}
-
-/// Marks a body whose closure is also given the operation's `extra`.
-struct With<T>(PhantomData<T>);
-
-/// `dst = f(extra, a)`
-pub fn unary_with<A: Lane, R: Lane, F: Fn(u16, A) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<With<(A, R)>, F>>()
-}
-
-impl<A: Lane, R: Lane, F: Fn(u16, A) -> R + Copy> Body for Lanes<With<(A, R)>, F> {
-    #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                fill(|lane| f(pc.extra, A::from_raw(a[lane])).into_raw())
-            });
-        }
-    }
-}
-
-/// `dst = f(extra, a, b)`
-pub fn binary_with<A: Lane, B: Lane, R: Lane, F: Fn(u16, A, B) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<With<(A, B, R)>, F>>()
-}
-
-impl<A: Lane, B: Lane, R: Lane, F: Fn(u16, A, B) -> R + Copy> Body for Lanes<With<(A, B, R)>, F> {
-    #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                fill(|lane| f(pc.extra, A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw())
-            });
-        }
-    }
-}
-
-/// `dst = f(extra, a, b, c)`
-pub fn ternary_with<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(u16, A, B, C) -> R + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<With<(A, B, C, R)>, F>>()
-}
-
-impl<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(u16, A, B, C) -> R + Copy> Body for Lanes<With<(A, B, C, R)>, F> {
-    #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            write::<X, R::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                let c = read::<C>(warp, pc.c, chunk);
-                fill(|lane| {
-                    f(
+                    S::call(
                         pc.extra,
-                        A::from_raw(a[lane]),
-                        B::from_raw(b[lane]),
-                        C::from_raw(c[lane]),
+                        (
+                            A::from_raw(a[lane]),
+                            B::from_raw(b[lane]),
+                            C::from_raw(c[lane]),
+                            D::from_raw(d[lane]),
+                        ),
                     )
                     .into_raw()
                 })
+            });
+        }
+    }
+}
+
+impl<A: Lane<Raw = u32>, S: Scalar<(A,)>> Body for Halves<(A,), S>
+where
+    S::Output: Lane<Raw = u32>,
+{
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, u32>(warp, pc.dst, |chunk| {
+                let a = read::<u32>(warp, pc.a, chunk);
+                let low = fill(|lane| S::call(pc.extra, (A::from_raw(a[lane] & 0xffff),)).into_raw());
+                let high = fill(|lane| S::call(pc.extra, (A::from_raw(a[lane] >> 16),)).into_raw() << 16);
+                fill(|lane| low[lane] | high[lane])
+            });
+        }
+    }
+}
+
+impl<A: Lane<Raw = u32>, S: Scalar<(A, A)>> Body for Halves<(A, A), S>
+where
+    S::Output: Lane<Raw = u32>,
+{
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, u32>(warp, pc.dst, |chunk| {
+                let a = read::<u32>(warp, pc.a, chunk);
+                let b = read::<u32>(warp, pc.b, chunk);
+                let low = fill(|lane| {
+                    S::call(pc.extra, (A::from_raw(a[lane] & 0xffff), A::from_raw(b[lane] & 0xffff))).into_raw()
+                });
+                let high = fill(|lane| {
+                    S::call(pc.extra, (A::from_raw(a[lane] >> 16), A::from_raw(b[lane] >> 16))).into_raw() << 16
+                });
+                fill(|lane| low[lane] | high[lane])
+            });
+        }
+    }
+}
+
+impl<A: Lane<Raw = u32>, S: Scalar<(A, A, A)>> Body for Halves<(A, A, A), S>
+where
+    S::Output: Lane<Raw = u32>,
+{
+    #[inline(always)]
+    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            write::<X, u32>(warp, pc.dst, |chunk| {
+                let a = read::<u32>(warp, pc.a, chunk);
+                let b = read::<u32>(warp, pc.b, chunk);
+                let c = read::<u32>(warp, pc.c, chunk);
+                let low = fill(|lane| {
+                    S::call(
+                        pc.extra,
+                        (
+                            A::from_raw(a[lane] & 0xffff),
+                            A::from_raw(b[lane] & 0xffff),
+                            A::from_raw(c[lane] & 0xffff),
+                        ),
+                    )
+                    .into_raw()
+                });
+                let high = fill(|lane| {
+                    S::call(
+                        pc.extra,
+                        (
+                            A::from_raw(a[lane] >> 16),
+                            A::from_raw(b[lane] >> 16),
+                            A::from_raw(c[lane] >> 16),
+                        ),
+                    )
+                    .into_raw()
+                        << 16
+                });
+                fill(|lane| low[lane] | high[lane])
             });
         }
     }

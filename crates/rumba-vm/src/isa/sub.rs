@@ -89,6 +89,6 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
             soft::add(a, -b, Mode(mode).get_rounding(), soft::Format::F64)
         })),
-        _ => mixed::halves(ty, |a, b| a - b),
+        _ => mixed::halves(ty, |a, b| a - b, |a, b| a - b),
     }
 }

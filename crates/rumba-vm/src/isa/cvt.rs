@@ -1,0 +1,269 @@
+//! `cvt`: conversion between types, with rounding and saturation.
+//!
+//! A conversion to an integer clamps to its range, with or without `.sat`. The stochastic rounding `.rs` is not here.
+
+use std::hint::select_unpredictable as select;
+
+use super::Instruction;
+use super::emit::{self, by_type};
+use super::float::{Mode, canonical, saturate_f64, to_odd_f32};
+use super::half::{Bf16, F16, Half};
+use super::lane::{Lane, Pair};
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering, Place};
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// `cvt`
+pub static CVT: Instruction = Instruction {
+    name: "cvt",
+    section: "9.7.9.21",
+    syntax: "
+        cvt{.rnd}{.ftz}{.sat}.dtype.atype  d, a;
+        .rnd = { .rni, .rzi, .rmi, .rpi, .rn, .rz, .rm, .rp };
+        .dtype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f32, .f64 };
+        .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f32, .f64 };
+
+        cvt.rnd.relu{.satfinite}.htype.f32      d, a;
+        cvt.rnd.satfinite{.relu}.htype.f32      d, a;
+        cvt.rnd{.relu}{.satfinite}.h2type.f32   d, a, b;
+        cvt.rna{.satfinite}.tf32.f32            d, a;
+        cvt.rnd{.relu}{.satfinite}.tf32.f32     d, a;
+        .rnd = { .rn, .rz };
+        .htype = { .f16, .bf16 };
+        .h2type = { .f16x2, .bf16x2 };
+
+        cvt.rn{.satfinite}{.relu}.small.f32     d, a, b;
+        cvt.rn{.satfinite}{.relu}.small.f16x2   d, a;
+        cvt.rn{.relu}.f16x2.small               d, a;
+        .small = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+
+        cvt.rnd{.satfinite}.ue8m0x2.f32         d, a, b;
+        cvt.rnd{.satfinite}.ue8m0x2.bf16x2      d, a;
+        cvt.rn.bf16x2.ue8m0x2                   d, a;
+        .rnd = { .rz, .rp };
+    ",
+    lower,
+};
+
+use super::{cvt_integer, cvt_small};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    match m.form() {
+        0 => general(l, m),
+        1 | 2 => {
+            let ty = m.ty("htype")?;
+            let handlers = match ty {
+                ScalarType::F16 => shape::unary_with(finite_half::<F16>),
+                _ => shape::unary_with(finite_half::<Bf16>),
+            };
+            emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32])
+        }
+        3 => {
+            let ty = m.ty("h2type")?;
+            // The first source becomes the upper half.
+            let handlers = match ty {
+                ScalarType::F16x2 if flags(m) == 0 => {
+                    shape::binary(|a: f32, b: f32| Pair(F16::nearest(b), F16::nearest(a)))
+                }
+                ScalarType::Bf16x2 if flags(m) == 0 => {
+                    shape::binary(|a: f32, b: f32| Pair(Bf16::nearest(b), Bf16::nearest(a)))
+                }
+                ScalarType::F16x2 => shape::binary_with(|flags: u16, a: f32, b: f32| {
+                    Pair(finite_half::<F16>(flags, b), finite_half::<F16>(flags, a))
+                }),
+                _ => shape::binary_with(|flags: u16, a: f32, b: f32| {
+                    Pair(finite_half::<Bf16>(flags, b), finite_half::<Bf16>(flags, a))
+                }),
+            };
+            emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32; 2])
+        }
+        4 => emit::lanes(
+            l,
+            shape::unary_with(tf32_away),
+            flags(m),
+            ScalarType::B32,
+            &[ScalarType::F32],
+        ),
+        5 => emit::lanes(
+            l,
+            shape::unary_with(tf32),
+            flags(m),
+            ScalarType::B32,
+            &[ScalarType::F32],
+        ),
+        _ => cvt_small::lower(l, m),
+    }
+}
+
+/// Bit of `extra` for `.satfinite`, beside those of [`Mode`].
+pub(super) const SATFINITE: u16 = 32;
+
+/// The modifiers as bits of `extra`.
+pub(super) fn flags(m: &Matched<'_>) -> u16 {
+    Mode::of(m).0 | if m.has(".satfinite") { SATFINITE } else { 0 }
+}
+
+/// A half, rounded, with `.satfinite` (no infinities) and `.relu` (no negative numbers).
+#[inline(always)]
+fn finite_half<T: Half>(flags: u16, x: f32) -> T {
+    let r = T::round(Mode(flags), x);
+    let infinite = r.widen().abs() == f32::INFINITY;
+    // The largest finite number lies just below infinity.
+    let largest = T::from_bits(r.to_bits().wrapping_sub(1));
+    let r = select(infinite & (flags & SATFINITE != 0), largest, r);
+    r.finish(Mode(flags & Mode::RELU))
+}
+
+/// `f32` with 10 fraction bits, rounded to nearest, ties away from zero.
+#[inline(always)]
+fn tf32_away(flags: u16, x: f32) -> u32 {
+    finish_tf32(flags, x, x.to_bits().wrapping_add(0x1000) & !0x1fff)
+}
+
+/// `f32` with 10 fraction bits, rounded to nearest even or towards zero.
+#[inline(always)]
+fn tf32(flags: u16, x: f32) -> u32 {
+    let bits = x.to_bits();
+    let nearest = bits.wrapping_add(0xfff).wrapping_add(bits >> 13 & 1);
+    let rounded = select(Mode(flags).is_nearest(), nearest, bits) & !0x1fff;
+    finish_tf32(flags, x, rounded)
+}
+
+#[inline(always)]
+fn finish_tf32(flags: u16, x: f32, rounded: u32) -> u32 {
+    let infinite = rounded & 0x7fff_ffff == 0x7f80_0000;
+    let r = select(infinite & (flags & SATFINITE != 0), rounded - 0x2000, rounded);
+    let r = select((flags & Mode::RELU != 0) & (x < 0.0), 0, r);
+    select(x.is_nan(), 0x7fff_ffff, r)
+}
+
+fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let (to, from) = (m.ty("dtype")?, m.ty("atype")?);
+    let rounding = m.get("rnd");
+    let integral = rounding.is_some_and(|text| text.ends_with('i'));
+    let mode = Mode::of(m);
+    let wanted = match (to.is_float(), from.is_float()) {
+        (false, false) => "",
+        (false, true) => "an integer rounding (`.rni`, `.rzi`, `.rmi` or `.rpi`)",
+        (true, false) => "a rounding (`.rn`, `.rz`, `.rm` or `.rp`)",
+        (true, true) if to.bits() < from.bits() || (to != from && to.bits() == 16) => {
+            "a rounding (`.rn`, `.rz`, `.rm` or `.rp`)"
+        }
+        (true, true) => "",
+    };
+    if !wanted.is_empty() && (rounding.is_none() || integral != wanted.starts_with("an integer")) {
+        return Err(LowerError::new(format!(
+            "a conversion from {from} to {to} needs {wanted}"
+        )));
+    }
+    let handlers = match (to.is_float(), from.is_float()) {
+        (false, false) if m.has(".sat") => cvt_integer::saturating(to, from)?,
+        (false, false) => cvt_integer::wrapping(to, from)?,
+        (false, true) => cvt_integer::from_float(to, from, mode)?,
+        (true, false) => cvt_integer::to_float(to, from, mode)?,
+        (true, true) if to == from => same_format(to, mode, integral)?,
+        (true, true) => between_floats(to, from, mode)?,
+    };
+    let a = l.wide_source(1, from)?;
+    let dst = l.wide_destination(0, to)?;
+    emit::emit(l, handlers, mode.0, dst, [a, Place::None, Place::None, Place::None]);
+    Ok(())
+}
+
+/// The formats as `f64`, in which each of them is exact.
+trait Format: Lane {
+    /// As an operand: flushed if the mode says so and the format is `f32`.
+    fn to_f64(self, mode: Mode) -> f64;
+
+    /// As a result of the mode.
+    fn from_f64(mode: Mode, x: f64) -> Self;
+}
+
+impl Format for f32 {
+    #[inline(always)]
+    fn to_f64(self, mode: Mode) -> f64 {
+        mode.input(self).into()
+    }
+
+    #[inline(always)]
+    fn from_f64(mode: Mode, x: f64) -> Self {
+        mode.narrow(x)
+    }
+}
+
+impl Format for f64 {
+    #[inline(always)]
+    fn to_f64(self, _: Mode) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn from_f64(mode: Mode, x: f64) -> Self {
+        select(mode.0 & Mode::SAT != 0, saturate_f64(x), x)
+    }
+}
+
+macro_rules! half_formats {
+    ($($half:ty)*) => {$(
+        impl Format for $half {
+            #[inline(always)]
+            fn to_f64(self, _: Mode) -> f64 {
+                self.widen().into()
+            }
+
+            #[inline(always)]
+            fn from_f64(mode: Mode, x: f64) -> Self {
+                Self::round(mode, to_odd_f32(x)).finish(Mode(mode.0 & Mode::SAT))
+            }
+        }
+    )*};
+}
+
+half_formats!(F16 Bf16);
+
+fn between_floats(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
+    use ScalarType as S;
+    Ok(match (to, from) {
+        // The frequent pairs do without f64.
+        (S::F32, S::F16) if mode.0 == 0 => shape::unary(|a: F16| canonical(a.widen())),
+        (S::F16, S::F32) if mode.0 == 0 => shape::unary(F16::nearest),
+        (S::Bf16, S::F32) if mode.0 == 0 => shape::unary(Bf16::nearest),
+        (S::F32, S::F64) if mode.0 == 0 => shape::unary(|a: f64| canonical(a as f32)),
+        (S::F32, S::F16) => shape::unary_with(|mode: u16, a: F16| Mode(mode).output(a.widen())),
+        (S::F32, S::Bf16) => shape::unary_with(|mode: u16, a: Bf16| Mode(mode).output(a.widen())),
+        (S::F16, S::F32) => shape::unary_with(|mode: u16, a: f32| {
+            F16::round(Mode(mode), Mode(mode).input(a)).finish(Mode(mode & Mode::SAT))
+        }),
+        (S::Bf16, S::F32) => shape::unary_with(|mode: u16, a: f32| {
+            Bf16::round(Mode(mode), Mode(mode).input(a)).finish(Mode(mode & Mode::SAT))
+        }),
+        _ => {
+            by_type!(from, A: F16 Bf16 F32 F64 => by_type!(to, D: F16 Bf16 F32 F64 => shape::unary_with(|mode: u16, a: A| {
+                D::from_f64(Mode(mode), a.to_f64(Mode(mode)))
+            })))
+        }
+    })
+}
+
+/// A conversion of a format to itself: a copy, saturated or rounded to an integer.
+fn same_format(ty: ScalarType, mode: Mode, integral: bool) -> Result<Handlers, LowerError> {
+    Ok(match (ty, integral) {
+        (ScalarType::F32, false) if mode.0 & !3 == 0 => shape::unary(|a: u32| a),
+        (ScalarType::F32, false) => shape::unary_with(|mode: u16, a: f32| Mode(mode).output(Mode(mode).input(a))),
+        (ScalarType::F32, true) => shape::unary_with(|mode: u16, a: f32| {
+            let mode = Mode(mode);
+            mode.output(cvt_integer::integral_single(mode, mode.input(a)))
+        }),
+        (ScalarType::F64, true) => {
+            shape::unary_with(|mode: u16, a: f64| f64::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a)))
+        }
+        (_, true) => by_type!(ty, T: F16 Bf16 => shape::unary_with(|mode: u16, a: T| {
+            T::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a.to_f64(Mode(mode))))
+        })),
+        (_, false) => by_type!(ty, T: F16 Bf16 F64 => shape::unary_with(|mode: u16, a: T| {
+            T::from_f64(Mode(mode), a.to_f64(Mode(mode)))
+        })),
+    })
+}

@@ -1,0 +1,262 @@
+//! The conversions of `cvt` that have an integer on one side or on both.
+
+use std::hint::select_unpredictable as select;
+
+use super::emit::{self, by_type};
+use super::float::{Mode, Rounding, to_odd_f32};
+use super::half::{Bf16, F16, Half};
+use super::lane::Lane;
+use super::shape;
+use crate::lower::LowerError;
+use crate::op::Handlers;
+use crate::types::ScalarType;
+
+/// Integer to integer: the low bits, or an extension as the source type says.
+pub fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
+    Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
+        8 => shape::unary(|a: A| a as u8),
+        16 => shape::unary(|a: A| a as u16),
+        32 => shape::unary(|a: A| a as u32),
+        _ => shape::unary(|a: A| a as u64),
+    }))
+}
+
+/// Integer to integer, clamped to the range of the destination.
+pub fn saturating(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
+    Ok(
+        by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => {
+            const LOW: A = if D::MIN as i128 > A::MIN as i128 { D::MIN as A } else { A::MIN };
+            const HIGH: A = if (D::MAX as i128) < A::MAX as i128 { D::MAX as A } else { A::MAX };
+            shape::unary(|a: A| a.clamp(LOW, HIGH) as D)
+        })),
+    )
+}
+
+/// `x` rounded to an integer as the mode says.
+#[inline(always)]
+pub fn integral(mode: Mode, x: f64) -> f64 {
+    match mode.get_rounding() {
+        Rounding::Nearest => x.round_ties_even(),
+        Rounding::Zero => x.trunc(),
+        Rounding::Down => x.floor(),
+        Rounding::Up => x.ceil(),
+    }
+}
+
+/// `x` rounded to an integer as the mode says.
+#[inline(always)]
+pub fn integral_single(mode: Mode, x: f32) -> f32 {
+    match mode.get_rounding() {
+        Rounding::Nearest => x.round_ties_even(),
+        Rounding::Zero => x.trunc(),
+        Rounding::Down => x.floor(),
+        Rounding::Up => x.ceil(),
+    }
+}
+
+/// Floating point to integer, rounded as [`Mode`] in `extra` says and clamped.
+pub fn from_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
+    let zero = mode.get_rounding() == Rounding::Zero;
+    Ok(by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => match from {
+        ScalarType::F16 => from_single::<F16, D>(zero, |_, a| a.widen()),
+        ScalarType::Bf16 => from_single::<Bf16, D>(zero, |_, a| a.widen()),
+        ScalarType::F32 => from_single::<f32, D>(zero, |mode, a| Mode(mode).input(a)),
+        ScalarType::F64 if zero => shape::unary(|a: f64| select(a.is_nan(), D::INDEFINITE, D::clamped(a))),
+        ScalarType::F64 => shape::unary_with(|mode: u16, a: f64| {
+            select(a.is_nan(), D::INDEFINITE, D::clamped(integral(Mode(mode), a)))
+        }),
+        other => return Err(emit::no_such(other)),
+    }))
+}
+
+/// Handlers from a format that `f32` includes. The conversion itself rounds towards zero, so that this rounding is for
+/// free.
+fn from_single<A: Lane, D: Lane + FromFloat>(zero: bool, number: impl Fn(u16, A) -> f32 + Copy + 'static) -> Handlers {
+    if zero {
+        shape::unary_with(move |mode: u16, a: A| {
+            let x = number(mode, a);
+            select(x.is_nan(), D::NAN, D::clamped_single(x))
+        })
+    } else {
+        shape::unary_with(move |mode: u16, a: A| {
+            let x = number(mode, a);
+            select(x.is_nan(), D::NAN, D::clamped_single(integral_single(Mode(mode), x)))
+        })
+    }
+}
+
+/// The integers as destinations, from `f32` and from `f64`.
+trait FromFloat: Copy {
+    /// The highest bit only: what NaN becomes where 64 bits are involved.
+    const INDEFINITE: Self;
+
+    /// What an `f32` NaN becomes: zero, except for integers of 64 bits.
+    const NAN: Self;
+
+    /// A number, towards zero, clamped to the type's range; anything for NaN.
+    fn clamped(x: f64) -> Self;
+
+    /// The same from `f32`.
+    fn clamped_single(x: f32) -> Self;
+}
+
+macro_rules! from_float {
+    ($($ty:ty, |$x:ident| $clamped:expr, $single:expr;)*) => {$(
+        impl FromFloat for $ty {
+            const INDEFINITE: Self = 1 << (<$ty>::BITS - 1);
+            const NAN: Self = if <$ty>::BITS == 64 { Self::INDEFINITE } else { 0 };
+
+            #[inline(always)]
+            fn clamped($x: f64) -> Self {
+                $clamped
+            }
+
+            #[inline(always)]
+            fn clamped_single($x: f32) -> Self {
+                $single
+            }
+        }
+    )*};
+}
+
+/// `x` clamped to a range within that of `i32`, as that: unlike a cast, this is one instruction for several lanes.
+#[inline(always)]
+fn to_i32(x: f64, low: f64, high: f64) -> i32 {
+    let x = select(x > low, x, low);
+    let x = select(x < high, x, high);
+    // SAFETY: the comparisons leave no NaN, and both bounds are within the range of `i32`.
+    unsafe { x.to_int_unchecked() }
+}
+
+/// The same from `f32`, for ranges whose ends an `f32` can hold.
+#[inline(always)]
+fn to_i32_single(x: f32, low: f32, high: f32) -> i32 {
+    let x = select(x > low, x, low);
+    let x = select(x < high, x, high);
+    // SAFETY: the comparisons leave no NaN, and both bounds are within the range of `i32`.
+    unsafe { x.to_int_unchecked() }
+}
+
+/// The largest `f32` below 2^31.
+const BELOW_2_31: f32 = 2_147_483_520.0;
+
+from_float! {
+    u8, |x| to_i32(x, 0.0, 255.0) as u8, to_i32_single(x, 0.0, 255.0) as u8;
+    i8, |x| to_i32(x, -128.0, 127.0) as i8, to_i32_single(x, -128.0, 127.0) as i8;
+    u16, |x| to_i32(x, 0.0, 65535.0) as u16, to_i32_single(x, 0.0, 65535.0) as u16;
+    i16, |x| to_i32(x, -32768.0, 32767.0) as i16, to_i32_single(x, -32768.0, 32767.0) as i16;
+    i32, |x| to_i32(x, f64::from(i32::MIN), f64::from(i32::MAX)), {
+        select(x > BELOW_2_31, i32::MAX, to_i32_single(x, -2_147_483_648.0, BELOW_2_31))
+    };
+    u32, |x| {
+        // The upper half of the range is moved to the lower one.
+        let large = x >= 2_147_483_648.0;
+        let low = to_i32(select(large, x - 2_147_483_648.0, x), 0.0, f64::from(i32::MAX)) as u32;
+        select(large, low | 0x8000_0000, low)
+    }, {
+        let large = x > BELOW_2_31;
+        let low = to_i32_single(select(large, x - 2_147_483_648.0, x), 0.0, BELOW_2_31) as u32;
+        let low = select(large, low | 0x8000_0000, low);
+        select(x > 4_294_967_040.0, u32::MAX, low)
+    };
+    u64, |x| x as u64, x as u64;
+    i64, |x| x as i64, x as i64;
+}
+
+/// Integer to floating point, rounded as the mode says.
+pub fn to_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
+    let plain = mode.0 == 0;
+    Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to {
+        ScalarType::F32 if plain => shape::unary(|a: A| a as f32),
+        ScalarType::F32 => shape::unary_with(|mode: u16, a: A| Mode(mode).narrow(a.jammed())),
+        ScalarType::F64 if plain => shape::unary(|a: A| a as f64),
+        ScalarType::F64 => shape::unary_with(|mode: u16, a: A| a.rounded(Mode(mode))),
+        ScalarType::F16 => shape::unary_with(|mode: u16, a: A| half::<F16>(mode, a.jammed())),
+        ScalarType::Bf16 => shape::unary_with(|mode: u16, a: A| half::<Bf16>(mode, a.jammed())),
+        other => return Err(emit::no_such(other)),
+    }))
+}
+
+#[inline(always)]
+fn half<T: Half>(mode: u16, x: f64) -> T {
+    T::round(Mode(mode), to_odd_f32(x)).finish(Mode(mode & Mode::SAT))
+}
+
+/// The integers as sources.
+trait ToFloat: Copy {
+    /// As `f64`, exact or rounded to odd.
+    fn jammed(self) -> f64;
+
+    /// As `f64`, rounded as the mode says.
+    fn rounded(self, mode: Mode) -> f64;
+}
+
+macro_rules! exact {
+    ($($ty:ty)*) => {$(
+        impl ToFloat for $ty {
+            #[inline(always)]
+            fn jammed(self) -> f64 {
+                self.into()
+            }
+
+            #[inline(always)]
+            fn rounded(self, mode: Mode) -> f64 {
+                saturate(mode, self.into())
+            }
+        }
+    )*};
+}
+
+exact!(u8 i8 u16 i16 u32 i32);
+
+impl ToFloat for u64 {
+    #[inline(always)]
+    fn jammed(self) -> f64 {
+        // Of a number of more than 53 bits, the lowest eleven become one that says whether there was any.
+        let sticky = u64::from(self & 0x7ff != 0) << 11;
+        let short = self & !0x7ff | sticky;
+        select(self < 1 << 53, self, short) as f64
+    }
+
+    #[inline(always)]
+    fn rounded(self, mode: Mode) -> f64 {
+        round_u64(mode, false, self)
+    }
+}
+
+impl ToFloat for i64 {
+    #[inline(always)]
+    fn jammed(self) -> f64 {
+        let magnitude = self.unsigned_abs().jammed();
+        select(self < 0, -magnitude, magnitude)
+    }
+
+    #[inline(always)]
+    fn rounded(self, mode: Mode) -> f64 {
+        round_u64(mode, self < 0, self.unsigned_abs())
+    }
+}
+
+#[inline(always)]
+fn saturate(mode: Mode, x: f64) -> f64 {
+    select(mode.0 & Mode::SAT != 0, super::float::saturate_f64(x), x)
+}
+
+/// A sign and a magnitude as `f64`.
+#[inline(always)]
+fn round_u64(mode: Mode, negative: bool, magnitude: u64) -> f64 {
+    let near = magnitude as f64;
+    // 2^64 itself would not fit.
+    let (far, exact) = (near as u128, u128::from(magnitude));
+    let (more, less) = match (mode.get_rounding(), negative) {
+        (Rounding::Nearest, _) => (false, false),
+        (Rounding::Up, false) | (Rounding::Down, true) => (far < exact, false),
+        (Rounding::Zero, _) | (Rounding::Up, true) | (Rounding::Down, false) => (false, far > exact),
+    };
+    let bits = near
+        .to_bits()
+        .wrapping_add(u64::from(more))
+        .wrapping_sub(u64::from(less));
+    let x = f64::from_bits(bits);
+    saturate(mode, select(negative, -x, x))
+}

@@ -1,0 +1,70 @@
+//! `lop3`: any function of three operands, bit by bit, by its truth table; optionally whether the result is not zero, combined
+//! with a predicate.
+
+use super::Instruction;
+use super::emit;
+use super::notation::Matched;
+use super::shape;
+use crate::lower::{LowerError, Lowering, Place};
+use crate::types::ScalarType;
+
+/// `lop3`
+pub static LOP3: Instruction = Instruction {
+    name: "lop3",
+    section: "9.7.8.6",
+    syntax: "
+        lop3.b32          d, a, b, c, immLut;
+        lop3.BoolOp.b32   d|p, a, b, c, immLut, q;
+        .BoolOp = { .or, .and };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    const B32: ScalarType = ScalarType::B32;
+    let table = l
+        .literal(4)
+        .and_then(|value| u8::try_from(value).ok())
+        .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant from 0 to 255"))?;
+    let (a, b, c) = (l.source(1, B32)?, l.source(2, B32)?, l.source(3, B32)?);
+    let function = match table {
+        0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c),
+        0xe8 => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (c & (a | b))),
+        0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)),
+        _ => shape::ternary_with(by_table),
+    };
+    if m.form() == 0 {
+        let dst = l.destination(0, B32)?;
+        emit::emit(l, function, table.into(), dst, [a, b, c, Place::None]);
+        return Ok(());
+    }
+    let (dst, p) = l.destination_pair(0, B32)?;
+    let q = l.source(5, ScalarType::Pred)?;
+    let dst = if dst == Place::None { l.scratch(B32) } else { dst };
+    emit::emit(l, function, table.into(), dst, [a, b, c, Place::None]);
+    let some = l.scratch(ScalarType::Pred);
+    emit::emit(
+        l,
+        shape::test(|a: u32| a != 0),
+        0,
+        some,
+        [dst, Place::None, Place::None, Place::None],
+    );
+    let combine = match m.get("BoolOp") {
+        Some(".or") => shape::predicates(|a, b| a | b),
+        _ => shape::predicates(|a, b| a & b),
+    };
+    if p != Place::None {
+        emit::emit(l, combine, 0, p, [some, q, Place::None, Place::None]);
+    }
+    Ok(())
+}
+
+/// Bit `4 a + 2 b + c` of the table is the result for bits `a`, `b` and `c`.
+#[inline(always)]
+fn by_table(table: u16, a: u32, b: u32, c: u32) -> u32 {
+    let bit = |index: u16| 0_u32.wrapping_sub(u32::from(table >> index & 1));
+    let by_c = |index: u16| bit(index) ^ (c & (bit(index) ^ bit(index + 1)));
+    let by_b = |index: u16| by_c(index) ^ (b & (by_c(index) ^ by_c(index + 2)));
+    by_b(0) ^ (a & (by_b(0) ^ by_b(4)))
+}
