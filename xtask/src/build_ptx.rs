@@ -1,50 +1,169 @@
 //! `cargo xtask build-ptx`: kernels to PTX, from the command line.
+//!
+//! How PTX is made is `cuda_builder`'s business; this chooses the crate and the file and reports.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use cuda_builder::{CudaBuilder, NvvmArch};
+use anyhow::{Context, Result};
+use cuda_builder::inspect::{self, Resources};
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch, OptLevel, Ptx};
 
-/// Builds a crate of kernels to PTX and prints the file's path.
+use crate::shell;
+
+/// Build a crate of kernels to PTX; print the file, its hash and the kernels in it
 #[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
+#[command(after_help = "Examples:
   cargo xtask build-ptx                            the gallery, to target/ptx/kernels_gpu.ptx
   cargo xtask build-ptx --arch sm_90               for compute capability 9.0 and later
-  cargo xtask build-ptx --crate ../mine -o k.ptx   another crate, to another file")]
+  cargo xtask build-ptx --crate ../mine -o k.ptx   another crate, to another file
+  cargo xtask build-ptx --stats                    registers, spills and shared memory of each kernel")]
 pub(crate) struct Args {
     /// Virtual architecture, such as sm_80 [default: the oldest that the kernels allow]
-    #[arg(long)]
+    #[arg(long, value_name = "sm_NN")]
     arch: Option<NvvmArch>,
 
-    /// Directory of the kernel crate
-    #[arg(long = "crate", value_name = "PATH", default_value = "kernels-gpu")]
-    path: PathBuf,
+    /// Directory of the kernel crate [default: kernels-gpu]
+    #[arg(long = "crate", value_name = "PATH")]
+    path: Option<PathBuf>,
 
-    /// File to write
+    /// File to write [default: target/ptx/CRATE.ptx]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Features of the kernel crate
+    #[arg(long, value_name = "LIST")]
+    features: Option<OsString>,
+
+    /// Flush denormal f32 to zero
+    #[arg(long)]
+    ftz: bool,
+
+    /// Approximate f32 division and square roots
+    #[arg(long)]
+    fast_math: bool,
+
+    /// Round products and sums separately instead of fusing them
+    #[arg(long)]
+    no_fma: bool,
+
+    /// Panic on integer overflow
+    #[arg(long)]
+    overflow_checks: bool,
+
+    /// Use the crate libm even where libdevice is installed
+    #[arg(long)]
+    no_libdevice: bool,
+
+    /// Leave out the lines that name the source
+    #[arg(long)]
+    no_lines: bool,
+
+    /// How much LLVM optimises, 0 to 3
+    #[arg(long, value_name = "LEVEL", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=3))]
+    opt_level: u8,
+
+    /// Also write the optimised LLVM assembly, beside the PTX
+    #[arg(long)]
+    emit_llvm_ir: bool,
+
+    /// Show what each kernel costs on a device (needs ptxas)
+    #[arg(long)]
+    stats: bool,
 }
 
-/// Runs the command.
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: Args) -> Result<()> {
     let path = args
         .path
+        .clone()
+        .unwrap_or_else(|| shell::workspace().join("kernels-gpu"));
+    let path = path
         .canonicalize()
-        .with_context(|| format!("there is no directory {}", args.path.display()))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
-    let output = args
-        .output
-        .unwrap_or_else(|| PathBuf::from("target/ptx").join(format!("{name}.ptx")));
-    let mut builder = CudaBuilder::new(&path).copy_to(output);
+        .with_context(|| format!("there is no directory {}", path.display()))?;
+    let output = args.output.clone().unwrap_or_else(|| default_output(&path));
+    let mut builder = CudaBuilder::new(&path)
+        .target_dir(shell::target().join("cuda-builder"))
+        .copy_to(output)
+        .ftz(args.ftz)
+        .fast_div(args.fast_math)
+        .fast_sqrt(args.fast_math)
+        .fma_contraction(!args.no_fma)
+        .overflow_checks(args.overflow_checks)
+        .libdevice(!args.no_libdevice)
+        .emit_llvm_ir(args.emit_llvm_ir)
+        .opt_level(match args.opt_level {
+            0 => OptLevel::O0,
+            1 => OptLevel::O1,
+            2 => OptLevel::O2,
+            _ => OptLevel::O3,
+        });
     if let Some(arch) = args.arch {
         builder = builder.arch(arch);
     }
+    if let Some(features) = &args.features {
+        builder = builder.build_arg("--features").build_arg(features);
+    }
+    if args.no_lines {
+        builder = builder.debug(DebugInfo::None);
+    }
     let ptx = builder.build()?;
-    println!("{}", ptx.path.display());
-    println!("sha256 {}  {}", &ptx.hash()[..16], ptx.arch);
-    for kernel in &ptx.kernels {
-        println!("  {kernel}");
+    report(&ptx, args.stats)
+}
+
+/// Builds the gallery's kernels, as `run` does without arguments.
+pub(crate) fn gallery() -> Result<()> {
+    let path = shell::workspace().join("kernels-gpu");
+    CudaBuilder::new(&path)
+        .target_dir(shell::target().join("cuda-builder"))
+        .copy_to(default_output(&path))
+        .build()?;
+    Ok(())
+}
+
+fn default_output(crate_dir: &Path) -> PathBuf {
+    let name = crate_dir
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .replace('-', "_");
+    shell::target().join("ptx").join(name).with_extension("ptx")
+}
+
+fn report(ptx: &Ptx, stats: bool) -> Result<()> {
+    // Relative where possible: short, and the same in every report of a run.
+    let current = std::env::current_dir().unwrap_or_default();
+    let path = ptx.path.strip_prefix(&current).unwrap_or(&ptx.path);
+    let maths = if ptx.libdevice.is_some() { "libdevice" } else { "libm" };
+    println!("{}", path.display());
+    println!(
+        "sha256:{}  {}, PTX {}, maths from {maths}",
+        &ptx.hash()[..16],
+        ptx.arch,
+        ptx.version()
+    );
+    if !stats {
+        for kernel in &ptx.kernels {
+            println!("  {kernel}");
+        }
+        return Ok(());
+    }
+    // ptxas knows no device older than 7.5 any more.
+    let device = ptx.arch.max(NvvmArch::Compute75);
+    let width = ptx.kernels.iter().map(String::len).max().unwrap_or(0);
+    for Resources {
+        kernel,
+        registers,
+        stack,
+        spill_stores,
+        spill_loads,
+        shared,
+        ..
+    } in inspect::resources(&ptx.text, device)?
+    {
+        println!(
+            "  {kernel:width$}  {registers:3} registers, {shared:5} B shared, {stack:4} B stack, \
+             {spill_stores} B spilled, {spill_loads} B reloaded"
+        );
     }
     Ok(())
 }

@@ -1,7 +1,355 @@
-//! (under construction)
-/// (under construction)
+//! `cargo xtask setup`: installs what building kernels takes, and NVIDIA's optional tools.
+//!
+//! It looks first and installs only what is missing, asks no questions, and says what it runs. Where it
+//! may not or cannot install something, it says which command would. What counts as present is
+//! `cuda_builder`'s knowledge, not this file's.
+
+use std::ffi::OsStr;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use cuda_builder::toolchain::{self, DEBIAN_PACKAGES, Lack, NotFound, Origin, Toolchain};
+use cuda_builder::wheels::{self, WHEELS, Wheels};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{doctor, shell};
+
+/// Install what building kernels takes: a Rust toolchain with library sources; NVIDIA's tools if possible
+///
+/// Tries `rustup component add rust-src` first, then the distribution's packages (as root, or through
+/// sudo if it asks for no password). NVIDIA's libdevice, ptxas and nvdisasm come as Python wheels and go
+/// into a folder of Rumba's own; kernels build without them. Running it again changes nothing.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
-pub(crate) fn run(_args: Args) -> anyhow::Result<()> {
-    anyhow::bail!("not built yet")
+#[command(after_help = "Examples:
+  cargo xtask setup                install what is missing
+  cargo xtask setup --no-wheels    only what is needed, nothing of NVIDIA's
+  RUMBA_TOOLS=tools cargo xtask setup
+                                   NVIDIA's tools into another folder")]
+pub(crate) struct Args {
+    /// Leave out libdevice, ptxas and nvdisasm
+    #[arg(long)]
+    no_wheels: bool,
+}
+
+/// How long a download may take before the next way is tried.
+const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
+const APT_LIMIT: Duration = Duration::from_secs(300);
+const PIP_LIMIT: Duration = Duration::from_secs(240);
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    toolchain()?;
+    if !args.no_wheels {
+        optional_wheels();
+    }
+    println!("{}", doctor::table());
+    Ok(())
+}
+
+/// Installs what the other commands need, if they lack it. NVIDIA's tools are tried once, not every time.
+pub(crate) fn ensure() -> Result<()> {
+    toolchain()?;
+    if wheels::folder().is_some_and(|folder| !folder.exists()) {
+        optional_wheels();
+    }
+    Ok(())
+}
+
+/// A toolchain for kernels: the one that is there, else one that could be installed.
+fn toolchain() -> Result<Toolchain> {
+    let mut missing = match toolchain::find() {
+        Ok(toolchain) => return Ok(toolchain),
+        Err(missing) => missing,
+    };
+    let mut tried = Vec::new();
+    for way in [rustup_component, debian_packages] {
+        match way(&missing) {
+            Ok(None) => {}
+            Ok(Some(done)) => match toolchain::find() {
+                Ok(toolchain) => {
+                    eprintln!("{done}");
+                    return Ok(toolchain);
+                }
+                Err(still) => {
+                    tried.push(format!("{done}, which was not enough"));
+                    missing = still;
+                }
+            },
+            Err(error) => tried.push(format!("{error:#}")),
+        }
+    }
+    let mut message = missing.to_string();
+    if !tried.is_empty() {
+        message.push_str("\n\nWhat setup tried:\n  ");
+        message.push_str(&tried.join("\n  "));
+    }
+    Err(anyhow!(message))
+}
+
+/// The library sources of a rustup toolchain that has everything else.
+fn rustup_component(missing: &NotFound) -> Result<Option<String>> {
+    let Some(name) = missing
+        .rejected
+        .iter()
+        .find_map(|rejected| match (&rejected.origin, &rejected.reason) {
+            (Origin::Rustup(name), Lack::Sources(_)) => Some(name),
+            _ => None,
+        })
+    else {
+        return Ok(None);
+    };
+    let Some(rustup) = rustup() else {
+        return Ok(None);
+    };
+    let mut command = Command::new(rustup);
+    command
+        .args(["component", "add", "rust-src", "--toolchain", name])
+        .env("RUSTUP_MAX_RETRIES", "1");
+    run_quietly(&mut command, "installing the library sources", RUSTUP_LIMIT)?;
+    Ok(Some(format!(
+        "installed the library sources of {name} (rustup component rust-src)"
+    )))
+}
+
+fn rustup() -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cargo")))
+        .map(|home| home.join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    home.into_iter()
+        .chain(std::env::split_paths(&path))
+        .map(|folder| folder.join("rustup"))
+        .find(|file| file.is_file())
+}
+
+/// Debian's newer Rust, which lies beside rustup's without touching it.
+fn debian_packages(missing: &NotFound) -> Result<Option<String>> {
+    let overridden = missing
+        .rejected
+        .iter()
+        .any(|rejected| rejected.origin == Origin::Override);
+    let apt = Path::new("/usr/bin/apt-get");
+    if overridden || !apt.exists() {
+        return Ok(None);
+    }
+    let install = format!("apt-get install {}", DEBIAN_PACKAGES.join(" "));
+    let Some(privilege) = privilege() else {
+        bail!("{install}: this needs root, and sudo asks for a password");
+    };
+    let apt_get = |arguments: &[&str]| {
+        let mut command = match privilege {
+            Privilege::Root => Command::new(apt),
+            Privilege::Sudo => {
+                let mut command = Command::new("sudo");
+                command.args(["-n", "DEBIAN_FRONTEND=noninteractive"]).arg(apt);
+                command
+            }
+        };
+        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    if !has_candidate(DEBIAN_PACKAGES[0]) {
+        run_quietly(
+            &mut apt_get(&["update", "--quiet"]),
+            "reading the lists of packages",
+            APT_LIMIT,
+        )?;
+        if !has_candidate(DEBIAN_PACKAGES[0]) {
+            bail!("{install}: this distribution does not have these packages");
+        }
+    }
+    // Nothing that is installed may go: a machine's own rustc stays what it is.
+    let mut command = apt_get(&["install", "--yes", "--no-install-recommends", "--no-remove"]);
+    command.args(DEBIAN_PACKAGES);
+    run_quietly(&mut command, "installing the distribution's Rust", APT_LIMIT)?;
+    Ok(Some(format!("installed {} with apt-get", DEBIAN_PACKAGES.join(" "))))
+}
+
+#[derive(Clone, Copy)]
+enum Privilege {
+    Root,
+    Sudo,
+}
+
+/// How packages can be installed without asking anyone.
+fn privilege() -> Option<Privilege> {
+    if output("id", &["-u"]).is_some_and(|id| id.trim() == "0") {
+        return Some(Privilege::Root);
+    }
+    output("sudo", &["-n", "true"]).map(|_| Privilege::Sudo)
+}
+
+/// Whether apt knows a version of a package that it could install.
+fn has_candidate(package: &str) -> bool {
+    output("apt-cache", &["policy", package]).is_some_and(|policy| {
+        policy.lines().any(|line| {
+            line.trim_start()
+                .strip_prefix("Candidate: ")
+                .is_some_and(|version| version != "(none)")
+        })
+    })
+}
+
+/// What a program prints, if it succeeds.
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Installs NVIDIA's tools if they are missing. They are a help, so a failure is a note.
+fn optional_wheels() {
+    let Wheels {
+        libdevice,
+        ptxas,
+        nvdisasm,
+        ..
+    } = wheels::find();
+    if libdevice.is_some() && ptxas.is_some() && nvdisasm.is_some() {
+        return;
+    }
+    if let Err(error) = install_wheels() {
+        eprintln!("note: NVIDIA's libdevice, ptxas and nvdisasm were not installed: {error:#}");
+        eprintln!("      Kernels build and run without them; `cargo xtask doctor` says what each is for.");
+    }
+}
+
+/// The files kept of the wheels; the rest of them is several times as large and not used.
+const KEPT: [&str; 3] = ["nvvm/libdevice/libdevice.10.bc", "bin/ptxas", "bin/nvdisasm"];
+
+fn install_wheels() -> Result<()> {
+    let folder = wheels::folder().context("there is no home directory to put them in")?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
+    if output("python3", &["-m", "pip", "--version"]).is_none() {
+        bail!("they come through pip, and `python3 -m pip` does not run here (apt-get install python3-pip)");
+    }
+    let staging = folder.join("incoming");
+    let mut command = Command::new("python3");
+    command
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ])
+        .args([
+            "--no-deps",
+            "--only-binary=:all:",
+            "--retries=1",
+            "--timeout=20",
+            "--upgrade",
+            "--target",
+        ])
+        .arg(&staging)
+        .args(WHEELS.map(|wheel| format!("{wheel}==13.*")));
+    let unpacked = run_quietly(&mut command, "downloading libdevice, ptxas and nvdisasm", PIP_LIMIT)
+        .and_then(|()| keep(&staging, &folder));
+    let removed = std::fs::remove_dir_all(&staging);
+    unpacked?;
+    removed.with_context(|| format!("could not remove {}", staging.display()))?;
+    eprintln!("installed libdevice, ptxas and nvdisasm in {}", folder.display());
+    Ok(())
+}
+
+/// Moves what is used, and the licences, from the unpacked wheels to their place.
+fn keep(staging: &Path, folder: &Path) -> Result<()> {
+    let moved = |from: PathBuf, to: PathBuf| -> Result<()> {
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        if to.is_dir() {
+            std::fs::remove_dir_all(&to)?;
+        }
+        std::fs::rename(&from, &to).with_context(|| format!("could not move {}", from.display()))
+    };
+    for entry in std::fs::read_dir(staging)? {
+        let entry = entry?;
+        if entry.path().extension() == Some(OsStr::new("dist-info")) {
+            moved(entry.path(), folder.join(entry.file_name()))?;
+        }
+    }
+    for entry in std::fs::read_dir(staging.join("nvidia"))? {
+        let entry = entry?;
+        for file in KEPT.iter().filter(|file| entry.path().join(file).exists()) {
+            moved(
+                entry.path().join(file),
+                folder.join("nvidia").join(entry.file_name()).join(file),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command, showing that it runs and for how long; its output appears only if it fails.
+fn run_quietly(command: &mut Command, what: &str, limit: Duration) -> Result<()> {
+    let line = format!("{what}: {}", shell::describe(command));
+    let bar = if std::io::stderr().is_terminal() {
+        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is constant");
+        let bar = ProgressBar::new_spinner().with_style(style).with_message(line);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar
+    } else {
+        eprintln!("{line}");
+        ProgressBar::hidden()
+    };
+    let result = run_limited(command, limit);
+    bar.finish_and_clear();
+    result
+}
+
+fn run_limited(command: &mut Command, limit: Duration) -> Result<()> {
+    let name = shell::describe(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("could not start {name}"))?;
+    let readers = [child.stdout.take().map(drain), child.stderr.take().map(drain)];
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            bail!("{name} was stopped after {} seconds", limit.as_secs());
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let said: Vec<String> = readers
+        .into_iter()
+        .flatten()
+        .filter_map(|reader| reader.join().ok())
+        .collect();
+    let said = said.join("");
+    let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = last.get(last.len().saturating_sub(8)..).unwrap_or_default();
+    bail!("{name} failed ({status}):\n    {}", last.join("\n    "))
+}
+
+/// Reads a stream to its end, so that the program behind it is never held up.
+fn drain(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }

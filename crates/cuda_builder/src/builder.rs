@@ -69,6 +69,12 @@ impl Ptx {
     pub fn hash(&self) -> String {
         stamp::hash(&self.text)
     }
+
+    /// The version of PTX that the text declares, such as `6.0`.
+    pub fn version(&self) -> &str {
+        let declared = self.text.lines().find_map(|line| line.strip_prefix(".version "));
+        declared.unwrap_or_default().trim()
+    }
 }
 
 impl CudaBuilder {

@@ -9,13 +9,8 @@ use std::path::{Path, PathBuf};
 /// The variable that names the folder of the unpacked wheels.
 pub const FOLDER: &str = "RUMBA_TOOLS";
 
-/// The wheels that `cargo xtask setup` installs: libdevice, ptxas, nvdisasm, cuobjdump.
-pub const WHEELS: [&str; 4] = [
-    "nvidia-nvvm",
-    "nvidia-cuda-nvcc",
-    "nvidia-cuda-nvdisasm",
-    "nvidia-cuda-cuobjdump",
-];
+/// The wheels that `cargo xtask setup` installs: libdevice, ptxas, nvdisasm.
+pub const WHEELS: [&str; 3] = ["nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"];
 
 /// NVIDIA's tools, each where it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,6 +12,9 @@ use super::{Failure, Input, LibraryFile, read};
 use crate::error::BuildError;
 use crate::llvm::{Context, Linkage, Machine, Module, Value};
 
+/// Instructions that Rust has no name for, as functions that `cuda_std` declares.
+const BUILTINS: &str = include_str!("builtins.ll");
+
 /// Links everything in `input` into `module`.
 pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, input: &Input) -> Result<(), Failure> {
     let context = module.context();
@@ -20,6 +23,9 @@ pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, input: &I
             module.link(Module::read(context, &bitcode)?)?;
         }
     }
+    let builtins = Module::parse(context, BUILTINS)?;
+    machine.adopt(&builtins);
+    link_needed(module, builtins)?;
     if let Some(path) = &input.libdevice {
         let libdevice = Module::read(context, &read(path)?)?;
         machine.adopt(&libdevice);

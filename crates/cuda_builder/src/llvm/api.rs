@@ -77,6 +77,7 @@ functions! {
     LLVMGetBufferSize(MemoryBuffer) -> usize;
     LLVMDisposeMemoryBuffer(MemoryBuffer);
     LLVMGetBitcodeModuleInContext2(ContextRef, MemoryBuffer, *mut ModuleRef) -> Bool;
+    LLVMParseIRInContext(ContextRef, MemoryBuffer, *mut ModuleRef, *mut *mut c_char) -> Bool;
 
     LLVMModuleCreateWithNameInContext(*const c_char, ContextRef) -> ModuleRef;
     LLVMDisposeModule(ModuleRef);

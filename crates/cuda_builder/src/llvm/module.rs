@@ -94,6 +94,23 @@ impl<'c> Module<'c> {
         Ok(Self { context, raw })
     }
 
+    /// Reads LLVM assembly.
+    pub(crate) fn parse(context: &'c Context, text: &str) -> Result<Self, LlvmError> {
+        let api = context.api();
+        let (mut raw, mut message) = (null_mut(), null_mut());
+        // SAFETY: the buffer is a copy of `text`, and the parser takes it over; `message` is ours.
+        let failed = unsafe {
+            let buffer =
+                (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(text.as_ptr().cast(), text.len(), c"assembly".as_ptr());
+            (api.LLVMParseIRInContext)(context.raw, buffer, &raw mut raw, &raw mut message)
+        };
+        if failed != 0 {
+            // SAFETY: set where parsing fails.
+            return Err(LlvmError(unsafe { context.llvm.take_message(message) }));
+        }
+        Ok(Self { context, raw })
+    }
+
     pub(super) fn raw(&self) -> api::ModuleRef {
         self.raw
     }
@@ -201,7 +218,12 @@ impl<'c> Module<'c> {
             let new = (api.LLVMAddGlobalInAddressSpace)(self.raw, ty, name.as_ptr(), space);
             (api.LLVMSetAlignment)(new, (api.LLVMGetAlignment)(global.raw));
             match initialiser {
-                Initialiser::Undefined => (api.LLVMSetInitializer)(new, (api.LLVMGetUndef)(ty)),
+                Initialiser::Undefined => {
+                    (api.LLVMSetInitializer)(new, (api.LLVMGetUndef)(ty));
+                    // The memory holds something, though nobody knows what: reading it before the
+                    // first write is not undefined.
+                    (api.LLVMSetExternallyInitialized)(new, 1);
+                }
                 Initialiser::Same => {
                     let value = (api.LLVMGetInitializer)(global.raw);
                     (api.LLVMSetInitializer)(new, value);

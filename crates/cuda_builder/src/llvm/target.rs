@@ -45,6 +45,16 @@ impl OptLevel {
     }
 }
 
+/// What goes before the machine's own pipeline, without a machine.
+///
+/// Rust code branches on an `Option` right after it has made one: in `for` loops, and wherever a
+/// thread asks for its own element. Jump threading joins the two branches, and only then are loops
+/// counted, unrolled and free of bounds checks. For a machine whose threads diverge, LLVM leaves that
+/// pass out, so it runs here. Barriers are safe: no pass duplicates a convergent call.
+const THREAD_OPTIONS: &CStr = c"cgscc(inline,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,\
+    instcombine<no-verify-fixpoint>,jump-threading,correlated-propagation,simplifycfg,\
+    instcombine<no-verify-fixpoint>))";
+
 /// A code generator for one virtual architecture and PTX version.
 pub(crate) struct Machine<'c> {
     context: &'c Context,
@@ -98,16 +108,25 @@ impl<'c> Machine<'c> {
 
     /// Runs the optimisation pipeline of this machine's level.
     pub(crate) fn optimise(&self, module: &Module<'c>) -> Result<(), LlvmError> {
+        if self.level != OptLevel::O0 {
+            self.run_for(null_mut(), module, THREAD_OPTIONS)?;
+        }
         self.run(module, self.level.pipeline())
     }
 
     /// Runs a pass pipeline, in the syntax of `opt -passes=`.
     pub(crate) fn run(&self, module: &Module<'c>, passes: &CStr) -> Result<(), LlvmError> {
+        self.run_for(self.raw, module, passes)
+    }
+
+    /// Runs passes with the costs of a machine, or of none in particular.
+    fn run_for(&self, machine: api::TargetMachineRef, module: &Module<'c>, passes: &CStr) -> Result<(), LlvmError> {
         let api = self.context.api();
-        // SAFETY: module and machine belong to the same context; an error's message is ours.
+        // SAFETY: module and machine belong to the same context; passes may go without a machine; an
+        // error's message is ours.
         unsafe {
             let options = (api.LLVMCreatePassBuilderOptions)();
-            let error = (api.LLVMRunPasses)(module.raw(), passes.as_ptr(), self.raw, options);
+            let error = (api.LLVMRunPasses)(module.raw(), passes.as_ptr(), machine, options);
             (api.LLVMDisposePassBuilderOptions)(options);
             if !error.is_null() {
                 let message = (api.LLVMGetErrorMessage)(error);
