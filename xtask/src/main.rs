@@ -1,8 +1,18 @@
 //! `cargo xtask`: all automation of the project. One command, one file; this one only dispatches.
 
+mod bench;
 mod build_ptx;
+mod check;
+mod ci;
+mod demo;
 mod doctor;
+mod gallery;
+mod inspect;
+mod new;
+mod run;
 mod setup;
+mod shell;
+mod test;
 
 use clap::{Parser, Subcommand};
 
@@ -22,15 +32,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
+    Test(test::Args),
     Setup(setup::Args),
     Doctor(doctor::Args),
     BuildPtx(build_ptx::Args),
+    Run(run::Args),
+    Check(check::Args),
+    Inspect(inspect::Args),
+    Bench(bench::Args),
+    New(new::Args),
+    Ci(ci::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
+        Command::Demo(args) => demo::run(args),
+        Command::Test(args) => test::run(args),
         Command::Setup(args) => setup::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::BuildPtx(args) => build_ptx::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::New(args) => new::run(args),
+        Command::Ci(args) => ci::run(args),
     }
 }
