@@ -1,1 +1,52 @@
-//! (under construction)
+//! The CUDA driver API for every machine: NVIDIA's driver where there is one, a software device where there
+//! is none.
+//!
+//! Linking this crate defines every `cu…` symbol of NVIDIA's `libcuda.so.1`. The first call decides for the
+//! process (see [`device_kind`]); after that a call costs one jump more than NVIDIA's own, or runs on the
+//! software device in this process. A program so linked starts on machines without any NVIDIA software.
+//!
+//! A crate that only calls `cu…` functions must name this one, or the linker never sees it:
+//!
+//! ```
+//! use rumba_driver as _;
+//! ```
+//!
+//! The crate holds no PTX semantics, which are in `rumba-vm`, and no convenience for callers, which is in
+//! `rumba`.
+//!
+//! # Environment
+//!
+//! | variable | values |
+//! |---|---|
+//! | `RUMBA_DEVICE` | `auto` (default), `gpu`, `soft` |
+//! | `RUMBA_CUDA_LIBRARY` | the path of NVIDIA's library, where the loader does not find `libcuda.so.1` |
+//! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
+
+mod abi;
+#[expect(non_snake_case, reason = "these are NVIDIA's names")]
+mod api;
+mod calls;
+mod choice;
+mod code;
+mod error;
+mod log;
+mod soft;
+mod trampoline;
+
+pub use choice::{ChoiceError, DeviceKind, serve_as_library};
+
+/// What answers the driver calls of this process; the first call of any kind decides.
+///
+/// # Errors
+///
+/// `RUMBA_DEVICE` names no device, or asks for a GPU that is not there. The error says what was looked for
+/// and what to do; `cuInit` returns `CUDA_ERROR_NO_DEVICE` meanwhile.
+pub fn device_kind() -> Result<DeviceKind, ChoiceError> {
+    choice::choice().kind.clone()
+}
+
+/// The full report of the last module that could not be loaded, or of the last kernel that failed, in any
+/// thread. `None` if there was none, and always with NVIDIA's driver, which tells no more than a code.
+pub fn last_report() -> Option<String> {
+    soft::report::last()
+}

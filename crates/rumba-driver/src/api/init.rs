@@ -1,0 +1,97 @@
+//! `cuInit`, versions, error names and texts, and addresses of driver calls.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+
+use crate::abi::{Out, Text, answer, wrong};
+use crate::calls;
+use crate::code::{self, Code};
+use crate::error::Error;
+use crate::soft::driver::Driver;
+
+/// The CUDA version whose driver API is served: 13.0, the first with PTX 9.0.
+const CUDA_VERSION: c_int = 13_000;
+
+pub(crate) extern "C" fn cuInit(flags: c_uint) -> Code {
+    answer(|| {
+        if flags != 0 {
+            return Err(wrong("Flags", flags, "it must be 0"));
+        }
+        Driver::init().map(drop)
+    })
+}
+
+pub(crate) extern "C" fn cuDriverGetVersion(version: Out<c_int>) -> Code {
+    answer(|| version.put("driverVersion", CUDA_VERSION))
+}
+
+pub(crate) extern "C" fn cuGetErrorName(error: c_int, name: Out<*const c_char>) -> Code {
+    answer(|| {
+        let described = code::describe(error);
+        name.put("pStr", described.map_or(ptr::null(), |(name, _)| name.as_ptr()))?;
+        described
+            .map(drop)
+            .ok_or_else(|| wrong("error", error, "it is no result code"))
+    })
+}
+
+pub(crate) extern "C" fn cuGetErrorString(error: c_int, text: Out<*const c_char>) -> Code {
+    answer(|| {
+        let described = code::describe(error);
+        text.put("pStr", described.map_or(ptr::null(), |(_, text)| text.as_ptr()))?;
+        described
+            .map(drop)
+            .ok_or_else(|| wrong("error", error, "it is no result code"))
+    })
+}
+
+pub(crate) extern "C" fn cuGetProcAddress(
+    symbol: Text,
+    function: Out<*const c_void>,
+    version: c_int,
+    flags: u64,
+) -> Code {
+    answer(|| address(symbol, function, version, flags, None))
+}
+
+pub(crate) extern "C" fn cuGetProcAddress_v2(
+    symbol: Text,
+    function: Out<*const c_void>,
+    version: c_int,
+    flags: u64,
+    status: Out<c_int>,
+) -> Code {
+    answer(|| address(symbol, function, version, flags, Some(status)))
+}
+
+/// Finds the newest form of a call that `version` already had.
+fn address(
+    symbol: Text,
+    function: Out<*const c_void>,
+    version: c_int,
+    flags: u64,
+    status: Option<Out<c_int>>,
+) -> Result<(), Error> {
+    const FOUND: c_int = 0;
+    const NO_SUCH_SYMBOL: c_int = 1;
+    const VERSION_TOO_OLD: c_int = 2;
+    let symbol = symbol.get("symbol")?.to_string_lossy();
+    function.required("pfn")?;
+    if flags > 2 {
+        return Err(wrong("flags", flags, "only the two default-stream flags exist"));
+    }
+    let (result, found) = match calls::find(&symbol, version) {
+        calls::Found::At(address) => (FOUND, address),
+        calls::Found::Later => (VERSION_TOO_OLD, ptr::null()),
+        calls::Found::Nowhere => (NO_SUCH_SYMBOL, ptr::null()),
+    };
+    function.put("pfn", found)?;
+    if let Some(status) = status {
+        status.put_if(result);
+    }
+    if result == FOUND {
+        Ok(())
+    } else {
+        Err(Error::NoFunction(symbol.into_owned()))
+    }
+}

@@ -1,0 +1,145 @@
+//! Options of `cuModuleLoadDataEx` and the `cuLink` calls. Only the log buffers and the wall time have a
+//! meaning here; options about code generation are accepted and have none.
+
+use std::ffi::{c_int, c_uint};
+use std::time::Instant;
+
+use crate::abi::{In, Out, wrong};
+use crate::error::Error;
+
+const WALL_TIME: c_int = 2;
+const INFO_LOG_BUFFER: c_int = 3;
+const INFO_LOG_BUFFER_SIZE_BYTES: c_int = 4;
+const ERROR_LOG_BUFFER: c_int = 5;
+const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
+
+/// More than the last option that CUDA 13 has.
+const NO_OPTION: c_int = 48;
+
+/// Where the caller wants to read how the work went.
+#[derive(Default)]
+pub(crate) struct Log {
+    info: Buffer,
+    error: Buffer,
+    wall_time: Option<u64>,
+    start: Option<Instant>,
+}
+
+/// A text buffer of the caller.
+#[derive(Default)]
+struct Buffer {
+    address: u64,
+    bytes: usize,
+    /// Where the number of bytes written goes: the option value that held the size.
+    written: Option<u64>,
+}
+
+impl Log {
+    /// Reads the options. Option values are passed by value in the place of a pointer, and results are
+    /// stored over them.
+    pub(crate) fn new(count: c_uint, options: In<c_int>, values: Out<u64>) -> Result<Self, Error> {
+        let mut log = Self {
+            start: Some(Instant::now()),
+            ..Self::default()
+        };
+        for index in 0..count as usize {
+            let option = options.get("options", index)?;
+            values.required("optionValues")?;
+            let place = values.at(index).address();
+            let value = In::<u64>::from_address(place).get("optionValues", 0)?;
+            match option {
+                WALL_TIME => log.wall_time = Some(place),
+                INFO_LOG_BUFFER => log.info.address = value,
+                ERROR_LOG_BUFFER => log.error.address = value,
+                // A size is an unsigned int, of which callers may leave the upper half as it was.
+                INFO_LOG_BUFFER_SIZE_BYTES => log.info.size(value as u32 as usize, place),
+                ERROR_LOG_BUFFER_SIZE_BYTES => log.error.size(value as u32 as usize, place),
+                0..NO_OPTION => {}
+                other => return Err(wrong("options", other, "there is no such option")),
+            }
+        }
+        Ok(log)
+    }
+
+    /// Gives the caller the logs: of success, or of the error.
+    pub(crate) fn write<T>(&self, outcome: &Result<T, Error>) {
+        match outcome {
+            Ok(_) => {
+                self.info.write("");
+                self.error.write("");
+            }
+            Err(error) => {
+                self.info.write("");
+                self.error.write(&error.to_string());
+            }
+        }
+        if let (Some(place), Some(start)) = (self.wall_time, self.start) {
+            Out::<f32>::from_address(place).put_if(start.elapsed().as_secs_f32() * 1e3);
+        }
+    }
+}
+
+impl Buffer {
+    fn size(&mut self, bytes: usize, place: u64) {
+        self.bytes = bytes;
+        self.written = Some(place);
+    }
+
+    /// Stores as much of a text as fits, with a NUL, and how much that was.
+    fn write(&self, text: &str) {
+        let text: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
+        if self.address != 0 && self.bytes > 0 {
+            let end = text.len().min(self.bytes - 1);
+            let target = Out::<u8>::from_address(self.address);
+            for (index, byte) in text[..end].iter().chain(&[0]).enumerate() {
+                target.at(index).put_if(*byte);
+            }
+        }
+        if let Some(place) = self.written {
+            let fits = (text.len() + 1).min(self.bytes);
+            let written = if text.is_empty() { 0 } else { fits as u64 };
+            Out::<u64>::from_address(place).put_if(written);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads options, reports an error and gives the buffer and the values afterwards.
+    fn log_error(text: &str, size: u64) -> (Vec<u8>, [u64; 3]) {
+        let mut buffer = vec![0xff_u8; 16];
+        let options = [ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_SIZE_BYTES, 0];
+        let mut values = [buffer.as_mut_ptr() as u64, size, 32];
+        let log = Log::new(
+            3,
+            In::from_address(options.as_ptr() as u64),
+            Out::from_address(values.as_mut_ptr() as u64),
+        )
+        .expect("known options");
+        log.write::<()>(&Err(Error::Ptx(text.into())));
+        (buffer, values)
+    }
+
+    #[test]
+    fn a_log_is_cut_to_its_buffer() {
+        let (buffer, values) = log_error("line 4: no", 16);
+        assert_eq!(&buffer[..11], b"line 4: no\0");
+        assert_eq!(values[1..], [11, 32]);
+        let (buffer, values) = log_error("line 4: no", 8);
+        assert_eq!(&buffer[..9], b"line 4:\0\xff");
+        assert_eq!(values[1], 8);
+        assert_eq!(log_error("line 4: no", 0).0[0], 0xff);
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        let options = [9999];
+        let mut values = [0_u64];
+        let options = In::from_address(options.as_ptr() as u64);
+        let values = Out::from_address(values.as_mut_ptr() as u64);
+        assert!(Log::new(1, options, values).is_err());
+        assert!(Log::new(1, In::from_address(0), values).is_err());
+    }
+}

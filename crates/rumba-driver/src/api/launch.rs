@@ -1,0 +1,287 @@
+//! Kernel launches. A kernel has run when its launch returns; that it failed is told by the next call, as on
+//! a GPU.
+
+use std::ffi::c_uint;
+use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
+
+use crate::abi::{CUfunction, CUstream, In, answer, wrong};
+use crate::api::occupancy::resident_blocks;
+use crate::code::Code;
+use crate::error::Error;
+use crate::soft::driver::Driver;
+use crate::soft::machine::Launch;
+use crate::soft::module::Function;
+use crate::soft::report;
+
+/// Largest extents of a block and a grid, and most threads in a block.
+const BLOCK: [u32; 3] = [1024, 1024, 64];
+const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
+
+/// Room on the stack for the parameters of ordinary kernels.
+type ParameterBlock = SmallVec<[u8; 256]>;
+
+/// The shape of a launch.
+struct Shape {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    cooperative: bool,
+}
+
+pub(crate) extern "C" fn cuLaunchKernel(
+    function: CUfunction,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared: c_uint,
+    stream: CUstream,
+    parameters: In<u64>,
+    extra: In<u64>,
+) -> Code {
+    answer(|| {
+        let grid = [grid_x, grid_y, grid_z];
+        let block = [block_x, block_y, block_z];
+        launch(
+            function,
+            &Shape {
+                grid,
+                block,
+                shared,
+                cooperative: false,
+            },
+            stream,
+            parameters,
+            extra,
+        )
+    })
+}
+
+pub(crate) extern "C" fn cuLaunchCooperativeKernel(
+    function: CUfunction,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared: c_uint,
+    stream: CUstream,
+    parameters: In<u64>,
+) -> Code {
+    answer(|| {
+        let grid = [grid_x, grid_y, grid_z];
+        let block = [block_x, block_y, block_z];
+        launch(
+            function,
+            &Shape {
+                grid,
+                block,
+                shared,
+                cooperative: true,
+            },
+            stream,
+            parameters,
+            In::NULL,
+        )
+    })
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: CUstream,
+    attributes: u64,
+    attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct LaunchAttribute {
+    id: c_uint,
+    padding: c_uint,
+    value: [u32; 16],
+}
+
+pub(crate) extern "C" fn cuLaunchKernelEx(
+    config: In<LaunchConfig>,
+    function: CUfunction,
+    parameters: In<u64>,
+    extra: In<u64>,
+) -> Code {
+    answer(|| {
+        const COOPERATIVE: c_uint = 2;
+        const CLUSTER_DIMENSION: c_uint = 4;
+        let config = config.get("config", 0)?;
+        let attributes = In::<LaunchAttribute>::from_address(config.attributes);
+        let mut cooperative = false;
+        for index in 0..config.attribute_count as usize {
+            let attribute = attributes.get("attrs", index)?;
+            match attribute.id {
+                COOPERATIVE => cooperative = attribute.value[0] != 0,
+                CLUSTER_DIMENSION if attribute.value[..3] != [1, 1, 1] => {
+                    return Err(Error::Unserved {
+                        what: "a launch in clusters",
+                    });
+                }
+                // Hints on caches, priorities and overlap change no result.
+                _ => {}
+            }
+        }
+        let shape = Shape {
+            grid: config.grid,
+            block: config.block,
+            shared: config.shared,
+            cooperative,
+        };
+        launch(function, &shape, config.stream, parameters, extra)
+    })
+}
+
+fn launch(
+    function: CUfunction,
+    shape: &Shape,
+    stream: CUstream,
+    parameters: In<u64>,
+    extra: In<u64>,
+) -> Result<(), Error> {
+    let (driver, queue) = Driver::queue(stream)?;
+    let function = driver.functions.get(function)?;
+    if function.context.life != queue.context().life {
+        return Err(Error::ForeignContext { kind: "function" });
+    }
+    check_shape(&function, shape)?;
+    let parameters = gather(&function, parameters, extra)?;
+    if shape.cooperative {
+        let blocks = shape.grid.iter().map(|extent| u64::from(*extent)).product();
+        let threads = shape.block.iter().product();
+        let resident = u64::from(resident_blocks(&function.kernel.needs(), threads, shape.shared))
+            * u64::from(driver.machine.multiprocessors());
+        if blocks > resident {
+            return Err(Error::TooManyBlocks { blocks, resident });
+        }
+    }
+    let _turn = queue.enter();
+    let launch = Launch {
+        grid: shape.grid,
+        block: shape.block,
+        dynamic_shared: shape.shared,
+        parameters: &parameters,
+        cooperative: shape.cooperative,
+    };
+    if let Err(fault) = driver.machine.launch(&function.kernel, &launch)? {
+        report::keep(&fault.report);
+        queue.context().fail(fault.code);
+    }
+    Ok(())
+}
+
+/// Refuses what the device's limits, or the function's own, do not allow.
+fn check_shape(function: &Function, shape: &Shape) -> Result<(), Error> {
+    let refuse = |message: String| Err(Error::Launch(message));
+    for (what, extents, largest) in [("grid", shape.grid, GRID), ("block", shape.block, BLOCK)] {
+        if extents
+            .iter()
+            .zip(largest)
+            .any(|(extent, largest)| *extent == 0 || *extent > largest)
+        {
+            return refuse(format!("a {what} of {extents:?} is outside [1, 1, 1] to {largest:?}"));
+        }
+    }
+    let threads: u64 = shape.block.iter().map(|extent| u64::from(*extent)).product();
+    let most = function.kernel.needs().max_threads_per_block;
+    if threads > u64::from(most) {
+        return refuse(format!(
+            "a block of {threads} threads exceeds the kernel's limit of {most}"
+        ));
+    }
+    let most = function.max_dynamic_shared.load(Ordering::Relaxed);
+    if i64::from(shape.shared) > i64::from(most) {
+        return refuse(format!(
+            "{} bytes of dynamic shared memory exceed the kernel's limit of {most}: cuFuncSetAttribute raises it",
+            shape.shared
+        ));
+    }
+    Ok(())
+}
+
+/// Builds the parameter block from either form in which parameters are passed.
+fn gather(function: &Function, parameters: In<u64>, extra: In<u64>) -> Result<ParameterBlock, Error> {
+    let mut block = ParameterBlock::new();
+    let taken = function.kernel.parameter_bytes();
+    match (parameters.is_null(), extra.is_null()) {
+        _ if taken == 0 => {}
+        (true, true) => return Err(Error::Null("kernelParams")),
+        (false, false) => return Err(wrong("extra", "given", "kernelParams is given too")),
+        (false, true) => {
+            block.resize(taken, 0);
+            for (index, parameter) in function.kernel.parameters().iter().enumerate() {
+                let value = In::<u8>::from_address(parameters.get("kernelParams", index)?);
+                let value = value.slice("an element of kernelParams", parameter.bytes)?;
+                block[parameter.offset..][..parameter.bytes].copy_from_slice(value);
+            }
+        }
+        (true, false) => {
+            let bytes = packed(extra)?;
+            if bytes.len() > taken {
+                return Err(Error::ParameterBytes {
+                    given: bytes.len(),
+                    taken,
+                });
+            }
+            if bytes.len() < taken {
+                return Err(wrong(
+                    "CU_LAUNCH_PARAM_BUFFER_SIZE",
+                    bytes.len(),
+                    "the kernel takes more",
+                ));
+            }
+            block.extend_from_slice(bytes);
+        }
+    }
+    Ok(block)
+}
+
+/// The ready-made parameter block in `extra`: pairs of a key and a value, ended by a key of 0.
+fn packed<'a>(extra: In<u64>) -> Result<&'a [u8], Error> {
+    const END: u64 = 0;
+    const BUFFER_POINTER: u64 = 1;
+    const BUFFER_SIZE: u64 = 2;
+    let (mut buffer, mut size) = (In::<u8>::NULL, In::<usize>::NULL);
+    let mut index = 0;
+    loop {
+        match extra.get("extra", index)? {
+            END => break,
+            BUFFER_POINTER => buffer = In::from_address(extra.get("extra", index + 1)?),
+            BUFFER_SIZE => size = In::from_address(extra.get("extra", index + 1)?),
+            other => return Err(wrong("extra", other, "there is no such key")),
+        }
+        index += 2;
+    }
+    buffer.slice(
+        "CU_LAUNCH_PARAM_BUFFER_POINTER",
+        size.get("CU_LAUNCH_PARAM_BUFFER_SIZE", 0)?,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launch_structs_have_the_layout_of_cuda_h() {
+        assert_eq!(size_of::<LaunchConfig>(), 56);
+        assert_eq!(std::mem::offset_of!(LaunchConfig, stream), 32);
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
+        assert_eq!(std::mem::offset_of!(LaunchAttribute, value), 8);
+    }
+}

@@ -1,0 +1,26 @@
+//! The driver calls that the software device serves: one function each, in the file of its prefix.
+//!
+//! A call checks in the order in which NVIDIA's driver does (initialised, context, then arguments), since
+//! callers see only the first code. Its name in [`crate::calls`] is what exports it.
+
+pub(crate) mod attributes;
+pub(crate) mod ctx;
+pub(crate) mod device;
+pub(crate) mod event;
+pub(crate) mod func;
+pub(crate) mod host;
+pub(crate) mod init;
+pub(crate) mod jit;
+pub(crate) mod launch;
+pub(crate) mod link;
+pub(crate) mod mem;
+pub(crate) mod memcpy;
+pub(crate) mod memset;
+pub(crate) mod module;
+pub(crate) mod occupancy;
+pub(crate) mod peer;
+pub(crate) mod pointer;
+pub(crate) mod pool;
+pub(crate) mod primary;
+pub(crate) mod profiler;
+pub(crate) mod stream;

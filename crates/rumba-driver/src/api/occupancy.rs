@@ -1,0 +1,202 @@
+//! Occupancy: how many blocks a multiprocessor holds, by the rules of compute capability 9.0 (CUDA C++
+//! Programming Guide, "Compute Capabilities"). The software device runs blocks as it likes; the numbers are
+//! those that a GPU would give for the registers that the kernel has here.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::Ordering;
+
+use crate::abi::{CUfunction, Out, answer, wrong};
+use crate::api::func::function_of;
+use crate::code::Code;
+use crate::error::Error;
+use crate::soft::driver::Driver;
+use crate::soft::machine::Needs;
+use crate::soft::module::SHARED_PER_BLOCK;
+
+const WARP: u32 = 32;
+const THREADS_PER_BLOCK: u32 = 1024;
+const WARPS: u32 = 64;
+const BLOCKS: u32 = 32;
+const REGISTERS: u32 = 65_536;
+const SHARED: u32 = 233_472;
+const RESERVED_SHARED_PER_BLOCK: u32 = 1024;
+
+/// Blocks of a kernel that one multiprocessor holds at once.
+pub(crate) fn resident_blocks(needs: &Needs, threads: u32, dynamic_shared: u32) -> u32 {
+    let shared = needs.shared_bytes.saturating_add(dynamic_shared);
+    if threads == 0 || threads > THREADS_PER_BLOCK || shared > SHARED_PER_BLOCK {
+        return 0;
+    }
+    let warps = threads.div_ceil(WARP);
+    // Registers are given out per warp in units of 256, shared memory per block in units of 128 bytes.
+    let per_warp = (needs.registers.max(1).next_multiple_of(8) * WARP).next_multiple_of(256);
+    let shared = (shared + RESERVED_SHARED_PER_BLOCK).next_multiple_of(128);
+    BLOCKS
+        .min(WARPS / warps)
+        .min(REGISTERS / per_warp / warps)
+        .min(SHARED / shared)
+}
+
+pub(crate) extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    blocks: Out<c_int>,
+    function: CUfunction,
+    threads: c_int,
+    shared: usize,
+) -> Code {
+    answer(|| max_active(blocks, function, threads, shared, 0))
+}
+
+pub(crate) extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    blocks: Out<c_int>,
+    function: CUfunction,
+    threads: c_int,
+    shared: usize,
+    flags: c_uint,
+) -> Code {
+    answer(|| max_active(blocks, function, threads, shared, flags))
+}
+
+fn max_active(
+    blocks: Out<c_int>,
+    function: CUfunction,
+    threads: c_int,
+    shared: usize,
+    flags: c_uint,
+) -> Result<(), Error> {
+    let function = function_of(function)?;
+    blocks.required("numBlocks")?;
+    check_flags(flags)?;
+    let threads = positive("blockSize", threads)?;
+    let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+    blocks.put(
+        "numBlocks",
+        resident_blocks(&function.kernel.needs(), threads, shared) as c_int,
+    )
+}
+
+fn check_flags(flags: c_uint) -> Result<(), Error> {
+    if flags <= 1 {
+        Ok(())
+    } else {
+        Err(wrong("flags", flags, "it must be 0 or 1"))
+    }
+}
+
+fn positive(name: &'static str, value: c_int) -> Result<u32, Error> {
+    u32::try_from(value)
+        .ok()
+        .filter(|value| *value > 0)
+        .ok_or_else(|| wrong(name, value, "it must be positive"))
+}
+
+/// Computes the dynamic shared memory of a block from its threads.
+pub(crate) type SharedOfBlock = extern "C" fn(c_int) -> usize;
+
+pub(crate) extern "C" fn cuOccupancyMaxPotentialBlockSize(
+    grid: Out<c_int>,
+    block: Out<c_int>,
+    function: CUfunction,
+    shared_of_block: Option<SharedOfBlock>,
+    shared: usize,
+    limit: c_int,
+) -> Code {
+    answer(|| max_potential(grid, block, function, shared_of_block, shared, limit, 0))
+}
+
+pub(crate) extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+    grid: Out<c_int>,
+    block: Out<c_int>,
+    function: CUfunction,
+    shared_of_block: Option<SharedOfBlock>,
+    shared: usize,
+    limit: c_int,
+    flags: c_uint,
+) -> Code {
+    answer(|| max_potential(grid, block, function, shared_of_block, shared, limit, flags))
+}
+
+/// The largest block among those that keep the most threads resident.
+fn max_potential(
+    grid: Out<c_int>,
+    block: Out<c_int>,
+    function: CUfunction,
+    shared_of_block: Option<SharedOfBlock>,
+    shared: usize,
+    limit: c_int,
+    flags: c_uint,
+) -> Result<(), Error> {
+    let driver = Driver::get()?;
+    let function = function_of(function)?;
+    grid.required("minGridSize")?;
+    block.required("blockSize")?;
+    check_flags(flags)?;
+    let needs = function.kernel.needs();
+    let limit = match u32::try_from(limit) {
+        Ok(0) => needs.max_threads_per_block,
+        Ok(limit) => limit.min(needs.max_threads_per_block),
+        Err(_) => return Err(wrong("blockSizeLimit", limit, "it must not be negative")),
+    };
+    let mut best = (0, 0);
+    for aligned in (1..=limit.div_ceil(WARP)).rev() {
+        let threads = (aligned * WARP).min(limit);
+        let shared = shared_of_block.map_or(shared, |shared_of_block| shared_of_block(threads as c_int));
+        let blocks = resident_blocks(&needs, threads, u32::try_from(shared).unwrap_or(u32::MAX));
+        if blocks * threads > best.0 * best.1 {
+            best = (blocks, threads);
+        }
+    }
+    grid.put("minGridSize", (best.0 * driver.machine.multiprocessors()) as c_int)?;
+    block.put("blockSize", best.1 as c_int)
+}
+
+pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
+    shared: Out<usize>,
+    function: CUfunction,
+    blocks: c_int,
+    threads: c_int,
+) -> Code {
+    answer(|| {
+        let function = function_of(function)?;
+        shared.required("dynamicSmemSize")?;
+        let blocks = positive("numBlocks", blocks)?;
+        let threads = positive("blockSize", threads)?;
+        let needs = function.kernel.needs();
+        if blocks > resident_blocks(&needs, threads, 0) {
+            return Err(wrong("numBlocks", blocks, "a multiprocessor does not hold so many"));
+        }
+        let share = (SHARED / blocks).saturating_sub(needs.shared_bytes) as usize;
+        let most = function.max_dynamic_shared.load(Ordering::Relaxed) as usize;
+        shared.put("dynamicSmemSize", share.min(most))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(registers: u32, shared_bytes: u32) -> Needs {
+        Needs {
+            registers,
+            shared_bytes,
+            const_bytes: 0,
+            local_bytes: 0,
+            max_threads_per_block: 1024,
+            ptx_version: 70,
+        }
+    }
+
+    #[test]
+    fn an_h200_gives_the_same_numbers() {
+        assert_eq!(resident_blocks(&needs(4, 0), 128, 0), 16);
+        assert_eq!(resident_blocks(&needs(4, 0), 2048, 0), 0);
+        assert_eq!(resident_blocks(&needs(4, 0), 1, 0), 32);
+        assert_eq!(resident_blocks(&needs(4, 0), 1, 300_000), 0);
+        assert_eq!(resident_blocks(&needs(4, 1024), 1024, 40_000), 2);
+    }
+
+    #[test]
+    fn registers_and_shared_memory_limit_residency() {
+        assert_eq!(resident_blocks(&needs(255, 0), 256, 0), 1);
+        assert_eq!(resident_blocks(&needs(32, 100_000), 64, 0), 2);
+    }
+}

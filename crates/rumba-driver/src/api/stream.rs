@@ -1,0 +1,150 @@
+//! Streams. Work runs when it is enqueued, so a stream is always done.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::abi::{CUcontext, CUdevice, CUevent, CUstream, Out, answer, wrong};
+use crate::api::ctx::PRIORITIES;
+use crate::code::Code;
+use crate::error::Error;
+use crate::soft::context::as_host_function;
+use crate::soft::driver::Driver;
+use crate::soft::order::{Queue, Stream};
+
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+
+pub(crate) extern "C" fn cuStreamCreate(stream: Out<CUstream>, flags: c_uint) -> Code {
+    answer(|| create(stream, flags, 0))
+}
+
+pub(crate) extern "C" fn cuStreamCreateWithPriority(stream: Out<CUstream>, flags: c_uint, priority: c_int) -> Code {
+    answer(|| create(stream, flags, priority))
+}
+
+fn create(stream: Out<CUstream>, flags: c_uint, priority: c_int) -> Result<(), Error> {
+    let (driver, context) = Driver::current()?;
+    stream.required("phStream")?;
+    if flags & !NON_BLOCKING != 0 {
+        return Err(wrong("Flags", flags, "it must be 0 or CU_STREAM_NON_BLOCKING"));
+    }
+    let priority = priority.clamp(PRIORITIES.0, PRIORITIES.1);
+    let (handle, _) = driver
+        .streams
+        .insert(|_| Stream::new(context, flags, priority, driver.id()));
+    stream.put("phStream", handle)
+}
+
+pub(crate) extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> Code {
+    answer(|| {
+        let driver = Driver::get().map_err(|_| Error::Handle {
+            kind: "stream",
+            value: stream,
+        })?;
+        driver.streams.remove(stream)?.context.usable()
+    })
+}
+
+pub(crate) extern "C" fn cuStreamSynchronize(stream: CUstream) -> Code {
+    answer(|| {
+        let (_, queue) = Driver::queue(stream)?;
+        drop(queue.enter());
+        // Work of another thread may have failed meanwhile.
+        queue.context().usable()
+    })
+}
+
+pub(crate) extern "C" fn cuStreamQuery(stream: CUstream) -> Code {
+    answer(|| Driver::queue(stream).map(drop))
+}
+
+pub(crate) extern "C" fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code {
+    answer(|| {
+        Driver::queue(stream)?;
+        Driver::event(event)?;
+        if flags > 1 {
+            return Err(wrong("Flags", flags, "it must be 0 or CU_EVENT_WAIT_EXTERNAL"));
+        }
+        Ok(())
+    })
+}
+
+pub(crate) extern "C" fn cuStreamGetFlags(stream: CUstream, flags: Out<c_uint>) -> Code {
+    answer(|| match Driver::queue(stream)?.1 {
+        Queue::Stream(stream) => flags.put("flags", stream.flags),
+        Queue::Default(_) => flags.put("flags", 0),
+    })
+}
+
+pub(crate) extern "C" fn cuStreamGetPriority(stream: CUstream, priority: Out<c_int>) -> Code {
+    answer(|| match Driver::queue(stream)?.1 {
+        Queue::Stream(stream) => priority.put("priority", stream.priority),
+        Queue::Default(_) => priority.put("priority", 0),
+    })
+}
+
+pub(crate) extern "C" fn cuStreamGetCtx(stream: CUstream, context: Out<CUcontext>) -> Code {
+    answer(|| context.put("pctx", Driver::queue(stream)?.1.context().handle))
+}
+
+pub(crate) extern "C" fn cuStreamGetDevice(stream: CUstream, device: Out<CUdevice>) -> Code {
+    answer(|| {
+        Driver::queue(stream)?;
+        device.put("device", 0)
+    })
+}
+
+pub(crate) extern "C" fn cuStreamGetId(stream: CUstream, id: Out<u64>) -> Code {
+    answer(|| match Driver::queue(stream)?.1 {
+        Queue::Stream(stream) => id.put("streamId", stream.id),
+        // Lives of contexts and streams are counted apart; the top bit keeps them apart here too.
+        Queue::Default(context) => id.put("streamId", context.life | 1 << 63),
+    })
+}
+
+/// Stream capture belongs to graphs, which are not served: no stream is ever capturing.
+pub(crate) extern "C" fn cuStreamIsCapturing(stream: CUstream, status: Out<c_int>) -> Code {
+    answer(|| {
+        Driver::queue(stream)?;
+        status.put("captureStatus", 0)
+    })
+}
+
+/// A host function with its argument.
+pub(crate) type HostFunction = extern "C" fn(*mut c_void);
+
+/// The older form, which is also told the stream and how its work went.
+pub(crate) type StreamCallback = extern "C" fn(CUstream, Code, *mut c_void);
+
+pub(crate) extern "C" fn cuLaunchHostFunc(
+    stream: CUstream,
+    function: Option<HostFunction>,
+    argument: *mut c_void,
+) -> Code {
+    answer(|| {
+        // A null function is refused even where the stream is unusable.
+        let function = function.ok_or(Error::Null("fn"))?;
+        let (_, queue) = Driver::queue(stream)?;
+        // The function may wait for other threads that use the stream: it runs outside the stream's turn.
+        drop(queue.enter());
+        as_host_function(|| function(argument));
+        Ok(())
+    })
+}
+
+pub(crate) extern "C" fn cuStreamAddCallback(
+    stream: CUstream,
+    callback: Option<StreamCallback>,
+    argument: *mut c_void,
+    flags: c_uint,
+) -> Code {
+    answer(|| {
+        let (_, queue) = Driver::queue(stream)?;
+        let callback = callback.ok_or(Error::Null("callback"))?;
+        if flags != 0 {
+            return Err(wrong("flags", flags, "it must be 0"));
+        }
+        drop(queue.enter());
+        as_host_function(|| callback(stream, Code::Success, argument));
+        Ok(())
+    })
+}

@@ -1,0 +1,412 @@
+//! Every call of the driver API, by name: what is exported, and who serves it.
+//!
+//! A name under `served` is a function of that name in that file of [`crate::api`] (or the one after `=`,
+//! for the forms of a call that differ only in their default stream or their age). A name under `unserved`
+//! returns `CUDA_ERROR_NOT_SUPPORTED` on the software device. With NVIDIA's driver each name is forwarded.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::abi::answer;
+use crate::api;
+use crate::choice::choice;
+use crate::code::Code;
+use crate::error::Error;
+use crate::trampoline::{first_call, trampoline};
+
+macro_rules! calls {
+    (
+        served { $($file:ident: $($name:ident $(= $target:ident)?),*;)* }
+        unserved { $($missing:ident),* }
+    ) => {
+        /// The number of each call.
+        #[expect(non_camel_case_types, reason = "these are NVIDIA's names")]
+        #[derive(Clone, Copy)]
+        #[repr(usize)]
+        pub(crate) enum Call {
+            $($($name,)*)*
+            $($missing,)*
+        }
+
+        /// The names of all calls, in the order of [`Call`].
+        pub(crate) const NAMES: &[&str] = &[$($(stringify!($name),)*)* $(stringify!($missing),)*];
+
+        /// Where each exported call leads.
+        pub(crate) static SLOTS: [AtomicPtr<c_void>; NAMES.len()] = [
+            $($(AtomicPtr::new(first_call::<{ Call::$name as usize }> as *mut c_void),)*)*
+            $(AtomicPtr::new(first_call::<{ Call::$missing as usize }> as *mut c_void),)*
+        ];
+
+        /// Where each call leads on the software device.
+        fn software() -> [*mut c_void; NAMES.len()] {
+            [
+                $($(implementation!($file, $name $(, $target)?),)*)*
+                $(unserved::<{ Call::$missing as usize }> as *mut c_void,)*
+            ]
+        }
+
+        /// Where each call leads that NVIDIA's driver does not have.
+        fn absent() -> [*mut c_void; NAMES.len()] {
+            [
+                $($(not_in_driver::<{ Call::$name as usize }> as *mut c_void,)*)*
+                $(not_in_driver::<{ Call::$missing as usize }> as *mut c_void,)*
+            ]
+        }
+
+        mod exported {
+            use super::trampoline;
+
+            $($(trampoline!($name);)*)*
+            $(trampoline!($missing);)*
+        }
+    };
+}
+
+macro_rules! implementation {
+    ($file:ident, $name:ident) => {
+        api::$file::$name as *mut c_void
+    };
+    ($file:ident, $name:ident, $target:ident) => {
+        api::$file::$target as *mut c_void
+    };
+}
+
+/// What the software device does for a call that it does not serve yet.
+extern "C" fn unserved<const CALL: usize>() -> Code {
+    answer(|| Err(Error::Unserved { what: NAMES[CALL] }))
+}
+
+/// What is done for a call that the installed driver of NVIDIA's is too old, or too new, to have.
+extern "C" fn not_in_driver<const CALL: usize>() -> Code {
+    answer(|| Err(Error::NotInDriver { what: NAMES[CALL] }))
+}
+
+/// Chooses the device, points every slot at it, and gives the slot of `call`. Runs on the first call of a
+/// process, and on others that race with it.
+pub(crate) extern "C" fn resolve(call: usize) -> *mut c_void {
+    static FILLED: Once = Once::new();
+    FILLED.call_once(|| {
+        let targets = match &choice().library {
+            None => software(),
+            Some(library) => {
+                let mut targets = absent();
+                for (name, target) in NAMES.iter().zip(&mut targets) {
+                    // SAFETY: the address is not called here; callers call it as what cuda.h declares.
+                    if let Ok(found) = unsafe { library.get::<*mut c_void>(name.as_bytes()) } {
+                        *target = found.into_raw();
+                    }
+                }
+                targets
+            }
+        };
+        for (slot, target) in SLOTS.iter().zip(targets) {
+            slot.store(target, Ordering::Release);
+        }
+    });
+    SLOTS[call].load(Ordering::Acquire)
+}
+
+/// What [`find`] found.
+pub(crate) enum Found {
+    /// The call is at this address.
+    At(*const c_void),
+    /// The call came with a later version.
+    Later,
+    /// There is no such call.
+    Nowhere,
+}
+
+/// The newest form of a call that CUDA `version` (as `cuDriverGetVersion` counts) already had.
+pub(crate) fn find(name: &str, version: c_int) -> Found {
+    let mut best: Option<(u32, usize)> = None;
+    let mut later = false;
+    for (index, candidate) in NAMES.iter().enumerate() {
+        let Some(form) = form_of(candidate, name) else { continue };
+        if since(candidate, form) > version {
+            later = true;
+        } else if best.is_none_or(|(other, _)| form > other) {
+            best = Some((form, index));
+        }
+    }
+    match best {
+        Some((_, index)) => Found::At(resolve(index)),
+        None if later => Found::Later,
+        None => Found::Nowhere,
+    }
+}
+
+/// The form that `candidate` is of the call `name`: 1, or N for `_vN`.
+fn form_of(candidate: &str, name: &str) -> Option<u32> {
+    match candidate.strip_prefix(name)? {
+        "" => Some(1),
+        suffix => suffix.strip_prefix("_v")?.parse().ok(),
+    }
+}
+
+/// The CUDA version that brought a form of a call; most second forms came with 64-bit addresses in 3.2.
+fn since(name: &str, form: u32) -> c_int {
+    const LATER: &[(&str, c_int)] = &[
+        ("cuCtxCreate_v3", 11_040),
+        ("cuCtxCreate_v4", 12_050),
+        ("cuCtxDestroy_v2", 4_000),
+        ("cuCtxGetDevice_v2", 13_000),
+        ("cuCtxPopCurrent_v2", 4_000),
+        ("cuCtxPushCurrent_v2", 4_000),
+        ("cuCtxSynchronize_v2", 13_000),
+        ("cuDeviceGetUuid_v2", 11_040),
+        ("cuDevicePrimaryCtxRelease_v2", 11_000),
+        ("cuDevicePrimaryCtxReset_v2", 11_000),
+        ("cuDevicePrimaryCtxSetFlags_v2", 11_000),
+        ("cuEventDestroy_v2", 4_000),
+        ("cuEventElapsedTime_v2", 12_080),
+        ("cuGetProcAddress_v2", 12_000),
+        ("cuLinkAddData_v2", 6_050),
+        ("cuLinkAddFile_v2", 6_050),
+        ("cuLinkCreate_v2", 6_050),
+        ("cuMemAdvise_v2", 12_020),
+        ("cuMemHostRegister_v2", 6_050),
+        ("cuMemPrefetchAsync_v2", 12_020),
+        ("cuStreamBeginCapture_v2", 10_010),
+        ("cuStreamDestroy_v2", 4_000),
+        ("cuStreamGetCaptureInfo_v2", 11_030),
+        ("cuStreamGetCaptureInfo_v3", 12_030),
+        ("cuStreamGetCtx_v2", 12_050),
+        ("cuStreamUpdateCaptureDependencies_v2", 12_030),
+    ];
+    match LATER.iter().find(|(known, _)| *known == name) {
+        Some((_, version)) => *version,
+        None if form == 1 => 0,
+        None if name.starts_with("cuGraph") || name.starts_with("cuStream") => 12_000,
+        None => 3_020,
+    }
+}
+
+calls! {
+    served {
+        init: cuInit, cuDriverGetVersion, cuGetErrorName, cuGetErrorString, cuGetProcAddress, cuGetProcAddress_v2;
+        device: cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceTotalMem_v2, cuDeviceGetAttribute,
+            cuDeviceComputeCapability, cuDeviceGetUuid, cuDeviceGetPCIBusId, cuDeviceGetByPCIBusId,
+            cuDeviceGetExecAffinitySupport, cuDeviceGetUuid_v2 = cuDeviceGetUuid;
+        primary: cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxReset_v2,
+            cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxGetState,
+            cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2,
+            cuDevicePrimaryCtxReset = cuDevicePrimaryCtxReset_v2,
+            cuDevicePrimaryCtxSetFlags = cuDevicePrimaryCtxSetFlags_v2;
+        ctx: cuCtxCreate_v2, cuCtxCreate_v3, cuCtxCreate_v4, cuCtxDestroy_v2, cuCtxPushCurrent_v2,
+            cuCtxPopCurrent_v2, cuCtxSetCurrent, cuCtxGetCurrent, cuCtxGetDevice, cuCtxGetDevice_v2,
+            cuCtxGetFlags, cuCtxSetFlags, cuCtxGetId, cuCtxGetApiVersion, cuCtxSynchronize, cuCtxSynchronize_v2,
+            cuCtxGetLimit, cuCtxSetLimit, cuCtxGetCacheConfig, cuCtxSetCacheConfig, cuCtxGetSharedMemConfig,
+            cuCtxSetSharedMemConfig, cuCtxGetStreamPriorityRange, cuCtxResetPersistingL2Cache,
+            cuCtxDestroy = cuCtxDestroy_v2, cuCtxPopCurrent = cuCtxPopCurrent_v2,
+            cuCtxPushCurrent = cuCtxPushCurrent_v2;
+        module: cuModuleLoad, cuModuleLoadData, cuModuleLoadFatBinary, cuModuleLoadDataEx, cuModuleUnload,
+            cuModuleGetFunction, cuModuleGetFunctionCount, cuModuleGetGlobal_v2, cuModuleGetLoadingMode;
+        link: cuLinkCreate_v2, cuLinkAddData_v2, cuLinkAddFile_v2, cuLinkComplete, cuLinkDestroy,
+            cuLinkAddData = cuLinkAddData_v2, cuLinkAddFile = cuLinkAddFile_v2, cuLinkCreate = cuLinkCreate_v2;
+        func: cuFuncGetAttribute, cuFuncSetAttribute, cuFuncSetCacheConfig, cuFuncSetSharedMemConfig,
+            cuFuncGetModule, cuFuncGetName, cuFuncGetParamInfo, cuFuncIsLoaded, cuFuncLoad;
+        launch: cuLaunchKernel, cuLaunchCooperativeKernel, cuLaunchKernelEx,
+            cuLaunchCooperativeKernel_ptsz = cuLaunchCooperativeKernel, cuLaunchKernelEx_ptsz = cuLaunchKernelEx,
+            cuLaunchKernel_ptsz = cuLaunchKernel;
+        occupancy: cuOccupancyMaxActiveBlocksPerMultiprocessor,
+            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxPotentialBlockSize,
+            cuOccupancyMaxPotentialBlockSizeWithFlags, cuOccupancyAvailableDynamicSMemPerBlock;
+        mem: cuMemAlloc_v2, cuMemAllocManaged, cuMemAllocPitch_v2, cuMemFree_v2, cuMemGetInfo_v2,
+            cuMemGetAddressRange_v2, cuMemPrefetchAsync, cuMemPrefetchAsync_v2, cuMemAdvise, cuMemAdvise_v2,
+            cuMemPrefetchAsync_ptsz = cuMemPrefetchAsync, cuMemPrefetchAsync_v2_ptsz = cuMemPrefetchAsync_v2;
+        host: cuMemAllocHost_v2, cuMemHostAlloc, cuMemFreeHost, cuMemHostGetDevicePointer_v2, cuMemHostGetFlags,
+            cuMemHostRegister_v2, cuMemHostUnregister, cuStreamAttachMemAsync,
+            cuMemHostRegister = cuMemHostRegister_v2, cuStreamAttachMemAsync_ptsz = cuStreamAttachMemAsync;
+        memcpy: cuMemcpy, cuMemcpyAsync, cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, cuMemcpyDtoH_v2,
+            cuMemcpyDtoHAsync_v2, cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, cuMemcpyPeer, cuMemcpyPeerAsync,
+            cuMemcpy2D_v2, cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz = cuMemcpy2DAsync_v2,
+            cuMemcpy2DUnaligned_v2 = cuMemcpy2D_v2, cuMemcpy2DUnaligned_v2_ptds = cuMemcpy2D_v2,
+            cuMemcpy2D_v2_ptds = cuMemcpy2D_v2, cuMemcpyAsync_ptsz = cuMemcpyAsync,
+            cuMemcpyDtoDAsync_v2_ptsz = cuMemcpyDtoDAsync_v2, cuMemcpyDtoD_v2_ptds = cuMemcpyDtoD_v2,
+            cuMemcpyDtoHAsync_v2_ptsz = cuMemcpyDtoHAsync_v2, cuMemcpyDtoH_v2_ptds = cuMemcpyDtoH_v2,
+            cuMemcpyHtoDAsync_v2_ptsz = cuMemcpyHtoDAsync_v2, cuMemcpyHtoD_v2_ptds = cuMemcpyHtoD_v2,
+            cuMemcpyPeerAsync_ptsz = cuMemcpyPeerAsync, cuMemcpyPeer_ptds = cuMemcpyPeer,
+            cuMemcpy_ptds = cuMemcpy;
+        memset: cuMemsetD8_v2, cuMemsetD16_v2, cuMemsetD32_v2, cuMemsetD8Async, cuMemsetD16Async,
+            cuMemsetD32Async, cuMemsetD2D8_v2, cuMemsetD2D16_v2, cuMemsetD2D32_v2, cuMemsetD2D8Async,
+            cuMemsetD2D16Async, cuMemsetD2D32Async, cuMemsetD16Async_ptsz = cuMemsetD16Async,
+            cuMemsetD16_v2_ptds = cuMemsetD16_v2, cuMemsetD2D16Async_ptsz = cuMemsetD2D16Async,
+            cuMemsetD2D16_v2_ptds = cuMemsetD2D16_v2, cuMemsetD2D32Async_ptsz = cuMemsetD2D32Async,
+            cuMemsetD2D32_v2_ptds = cuMemsetD2D32_v2, cuMemsetD2D8Async_ptsz = cuMemsetD2D8Async,
+            cuMemsetD2D8_v2_ptds = cuMemsetD2D8_v2, cuMemsetD32Async_ptsz = cuMemsetD32Async,
+            cuMemsetD32_v2_ptds = cuMemsetD32_v2, cuMemsetD8Async_ptsz = cuMemsetD8Async,
+            cuMemsetD8_v2_ptds = cuMemsetD8_v2;
+        pool: cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, cuDeviceGetDefaultMemPool,
+            cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolTrimTo,
+            cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemAllocAsync_ptsz = cuMemAllocAsync,
+            cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync, cuMemFreeAsync_ptsz = cuMemFreeAsync;
+        pointer: cuPointerGetAttribute, cuPointerGetAttributes, cuPointerSetAttribute;
+        stream: cuStreamCreate, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize,
+            cuStreamQuery, cuStreamWaitEvent, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx,
+            cuStreamGetDevice, cuStreamGetId, cuStreamIsCapturing, cuLaunchHostFunc, cuStreamAddCallback,
+            cuLaunchHostFunc_ptsz = cuLaunchHostFunc, cuStreamAddCallback_ptsz = cuStreamAddCallback,
+            cuStreamDestroy = cuStreamDestroy_v2, cuStreamGetCtx_ptsz = cuStreamGetCtx,
+            cuStreamGetDevice_ptsz = cuStreamGetDevice, cuStreamGetFlags_ptsz = cuStreamGetFlags,
+            cuStreamGetId_ptsz = cuStreamGetId, cuStreamGetPriority_ptsz = cuStreamGetPriority,
+            cuStreamIsCapturing_ptsz = cuStreamIsCapturing, cuStreamQuery_ptsz = cuStreamQuery,
+            cuStreamSynchronize_ptsz = cuStreamSynchronize, cuStreamWaitEvent_ptsz = cuStreamWaitEvent;
+        event: cuEventCreate, cuEventDestroy_v2, cuEventRecord, cuEventRecordWithFlags, cuEventQuery,
+            cuEventSynchronize, cuEventElapsedTime, cuEventDestroy = cuEventDestroy_v2,
+            cuEventElapsedTime_v2 = cuEventElapsedTime, cuEventRecord_ptsz = cuEventRecord,
+            cuEventRecordWithFlags_ptsz = cuEventRecordWithFlags;
+        peer: cuDeviceCanAccessPeer, cuDeviceGetP2PAttribute, cuCtxEnablePeerAccess, cuCtxDisablePeerAccess;
+        profiler: cuProfilerStart, cuProfilerStop;
+    }
+    unserved {
+        cuArray3DCreate, cuArray3DCreate_v2, cuArray3DGetDescriptor, cuArray3DGetDescriptor_v2, cuArrayCreate,
+        cuArrayCreate_v2, cuArrayDestroy, cuArrayGetDescriptor, cuArrayGetDescriptor_v2,
+        cuArrayGetMemoryRequirements, cuArrayGetPlane, cuArrayGetSparseProperties, cuCheckpointProcessCheckpoint,
+        cuCheckpointProcessGetRestoreThreadId, cuCheckpointProcessGetState, cuCheckpointProcessLock,
+        cuCheckpointProcessRestore, cuCheckpointProcessUnlock, cuCoredumpGetAttribute,
+        cuCoredumpGetAttributeGlobal, cuCoredumpSetAttribute, cuCoredumpSetAttributeGlobal, cuCtxAttach,
+        cuCtxCreate, cuCtxDetach, cuCtxFromGreenCtx, cuCtxGetDevResource, cuCtxGetExecAffinity, cuCtxRecordEvent,
+        cuCtxWaitEvent, cuDestroyExternalMemory, cuDestroyExternalSemaphore, cuDeviceGetDevResource,
+        cuDeviceGetGraphMemAttribute, cuDeviceGetHostAtomicCapabilities, cuDeviceGetLuid,
+        cuDeviceGetNvSciSyncAttributes, cuDeviceGetP2PAtomicCapabilities, cuDeviceGetProperties,
+        cuDeviceGetTexture1DLinearMaxWidth, cuDeviceGraphMemTrim, cuDeviceRegisterAsyncNotification,
+        cuDeviceSetGraphMemAttribute, cuDeviceTotalMem, cuDeviceUnregisterAsyncNotification,
+        cuDevResourceGenerateDesc, cuDevSmResourceSplitByCount, cuEGLApiInit, cuEGLStreamConsumerAcquireFrame,
+        cuEGLStreamConsumerConnect, cuEGLStreamConsumerConnectWithFlags, cuEGLStreamConsumerDisconnect,
+        cuEGLStreamConsumerReleaseFrame, cuEGLStreamProducerConnect, cuEGLStreamProducerDisconnect,
+        cuEGLStreamProducerPresentFrame, cuEGLStreamProducerReturnFrame, cuExternalMemoryGetMappedBuffer,
+        cuExternalMemoryGetMappedMipmappedArray, cuFlushGPUDirectRDMAWrites, cuFuncSetBlockShape,
+        cuFuncSetSharedSize, cuGetExportTable, cuGLCtxCreate, cuGLCtxCreate_v2, cuGLGetDevices, cuGLGetDevices_v2,
+        cuGLInit, cuGLMapBufferObject, cuGLMapBufferObjectAsync, cuGLMapBufferObjectAsync_v2,
+        cuGLMapBufferObjectAsync_v2_ptsz, cuGLMapBufferObject_v2, cuGLMapBufferObject_v2_ptds,
+        cuGLRegisterBufferObject, cuGLSetBufferObjectMapFlags, cuGLUnmapBufferObject, cuGLUnmapBufferObjectAsync,
+        cuGLUnregisterBufferObject, cuGraphAddBatchMemOpNode, cuGraphAddChildGraphNode, cuGraphAddDependencies,
+        cuGraphAddDependencies_v2, cuGraphAddEmptyNode, cuGraphAddEventRecordNode, cuGraphAddEventWaitNode,
+        cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresWaitNode, cuGraphAddHostNode,
+        cuGraphAddKernelNode, cuGraphAddKernelNode_v2, cuGraphAddMemAllocNode, cuGraphAddMemcpyNode,
+        cuGraphAddMemFreeNode, cuGraphAddMemsetNode, cuGraphAddNode, cuGraphAddNode_v2,
+        cuGraphBatchMemOpNodeGetParams, cuGraphBatchMemOpNodeSetParams, cuGraphChildGraphNodeGetGraph,
+        cuGraphClone, cuGraphConditionalHandleCreate, cuGraphCreate, cuGraphDebugDotPrint, cuGraphDestroy,
+        cuGraphDestroyNode, cuGraphEventRecordNodeGetEvent, cuGraphEventRecordNodeSetEvent,
+        cuGraphEventWaitNodeGetEvent, cuGraphEventWaitNodeSetEvent, cuGraphExecBatchMemOpNodeSetParams,
+        cuGraphExecChildGraphNodeSetParams, cuGraphExecDestroy, cuGraphExecEventRecordNodeSetEvent,
+        cuGraphExecEventWaitNodeSetEvent, cuGraphExecExternalSemaphoresSignalNodeSetParams,
+        cuGraphExecExternalSemaphoresWaitNodeSetParams, cuGraphExecGetFlags, cuGraphExecHostNodeSetParams,
+        cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2, cuGraphExecMemcpyNodeSetParams,
+        cuGraphExecMemsetNodeSetParams, cuGraphExecNodeSetParams, cuGraphExecUpdate, cuGraphExecUpdate_v2,
+        cuGraphExternalSemaphoresSignalNodeGetParams, cuGraphExternalSemaphoresSignalNodeSetParams,
+        cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeSetParams, cuGraphGetEdges,
+        cuGraphGetEdges_v2, cuGraphGetNodes, cuGraphGetRootNodes, cuGraphHostNodeGetParams,
+        cuGraphHostNodeSetParams, cuGraphicsEGLRegisterImage, cuGraphicsGLRegisterBuffer,
+        cuGraphicsGLRegisterImage, cuGraphicsMapResources, cuGraphicsMapResources_ptsz,
+        cuGraphicsResourceGetMappedEglFrame, cuGraphicsResourceGetMappedMipmappedArray,
+        cuGraphicsResourceGetMappedPointer, cuGraphicsResourceGetMappedPointer_v2, cuGraphicsResourceSetMapFlags,
+        cuGraphicsResourceSetMapFlags_v2, cuGraphicsSubResourceGetMappedArray, cuGraphicsUnmapResources,
+        cuGraphicsUnmapResources_ptsz, cuGraphicsUnregisterResource, cuGraphicsVDPAURegisterOutputSurface,
+        cuGraphicsVDPAURegisterVideoSurface, cuGraphInstantiate, cuGraphInstantiate_v2,
+        cuGraphInstantiateWithFlags, cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz,
+        cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetParams,
+        cuGraphKernelNodeGetParams_v2, cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetParams,
+        cuGraphKernelNodeSetParams_v2, cuGraphLaunch, cuGraphLaunch_ptsz, cuGraphMemAllocNodeGetParams,
+        cuGraphMemcpyNodeGetParams, cuGraphMemcpyNodeSetParams, cuGraphMemFreeNodeGetParams,
+        cuGraphMemsetNodeGetParams, cuGraphMemsetNodeSetParams, cuGraphNodeFindInClone,
+        cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2, cuGraphNodeGetDependentNodes,
+        cuGraphNodeGetDependentNodes_v2, cuGraphNodeGetEnabled, cuGraphNodeGetType, cuGraphNodeSetEnabled,
+        cuGraphNodeSetParams, cuGraphReleaseUserObject, cuGraphRemoveDependencies, cuGraphRemoveDependencies_v2,
+        cuGraphRetainUserObject, cuGraphUpload, cuGraphUpload_ptsz, cuGreenCtxCreate, cuGreenCtxDestroy,
+        cuGreenCtxGetDevResource, cuGreenCtxGetId, cuGreenCtxRecordEvent, cuGreenCtxStreamCreate,
+        cuGreenCtxWaitEvent, cuImportExternalMemory, cuImportExternalSemaphore, cuIpcCloseMemHandle,
+        cuIpcGetEventHandle, cuIpcGetMemHandle, cuIpcOpenEventHandle, cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2,
+        cuKernelGetAttribute, cuKernelGetFunction, cuKernelGetLibrary, cuKernelGetName, cuKernelGetParamInfo,
+        cuKernelSetAttribute, cuKernelSetCacheConfig, cuLaunch, cuLaunchCooperativeKernelMultiDevice,
+        cuLaunchGrid, cuLaunchGridAsync, cuLibraryEnumerateKernels, cuLibraryGetGlobal, cuLibraryGetKernel,
+        cuLibraryGetKernelCount, cuLibraryGetManaged, cuLibraryGetModule, cuLibraryGetUnifiedFunction,
+        cuLibraryLoadData, cuLibraryLoadFromFile, cuLibraryUnload, cuLogsCurrent, cuLogsDumpToFile,
+        cuLogsDumpToMemory, cuLogsRegisterCallback, cuLogsUnregisterCallback, cuMemAddressFree,
+        cuMemAddressReserve, cuMemAlloc, cuMemAllocHost, cuMemAllocPitch, cuMemBatchDecompressAsync,
+        cuMemBatchDecompressAsync_ptsz, cuMemcpy2D, cuMemcpy2DAsync, cuMemcpy2DUnaligned, cuMemcpy3D,
+        cuMemcpy3DAsync, cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DBatchAsync,
+        cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DPeer,
+        cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeer_ptds, cuMemcpy3D_v2, cuMemcpy3D_v2_ptds,
+        cuMemcpyAtoA, cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoD, cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds,
+        cuMemcpyAtoH, cuMemcpyAtoHAsync, cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoH_v2,
+        cuMemcpyAtoH_v2_ptds, cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync_v2,
+        cuMemcpyBatchAsync_v2_ptsz, cuMemcpyDtoA, cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoD,
+        cuMemcpyDtoDAsync, cuMemcpyDtoH, cuMemcpyDtoHAsync, cuMemcpyHtoA, cuMemcpyHtoAAsync, cuMemcpyHtoAAsync_v2,
+        cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, cuMemcpyHtoD, cuMemcpyHtoDAsync,
+        cuMemCreate, cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz,
+        cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz, cuMemExportToShareableHandle, cuMemFree,
+        cuMemGetAccess, cuMemGetAddressRange, cuMemGetAllocationGranularity,
+        cuMemGetAllocationPropertiesFromHandle, cuMemGetAttribute, cuMemGetAttribute_v2, cuMemGetDefaultMemPool,
+        cuMemGetHandleForAddressRange, cuMemGetInfo, cuMemGetMemPool, cuMemHostGetDevicePointer,
+        cuMemImportFromShareableHandle, cuMemMap, cuMemMapArrayAsync, cuMemMapArrayAsync_ptsz,
+        cuMemPoolExportPointer, cuMemPoolExportToShareableHandle, cuMemPoolGetAccess,
+        cuMemPoolImportFromShareableHandle, cuMemPoolImportPointer, cuMemPoolSetAccess, cuMemPrefetchBatchAsync,
+        cuMemPrefetchBatchAsync_ptsz, cuMemRangeGetAttribute, cuMemRangeGetAttributes, cuMemRelease,
+        cuMemRetainAllocationHandle, cuMemSetAccess, cuMemsetD16, cuMemsetD2D16, cuMemsetD2D32, cuMemsetD2D8,
+        cuMemsetD32, cuMemsetD8, cuMemSetMemPool, cuMemUnmap, cuMipmappedArrayCreate, cuMipmappedArrayDestroy,
+        cuMipmappedArrayGetLevel, cuMipmappedArrayGetMemoryRequirements, cuMipmappedArrayGetSparseProperties,
+        cuModuleEnumerateFunctions, cuModuleGetGlobal, cuModuleGetSurfRef, cuModuleGetTexRef,
+        cuMulticastAddDevice, cuMulticastBindAddr, cuMulticastBindMem, cuMulticastCreate,
+        cuMulticastGetGranularity, cuMulticastUnbind, cuOccupancyMaxActiveClusters,
+        cuOccupancyMaxPotentialClusterSize, cuParamSetf, cuParamSeti, cuParamSetSize, cuParamSetTexRef,
+        cuParamSetv, cuProfilerInitialize, cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync_ptsz,
+        cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz, cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
+        cuStreamBeginCapture, cuStreamBeginCapture_ptsz, cuStreamBeginCaptureToGraph,
+        cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz,
+        cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, cuStreamEndCapture, cuStreamEndCapture_ptsz,
+        cuStreamGetAttribute, cuStreamGetAttribute_ptsz, cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
+        cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz, cuStreamGetCaptureInfo_v3,
+        cuStreamGetCaptureInfo_v3_ptsz, cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, cuStreamGetGreenCtx,
+        cuStreamSetAttribute, cuStreamSetAttribute_ptsz, cuStreamUpdateCaptureDependencies,
+        cuStreamUpdateCaptureDependencies_ptsz, cuStreamUpdateCaptureDependencies_v2,
+        cuStreamUpdateCaptureDependencies_v2_ptsz, cuStreamWaitValue32, cuStreamWaitValue32_ptsz,
+        cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz, cuStreamWaitValue64, cuStreamWaitValue64_ptsz,
+        cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz, cuStreamWriteValue32, cuStreamWriteValue32_ptsz,
+        cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz, cuStreamWriteValue64, cuStreamWriteValue64_ptsz,
+        cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz, cuSurfObjectCreate, cuSurfObjectDestroy,
+        cuSurfObjectGetResourceDesc, cuSurfRefGetArray, cuSurfRefSetArray, cuTensorMapEncodeIm2col,
+        cuTensorMapEncodeIm2colWide, cuTensorMapEncodeTiled, cuTensorMapReplaceAddress, cuTexObjectCreate,
+        cuTexObjectDestroy, cuTexObjectGetResourceDesc, cuTexObjectGetResourceViewDesc, cuTexObjectGetTextureDesc,
+        cuTexRefCreate, cuTexRefDestroy, cuTexRefGetAddress, cuTexRefGetAddressMode, cuTexRefGetAddress_v2,
+        cuTexRefGetArray, cuTexRefGetBorderColor, cuTexRefGetFilterMode, cuTexRefGetFlags, cuTexRefGetFormat,
+        cuTexRefGetMaxAnisotropy, cuTexRefGetMipmapFilterMode, cuTexRefGetMipmapLevelBias,
+        cuTexRefGetMipmapLevelClamp, cuTexRefGetMipmappedArray, cuTexRefSetAddress, cuTexRefSetAddress2D,
+        cuTexRefSetAddress2D_v2, cuTexRefSetAddress2D_v3, cuTexRefSetAddressMode, cuTexRefSetAddress_v2,
+        cuTexRefSetArray, cuTexRefSetBorderColor, cuTexRefSetFilterMode, cuTexRefSetFlags, cuTexRefSetFormat,
+        cuTexRefSetMaxAnisotropy, cuTexRefSetMipmapFilterMode, cuTexRefSetMipmapLevelBias,
+        cuTexRefSetMipmapLevelClamp, cuTexRefSetMipmappedArray, cuThreadExchangeStreamCaptureMode,
+        cuUserObjectCreate, cuUserObjectRelease, cuUserObjectRetain, cuVDPAUCtxCreate, cuVDPAUCtxCreate_v2,
+        cuVDPAUGetDevice, cuWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync_ptsz
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_forms_need_newer_versions() {
+        let name = |found| match found {
+            Found::At(address) => {
+                let index = SLOTS
+                    .iter()
+                    .position(|slot| slot.load(Ordering::Relaxed).cast_const() == address);
+                index.map_or("?", |index| NAMES[index])
+            }
+            Found::Later => "later",
+            Found::Nowhere => "nowhere",
+        };
+        assert_eq!(name(find("cuMemAlloc", 12_000)), "cuMemAlloc_v2");
+        assert_eq!(name(find("cuGetProcAddress", 11_030)), "cuGetProcAddress");
+        assert_eq!(name(find("cuGetProcAddress", 12_000)), "cuGetProcAddress_v2");
+        assert_eq!(name(find("cuMemAllocate", 12_000)), "nowhere");
+        assert_eq!(name(find("cuMem", 12_000)), "nowhere");
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::BTreeSet<_> = NAMES.iter().collect();
+        assert_eq!(names.len(), NAMES.len());
+    }
+}

@@ -1,0 +1,275 @@
+//! Which device this process uses: decided once, before the first driver call is answered.
+//!
+//! `RUMBA_DEVICE` is `auto` (NVIDIA's driver if it loads and reports a device, otherwise software), `gpu`
+//! (NVIDIA's driver or an error) or `soft`. `RUMBA_CUDA_LIBRARY` names NVIDIA's library where the loader
+//! does not find it as `libcuda.so.1`. Nothing here runs a kernel or knows what the calls mean.
+
+use std::ffi::{OsString, c_int, c_uint};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
+
+use crate::code;
+use crate::log::{self, Level};
+
+/// What answers the driver calls of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// NVIDIA's driver, to which every call is forwarded.
+    Nvidia,
+    /// The software device.
+    Software,
+}
+
+/// Why no device could be chosen. While it stands, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// The environment names a device that does not exist.
+    #[error(
+        "RUMBA_DEVICE={value} names no device: set it to `auto` (an NVIDIA GPU where there is one, otherwise \
+         the software device), `gpu` or `soft`"
+    )]
+    UnknownDevice {
+        /// What the variable held.
+        value: String,
+    },
+    /// NVIDIA's library was asked for and does not load.
+    #[error(
+        "{asked_by} asks for NVIDIA's driver, but its library `{library}` does not load: {cause}. Install \
+         NVIDIA's driver, or name its library in RUMBA_CUDA_LIBRARY, or set RUMBA_DEVICE=soft to run on the \
+         software device"
+    )]
+    NoLibrary {
+        /// The setting that asked for it.
+        asked_by: &'static str,
+        /// What was looked for.
+        library: String,
+        /// What the loader said.
+        cause: String,
+    },
+    /// NVIDIA's library loads and reports no usable device.
+    #[error(
+        "RUMBA_DEVICE=gpu asks for a GPU, but NVIDIA's driver `{library}` offers none: {cause}. Check what \
+         `nvidia-smi` lists and CUDA_VISIBLE_DEVICES, or set RUMBA_DEVICE=soft to run on the software device"
+    )]
+    NoGpu {
+        /// The library that was asked.
+        library: String,
+        /// What it answered.
+        cause: String,
+    },
+}
+
+/// The decision, with NVIDIA's library where that is what was chosen.
+pub(crate) struct Choice {
+    pub(crate) kind: Result<DeviceKind, ChoiceError>,
+    pub(crate) library: Option<Library>,
+}
+
+/// The device of this process; the first caller decides it.
+pub(crate) fn choice() -> &'static Choice {
+    static CHOICE: OnceLock<Choice> = OnceLock::new();
+    CHOICE.get_or_init(|| {
+        let settings = Settings {
+            device: std::env::var_os("RUMBA_DEVICE"),
+            library: std::env::var_os("RUMBA_CUDA_LIBRARY").filter(|path| !path.is_empty()),
+            is_library: is_library(),
+        };
+        let choice = settings.decide();
+        match &choice.kind {
+            Ok(kind) => log::say(Level::Errors, format_args!("device: {kind:?}")),
+            Err(error) => log::say(Level::Reports, format_args!("{error}")),
+        }
+        choice
+    })
+}
+
+static IS_LIBRARY: AtomicBool = AtomicBool::new(false);
+
+/// Declares that this code was loaded as `libcuda.so.1`, where the loader would find it again if it asked
+/// for that name: from then on `auto` is the software device, unless `RUMBA_CUDA_LIBRARY` names a file.
+///
+/// For the package that makes that library; call it before any driver call.
+pub fn serve_as_library() {
+    IS_LIBRARY.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_library() -> bool {
+    IS_LIBRARY.load(Ordering::Relaxed)
+}
+
+/// Exported so that a loaded library can be told from NVIDIA's.
+#[unsafe(no_mangle)]
+extern "C" fn rumba_driver_marker() {}
+
+struct Settings {
+    device: Option<OsString>,
+    library: Option<OsString>,
+    is_library: bool,
+}
+
+impl Settings {
+    fn decide(&self) -> Choice {
+        let software = Choice {
+            kind: Ok(DeviceKind::Software),
+            library: None,
+        };
+        let device = self
+            .device
+            .as_ref()
+            .map_or("auto".into(), |value| value.to_string_lossy());
+        let found = match device.as_ref() {
+            "soft" => return software,
+            "auto" | "" if self.is_library && self.library.is_none() => return software,
+            "auto" | "gpu" | "" => self.nvidia(),
+            value => Err(ChoiceError::UnknownDevice {
+                value: value.to_owned(),
+            }),
+        };
+        match found {
+            Ok(library) => Choice {
+                kind: Ok(DeviceKind::Nvidia),
+                library: Some(library),
+            },
+            // A library that was named and does not load is a mistake; one without a GPU is an ordinary machine.
+            Err(error) => match error {
+                ChoiceError::NoGpu { .. } if device != "gpu" => software,
+                ChoiceError::NoLibrary { .. } if device != "gpu" && self.library.is_none() => software,
+                error => Choice {
+                    kind: Err(error),
+                    library: None,
+                },
+            },
+        }
+    }
+
+    fn nvidia(&self) -> Result<Library, ChoiceError> {
+        let name = self.library.clone().unwrap_or_else(|| "libcuda.so.1".into());
+        let shown = name.to_string_lossy().into_owned();
+        let asked_by = match &self.library {
+            Some(_) => "RUMBA_CUDA_LIBRARY",
+            None => "RUMBA_DEVICE=gpu",
+        };
+        let no_library = |cause: String| ChoiceError::NoLibrary {
+            asked_by,
+            library: shown.clone(),
+            cause,
+        };
+        if self.is_library && self.library.is_none() {
+            return Err(no_library(
+                "this program loaded Rumba under that name, so NVIDIA's needs a path".into(),
+            ));
+        }
+        // SAFETY: loading runs the library's initialisers. It is NVIDIA's driver by name, or a file that the
+        // user named for that purpose.
+        let library = unsafe { Library::open(Some(Path::new(&name)), RTLD_NOW | RTLD_LOCAL) }
+            .map_err(|error| no_library(sentence(&error)))?;
+        // SAFETY: only the symbol's presence matters; it is not called.
+        if unsafe { library.get::<unsafe extern "C" fn()>(b"rumba_driver_marker\0") }.is_ok() {
+            return Err(no_library("that file is Rumba's own software device".into()));
+        }
+        let no_gpu = |cause: String| ChoiceError::NoGpu {
+            library: shown.clone(),
+            cause,
+        };
+        match device_count(&library) {
+            Ok(0) => Err(no_gpu("it reports no device".into())),
+            Ok(_) => Ok(library),
+            Err(cause) => Err(no_gpu(cause)),
+        }
+    }
+}
+
+/// Initialises NVIDIA's driver and asks how many devices it has.
+fn device_count(library: &Library) -> Result<c_int, String> {
+    type Init = unsafe extern "C" fn(c_uint) -> c_int;
+    type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let succeed = |call: &str, code: c_int| match code {
+        0 => Ok(()),
+        code => Err(match code::describe(code) {
+            Some((name, text)) => {
+                format!("{call} answers {} ({})", name.to_string_lossy(), text.to_string_lossy())
+            }
+            None => format!("{call} answers {code}"),
+        }),
+    };
+    let mut count = 0;
+    // SAFETY: both signatures are those of cuda.h, and `count` outlives the call.
+    unsafe {
+        let init: Symbol<Init> = library.get(b"cuInit\0").map_err(|error| sentence(&error))?;
+        let device_count: Symbol<Count> = library.get(b"cuDeviceGetCount\0").map_err(|error| sentence(&error))?;
+        succeed("cuInit", init(0))?;
+        succeed("cuDeviceGetCount", device_count(&raw mut count))?;
+    }
+    Ok(count)
+}
+
+/// The loader's words; libloading keeps them one level down.
+fn sentence(error: &libloading::Error) -> String {
+    use std::error::Error;
+    match error.source() {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(device: &str, library: Option<&str>, is_library: bool) -> Result<DeviceKind, ChoiceError> {
+        Settings {
+            device: Some(device.into()),
+            library: library.map(Into::into),
+            is_library,
+        }
+        .decide()
+        .kind
+    }
+
+    #[test]
+    fn soft_never_looks_for_a_library() {
+        assert_eq!(decide("soft", Some("/no/such/file"), false), Ok(DeviceKind::Software));
+    }
+
+    #[test]
+    fn a_wrong_value_names_the_right_ones() {
+        let text = decide("cpu", None, false).unwrap_err().to_string();
+        for part in ["RUMBA_DEVICE=cpu", "`auto`", "`gpu`", "`soft`"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_missing_library_says_what_was_looked_for_and_what_to_do() {
+        let text = decide("gpu", Some("/no/such/libcuda.so.1"), false)
+            .unwrap_err()
+            .to_string();
+        for part in ["/no/such/libcuda.so.1", "No such file", "RUMBA_DEVICE=soft"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(decide("auto", Some("/no/such/libcuda.so.1"), false).is_err());
+    }
+
+    #[test]
+    fn a_library_that_is_no_driver_offers_no_gpu() {
+        assert!(matches!(
+            decide("gpu", Some("libc.so.6"), false),
+            Err(ChoiceError::NoGpu { .. })
+        ));
+        assert_eq!(decide("auto", Some("libc.so.6"), false), Ok(DeviceKind::Software));
+    }
+
+    #[test]
+    fn as_libcuda_it_is_the_software_device() {
+        assert_eq!(decide("auto", None, true), Ok(DeviceKind::Software));
+        assert!(
+            decide("gpu", None, true)
+                .unwrap_err()
+                .to_string()
+                .contains("needs a path")
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Why the software device refused a call: all of its wording, and the code that each cause becomes.
+//!
+//! Callers in C see only the code; the sentence goes to `RUMBA_LOG`. NVIDIA's driver is not described here.
+
+use crate::code::Code;
+
+/// A refusal by the software device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("no device: {0}")]
+    NoDevice(String),
+    #[error("the software device could not be made: {0}")]
+    Device(String),
+    #[error("cuInit has not been called in this process, or failed")]
+    NotInitialized,
+    #[error("the calling thread is ending and has no contexts any more")]
+    ThreadEnding,
+    #[error("there is no device {0}: the software device is device 0")]
+    InvalidDevice(i32),
+    #[error("the argument `{0}` is null")]
+    Null(&'static str),
+    #[error("the argument `{name}` is {value}: {rule}")]
+    Argument {
+        name: &'static str,
+        value: String,
+        rule: &'static str,
+    },
+    #[error("{0}")]
+    Launch(String),
+    #[error("no allocation holds the {bytes} bytes at {address:#x}")]
+    Range { address: u64, bytes: u64 },
+    #[error("{address:#x} is not the start of {expected}")]
+    NotAllocated { address: u64, expected: &'static str },
+    #[error("{asked} bytes were asked for, and {free} bytes of device memory are free")]
+    OutOfMemory { asked: u64, free: u64 },
+    #[error("this thread has no current context: cuCtxSetCurrent or cuCtxCreate makes one current")]
+    NoContext,
+    #[error("{0:#x} is no context of the software device")]
+    UnknownContext(usize),
+    #[error("the primary context belongs to the device: cuDevicePrimaryCtxRelease gives it back")]
+    PrimaryContext,
+    #[error("the primary context is not retained")]
+    NotRetained,
+    #[error("the context was destroyed or reset, and what was made in it went with it")]
+    ContextDestroyed,
+    #[error("{value:#x} is no {kind}: it was never made, or it has been destroyed")]
+    Handle { kind: &'static str, value: usize },
+    #[error("the {kind} belongs to another context than the stream")]
+    ForeignContext { kind: &'static str },
+    #[error("{0}")]
+    EventWithoutTime(&'static str),
+    #[error("an earlier kernel of this context failed with {}, and nothing works in it any more", .0.name())]
+    Sticky(Code),
+    #[error("there is no {kind} named `{name}` in the module")]
+    NotFound { kind: &'static str, name: String },
+    #[error("no allocation holds {0:#x}")]
+    NoAllocation(u64),
+    #[error("{path}: {cause}")]
+    File { path: String, cause: String },
+    #[error("not a module: {0}")]
+    Image(String),
+    #[error("the image holds {0}, which only NVIDIA's hardware runs: build it with PTX in it")]
+    NoPtx(&'static str),
+    #[error("{0}")]
+    Ptx(String),
+    #[error("{0}")]
+    PtxVersion(String),
+    #[error("{what} is not served by the software device yet")]
+    Unserved { what: &'static str },
+    #[error("the installed NVIDIA driver has no {what}")]
+    NotInDriver { what: &'static str },
+    #[error("a host function of a stream called the driver, which CUDA does not allow")]
+    InHostFunction,
+    #[error("the limit {0} cannot be changed on this device")]
+    Limit(i32),
+    #[error("the launch passes {given} bytes of parameters, the kernel takes {taken}")]
+    ParameterBytes { given: usize, taken: usize },
+    #[error("a cooperative launch of {blocks} blocks exceeds the {resident} that the device holds at once")]
+    TooManyBlocks { blocks: u64, resident: u64 },
+    #[error("the device has no peers")]
+    NoPeer,
+    #[error("peer access was not enabled")]
+    PeerNotEnabled,
+    #[error("the memory at {0:#x} is registered already")]
+    Registered(u64),
+    #[error("the memory at {0:#x} is not registered")]
+    NotRegistered(u64),
+    #[error("no function of the driver is called `{0}`")]
+    NoFunction(String),
+}
+
+impl Error {
+    /// The code that the caller gets.
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::NoDevice(_) => Code::NoDevice,
+            Self::Device(_) => Code::Unknown,
+            Self::NotInitialized => Code::NotInitialized,
+            Self::ThreadEnding => Code::Deinitialized,
+            Self::InvalidDevice(_) => Code::InvalidDevice,
+            Self::Null(_)
+            | Self::Argument { .. }
+            | Self::Launch(_)
+            | Self::Range { .. }
+            | Self::NotAllocated { .. } => Code::InvalidValue,
+            Self::OutOfMemory { .. } => Code::OutOfMemory,
+            Self::NoContext | Self::UnknownContext(_) | Self::PrimaryContext | Self::NotRetained => {
+                Code::InvalidContext
+            }
+            Self::ContextDestroyed => Code::ContextIsDestroyed,
+            Self::Handle { .. } | Self::ForeignContext { .. } | Self::EventWithoutTime(_) => Code::InvalidHandle,
+            Self::Sticky(code) => *code,
+            Self::NotFound { .. } | Self::NoAllocation(_) | Self::NoFunction(_) => Code::NotFound,
+            Self::File { .. } => Code::FileNotFound,
+            Self::Image(_) => Code::InvalidImage,
+            Self::NoPtx(_) => Code::NoBinaryForGpu,
+            Self::Ptx(_) => Code::InvalidPtx,
+            Self::PtxVersion(_) => Code::UnsupportedPtxVersion,
+            Self::Unserved { .. } | Self::NotInDriver { .. } => Code::NotSupported,
+            Self::InHostFunction => Code::NotPermitted,
+            Self::Limit(_) => Code::UnsupportedLimit,
+            Self::ParameterBytes { .. } => Code::LaunchOutOfResources,
+            Self::TooManyBlocks { .. } => Code::CooperativeLaunchTooLarge,
+            Self::NoPeer => Code::PeerAccessUnsupported,
+            Self::PeerNotEnabled => Code::PeerAccessNotEnabled,
+            Self::Registered(_) => Code::HostMemoryAlreadyRegistered,
+            Self::NotRegistered(_) => Code::HostMemoryNotRegistered,
+        }
+    }
+}

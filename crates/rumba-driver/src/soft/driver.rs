@@ -1,0 +1,219 @@
+//! The one software device of a process: made by `cuInit`, never ended.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::abi::{CUcontext, CUdevice, CUstream};
+use crate::choice;
+use crate::error::Error;
+use crate::soft::context::{self, Context, Owner};
+use crate::soft::handle::Handles;
+use crate::soft::machine::Machine;
+use crate::soft::memory::{Allocation, Kind, Memory};
+use crate::soft::module::{Function, Link, Module};
+use crate::soft::order::{Event, Queue, Stream};
+
+/// Everything that callers can name.
+pub(crate) struct Driver {
+    pub(crate) machine: Machine,
+    pub(crate) memory: Memory,
+    pub(crate) contexts: Handles<Context>,
+    pub(crate) modules: Handles<Module>,
+    pub(crate) functions: Handles<Function>,
+    pub(crate) streams: Handles<Stream>,
+    pub(crate) events: Handles<Event>,
+    pub(crate) links: Handles<Link>,
+    pub(crate) pools: Handles<()>,
+    primary: RwLock<Primary>,
+    ids: AtomicU64,
+}
+
+/// The primary context: one handle, several lives.
+pub(crate) struct Primary {
+    /// Retained so often.
+    pub(crate) retained: u32,
+    pub(crate) flags: u32,
+    /// The life that is active.
+    pub(crate) active: Option<Owner>,
+}
+
+/// The handle of the primary context, in all its lives.
+pub(crate) const PRIMARY: CUcontext = 0x5200_0000_0010;
+
+/// The default pool for stream-ordered allocation.
+pub(crate) const DEFAULT_POOL: usize = 0x5200_0000_0020;
+
+static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
+
+impl Driver {
+    /// Makes the device, as `cuInit` does.
+    pub(crate) fn init() -> Result<&'static Self, Error> {
+        DRIVER
+            .get_or_init(|| {
+                if let Err(error) = &choice::choice().kind {
+                    return Err(Error::NoDevice(error.to_string()));
+                }
+                Ok(Self {
+                    machine: Machine::new()?,
+                    memory: Memory::default(),
+                    contexts: Handles::new("context", 1),
+                    modules: Handles::new("module", 2),
+                    functions: Handles::new("function", 3),
+                    streams: Handles::new("stream", 4),
+                    events: Handles::new("event", 5),
+                    links: Handles::new("link state", 6),
+                    pools: Handles::new("memory pool", 7),
+                    primary: RwLock::new(Primary {
+                        retained: 0,
+                        flags: 0,
+                        active: None,
+                    }),
+                    ids: AtomicU64::new(1),
+                })
+            })
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// The device that `cuInit` made.
+    pub(crate) fn get() -> Result<&'static Self, Error> {
+        match DRIVER.get() {
+            Some(Ok(driver)) => Ok(driver),
+            Some(Err(_)) | None => Err(Error::NotInitialized),
+        }
+    }
+
+    /// The device under an ordinal; there is one.
+    pub(crate) fn device(device: CUdevice) -> Result<&'static Self, Error> {
+        let driver = Self::get()?;
+        if device == 0 {
+            Ok(driver)
+        } else {
+            Err(Error::InvalidDevice(device))
+        }
+    }
+
+    /// The current context of the calling thread, in working order.
+    pub(crate) fn current() -> Result<(&'static Self, Owner), Error> {
+        let driver = Self::get()?;
+        let handle = context::current_handle()?.ok_or(Error::NoContext)?;
+        let context = driver.context(handle)?;
+        context.usable()?;
+        Ok((driver, context))
+    }
+
+    /// The context behind a handle.
+    pub(crate) fn context(&self, handle: CUcontext) -> Result<Owner, Error> {
+        if handle == PRIMARY {
+            return self.primary().active.clone().ok_or(Error::ContextDestroyed);
+        }
+        self.contexts.get(handle).map_err(|_| {
+            if self.contexts.was_issued(handle) {
+                Error::ContextDestroyed
+            } else {
+                Error::UnknownContext(handle)
+            }
+        })
+    }
+
+    pub(crate) fn primary(&self) -> RwLockReadGuard<'_, Primary> {
+        self.primary.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn primary_mut(&self) -> RwLockWriteGuard<'_, Primary> {
+        self.primary.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where work for `stream` goes: 0 is the default stream of the current context, as are the names that
+    /// NVIDIA gives it (1, and 2 for that of the thread).
+    pub(crate) fn queue(stream: CUstream) -> Result<(&'static Self, Queue), Error> {
+        if stream <= 2 {
+            let (driver, context) = Self::current()?;
+            return Ok((driver, Queue::Default(context)));
+        }
+        let driver = Self::get()?;
+        context::current_handle()?;
+        let stream = driver.streams.get(stream)?;
+        stream.context.usable()?;
+        Ok((driver, Queue::Stream(stream)))
+    }
+
+    /// An event of a context in working order.
+    pub(crate) fn event(event: usize) -> Result<Arc<Event>, Error> {
+        // Without cuInit there is no event that the handle could mean.
+        let driver = Self::get().map_err(|_| Error::Handle {
+            kind: "event",
+            value: event,
+        })?;
+        let event = driver.events.get(event)?;
+        event.context.usable()?;
+        Ok(event)
+    }
+
+    /// A number that is never given twice.
+    pub(crate) fn id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Allocates memory for a context.
+    pub(crate) fn allocate(&self, context: &Context, bytes: u64, kind: Kind) -> Result<u64, Error> {
+        let start = self.machine.allocate(bytes)?;
+        let (handle, life) = (context.handle, context.life);
+        self.memory.insert(Allocation {
+            start,
+            bytes,
+            kind,
+            context: handle,
+            life,
+            id: self.id(),
+        });
+        Ok(start)
+    }
+
+    /// Frees the allocation that starts at `start`, if it is of a fitting kind.
+    pub(crate) fn free(&self, start: u64, expected: &'static str, fits: impl Fn(Kind) -> bool) -> Result<(), Error> {
+        let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated {
+            address: start,
+            expected,
+        })?;
+        self.machine.free(allocation.start)
+    }
+
+    /// Whether an address is the machine's memory.
+    pub(crate) fn knows(&self, address: u64) -> bool {
+        self.memory.holding(address).is_some() || self.machine.holding(address).is_some()
+    }
+
+    /// Refuses a range that no single allocation or module variable holds.
+    pub(crate) fn check(&self, address: u64, bytes: u64) -> Result<(), Error> {
+        let holds = |start: u64, size: u64| {
+            let offset = address - start;
+            offset <= size && bytes <= size - offset
+        };
+        let fits = match self.memory.holding(address) {
+            Some(allocation) => holds(allocation.start, allocation.bytes),
+            None => self
+                .machine
+                .holding(address)
+                .is_some_and(|(start, size)| holds(start, size)),
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::Range { address, bytes })
+        }
+    }
+
+    /// Ends a life of a context and everything made in it. Its streams and events stay known, so that they
+    /// can be told from handles that never were.
+    pub(crate) fn destroy(&self, context: &Context) {
+        context.destroy();
+        for start in self.memory.remove_owned(context.life) {
+            // The machine knows every address of the table.
+            let _ = self.machine.free(start);
+        }
+        self.functions.retain(|function| function.context.life != context.life);
+        self.modules.retain(|module| module.context.life != context.life);
+        self.links.retain(|link| link.context.life != context.life);
+    }
+}

@@ -1,0 +1,327 @@
+//! Module images: what a caller hands to `cuModuleLoadData`, told apart by its first bytes.
+//!
+//! An image comes without a length. PTX is text that ends with NUL; a fat binary states its size; what
+//! `cuLinkComplete` gives out is a container of our own, since there is no machine code to give. Machine
+//! code (a cubin) is recognised and refused.
+
+use std::ffi::{CStr, c_void};
+
+use crate::error::Error;
+
+/// One PTX text and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) ptx: String,
+}
+
+/// The newest architecture whose PTX the device takes from a fat binary, as `sm_NN` writes it.
+const NEWEST_PTX: u32 = 90;
+
+const ELF: [u8; 4] = *b"\x7fELF";
+const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
+const FATBIN_WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
+const LINKED: [u8; 4] = *b"RUMB";
+
+/// Reads the image at `image`.
+///
+/// # Safety
+///
+/// `image` points to a complete module image: NUL-terminated text, or a binary of the size that its header
+/// states.
+pub(crate) unsafe fn read(image: *const c_void, name: &str) -> Result<Vec<Source>, Error> {
+    let image = image.cast::<u8>();
+    // SAFETY: an image has a first byte, and a fourth one unless a NUL ended it before.
+    match unsafe { first_bytes(image) } {
+        Some(ELF) => {
+            // SAFETY: an ELF file has a header, in which e_machine is at 18.
+            let machine = unsafe { [image.add(18).read(), image.add(19).read()] };
+            Err(elf(machine))
+        }
+        Some(FATBIN_WRAPPER) => {
+            // SAFETY: the wrapper is two 32-bit words and the pointer to the fat binary.
+            let data = unsafe { image.add(8).cast::<*const u8>().read_unaligned() };
+            if data.is_null() {
+                return Err(Error::Image("its fat binary is a null pointer".into()));
+            }
+            // SAFETY: as for the image itself.
+            unsafe { read_sized(data, name) }
+        }
+        // SAFETY: as promised by the caller.
+        Some(FATBIN | LINKED) => unsafe { read_sized(image, name) },
+        // SAFETY: whatever is none of the binary forms has to be text.
+        _ => text(unsafe { CStr::from_ptr(image.cast()) }.to_bytes(), name),
+    }
+}
+
+/// Reads an image of known size.
+pub(crate) fn read_bytes(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
+    match image.first_chunk() {
+        Some(&ELF) => Err(elf([*image.get(18).unwrap_or(&0), *image.get(19).unwrap_or(&0)])),
+        Some(&FATBIN) => fat_binary(image, name),
+        Some(&LINKED) => unlink(image),
+        _ => {
+            let end = image.iter().position(|byte| *byte == 0).unwrap_or(image.len());
+            text(&image[..end], name)
+        }
+    }
+}
+
+/// The first four bytes of an image that may be a shorter text.
+unsafe fn first_bytes(image: *const u8) -> Option<[u8; 4]> {
+    let mut bytes = [0; 4];
+    for (offset, byte) in bytes.iter_mut().enumerate() {
+        // SAFETY: no byte before this one was NUL, so the image goes on.
+        *byte = unsafe { image.add(offset).read() };
+        if *byte == 0 {
+            return None;
+        }
+    }
+    Some(bytes)
+}
+
+/// Reads an image that states its size: both forms have it as 8 bytes at 8, counted after 16 bytes.
+unsafe fn read_sized(image: *const u8, name: &str) -> Result<Vec<Source>, Error> {
+    // SAFETY: the header of either form is 16 bytes long.
+    let size = unsafe { image.add(8).cast::<u64>().read_unaligned() };
+    let size = usize::try_from(size)
+        .ok()
+        .and_then(|size| size.checked_add(16))
+        .filter(|size| isize::try_from(*size).is_ok())
+        .ok_or_else(|| Error::Image(format!("its header states {size} bytes")))?;
+    // SAFETY: the header states the size of what follows.
+    read_bytes(unsafe { std::slice::from_raw_parts(image, size) }, name)
+}
+
+/// PTX as text: `.version` is its first directive, by the PTX manual (11.1.1).
+fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
+    let Ok(ptx) = std::str::from_utf8(bytes) else {
+        return Err(Error::Image("it starts like no known format and is not text".into()));
+    };
+    if !skip_blank(ptx).starts_with(".version") {
+        let start: String = ptx.chars().take(40).collect();
+        return Err(Error::Image(format!(
+            "PTX begins with `.version`, this text with {start:?}"
+        )));
+    }
+    Ok(vec![Source {
+        name: name.to_owned(),
+        ptx: ptx.to_owned(),
+    }])
+}
+
+/// What follows leading white space and comments.
+fn skip_blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        let rest = if let Some(comment) = text.strip_prefix("//") {
+            comment.split_once('\n')
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            comment.split_once("*/")
+        } else {
+            return text;
+        };
+        text = rest.map_or("", |(_, rest)| rest);
+    }
+}
+
+/// Why an ELF file is refused: `EM_CUDA` marks machine code for a GPU.
+fn elf(machine: [u8; 2]) -> Error {
+    const EM_CUDA: u16 = 190;
+    match u16::from_le_bytes(machine) {
+        EM_CUDA => Error::NoPtx("machine code (a cubin)"),
+        other => Error::Image(format!("it is an ELF file for machine {other}")),
+    }
+}
+
+/// A fat binary: of its PTX texts, that for the newest architecture which is not too new.
+fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
+    const PTX: u16 = 1;
+    let broken = || Error::Image("the fat binary ends in the middle of an entry".into());
+    let mut best: Option<(u32, &[u8], &[u8])> = None;
+    let mut entries = image
+        .get(usize::from(number::<2>(image, 6).unwrap_or(16) as u16)..)
+        .unwrap_or(&[]);
+    while !entries.is_empty() {
+        let header = number::<4>(entries, 4).ok_or_else(broken)? as usize;
+        let size = number::<8>(entries, 8).ok_or_else(broken)? as usize;
+        let (entry, rest) = header
+            .checked_add(size)
+            .and_then(|all| entries.split_at_checked(all))
+            .filter(|_| header >= 32)
+            .ok_or_else(broken)?;
+        let architecture = number::<4>(entry, 28).ok_or_else(broken)? as u32;
+        let is_ptx = number::<2>(entry, 0) == Some(u64::from(PTX));
+        if is_ptx && architecture <= NEWEST_PTX && best.is_none_or(|(other, ..)| architecture > other) {
+            best = Some((architecture, &entry[..header], &entry[header..]));
+        }
+        entries = rest;
+    }
+    let (_, header, payload) = best.ok_or(Error::NoPtx("machine code alone (a fat binary without PTX)"))?;
+    read_bytes(&decompress(header, payload)?, name)
+}
+
+/// The payload of an entry: as it is, or in the form that the entry's flags name.
+fn decompress(header: &[u8], payload: &[u8]) -> Result<Vec<u8>, Error> {
+    const LZ4: u64 = 0x2000;
+    const ZSTD: u64 = 0x8000;
+    /// No compiler writes more PTX than this into one entry.
+    const LARGEST: u64 = 1 << 30;
+    let flags = number::<8>(header, 40).unwrap_or(0);
+    if flags & (LZ4 | ZSTD) == 0 {
+        return Ok(payload.to_vec());
+    }
+    let broken = |cause: String| Error::Image(format!("the PTX of the fat binary does not decompress: {cause}"));
+    let compressed = number::<4>(header, 16).unwrap_or(0) as usize;
+    let size = number::<8>(header, 56).filter(|size| *size <= LARGEST);
+    let (Some(payload), Some(size)) = (payload.get(..compressed), size) else {
+        return Err(broken("its sizes make no sense".into()));
+    };
+    if flags & LZ4 != 0 {
+        return lz4_flex::block::decompress(payload, size as usize).map_err(|error| broken(error.to_string()));
+    }
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(payload).map_err(|error| broken(error.to_string()))?;
+    let mut ptx = Vec::new();
+    std::io::Read::read_to_end(&mut decoder, &mut ptx).map_err(|error| broken(error.to_string()))?;
+    Ok(ptx)
+}
+
+/// The little-endian number of `N` bytes at `offset`.
+fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
+    let field = bytes.get(offset..)?.first_chunk::<N>()?;
+    Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+}
+
+/// What `cuLinkComplete` gives out: the texts that were linked, with their names.
+///
+/// Magic, 4 bytes of version, 8 bytes of size counted after these 16, then per text the length of its name,
+/// the name, its length and the text.
+pub(crate) fn link(sources: &[Source]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for text in sources.iter().flat_map(|source| [&source.name, &source.ptx]) {
+        body.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        body.extend_from_slice(text.as_bytes());
+    }
+    let mut image = Vec::with_capacity(16 + body.len());
+    image.extend_from_slice(&LINKED);
+    image.extend_from_slice(&1_u32.to_le_bytes());
+    image.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    image.extend_from_slice(&body);
+    image
+}
+
+fn unlink(image: &[u8]) -> Result<Vec<Source>, Error> {
+    let mut rest = image.get(16..).unwrap_or(&[]);
+    let mut next = || -> Option<String> {
+        let length = usize::try_from(number::<8>(rest, 0)?).ok()?;
+        let text = rest.get(8..)?.get(..length)?;
+        rest = &rest[8 + length..];
+        String::from_utf8(text.to_vec()).ok()
+    };
+    let mut sources = Vec::new();
+    while let Some(name) = next() {
+        let ptx = next().ok_or_else(|| Error::Image("the linked image is cut short".into()))?;
+        sources.push(Source { name, ptx });
+    }
+    Ok(sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "// by hand\n.version 7.0\n.target sm_70\n.address_size 64\n";
+
+    fn source(name: &str) -> Source {
+        Source {
+            name: name.into(),
+            ptx: PTX.into(),
+        }
+    }
+
+    /// A fat binary with one entry, laid out as NVIDIA's fatbinary does.
+    fn fat(kind: u16, architecture: u32, flags: u64, payload: &[u8], size: usize) -> Vec<u8> {
+        let mut entry = vec![0; 64];
+        entry[0..2].copy_from_slice(&kind.to_le_bytes());
+        entry[4..8].copy_from_slice(&64_u32.to_le_bytes());
+        entry[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        entry[16..20].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        entry[28..32].copy_from_slice(&architecture.to_le_bytes());
+        entry[40..48].copy_from_slice(&flags.to_le_bytes());
+        entry[56..64].copy_from_slice(&(size as u64).to_le_bytes());
+        entry.extend_from_slice(payload);
+        let mut image = FATBIN.to_vec();
+        image.extend_from_slice(&[1, 0, 16, 0]);
+        image.extend_from_slice(&(entry.len() as u64).to_le_bytes());
+        image.extend_from_slice(&entry);
+        image
+    }
+
+    #[test]
+    fn text_must_begin_as_ptx_does() {
+        assert_eq!(read_bytes(PTX.as_bytes(), "a"), Ok(vec![source("a")]));
+        for other in ["", "hello", "/* no end", "\n// only a comment"] {
+            assert!(
+                matches!(read_bytes(other.as_bytes(), "a"), Err(Error::Image(_))),
+                "{other:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn images_without_length_are_told_apart() {
+        let text = std::ffi::CString::new(PTX).unwrap();
+        // SAFETY: NUL-terminated text.
+        assert_eq!(unsafe { read(text.as_ptr().cast(), "a") }, Ok(vec![source("a")]));
+        let linked = link(&[source("a"), source("b")]);
+        // SAFETY: our own container states its size.
+        let read_back = unsafe { read(linked.as_ptr().cast(), "c") };
+        assert_eq!(read_back, Ok(vec![source("a"), source("b")]));
+    }
+
+    #[test]
+    fn machine_code_is_refused_by_name() {
+        let mut elf = vec![0; 64];
+        elf[..4].copy_from_slice(&ELF);
+        assert!(matches!(read_bytes(&elf, "a"), Err(Error::Image(_))));
+        elf[18] = 190;
+        assert!(matches!(read_bytes(&elf, "a"), Err(Error::NoPtx(_))));
+        assert!(matches!(
+            read_bytes(&fat(2, 86, 0, &elf, 64), "a"),
+            Err(Error::NoPtx(_))
+        ));
+    }
+
+    #[test]
+    fn fat_binaries_give_their_ptx() {
+        assert_eq!(
+            read_bytes(&fat(1, 70, 0, PTX.as_bytes(), 0), "a"),
+            Ok(vec![source("a")])
+        );
+        let packed = lz4_flex::block::compress(PTX.as_bytes());
+        assert_eq!(
+            read_bytes(&fat(1, 70, 0x2000, &packed, PTX.len()), "a"),
+            Ok(vec![source("a")])
+        );
+        assert!(matches!(
+            read_bytes(&fat(1, 70, 0x2000, &packed[1..], PTX.len()), "a"),
+            Err(Error::Image(_))
+        ));
+        assert!(matches!(
+            read_bytes(&fat(1, 120, 0, PTX.as_bytes(), 0), "a"),
+            Err(Error::NoPtx(_))
+        ));
+    }
+
+    #[test]
+    fn broken_images_are_refused() {
+        let whole = fat(1, 70, 0, PTX.as_bytes(), 0);
+        for end in 4..whole.len() - 1 {
+            let _ = read_bytes(&whole[..end], "a");
+        }
+        let linked = link(&[source("a")]);
+        for end in 4..linked.len() {
+            let _ = read_bytes(&linked[..end], "a");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What is allocated, of which kind and by which context.
+//!
+//! The bytes belong to the machine; this table answers the questions of the driver API about them. Module
+//! variables are not listed: the machine knows their bounds.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+
+/// What an allocation was made as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `cuMemAlloc` and its kin.
+    Device,
+    /// `cuMemAllocAsync` and its kin.
+    Pooled {
+        /// The pool it came from.
+        pool: usize,
+    },
+    /// `cuMemAllocManaged`.
+    Managed,
+    /// `cuMemHostAlloc`, with its flags.
+    Host {
+        /// The flags it was made with.
+        flags: u32,
+    },
+}
+
+/// One allocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kind: Kind,
+    /// Handle and life of the context that owns it.
+    pub(crate) context: usize,
+    pub(crate) life: u64,
+    /// Never the same for two allocations of a process.
+    pub(crate) id: u64,
+}
+
+/// All allocations.
+#[derive(Default)]
+pub(crate) struct Memory {
+    live: RwLock<BTreeMap<u64, Allocation>>,
+}
+
+impl Memory {
+    pub(crate) fn insert(&self, allocation: Allocation) {
+        self.write().insert(allocation.start, allocation);
+    }
+
+    /// The allocation that holds `address`.
+    pub(crate) fn holding(&self, address: u64) -> Option<Allocation> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let (_, allocation) = live.range(..=address).next_back()?;
+        (address - allocation.start < allocation.bytes).then(|| allocation.clone())
+    }
+
+    /// Takes out the allocation that starts at `address` if `fits` says so.
+    pub(crate) fn remove(&self, address: u64, fits: impl Fn(Kind) -> bool) -> Option<Allocation> {
+        let mut live = self.write();
+        if fits(live.get(&address)?.kind) {
+            live.remove(&address)
+        } else {
+            None
+        }
+    }
+
+    /// Takes out everything that one life of a context owned, and gives the addresses.
+    pub(crate) fn remove_owned(&self, life: u64) -> Vec<u64> {
+        let mut live = self.write();
+        let owned: Vec<u64> = live
+            .values()
+            .filter(|one| one.life == life)
+            .map(|one| one.start)
+            .collect();
+        for start in &owned {
+            live.remove(start);
+        }
+        owned
+    }
+
+    /// Bytes that are allocated from `pool`.
+    pub(crate) fn pooled(&self, pool: usize) -> u64 {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        live.values()
+            .filter(|one| one.kind == Kind::Pooled { pool })
+            .map(|one| one.bytes)
+            .sum()
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<u64, Allocation>> {
+        self.live.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allocation(start: u64, bytes: u64, kind: Kind, life: u64) -> Allocation {
+        Allocation {
+            start,
+            bytes,
+            kind,
+            context: 1,
+            life,
+            id: start,
+        }
+    }
+
+    #[test]
+    fn addresses_are_found_to_the_byte() {
+        let memory = Memory::default();
+        memory.insert(allocation(0x1000, 100, Kind::Device, 1));
+        assert!(memory.holding(0xfff).is_none());
+        assert_eq!(memory.holding(0x1063).map(|one| one.start), Some(0x1000));
+        assert!(memory.holding(0x1064).is_none());
+    }
+
+    #[test]
+    fn a_context_takes_its_own_along() {
+        let memory = Memory::default();
+        memory.insert(allocation(0x1000, 100, Kind::Device, 1));
+        memory.insert(allocation(0x2000, 100, Kind::Managed, 2));
+        assert!(memory.remove(0x2000, |kind| kind == Kind::Device).is_none());
+        assert_eq!(memory.remove_owned(1), [0x1000]);
+        assert!(memory.holding(0x1000).is_none());
+        assert!(memory.holding(0x2000).is_some());
+    }
+}

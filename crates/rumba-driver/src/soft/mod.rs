@@ -1,0 +1,13 @@
+//! The software device behind the driver API: contexts, handles, memory, modules.
+//!
+//! Only [`machine`] names the SIMT machine; only `crate::api` is `extern "C"`.
+
+pub(crate) mod context;
+pub(crate) mod driver;
+pub(crate) mod handle;
+pub(crate) mod image;
+pub(crate) mod machine;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod order;
+pub(crate) mod report;
