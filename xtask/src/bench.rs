@@ -12,7 +12,7 @@ use std::process::Command;
   cargo xtask bench                      every case
   cargo xtask bench matmul increment     these only
   cargo xtask bench --device gpu")]
-pub struct Args {
+pub(crate) struct Args {
     /// The cases whose names contain one of these words [default: all]
     names: Vec<String>,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
@@ -20,7 +20,7 @@ pub struct Args {
     device: Option<Device>,
 }
 
-pub fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "bench"]))?;
     let mut bench = Command::new(shell::target().join("release/bench"));

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
   cargo xtask check matmul -- --n 64
 
 A finding names the kernel, block and thread, the address and the nearest allocation, and the Rust line.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The program: a file in host/src/bin
     name: String,
     /// Arguments for the program, after `--`
@@ -19,7 +19,7 @@ pub struct Args {
     args: Vec<String>,
 }
 
-pub fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> Result<()> {
     let name = gallery::find(&args.name)?;
     setup::ensure()?;
     gallery::build(std::slice::from_ref(&name))?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 /// Formatting, lints, documentation, the demo and every test; warnings are errors
 #[derive(clap::Args)]
-pub struct Args {}
+pub(crate) struct Args {}
 
 #[derive(Parser)]
 struct Defaults<A: clap::Args> {
@@ -20,17 +20,28 @@ fn defaults<A: clap::Args>() -> A {
     Defaults::<A>::parse_from(["xtask"]).args
 }
 
-pub fn run(_: Args) -> Result<()> {
-    step("format", || shell::run(shell::cargo().args(["fmt", "--all", "--check"])))?;
+pub(crate) fn run(_: Args) -> Result<()> {
+    step("format", || {
+        shell::run(shell::cargo().args(["fmt", "--all", "--check"]))
+    })?;
     step("demo", || demo::run(defaults()))?;
     step("lints", || {
-        shell::run(
-            shell::cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
-        )
+        shell::run(shell::cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "--deny",
+            "warnings",
+        ]))
     })?;
     step("documentation", || {
         let mut doc = shell::cargo();
-        shell::run(doc.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"))
+        shell::run(
+            doc.args(["doc", "--workspace", "--no-deps", "--locked"])
+                .env("RUSTDOCFLAGS", "--deny warnings"),
+        )
     })?;
     step("tests", || test::run(defaults()))
 }

@@ -13,13 +13,13 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   cargo xtask demo                 a GPU if there is one, otherwise the software device
   cargo xtask demo --device soft   the software device, also where there is a GPU")]
-pub struct Args {
+pub(crate) struct Args {
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]
     device: Option<Device>,
 }
 
-pub fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     build_ptx::gallery()?;
     let programs = gallery::programs()?;
@@ -47,9 +47,16 @@ pub fn run(args: Args) -> Result<()> {
         println!("device: {}\nPTX:    {}\n", first.device, first.ptx_hash);
         println!("{}", table(&records));
         println!("\nTimes are wall-clock. CPU: the same work as a plain Rust loop on one core.");
-        println!("One program alone: cargo xtask run NAME -- --help. A kernel of your own: cargo xtask new kernel NAME");
+        println!(
+            "One program alone: cargo xtask run NAME -- --help. A kernel of your own: cargo xtask new kernel NAME"
+        );
     }
-    failed.extend(records.iter().filter(|record| !record.ok).map(|record| record.name.as_str()));
+    failed.extend(
+        records
+            .iter()
+            .filter(|record| !record.ok)
+            .map(|record| record.name.as_str()),
+    );
     if !failed.is_empty() {
         bail!("wrong or failed: {}", failed.join(", "));
     }
@@ -62,9 +69,22 @@ fn table(records: &[Record]) -> Table {
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     }
-    table.set_header(["program", "elements", "result", "CPU", "copy in", "kernel", "copy out", "device, all"]);
+    table.set_header([
+        "program",
+        "elements",
+        "result",
+        "CPU",
+        "copy in",
+        "kernel",
+        "copy out",
+        "device, all",
+    ]);
     for record in records {
-        let result = if record.ok { Cell::new("correct").fg(Color::Green) } else { Cell::new("WRONG").fg(Color::Red) };
+        let result = if record.ok {
+            Cell::new("correct").fg(Color::Green)
+        } else {
+            Cell::new("WRONG").fg(Color::Red)
+        };
         let total = record.copy_in_s + record.kernel_s + record.copy_out_s;
         table.add_row([
             Cell::new(&record.name),

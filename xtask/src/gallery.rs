@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Which device a program runs on; passed on as `RUMBA_DEVICE`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Device {
+pub(crate) enum Device {
     /// NVIDIA's driver where it reports a GPU, otherwise the software device
     Auto,
     /// an NVIDIA GPU, or an error
@@ -20,7 +20,7 @@ pub enum Device {
 
 impl Device {
     /// The value of `RUMBA_DEVICE`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Device::Auto => "auto",
             Device::Gpu => "gpu",
@@ -31,20 +31,20 @@ impl Device {
 
 /// One row that a program prints with `--json`: times are in seconds.
 #[derive(Deserialize)]
-pub struct Record {
-    pub name: String,
-    pub n: u64,
-    pub ok: bool,
-    pub device: String,
-    pub ptx_hash: String,
-    pub cpu_s: f64,
-    pub copy_in_s: f64,
-    pub kernel_s: f64,
-    pub copy_out_s: f64,
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) n: u64,
+    pub(crate) ok: bool,
+    pub(crate) device: String,
+    pub(crate) ptx_hash: String,
+    pub(crate) cpu_s: f64,
+    pub(crate) copy_in_s: f64,
+    pub(crate) kernel_s: f64,
+    pub(crate) copy_out_s: f64,
 }
 
 /// The programs' names, in alphabetical order.
-pub fn programs() -> Result<Vec<String>> {
+pub(crate) fn programs() -> Result<Vec<String>> {
     let folder = shell::workspace().join("host/src/bin");
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .with_context(|| format!("could not list {}", folder.display()))?
@@ -59,7 +59,7 @@ pub fn programs() -> Result<Vec<String>> {
 }
 
 /// The program of that name, or an error that lists those there are.
-pub fn find(name: &str) -> Result<String> {
+pub(crate) fn find(name: &str) -> Result<String> {
     let names = programs()?;
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
@@ -71,7 +71,7 @@ pub fn find(name: &str) -> Result<String> {
 }
 
 /// Builds the programs (optimised: the software device runs inside them). Cargo shows its own progress.
-pub fn build(names: &[String]) -> Result<()> {
+pub(crate) fn build(names: &[String]) -> Result<()> {
     let mut cargo = shell::cargo();
     cargo.args(["build", "--release", "--package", "rumba-host"]);
     for name in names {
@@ -81,7 +81,7 @@ pub fn build(names: &[String]) -> Result<()> {
 }
 
 /// A built program, ready to be given arguments.
-pub fn command(name: &str, device: Option<Device>) -> Command {
+pub(crate) fn command(name: &str, device: Option<Device>) -> Command {
     let program: PathBuf = shell::target().join("release").join(name);
     let mut command = Command::new(program);
     command.current_dir(shell::workspace());
@@ -92,9 +92,11 @@ pub fn command(name: &str, device: Option<Device>) -> Command {
 }
 
 /// Runs a program with `--json` and returns its records; what it says on standard error stays visible.
-pub fn records(name: &str, device: Option<Device>) -> Result<Vec<Record>> {
+pub(crate) fn records(name: &str, device: Option<Device>) -> Result<Vec<Record>> {
     let text = shell::output(command(name, device).arg("--json"))?;
     text.lines()
-        .map(|line| serde_json::from_str(line).with_context(|| format!("{name} printed a line that is no record: {line}")))
+        .map(|line| {
+            serde_json::from_str(line).with_context(|| format!("{name} printed a line that is no record: {line}"))
+        })
         .collect()
 }

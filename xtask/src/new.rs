@@ -41,8 +41,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let What::Kernel { name } = args.what;
     check_name(&name)?;
     let fill = |text: &str| text.replace("NAME", &name);
-    let files: Vec<(PathBuf, String)> =
-        FILES.iter().map(|(path, text)| (shell::workspace().join(fill(path)), fill(text))).collect();
+    let files: Vec<(PathBuf, String)> = FILES
+        .iter()
+        .map(|(path, text)| (shell::workspace().join(fill(path)), fill(text)))
+        .collect();
     if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
         bail!("{} exists already; choose another name", shown(path));
     }
@@ -78,7 +80,10 @@ fn insert(text: &str, line: &str, among: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let alike = |index: &usize| lines[*index].starts_with(among);
     let last = (0..lines.len()).rfind(alike)?;
-    let at = (0..lines.len()).filter(alike).find(|index| lines[*index] > line).unwrap_or(last + 1);
+    let at = (0..lines.len())
+        .filter(alike)
+        .find(|index| lines[*index] > line)
+        .unwrap_or(last + 1);
     let mut lines = lines;
     lines.insert(at, line);
     Some(lines.join("\n") + "\n")
@@ -94,7 +99,9 @@ fn check_name(name: &str) -> Result<()> {
     ];
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letters) {
-        bail!("`{name}` is no name for a kernel: use lower-case letters, digits and `_`, a letter first, such as `blur`");
+        bail!(
+            "`{name}` is no name for a kernel: use lower-case letters, digits and `_`, a letter first, such as `blur`"
+        );
     }
     if KEYWORDS.contains(&name) {
         bail!("`{name}` has a meaning of its own in Rust; choose another name, such as `{name}_kernel`");
@@ -109,8 +116,14 @@ mod tests {
     #[test]
     fn lines_are_inserted_in_order() {
         let text = "//! doc\n\nmod a;\nmod c;\n\npub fn f() {}\n";
-        assert_eq!(insert(text, "mod b;", "mod ").unwrap(), "//! doc\n\nmod a;\nmod b;\nmod c;\n\npub fn f() {}\n");
-        assert_eq!(insert(text, "mod d;", "mod ").unwrap(), "//! doc\n\nmod a;\nmod c;\nmod d;\n\npub fn f() {}\n");
+        assert_eq!(
+            insert(text, "mod b;", "mod ").unwrap(),
+            "//! doc\n\nmod a;\nmod b;\nmod c;\n\npub fn f() {}\n"
+        );
+        assert_eq!(
+            insert(text, "mod d;", "mod ").unwrap(),
+            "//! doc\n\nmod a;\nmod c;\nmod d;\n\npub fn f() {}\n"
+        );
         assert_eq!(insert(text, "use x;", "use "), None);
     }
 

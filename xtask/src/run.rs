@@ -10,7 +10,7 @@ use anyhow::Result;
   cargo xtask run saxpy
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
-pub struct Args {
+pub(crate) struct Args {
     /// The program: a file in host/src/bin
     name: String,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
@@ -21,7 +21,7 @@ pub struct Args {
     args: Vec<String>,
 }
 
-pub fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> Result<()> {
     let name = gallery::find(&args.name)?;
     setup::ensure()?;
     gallery::build(std::slice::from_ref(&name))?;

@@ -6,25 +6,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The folder of the workspace's Cargo.toml.
-pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace")
 }
 
 /// The cargo that runs this program, at work in the workspace's root.
-pub fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace());
     command
 }
 
 /// Where cargo puts what it builds.
-pub fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
 /// Runs a command whose output the user sees; a failure names the command.
-pub fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("could not start {}", describe(command)))?;
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("could not start {}", describe(command)))?;
     if !status.success() {
         bail!("{} failed ({status})", describe(command));
     }
@@ -32,7 +36,7 @@ pub fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a command and returns what it printed to standard output; errors stay visible.
-pub fn output(command: &mut Command) -> Result<String> {
+pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
         .output()
@@ -44,12 +48,18 @@ pub fn output(command: &mut Command) -> Result<String> {
 }
 
 /// The command as one would type it.
-pub fn describe(command: &Command) -> String {
-    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+pub(crate) fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
     let mut words = vec![program.to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|arg| {
         let arg = arg.to_string_lossy();
-        if arg.contains(' ') { format!("'{arg}'") } else { arg.into_owned() }
+        if arg.contains(' ') {
+            format!("'{arg}'")
+        } else {
+            arg.into_owned()
+        }
     }));
     format!("`{}`", words.join(" "))
 }

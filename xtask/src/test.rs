@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
   cargo xtask test                 everything, on the software device
   cargo xtask test --gpu           and every case on the GPU; fails if there is none
   cargo xtask test -- saxpy        only tests whose name contains saxpy")]
-pub struct Args {
+pub(crate) struct Args {
     /// Run the cases on an NVIDIA GPU too, and fail if there is none
     #[arg(long)]
     gpu: bool,
@@ -19,7 +19,7 @@ pub struct Args {
     args: Vec<String>,
 }
 
-pub fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     if args.gpu {
         require_gpu()?;

@@ -1,0 +1,137 @@
+//! `cargo xtask inspect`: what a kernel became. PTX needs nothing; registers and machine code need NVIDIA's
+//! assembler and disassembler, which `cargo xtask setup` fetches where it can.
+
+use anyhow::{Context, Result, bail};
+use comfy_table::{CellAlignment, Table, presets};
+use cuda_builder::inspect::{self, Resources};
+use cuda_builder::{CudaBuilder, NvvmArch};
+use std::path::PathBuf;
+
+use crate::{setup, shell};
+
+/// Show what a kernel became: its PTX, its machine code, its registers and memory
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask inspect                          registers, shared memory and spills of every kernel
+  cargo xtask inspect saxpy                    of one, for several architectures
+  cargo xtask inspect saxpy --ptx
+  cargo xtask inspect saxpy --sass --arch sm_90")]
+pub(crate) struct Args {
+    /// The kernel [default: a table of all]
+    kernel: Option<String>,
+    /// Print its PTX
+    #[arg(long, group = "what")]
+    ptx: bool,
+    /// Print its machine code (SASS)
+    #[arg(long, group = "what")]
+    sass: bool,
+    /// Print its registers, shared memory, stack and spills (the default)
+    #[arg(long, group = "what")]
+    stats: bool,
+    /// The device's architecture, such as sm_90 [default: sm_90; for one kernel's statistics several]
+    #[arg(long)]
+    arch: Option<NvvmArch>,
+    /// Directory of the kernel crate
+    #[arg(long = "crate", value_name = "PATH", default_value = "kernels-gpu")]
+    path: PathBuf,
+}
+
+/// The architectures compared: Turing, Ampere, Hopper, Blackwell for data centres and for desks.
+const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    setup::ensure()?;
+    let path = if args.path.is_absolute() {
+        args.path
+    } else {
+        shell::workspace().join(args.path)
+    };
+    let ptx = CudaBuilder::new(path).build()?.text;
+    let hopper: NvvmArch = "sm_90".parse().expect("the name of an architecture");
+    let kernels = inspect::kernels(&ptx);
+    let Some(name) = args.kernel else {
+        if args.ptx {
+            print!("{ptx}");
+            return Ok(());
+        }
+        let arch = args.arch.unwrap_or(hopper);
+        if args.sass {
+            print!("{}", inspect::sass(&ptx, arch)?);
+            return Ok(());
+        }
+        println!(
+            "{}",
+            table(inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row)))
+        );
+        return Ok(());
+    };
+    let Some(text) = inspect::kernel(&ptx, &name) else {
+        bail!("there is no kernel `{name}`; there are: {}", kernels.join(", "));
+    };
+    if args.ptx {
+        println!("{text}");
+    } else if args.sass {
+        let sass = inspect::sass(&ptx, args.arch.unwrap_or(hopper))?;
+        println!(
+            "{}",
+            section(&sass, &name).with_context(|| format!("the machine code has no section for `{name}`"))?
+        );
+    } else {
+        let architectures: Vec<NvvmArch> = match args.arch {
+            Some(arch) => vec![arch],
+            None => ARCHITECTURES
+                .iter()
+                .map(|arch| arch.parse().expect("the name of an architecture"))
+                .collect(),
+        };
+        let mut rows = Vec::new();
+        for arch in architectures {
+            let all = inspect::resources(&ptx, arch)?;
+            rows.extend(all.into_iter().filter(|row| row.kernel == name).map(|row| (arch, row)));
+        }
+        println!("{}", table(rows));
+    }
+    Ok(())
+}
+
+fn table(rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["kernel", "for", "registers", "shared", "stack", "spills", "barriers"]);
+    for (arch, row) in rows {
+        table.add_row([
+            row.kernel,
+            arch.to_string(),
+            row.registers.to_string(),
+            format!("{} B", row.shared),
+            format!("{} B", row.stack),
+            format!("{} B", row.spill_stores + row.spill_loads),
+            row.barriers.to_string(),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The part of nvdisasm's output that is one kernel's code: up to the next section.
+fn section<'a>(sass: &'a str, kernel: &str) -> Option<&'a str> {
+    let start = sass.find(&format!("\t.section\t.text.{kernel},"))?;
+    let rest = &sass[start..];
+    let end = rest[1..].find("\t.section\t").map_or(rest.len(), |end| end + 1);
+    Some(rest[..end].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::section;
+
+    #[test]
+    fn one_kernel_is_cut_out() {
+        let sass = "\t.section\t.text.a,\"ax\"\n A\n\t.section\t.text.ab,\"ax\"\n B\n";
+        assert_eq!(section(sass, "a"), Some("\t.section\t.text.a,\"ax\"\n A"));
+        assert_eq!(section(sass, "ab"), Some("\t.section\t.text.ab,\"ax\"\n B"));
+        assert_eq!(section(sass, "b"), None);
+    }
+}
