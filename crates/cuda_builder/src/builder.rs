@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::arch::NvvmArch;
@@ -211,11 +212,16 @@ impl CudaBuilder {
         let target_dir = self.resolve_target_dir(&crate_dir);
         let toolchain = toolchain::find()?;
         let libdevice = wheels::find().libdevice.filter(|_| self.libdevice);
+        let rustflags = self.rustflags(&toolchain, libdevice.is_some());
+        // Cargo names files alike for all flags, so each set of flags has a folder: builds with other
+        // options would replace its `core`. The lock holds until the libraries have been read.
+        let target_dir = target_dir.join(&stamp::hash(&rustflags.join(" "))[..12]);
+        let _lock = lock(&target_dir)?;
         let built = cargo::build(&cargo::Request {
             toolchain: &toolchain,
             crate_dir: &crate_dir,
             target_dir: &target_dir,
-            rustflags: self.rustflags(&toolchain, libdevice.is_some()),
+            rustflags,
             build_std: if self.alloc { "core,alloc" } else { "core" },
             arguments: self.arguments.clone(),
             progress: self.progress.unwrap_or(!script),
@@ -362,6 +368,16 @@ fn key(input: &link::Input) -> String {
     }
     key.value(&(&input.arch, &input.codegen, &input.sources));
     key.finish()
+}
+
+/// Waits until no other build uses the folder.
+fn lock(folder: &Path) -> Result<File, BuildError> {
+    let path = folder.join(".lock");
+    let locked = std::fs::create_dir_all(folder).and_then(|()| File::create(&path)).and_then(|file| {
+        file.lock()?;
+        Ok(file)
+    });
+    locked.map_err(|source| BuildError::Io { path, source })
 }
 
 /// The directory of the workspace's lock file.
