@@ -7,6 +7,7 @@
 //! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
 //! sources into programs; `launch`, `block` and `schedule` run them; `arena`, `allocations` and `check` are their memory.
 
+mod access;
 mod allocations;
 mod arena;
 mod assemble;
@@ -29,6 +30,7 @@ pub mod op;
 mod pool;
 mod printf;
 mod program;
+mod rendezvous;
 mod schedule;
 mod scope;
 mod sources;

@@ -30,15 +30,14 @@ impl Warp {
     #[cold]
     #[inline(never)]
     pub(crate) fn arrive(&mut self, target: Pc) -> Pc {
-        let tired = self.fuel < 0;
+        if self.fuel < 0 && !self.splits.is_empty() {
+            self.turn += 1;
+        }
         self.settle();
         if self.budget <= 0 {
             self.pc = target;
             self.stop = Stop::Turn;
             return Pc::STOP;
-        }
-        if tired && !self.splits.is_empty() {
-            self.turn += 1;
         }
         self.reschedule(target)
     }

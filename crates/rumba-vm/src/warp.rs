@@ -224,6 +224,14 @@ impl Warp {
         self.polled += POLL_COST as u64;
     }
 
+    /// Ends the turn of the active lanes and of the warp at the end of the block.
+    pub(crate) fn rest(&mut self) {
+        let left = self.fuel.max(0) + 1;
+        self.polled += left as u64;
+        self.fuel -= left;
+        self.budget = 0;
+    }
+
     /// Ends the launch with a fault.
     #[cold]
     pub(crate) fn raise(&mut self, fault: RawFault) -> Pc {

@@ -3,6 +3,8 @@
 //! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
 //! instruction's business, and what the bytes mean nobody's.
 
+use std::mem::MaybeUninit;
+
 use crate::allocations::AllocationKind;
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::op::Pc;
@@ -51,8 +53,9 @@ impl Space {
         }
     }
 
+    /// The space in the lower half of an operation's `extra`; the upper half is the instruction's.
     fn from_bits(bits: u16) -> Self {
-        match bits {
+        match bits & 0xff {
             1 => Self::Global,
             2 => Self::Const,
             3 => Self::Param,
@@ -67,6 +70,8 @@ impl Space {
 pub(crate) trait Door {
     /// Whether every lane has memory of its own.
     const PER_LANE: bool;
+    /// Whether it is the block's own memory.
+    const IS_SHARED: bool = false;
 
     /// The addresses that need no further question.
     ///
@@ -101,6 +106,7 @@ pub(crate) struct Shared;
 
 impl Door for Shared {
     const PER_LANE: bool = false;
+    const IS_SHARED: bool = true;
 
     #[inline(always)]
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
@@ -140,9 +146,34 @@ pub(crate) enum Pattern {
     Scattered,
 }
 
-/// Host addresses, one for each lane.
+/// Host addresses, one for each lane; those of active lanes are set when an access turns out to be scattered.
 #[repr(C, align(64))]
-pub(crate) struct Addresses(pub(crate) [u64; LANES]);
+pub(crate) struct Addresses(MaybeUninit<[u64; LANES]>);
+
+impl Addresses {
+    /// No addresses.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    /// The address of an active lane.
+    ///
+    /// # Safety
+    /// [`pass`] said that the access is scattered, and the lane was active.
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self, lane: usize) -> u64 {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.as_ptr().cast::<u64>().add(lane).read() }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, address: u64) {
+        debug_assert!(lane < LANES);
+        // SAFETY: there are 32 lanes.
+        unsafe { self.0.as_mut_ptr().cast::<u64>().add(lane).write(address) };
+    }
+}
 
 /// Brings an access of `bytes` bytes per lane at `[a + imm]` through the door.
 ///
@@ -194,7 +225,7 @@ pub(crate) unsafe fn pass<D: Door>(
             outside |= address.wrapping_sub(bounds.start) > room;
             low |= address;
             let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
-            out.0[lane] = base.wrapping_add(address).wrapping_add(own);
+            out.set(lane, base.wrapping_add(address).wrapping_add(own));
         }
         if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
             return Ok(Pattern::Scattered);
@@ -206,7 +237,7 @@ pub(crate) unsafe fn pass<D: Door>(
             outside |= address.wrapping_sub(bounds.start) > room;
             low |= address;
             let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
-            out.0[lane] = base.wrapping_add(address).wrapping_add(own);
+            out.set(lane, base.wrapping_add(address).wrapping_add(own));
         }
         if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
             return Ok(Pattern::Scattered);
@@ -264,7 +295,7 @@ fn examine(
                 let fault = RawFault::access(FaultKind::MisalignedAddress, pc, lane, address, access, place);
                 return Err(warp.raise(fault));
             }
-            Ok(host) => out.0[lane] = host,
+            Ok(host) => out.set(lane, host),
         }
     }
     if single && known.bytes != 0 {

@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `abs`
-pub static ABS: Instruction = Instruction {
+pub(super) static ABS: Instruction = Instruction {
     name: "abs",
     section: "9.7.1.10, 9.7.3.9, 9.7.4.6",
     syntax: "

@@ -11,7 +11,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `add`
-pub static ADD: Instruction = Instruction {
+pub(super) static ADD: Instruction = Instruction {
     name: "add",
     section: "9.7.1.1, 9.7.2.1, 9.7.3.3, 9.7.4.1, 9.7.5.1",
     syntax: "

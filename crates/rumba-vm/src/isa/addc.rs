@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 /// `addc`
-pub static ADDC: Instruction = Instruction {
+pub(super) static ADDC: Instruction = Instruction {
     name: "addc",
     section: "9.7.2.2",
     syntax: "

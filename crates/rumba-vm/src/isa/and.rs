@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `and`
-pub static AND: Instruction = Instruction {
+pub(super) static AND: Instruction = Instruction {
     name: "and",
     section: "9.7.8.1",
     syntax: "

@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `bfe`
-pub static BFE: Instruction = Instruction {
+pub(super) static BFE: Instruction = Instruction {
     name: "bfe",
     section: "9.7.1.19",
     syntax: "

@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `bfi`
-pub static BFI: Instruction = Instruction {
+pub(super) static BFI: Instruction = Instruction {
     name: "bfi",
     section: "9.7.1.20",
     syntax: "

@@ -12,7 +12,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `bfind`
-pub static BFIND: Instruction = Instruction {
+pub(super) static BFIND: Instruction = Instruction {
     name: "bfind",
     section: "9.7.1.16",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `bmsk`
-pub static BMSK: Instruction = Instruction {
+pub(super) static BMSK: Instruction = Instruction {
     name: "bmsk",
     section: "9.7.1.22",
     syntax: "

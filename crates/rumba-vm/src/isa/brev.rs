@@ -7,7 +7,7 @@ use super::shape;
 use crate::lower::{LowerError, Lowering};
 
 /// `brev`
-pub static BREV: Instruction = Instruction {
+pub(super) static BREV: Instruction = Instruction {
     name: "brev",
     section: "9.7.1.18",
     syntax: "

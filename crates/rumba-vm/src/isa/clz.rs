@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `clz`
-pub static CLZ: Instruction = Instruction {
+pub(super) static CLZ: Instruction = Instruction {
     name: "clz",
     section: "9.7.1.15",
     syntax: "

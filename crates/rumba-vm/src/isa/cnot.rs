@@ -7,7 +7,7 @@ use super::shape;
 use crate::lower::{LowerError, Lowering};
 
 /// `cnot`
-pub static CNOT: Instruction = Instruction {
+pub(super) static CNOT: Instruction = Instruction {
     name: "cnot",
     section: "9.7.8.5",
     syntax: "

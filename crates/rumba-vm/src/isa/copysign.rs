@@ -7,7 +7,7 @@ use super::shape;
 use crate::lower::{LowerError, Lowering};
 
 /// `copysign`
-pub static COPYSIGN: Instruction = Instruction {
+pub(super) static COPYSIGN: Instruction = Instruction {
     name: "copysign",
     section: "9.7.3.2",
     syntax: "

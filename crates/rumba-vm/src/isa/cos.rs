@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `cos`
-pub static COS: Instruction = Instruction {
+pub(super) static COS: Instruction = Instruction {
     name: "cos",
     section: "9.7.3.19",
     syntax: "

@@ -16,7 +16,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `cvt`
-pub static CVT: Instruction = Instruction {
+pub(super) static CVT: Instruction = Instruction {
     name: "cvt",
     section: "9.7.9.21",
     syntax: "

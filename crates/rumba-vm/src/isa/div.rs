@@ -16,7 +16,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `div`
-pub static DIV: Instruction = Instruction {
+pub(super) static DIV: Instruction = Instruction {
     name: "div",
     section: "9.7.1.8, 9.7.3.8",
     syntax: "

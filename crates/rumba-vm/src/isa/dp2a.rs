@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `dp2a`
-pub static DP2A: Instruction = Instruction {
+pub(super) static DP2A: Instruction = Instruction {
     name: "dp2a",
     section: "9.7.1.24",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `dp4a`
-pub static DP4A: Instruction = Instruction {
+pub(super) static DP4A: Instruction = Instruction {
     name: "dp4a",
     section: "9.7.1.23",
     syntax: "

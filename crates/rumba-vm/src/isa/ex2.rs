@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `ex2`
-pub static EX2: Instruction = Instruction {
+pub(super) static EX2: Instruction = Instruction {
     name: "ex2",
     section: "9.7.3.21, 9.7.4.10",
     syntax: "

@@ -14,7 +14,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `fma`
-pub static FMA: Instruction = Instruction {
+pub(super) static FMA: Instruction = Instruction {
     name: "fma",
     section: "9.7.3.6, 9.7.4.4, 9.7.5.3",
     syntax: "

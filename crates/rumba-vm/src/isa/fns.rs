@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `fns`
-pub static FNS: Instruction = Instruction {
+pub(super) static FNS: Instruction = Instruction {
     name: "fns",
     section: "9.7.1.17",
     syntax: "

@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `lg2`
-pub static LG2: Instruction = Instruction {
+pub(super) static LG2: Instruction = Instruction {
     name: "lg2",
     section: "9.7.3.20",
     syntax: "

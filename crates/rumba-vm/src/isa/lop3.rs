@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 /// `lop3`
-pub static LOP3: Instruction = Instruction {
+pub(super) static LOP3: Instruction = Instruction {
     name: "lop3",
     section: "9.7.8.6",
     syntax: "

@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `mad`
-pub static MAD: Instruction = Instruction {
+pub(super) static MAD: Instruction = Instruction {
     name: "mad",
     section: "9.7.1.4, 9.7.2.5, 9.7.3.7",
     syntax: "

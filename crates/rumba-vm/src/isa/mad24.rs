@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `mad24`
-pub static MAD24: Instruction = Instruction {
+pub(super) static MAD24: Instruction = Instruction {
     name: "mad24",
     section: "9.7.1.6",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 /// `madc`
-pub static MADC: Instruction = Instruction {
+pub(super) static MADC: Instruction = Instruction {
     name: "madc",
     section: "9.7.2.6",
     syntax: "

@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `max`
-pub static MAX: Instruction = Instruction {
+pub(super) static MAX: Instruction = Instruction {
     name: "max",
     section: "9.7.1.13, 9.7.3.12, 9.7.4.8",
     syntax: "

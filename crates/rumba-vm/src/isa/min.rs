@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `min`
-pub static MIN: Instruction = Instruction {
+pub(super) static MIN: Instruction = Instruction {
     name: "min",
     section: "9.7.1.12, 9.7.3.11, 9.7.4.7",
     syntax: "

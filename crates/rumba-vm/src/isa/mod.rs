@@ -4,14 +4,25 @@
 //! the machine matches on mnemonics.
 
 mod abs;
+mod activemask;
 mod add;
 mod addc;
+mod alloca;
 mod and;
+mod applypriority;
+mod atom;
+mod atomic;
+mod bar;
+mod barrier;
 mod bfe;
 mod bfi;
 mod bfind;
 mod bmsk;
+mod bra;
 mod brev;
+mod brkpt;
+mod brx;
+mod call;
 mod clz;
 mod cnot;
 pub mod comparison;
@@ -20,53 +31,82 @@ mod cos;
 mod cvt;
 mod cvt_integer;
 mod cvt_small;
+mod cvta;
+mod discard;
 mod div;
 mod dp2a;
 mod dp4a;
+mod elect;
 pub mod emit;
 mod ex2;
+mod exit;
+mod fence;
 pub mod float;
 mod fma;
 mod fns;
+mod getctarank;
+mod griddepcontrol;
 pub mod half;
+mod isspacep;
 pub mod lane;
+mod ld;
+mod ldu;
 mod lg2;
 mod lop3;
 mod mad;
 mod mad24;
 mod madc;
+mod mapa;
+mod match_;
 pub mod math;
 mod max;
+mod membar;
+pub(crate) mod memory;
 mod min;
 pub mod mixed;
+mod mov;
 mod mul;
 mod mul24;
+mod nanosleep;
 mod neg;
 mod not;
 pub mod notation;
 mod or;
+mod pmevent;
 mod popc;
+mod prefetch;
+mod prefetchu;
 mod prmt;
 mod rcp;
+mod red;
+mod redux;
 mod rem;
+mod ret;
 mod rsqrt;
 mod sad;
 mod selp;
 mod set;
+mod setmaxnreg;
 mod setp;
 pub mod shape;
 mod shf;
+mod shfl;
 mod shl;
 mod shr;
 mod sin;
 mod slct;
 pub mod soft;
 mod sqrt;
+mod st;
+mod stackrestore;
+mod stacksave;
 mod sub;
 mod subc;
 mod szext;
 mod tanh;
 mod testp;
+mod trap;
+mod vote;
 mod xor;
 
 use crate::lower::{LowerError, Lowering};
@@ -87,57 +127,95 @@ pub struct Instruction {
 /// Every instruction, by mnemonic.
 pub static INSTRUCTIONS: &[&Instruction] = &[
     &abs::ABS,
+    &activemask::ACTIVEMASK,
     &add::ADD,
     &addc::ADDC,
+    &alloca::ALLOCA,
     &and::AND,
+    &applypriority::APPLYPRIORITY,
+    &atom::ATOM,
+    &bar::BAR,
+    &barrier::BARRIER,
     &bfe::BFE,
     &bfi::BFI,
     &bfind::BFIND,
     &bmsk::BMSK,
+    &bra::BRA,
     &brev::BREV,
+    &brkpt::BRKPT,
+    &brx::BRX,
+    &call::CALL,
     &clz::CLZ,
     &cnot::CNOT,
     &copysign::COPYSIGN,
     &cos::COS,
     &cvt::CVT,
+    &cvta::CVTA,
+    &discard::DISCARD,
     &div::DIV,
     &dp2a::DP2A,
     &dp4a::DP4A,
+    &elect::ELECT,
     &ex2::EX2,
+    &exit::EXIT,
+    &fence::FENCE,
     &fma::FMA,
     &fns::FNS,
+    &getctarank::GETCTARANK,
+    &griddepcontrol::GRIDDEPCONTROL,
+    &isspacep::ISSPACEP,
+    &ld::LD,
+    &ldu::LDU,
     &lg2::LG2,
     &lop3::LOP3,
     &mad::MAD,
     &mad24::MAD24,
     &madc::MADC,
+    &mapa::MAPA,
+    &match_::MATCH,
     &max::MAX,
+    &membar::MEMBAR,
     &min::MIN,
+    &mov::MOV,
     &mul::MUL,
     &mul24::MUL24,
+    &nanosleep::NANOSLEEP,
     &neg::NEG,
     &not::NOT,
     &or::OR,
+    &pmevent::PMEVENT,
     &popc::POPC,
+    &prefetch::PREFETCH,
+    &prefetchu::PREFETCHU,
     &prmt::PRMT,
     &rcp::RCP,
+    &red::RED,
+    &redux::REDUX,
     &rem::REM,
+    &ret::RET,
     &rsqrt::RSQRT,
     &sad::SAD,
     &selp::SELP,
     &set::SET,
+    &setmaxnreg::SETMAXNREG,
     &setp::SETP,
     &shf::SHF,
+    &shfl::SHFL,
     &shl::SHL,
     &shr::SHR,
     &sin::SIN,
     &slct::SLCT,
     &sqrt::SQRT,
+    &st::ST,
+    &stackrestore::STACKRESTORE,
+    &stacksave::STACKSAVE,
     &sub::SUB,
     &subc::SUBC,
     &szext::SZEXT,
     &tanh::TANH,
     &testp::TESTP,
+    &trap::TRAP,
+    &vote::VOTE,
     &xor::XOR,
 ];
 

@@ -11,7 +11,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `mul`
-pub static MUL: Instruction = Instruction {
+pub(super) static MUL: Instruction = Instruction {
     name: "mul",
     section: "9.7.1.3, 9.7.3.5, 9.7.4.3",
     syntax: "

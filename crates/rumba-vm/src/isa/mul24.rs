@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `mul24`
-pub static MUL24: Instruction = Instruction {
+pub(super) static MUL24: Instruction = Instruction {
     name: "mul24",
     section: "9.7.1.5",
     syntax: "

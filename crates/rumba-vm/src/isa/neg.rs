@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `neg`
-pub static NEG: Instruction = Instruction {
+pub(super) static NEG: Instruction = Instruction {
     name: "neg",
     section: "9.7.1.11, 9.7.3.10, 9.7.4.5",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{Draft, LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `not`
-pub static NOT: Instruction = Instruction {
+pub(super) static NOT: Instruction = Instruction {
     name: "not",
     section: "9.7.8.4",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `or`
-pub static OR: Instruction = Instruction {
+pub(super) static OR: Instruction = Instruction {
     name: "or",
     section: "9.7.8.2",
     syntax: "

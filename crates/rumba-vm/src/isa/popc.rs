@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `popc`
-pub static POPC: Instruction = Instruction {
+pub(super) static POPC: Instruction = Instruction {
     name: "popc",
     section: "9.7.1.14",
     syntax: "

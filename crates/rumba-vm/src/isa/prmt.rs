@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `prmt`
-pub static PRMT: Instruction = Instruction {
+pub(super) static PRMT: Instruction = Instruction {
     name: "prmt",
     section: "9.7.9.7",
     syntax: "

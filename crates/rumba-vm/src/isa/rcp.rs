@@ -14,7 +14,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `rcp`
-pub static RCP: Instruction = Instruction {
+pub(super) static RCP: Instruction = Instruction {
     name: "rcp",
     section: "9.7.3.13, 9.7.3.14",
     syntax: "

@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `rem`
-pub static REM: Instruction = Instruction {
+pub(super) static REM: Instruction = Instruction {
     name: "rem",
     section: "9.7.1.9",
     syntax: "

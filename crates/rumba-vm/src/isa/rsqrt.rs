@@ -11,7 +11,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `rsqrt`
-pub static RSQRT: Instruction = Instruction {
+pub(super) static RSQRT: Instruction = Instruction {
     name: "rsqrt",
     section: "9.7.3.16, 9.7.3.17",
     syntax: "

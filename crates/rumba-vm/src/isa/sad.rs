@@ -9,7 +9,7 @@ use super::shape;
 use crate::lower::{LowerError, Lowering};
 
 /// `sad`
-pub static SAD: Instruction = Instruction {
+pub(super) static SAD: Instruction = Instruction {
     name: "sad",
     section: "9.7.1.7",
     syntax: "

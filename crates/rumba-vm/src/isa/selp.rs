@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `selp`
-pub static SELP: Instruction = Instruction {
+pub(super) static SELP: Instruction = Instruction {
     name: "selp",
     section: "9.7.6.3",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 /// `set`
-pub static SET: Instruction = Instruction {
+pub(super) static SET: Instruction = Instruction {
     name: "set",
     section: "9.7.6.1, 9.7.7.1",
     syntax: "

@@ -6,7 +6,7 @@ use crate::lower::{LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 /// `setp`
-pub static SETP: Instruction = Instruction {
+pub(super) static SETP: Instruction = Instruction {
     name: "setp",
     section: "9.7.6.2, 9.7.7.2",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `shf`
-pub static SHF: Instruction = Instruction {
+pub(super) static SHF: Instruction = Instruction {
     name: "shf",
     section: "9.7.8.7",
     syntax: "

@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `shl`
-pub static SHL: Instruction = Instruction {
+pub(super) static SHL: Instruction = Instruction {
     name: "shl",
     section: "9.7.8.8",
     syntax: "

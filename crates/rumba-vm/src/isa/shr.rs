@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `shr`
-pub static SHR: Instruction = Instruction {
+pub(super) static SHR: Instruction = Instruction {
     name: "shr",
     section: "9.7.8.9",
     syntax: "

@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `sin`
-pub static SIN: Instruction = Instruction {
+pub(super) static SIN: Instruction = Instruction {
     name: "sin",
     section: "9.7.3.18",
     syntax: "

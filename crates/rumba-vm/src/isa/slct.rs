@@ -11,7 +11,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `slct`
-pub static SLCT: Instruction = Instruction {
+pub(super) static SLCT: Instruction = Instruction {
     name: "slct",
     section: "9.7.6.4",
     syntax: "

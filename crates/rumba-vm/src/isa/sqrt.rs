@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `sqrt`
-pub static SQRT: Instruction = Instruction {
+pub(super) static SQRT: Instruction = Instruction {
     name: "sqrt",
     section: "9.7.3.15",
     syntax: "

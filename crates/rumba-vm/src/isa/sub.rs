@@ -11,7 +11,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `sub`
-pub static SUB: Instruction = Instruction {
+pub(super) static SUB: Instruction = Instruction {
     name: "sub",
     section: "9.7.1.2, 9.7.2.3, 9.7.3.4, 9.7.4.2, 9.7.5.2",
     syntax: "

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 /// `subc`
-pub static SUBC: Instruction = Instruction {
+pub(super) static SUBC: Instruction = Instruction {
     name: "subc",
     section: "9.7.2.4",
     syntax: "

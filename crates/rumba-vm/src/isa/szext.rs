@@ -10,7 +10,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `szext`
-pub static SZEXT: Instruction = Instruction {
+pub(super) static SZEXT: Instruction = Instruction {
     name: "szext",
     section: "9.7.1.21",
     syntax: "

@@ -9,7 +9,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `tanh`
-pub static TANH: Instruction = Instruction {
+pub(super) static TANH: Instruction = Instruction {
     name: "tanh",
     section: "9.7.3.22, 9.7.4.9",
     syntax: "

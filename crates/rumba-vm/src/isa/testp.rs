@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `testp`
-pub static TESTP: Instruction = Instruction {
+pub(super) static TESTP: Instruction = Instruction {
     name: "testp",
     section: "9.7.3.1",
     syntax: "

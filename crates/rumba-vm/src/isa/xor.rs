@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
 /// `xor`
-pub static XOR: Instruction = Instruction {
+pub(super) static XOR: Instruction = Instruction {
     name: "xor",
     section: "9.7.8.3",
     syntax: "

@@ -1,0 +1,40 @@
+//! `atom`: an atomic read-modify-write that gives what was there before.
+
+use super::notation::Matched;
+use super::{Instruction, atomic};
+use crate::lower::{LowerError, Lowering};
+
+/// `atom`
+pub(super) static ATOM: Instruction = Instruction {
+    name: "atom",
+    section: "9.7.13.5",
+    syntax: "
+        atom{.sem}{.scope}{.ss}.op{.hint}.type d, [a], b{, policy};
+        .sem = { .relaxed, .acquire, .release, .acq_rel };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .ss = { .global, .shared{::cta, ::cluster} };
+        .op = { .and, .or, .xor, .exch, .add, .inc, .dec, .min, .max };
+        .hint = { .L2::cache_hint };
+        .type = { .b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64 };
+
+        atom{.sem}{.scope}{.ss}.cas{.hint}.type d, [a], b, c{, policy};
+        .sem = { .relaxed, .acquire, .release, .acq_rel };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .ss = { .global, .shared{::cta, ::cluster} };
+        .hint = { .L2::cache_hint };
+        .type = { .b16, .b32, .b64, .b128 };
+
+        atom{.sem}{.scope}{.ss}.op.noftz{.hint}.type d, [a], b{, policy};
+        .sem = { .relaxed, .acquire, .release, .acq_rel };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .ss = { .global, .shared{::cta, ::cluster} };
+        .op = { .add, .min, .max };
+        .hint = { .L2::cache_hint };
+        .type = { .f16, .f16x2, .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    atomic::lower(l, m, true)
+}

@@ -1,0 +1,250 @@
+//! What `atom` and `red` share: read-modify-write operations on memory.
+//!
+//! The lanes of one operation take turns in their order. Shared memory belongs to a block, which stays on one thread, so
+//! that nothing there needs an atomic instruction of the processor.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::float::{canonical, flush};
+use super::half::{Bf16, F16};
+use super::lane::{Lane, Pair};
+use super::memory;
+use super::notation::Matched;
+use super::shape::conjure;
+use crate::access::Element;
+use crate::check::memory::{Addresses, Door, Flat, Pattern, Shared, Space, pass};
+use crate::fault::AccessKind;
+use crate::lower::{Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// An element that can be exchanged if it has not changed.
+trait Exchange: Element {
+    /// Writes `new` if `old` is there; otherwise says what is.
+    ///
+    /// # Safety
+    /// The address is one of a live element, aligned.
+    unsafe fn exchange(address: u64, old: Self::Raw, new: Self::Raw) -> Result<(), Self::Raw>;
+}
+
+macro_rules! exchange {
+    ($($ty:ty, $raw:ty, $atomic:ty;)*) => {$(
+        impl Exchange for $ty {
+            #[inline(always)]
+            unsafe fn exchange(address: u64, old: $raw, new: $raw) -> Result<(), $raw> {
+                // SAFETY: as the caller promises.
+                let place = unsafe { <$atomic>::from_ptr(address as *mut $ty) };
+                place
+                    .compare_exchange(old as $ty, new as $ty, Ordering::SeqCst, Ordering::SeqCst)
+                    .map(|_| ())
+                    .map_err(|found| found as $raw)
+            }
+        }
+    )*};
+}
+
+exchange! {
+    u16, u32, AtomicU16;
+    u32, u32, AtomicU32;
+    u64, u64, AtomicU64;
+}
+
+/// Held by whoever changes 128 bits at once.
+static WIDE: Mutex<()> = Mutex::new(());
+
+impl Exchange for u128 {
+    unsafe fn exchange(address: u64, old: u128, new: u128) -> Result<(), u128> {
+        let _turn = WIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: as the caller promises.
+        let found = unsafe { u128::read(address) };
+        if found != old {
+            return Err(found);
+        }
+        // SAFETY: as above.
+        unsafe { u128::write(address, new) };
+        Ok(())
+    }
+}
+
+/// `dst = *a; *a = f(*a, b, c)`
+unsafe fn update<E: Exchange, D: Door, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(warp: &mut Warp, pc: Pc) -> Pc
+where
+    E::Raw: PartialEq,
+{
+    let f = conjure::<F>();
+    let mut addresses = Addresses::new();
+    // SAFETY: the operation was made by `lower`.
+    let pattern = match unsafe { pass::<D>(warp, pc, E::BYTES, AccessKind::Atomic, &mut addresses) } {
+        Ok(pattern) => pattern,
+        Err(stop) => return stop,
+    };
+    let keeps = pc.extra & NO_RESULT == 0;
+    let (dst, b, c) = (warp.lanes::<E::Raw>(pc.dst), warp.lanes::<E::Raw>(pc.b), warp.lanes::<E::Raw>(pc.c));
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the door says that the addresses are those of live, aligned elements; the slots have 32 lanes.
+        unsafe {
+            let address = match pattern {
+                Pattern::Contiguous(first) => first + lane as u64 * E::BYTES,
+                Pattern::Uniform(address) => address,
+                Pattern::Scattered => addresses.get(lane),
+            };
+            let (b, c) = (*b.add(lane), *c.add(lane));
+            let mut old = E::read(address);
+            if D::IS_SHARED {
+                E::write(address, f(old, b, c));
+            } else {
+                while let Err(found) = E::exchange(address, old, f(old, b, c)) {
+                    old = found;
+                }
+            }
+            if keeps {
+                *dst.add(lane) = old;
+            }
+        }
+    }
+    if keeps {
+        warp.poll();
+    }
+    pc.next()
+}
+
+/// Set in an operation's `extra` if nobody wants what was there before.
+const NO_RESULT: u16 = 0x100;
+
+struct Kind<E>(PhantomData<E>);
+
+impl<E: Exchange> Kind<E>
+where
+    E::Raw: PartialEq,
+{
+    fn handlers<F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(space: Space, _: F) -> Handlers {
+        match space {
+            Space::Shared => Handlers::same(update::<E, Shared, F>),
+            _ => Handlers::same(update::<E, Flat, F>),
+        }
+    }
+}
+
+/// The operation for a name and a type.
+fn find(name: &str, ty: ScalarType, space: Space) -> Option<Handlers> {
+    use ScalarType::{B16, B32, B64, B128, Bf16 as TypeBf16, Bf16x2, F16 as TypeF16, F16x2, F32, F64, S32, S64, U32, U64};
+    macro_rules! on {
+        ($ty:ty, $f:expr) => {
+            Kind::<$ty>::handlers(space, $f)
+        };
+    }
+    Some(match (name, ty) {
+        (".and", B32) => on!(u32, |old, b, _| old & b),
+        (".and", B64) => on!(u64, |old, b, _| old & b),
+        (".or", B32) => on!(u32, |old, b, _| old | b),
+        (".or", B64) => on!(u64, |old, b, _| old | b),
+        (".xor", B32) => on!(u32, |old, b, _| old ^ b),
+        (".xor", B64) => on!(u64, |old, b, _| old ^ b),
+        (".exch", B32) => on!(u32, |_, b, _| b),
+        (".exch", B64) => on!(u64, |_, b, _| b),
+        (".exch", B128) => on!(u128, |_, b, _| b),
+        (".cas", B16) => on!(u16, |old, b, c| if old == b { c } else { old }),
+        (".cas", B32) => on!(u32, |old, b, c| if old == b { c } else { old }),
+        (".cas", B64) => on!(u64, |old, b, c| if old == b { c } else { old }),
+        (".cas", B128) => on!(u128, |old, b, c| if old == b { c } else { old }),
+        (".add", U32 | S32) => on!(u32, |old, b, _| old.wrapping_add(b)),
+        (".add", U64 | S64) => on!(u64, |old, b, _| old.wrapping_add(b)),
+        (".inc", U32) => on!(u32, |old, b, _| if old >= b { 0 } else { old + 1 }),
+        (".dec", U32) => on!(u32, |old, b, _| if old == 0 || old > b { b } else { old - 1 }),
+        (".min", U32) => on!(u32, |old, b, _| old.min(b)),
+        (".min", S32) => on!(u32, |old, b, _| (old as i32).min(b as i32) as u32),
+        (".min", U64) => on!(u64, |old, b, _| old.min(b)),
+        (".min", S64) => on!(u64, |old, b, _| (old as i64).min(b as i64) as u64),
+        (".max", U32) => on!(u32, |old, b, _| old.max(b)),
+        (".max", S32) => on!(u32, |old, b, _| (old as i32).max(b as i32) as u32),
+        (".max", U64) => on!(u64, |old, b, _| old.max(b)),
+        (".max", S64) => on!(u64, |old, b, _| (old as i64).max(b as i64) as u64),
+        // On shared memory subnormals survive, elsewhere they do not (manual, section 9.7.13.5).
+        (".add", F32) if space == Space::Shared => on!(u32, |old, b, _| {
+            canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits()
+        }),
+        (".add", F32) => on!(u32, |old, b, _| {
+            flush(canonical(flush(f32::from_bits(old)) + flush(f32::from_bits(b)))).to_bits()
+        }),
+        (".add", F64) => on!(u64, |old, b, _| (f64::from_bits(old) + f64::from_bits(b)).to_bits()),
+        (".add", TypeF16) => on!(u16, |old, b, _| half_sum::<F16>(old, b)),
+        (".min", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, false>(old, b)),
+        (".max", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, true>(old, b)),
+        (".add", TypeBf16) => on!(u16, |old, b, _| half_sum::<Bf16>(old, b)),
+        (".min", TypeBf16) => on!(u16, |old, b, _| half_extremum::<Bf16, false>(old, b)),
+        (".max", TypeBf16) => on!(u16, |old, b, _| half_extremum::<Bf16, true>(old, b)),
+        (".add", F16x2) => on!(u32, |old, b, _| both(old, b, half_sum::<F16>)),
+        (".min", F16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<F16, false>)),
+        (".max", F16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<F16, true>)),
+        (".add", Bf16x2) => on!(u32, |old, b, _| both(old, b, half_sum::<Bf16>)),
+        (".min", Bf16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<Bf16, false>)),
+        (".max", Bf16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<Bf16, true>)),
+        _ => return None,
+    })
+}
+
+/// A 16-bit floating point number.
+trait Half: Lane<Raw = u32> {
+    fn widen(bits: u32) -> f32;
+    fn narrow(value: f32) -> u32;
+}
+
+impl Half for F16 {
+    fn widen(bits: u32) -> f32 {
+        half::f16::from_bits(bits as u16).to_f32()
+    }
+
+    fn narrow(value: f32) -> u32 {
+        if value.is_nan() { 0x7fff } else { u32::from(half::f16::from_f32(value).to_bits()) }
+    }
+}
+
+impl Half for Bf16 {
+    fn widen(bits: u32) -> f32 {
+        half::bf16::from_bits(bits as u16).to_f32()
+    }
+
+    fn narrow(value: f32) -> u32 {
+        if value.is_nan() { 0x7fff } else { u32::from(half::bf16::from_f32(value).to_bits()) }
+    }
+}
+
+fn half_sum<T: Half>(a: u32, b: u32) -> u32 {
+    T::narrow(T::widen(a) + T::widen(b))
+}
+
+fn half_extremum<T: Half, const MAX: bool>(a: u32, b: u32) -> u32 {
+    let (x, y) = (T::widen(a), T::widen(b));
+    let first = match (x.is_nan(), y.is_nan()) {
+        (true, true) => return T::narrow(f32::NAN),
+        (true, false) => false,
+        (false, true) => true,
+        (false, false) => (x.total_cmp(&y) == std::cmp::Ordering::Greater) == MAX,
+    };
+    if first { a } else { b }
+}
+
+fn both(old: u32, b: u32, f: fn(u32, u32) -> u32) -> u32 {
+    let (old, b) = (Pair::<u16>::from_raw(old), Pair::<u16>::from_raw(b));
+    old.zip(b, |old, b| f(u32::from(old), u32::from(b)) as u16).into_raw()
+}
+
+/// Lowers `atom` (whose operand 0 is the destination) and `red` (which has none).
+pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let name = m.get("op").unwrap_or(".cas");
+    let space = memory::space(m);
+    let handlers = find(name, ty, space)
+        .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
+    let first = usize::from(has_result);
+    let address = memory::address(l, first, space)?;
+    let b = l.source(first + 1, ty)?;
+    let c = if name == ".cas" { l.source(first + 2, ty)? } else { b };
+    let dst = if has_result { l.destination(0, ty)? } else { Place::None };
+    let extra = space as u16 | if has_result { 0 } else { NO_RESULT };
+    l.emit(Draft { dst, a: address.base, b, c, extra, imm: address.offset.cast_unsigned(), ..Draft::new(handlers) });
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `barrier`: barriers between the threads of a block.
+//!
+//! Which threads have arrived is kept in [`crate::block`].
+
+use super::Instruction;
+use super::notation::Matched;
+use crate::block::{BARRIERS, RESULT_ALL, RESULT_ANY, RESULT_COUNT};
+use crate::fault::{FaultKind, RawFault};
+use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::types::ScalarType;
+use crate::warp::{FULL, LANES, Wait, Warp, lanes_of};
+
+/// `barrier`
+pub(super) static BARRIER: Instruction = Instruction {
+    name: "barrier",
+    section: "9.7.13.1, 9.7.13.3",
+    syntax: "
+        barrier{.cta}.sync{.aligned} a{, b};
+        barrier{.cta}.arrive{.aligned} a, b;
+        barrier{.cta}.red.op{.aligned}.pred p, a, c;
+        barrier{.cta}.red.op{.aligned}.pred p, a, b, c;
+        barrier{.cta}.red.popc{.aligned}.u32 d, a, c;
+        barrier{.cta}.red.popc{.aligned}.u32 d, a, b, c;
+        barrier.cluster.arrive{.sem}{.aligned};
+        barrier.cluster.wait{.acquire}{.aligned};
+        .op = { .and, .or };
+        .sem = { .release, .relaxed };
+    ",
+    lower,
+};
+
+/// Bits of an operation's `imm`.
+const ARRIVES_ONLY: u64 = 1;
+const GIVES_RESULT: u64 = 2;
+const NEGATED: u64 = 4;
+
+/// The barrier that stands for the one of a cluster, which is a single block here.
+const CLUSTER: u128 = BARRIERS as u128 - 1;
+
+pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let none = l.constant(ScalarType::U32, 0);
+    let mut draft = Draft { b: none, c: Place::Predicate(1), ..Draft::new(Handlers::same(barrier)) };
+    let ty = ScalarType::U32;
+    match m.form() {
+        0 => {
+            draft.a = l.source(0, ty)?;
+            if l.operand_count() > 1 {
+                draft.b = l.source(1, ty)?;
+            }
+        }
+        1 => {
+            draft.a = l.source(0, ty)?;
+            draft.b = l.source(1, ty)?;
+            draft.imm = ARRIVES_ONLY;
+        }
+        2..=5 => {
+            draft.a = l.source(1, ty)?;
+            let last = l.operand_count() - 1;
+            if last == 3 {
+                draft.b = l.source(2, ty)?;
+            }
+            let (predicate, negated) = l.predicate_source(last)?;
+            draft.c = predicate;
+            draft.imm = GIVES_RESULT | if negated { NEGATED } else { 0 };
+            (draft.extra, draft.dst) = match m.get("op") {
+                Some(".and") => (RESULT_ALL, l.destination(0, ScalarType::Pred)?),
+                Some(_) => (RESULT_ANY, l.destination(0, ScalarType::Pred)?),
+                None => (RESULT_COUNT, l.destination(0, ty)?),
+            };
+        }
+        // A cluster is one block: its barrier is split into arrival and waiting only in name.
+        6 => return Ok(()),
+        _ => draft.a = l.constant(ty, CLUSTER),
+    }
+    l.emit_control(draft, Control::Park);
+    Ok(())
+}
+
+unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
+    let (ids, counts) = (warp.lanes::<u32>(pc.a), warp.lanes::<u32>(pc.b));
+    let lane = warp.active.trailing_zeros() as usize;
+    // SAFETY: the slots have 32 lanes.
+    let (id, count) = unsafe { (*ids.add(lane), *counts.add(lane)) };
+    // SAFETY: as above.
+    let same = lanes_of(warp.active).filter(|lane| unsafe { *ids.add(*lane) == id && *counts.add(*lane) == count });
+    let group = same.fold(0, |mask, lane| mask | 1 << lane);
+    if group != warp.active {
+        // The others arrive, elsewhere, when it is their turn.
+        let others = warp.active & !group;
+        warp.put(pc, others, Wait::Ready);
+        warp.active = group;
+    }
+    let fault = |message: String| RawFault::new(FaultKind::Synchronisation, pc, lane, message);
+    if id as usize >= BARRIERS {
+        return warp.raise(fault(format!("barrier {id} does not exist: barriers are numbered from 0 to 15")));
+    }
+    if !count.is_multiple_of(LANES as u32) {
+        return warp.raise(fault(format!("a barrier for {count} threads was asked for; it must be a multiple of 32")));
+    }
+    let threads = warp.context().threads().next_multiple_of(LANES as u32);
+    if count > threads {
+        return warp.raise(fault(format!("a barrier for {count} threads can never complete in a block of {threads}")));
+    }
+    let flip = if pc.imm & NEGATED != 0 { FULL } else { 0 };
+    // SAFETY: `c` is a predicate of the program.
+    let positive = unsafe { (warp.predicate(pc.c) ^ flip) & group }.count_ones();
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let block = unsafe { &mut *warp.block };
+    let phase = block.phase(id as usize);
+    if let Err(message) = block.arrive(id as usize, warp.index, group, count, positive) {
+        return warp.raise(fault(message));
+    }
+    let id = id as u8;
+    if pc.imm & ARRIVES_ONLY != 0 {
+        return if warp.splits.is_empty() { pc.next() } else { warp.reschedule(pc.next()) };
+    }
+    if pc.imm & GIVES_RESULT != 0 {
+        warp.park(pc, Wait::BarrierResult { id, phase })
+    } else {
+        warp.park(pc.next(), Wait::Barrier { id, phase })
+    }
+}

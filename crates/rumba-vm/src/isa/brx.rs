@@ -1,0 +1,37 @@
+//! `brx.idx`: a branch to one of a list of labels.
+
+use rumba_ptx::ast::OperandKind;
+
+use super::Instruction;
+use super::bra::label;
+use super::notation::Matched;
+use crate::control;
+use crate::lower::{Control, Draft, LowerError, Lowering};
+use crate::scope::Binding;
+use crate::types::ScalarType;
+
+/// `brx`
+pub(super) static BRX: Instruction = Instruction {
+    name: "brx",
+    section: "9.7.12.4",
+    syntax: "brx.idx{.uni} index, tlist;",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let index = l.source(0, ScalarType::U32)?;
+    let operand = l.operand(1)?;
+    let list = match operand.kind {
+        OperandKind::Name(name) => match l.lookup(name) {
+            Some(Binding::Targets(list)) => list,
+            _ => return Err(LowerError::new(format!("`{name}` is not a list of .branchtargets")).at(operand.span)),
+        },
+        _ => return Err(LowerError::new("a list of .branchtargets is needed here").at(operand.span)),
+    };
+    let mut labels = Vec::with_capacity(list.names.len());
+    for name in &list.names {
+        labels.push(label(l, name.name).map_err(|error| error.at(name.span))?);
+    }
+    l.emit_control(Draft { a: index, ..Draft::new(control::TABLE) }, Control::Table(labels));
+    Ok(())
+}

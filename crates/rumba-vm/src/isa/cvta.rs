@@ -1,0 +1,66 @@
+//! `cvta`: from an address in a state space to a generic one, and back.
+//!
+//! Global, constant and parameter addresses are generic addresses already.
+
+use super::Instruction;
+use super::memory::{copy, space};
+use super::notation::Matched;
+use crate::check::memory::Space;
+use crate::lower::{Draft, LowerError, Lowering};
+use crate::op::{Handlers, Pc};
+use crate::program::Class;
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// `cvta`
+pub(super) static CVTA: Instruction = Instruction {
+    name: "cvta",
+    section: "9.7.9.20",
+    syntax: "
+        cvta{.to}.ss.size p, a;
+        .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
+        .size = { .u64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let back = m.has(".to");
+    let from = l.source(1, ScalarType::U64)?;
+    let handlers = match space(m) {
+        Space::Shared => Handlers::same(if back { shared::<true> } else { shared::<false> }),
+        Space::Local => Handlers::same(if back { local::<true> } else { local::<false> }),
+        // A function's own parameters lie on its stack.
+        Space::Param if !l.function.is_entry => Handlers::same(if back { local::<true> } else { local::<false> }),
+        Space::Generic | Space::Global | Space::Const | Space::Param => {
+            if l.alias(0, from) {
+                return Ok(());
+            }
+            copy(Class::W64)
+        }
+    };
+    let to = l.destination(0, ScalarType::U64)?;
+    l.emit(Draft::unary(handlers, to, from));
+    Ok(())
+}
+
+unsafe fn shared<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from) = (warp.lanes::<u64>(pc.dst), warp.lanes::<u64>(pc.a));
+    let base = if BACK { warp.shared_base.wrapping_neg() } else { warp.shared_base };
+    for lane in lanes_of(warp.active) {
+        // SAFETY: both slots have 32 lanes of 64 bits.
+        unsafe { *to.add(lane) = (*from.add(lane)).wrapping_add(base) };
+    }
+    pc.next()
+}
+
+unsafe fn local<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from) = (warp.lanes::<u64>(pc.dst), warp.lanes::<u64>(pc.a));
+    for lane in lanes_of(warp.active) {
+        let stack = warp.stack_base + lane as u64 * warp.stack_stride;
+        let base = if BACK { stack.wrapping_neg() } else { stack };
+        // SAFETY: both slots have 32 lanes of 64 bits.
+        unsafe { *to.add(lane) = (*from.add(lane)).wrapping_add(base) };
+    }
+    pc.next()
+}

@@ -1,0 +1,53 @@
+//! `isspacep`: whether a generic address lies in a state space.
+
+use super::Instruction;
+use super::memory::space;
+use super::notation::Matched;
+use crate::check::memory::Space;
+use crate::lower::{Draft, LowerError, Lowering};
+use crate::op::{Handlers, Pc};
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// `isspacep`
+pub(super) static ISSPACEP: Instruction = Instruction {
+    name: "isspacep",
+    section: "9.7.9.19",
+    syntax: "
+        isspacep.ss p, a;
+        .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let address = l.source(1, ScalarType::U64)?;
+    let to = l.destination(0, ScalarType::Pred)?;
+    let extra = space(m) as u16;
+    l.emit(Draft { extra, ..Draft::unary(Handlers::same(isspacep), to, address) });
+    Ok(())
+}
+
+unsafe fn isspacep(warp: &mut Warp, pc: Pc) -> Pc {
+    let from = warp.lanes::<u64>(pc.a);
+    let arena = warp.context().arena;
+    let mut mask = 0;
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the slot has 32 lanes of 64 bits.
+        let address = unsafe { *from.add(lane) };
+        let inside = match pc.extra {
+            extra if extra == Space::Const as u16 => arena.constants.contains(address),
+            extra if extra == Space::Param as u16 => arena.parameters.contains(address),
+            extra if extra == Space::Shared as u16 => arena.shared.contains(address),
+            extra if extra == Space::Local as u16 => arena.local.contains(address),
+            _ => {
+                let others = [arena.constants, arena.parameters, arena.shared, arena.local];
+                !others.iter().any(|window| window.contains(address))
+            }
+        };
+        mask |= u32::from(inside) << lane;
+    }
+    // SAFETY: the destination is a predicate.
+    unsafe { warp.set_predicate(pc.dst, mask) };
+    pc.next()
+}

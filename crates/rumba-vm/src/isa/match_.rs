@@ -1,0 +1,71 @@
+//! `match`: which lanes of a warp have the same value.
+
+use super::Instruction;
+use super::notation::Matched;
+use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::rendezvous;
+use crate::types::ScalarType;
+use crate::warp::{FULL, LANES, Warp, lanes_of};
+
+/// `match`
+pub(super) static MATCH: Instruction = Instruction {
+    name: "match",
+    section: "9.7.13.11",
+    syntax: "
+        match.any.sync.type d, a, membermask;
+        match.all.sync.type d[|p], a, membermask;
+        .type = { .b32, .b64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let a = l.source(1, ty)?;
+    let b = l.source(2, ScalarType::U32)?;
+    let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
+    let dst = if dst == Place::None { l.scratch(ScalarType::B32) } else { dst };
+    let c = if predicate == Place::None { l.scratch(ScalarType::Pred) } else { predicate };
+    let handlers = match (m.form(), ty.bits()) {
+        (0, 32) => Handlers::same(any::<u32>),
+        (0, _) => Handlers::same(any::<u64>),
+        (_, 32) => Handlers::same(all::<u32>),
+        _ => Handlers::same(all::<u64>),
+    };
+    l.emit_control(Draft { dst, a, b, c, ..Draft::new(handlers) }, Control::Park);
+    Ok(())
+}
+
+unsafe fn any<T: Copy + PartialEq>(warp: &mut Warp, pc: Pc) -> Pc {
+    let body = |warp: &mut Warp, group: u32| {
+        // SAFETY: the slots have 32 lanes.
+        let values = unsafe { *warp.lanes::<[T; LANES]>(pc.a) };
+        let to = warp.lanes::<u32>(pc.dst);
+        for lane in lanes_of(group) {
+            let same = lanes_of(group).filter(|other| values[*other] == values[lane]);
+            // SAFETY: as above.
+            unsafe { *to.add(lane) = same.fold(0, |mask, other| mask | 1 << other) };
+        }
+    };
+    // SAFETY: the operation was made by `lower`.
+    unsafe { rendezvous::together(warp, pc, pc.b, body) }
+}
+
+unsafe fn all<T: Copy + PartialEq>(warp: &mut Warp, pc: Pc) -> Pc {
+    let body = |warp: &mut Warp, group: u32| {
+        // SAFETY: the slots have 32 lanes.
+        let values = unsafe { *warp.lanes::<[T; LANES]>(pc.a) };
+        let first = values[group.trailing_zeros() as usize];
+        let equal = lanes_of(group).all(|lane| values[lane] == first);
+        let to = warp.lanes::<u32>(pc.dst);
+        for lane in lanes_of(group) {
+            // SAFETY: as above.
+            unsafe { *to.add(lane) = if equal { group } else { 0 } };
+        }
+        // SAFETY: `c` is a predicate of the program.
+        unsafe { warp.set_predicate(pc.c, if equal { FULL } else { 0 }) };
+    };
+    // SAFETY: the operation was made by `lower`.
+    unsafe { rendezvous::together(warp, pc, pc.b, body) }
+}

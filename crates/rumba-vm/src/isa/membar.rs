@@ -1,0 +1,23 @@
+//! `membar`: the old name of `fence.sc`.
+
+use super::notation::Matched;
+use super::{Instruction, fence};
+use crate::lower::{LowerError, Lowering};
+
+/// `membar`
+pub(super) static MEMBAR: Instruction = Instruction {
+    name: "membar",
+    section: "9.7.13.4",
+    syntax: "
+        membar.level;
+        membar.proxy.proxykind;
+        .level = { .cta, .gl, .sys };
+        .proxykind = { .alias, .async, .async.global, .async.shared{::cta, ::cluster} };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    fence::emit(l, true, matches!(m.get("level"), Some(".cta")));
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! What the instructions that access memory share when they lower: state spaces, vectors, parameters.
+//!
+//! What an access does is told in [`crate::access`], what it may do in [`crate::check::memory`].
+
+use rumba_ptx::ast::{OperandKind, StateSpace};
+
+use super::notation::Matched;
+use crate::access;
+use crate::check::memory::Space;
+use crate::isa::shape;
+use crate::lower::{Address, Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::program::{Class, Fixed};
+use crate::scope::Binding;
+use crate::types::ScalarType;
+use crate::warp::Warp;
+
+/// Orders what follows a load behind it.
+const AFTER_LOAD: Handlers = Handlers::same(after_load);
+/// Orders what precedes a store before it.
+const BEFORE_STORE: Handlers = Handlers::same(before_store);
+
+unsafe fn after_load(warp: &mut Warp, pc: Pc) -> Pc {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+    // Whoever reads like that may well be waiting for another thread.
+    warp.poll();
+    pc.next()
+}
+
+unsafe fn before_store(_: &mut Warp, pc: Pc) -> Pc {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::Release);
+    pc.next()
+}
+
+/// The state space that a modifier names.
+pub(crate) fn space(m: &Matched<'_>) -> Space {
+    match m.get("ss") {
+        None => Space::Generic,
+        Some(".global") => Space::Global,
+        Some(".const") => Space::Const,
+        Some(".local") => Space::Local,
+        Some(text) if text.starts_with(".param") => Space::Param,
+        Some(_) => Space::Shared,
+    }
+}
+
+/// An address with a 64-bit base that suits an access to `space`.
+pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Address, LowerError> {
+    let address = l.address(index)?;
+    let fits = match (space, address.space) {
+        (_, None) => true,
+        (Space::Global, Some(named)) => named == StateSpace::Global,
+        (Space::Const, Some(named)) => named == StateSpace::Const,
+        (Space::Shared, Some(named)) => named == StateSpace::Shared,
+        (Space::Local, Some(named)) => matches!(named, StateSpace::Local | StateSpace::Param),
+        (Space::Param, Some(named)) => named == StateSpace::Param,
+        (Space::Generic, Some(named)) => matches!(named, StateSpace::Global | StateSpace::Const),
+    };
+    if !fits {
+        let message = "the variable lies in another state space than the instruction accesses";
+        return Err(LowerError::new(message).at(l.operand(index)?.span));
+    }
+    if !address.narrow {
+        return Ok(address);
+    }
+    let base = l.scratch(ScalarType::U64);
+    l.emit(Draft::unary(shape::unary(|address: u32| u64::from(address)), base, address.base));
+    Ok(Address { base, narrow: false, ..address })
+}
+
+/// Number of elements that `.v2` and its like ask for.
+fn vector(m: &Matched<'_>) -> usize {
+    match m.get("vec") {
+        Some(".v2") => 2,
+        Some(".v4") => 4,
+        Some(".v8") => 8,
+        _ => 1,
+    }
+}
+
+/// The operands of a vector, of which there are `count`.
+fn elements<'m>(
+    l: &Lowering<'m>,
+    index: usize,
+    count: usize,
+) -> Result<Vec<&'m rumba_ptx::ast::Operand<'m>>, LowerError> {
+    let operand = l.operand(index)?;
+    let list: Vec<_> = match &operand.kind {
+        OperandKind::Vector(items) => items.iter().collect(),
+        _ => vec![operand],
+    };
+    if list.len() != count {
+        let message = format!("{count} element(s) are needed here, not {}", list.len());
+        return Err(LowerError::new(message).at(operand.span));
+    }
+    Ok(list)
+}
+
+/// A variable in `.param` that an address operand names as a whole.
+fn parameter<'m>(l: &mut Lowering<'m>, index: usize) -> Result<Option<(Binding<'m>, i64)>, LowerError> {
+    let OperandKind::Address(address) = &l.operand(index)?.kind else { return Ok(None) };
+    let OperandKind::Name(name) = address.base.kind else { return Ok(None) };
+    let binding = l.lookup(name);
+    Ok(match binding {
+        Some(binding @ (Binding::EntryParameter { .. } | Binding::Parameter { .. })) => Some((binding, address.offset)),
+        _ => None,
+    })
+}
+
+/// Lowers `ld`, `ldu`.
+pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let count = vector(m);
+    let mut space = space(m);
+    let targets = elements(l, 0, count)?;
+    if space == Space::Param {
+        match parameter(l, 1)? {
+            Some((Binding::EntryParameter { offset }, addend)) => {
+                for (position, target) in targets.iter().enumerate() {
+                    let at = i64::from(offset) + addend + position as i64 * i64::from(ty.bytes());
+                    let offset = u32::try_from(at)
+                        .map_err(|_| LowerError::new("the address lies before the kernel's parameters"))?;
+                    load_entry_parameter(l, target, (count == 1).then_some(0), offset, ty)?;
+                }
+                return Ok(());
+            }
+            Some((Binding::Parameter { place, ty: declared }, 0)) if count == 1 => {
+                return load_slot(l, place, declared, ty);
+            }
+            _ if !l.function.is_entry => space = Space::Local,
+            _ => {}
+        }
+    }
+    let address = address(l, 1, space)?;
+    let bytes = ty.bytes();
+    let mut places = Vec::with_capacity(count);
+    for target in targets {
+        places.push(l.destination_operand(target, ty, true)?);
+    }
+    for (part, places) in places.chunks(4).enumerate() {
+        let handlers = access::load(space, bytes, places.len())
+            .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be loaded")))?;
+        let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
+        put(&mut draft, places);
+        draft.defines = [0b1, 0b101, 0b1101, 0b11101][places.len() - 1];
+        l.emit(draft);
+    }
+    if matches!(m.get("sem"), Some(".volatile" | ".relaxed" | ".acquire")) {
+        l.emit(Draft::new(AFTER_LOAD));
+    }
+    Ok(())
+}
+
+fn draft(handlers: Handlers, space: Space, address: Address, further: u64) -> Draft {
+    Draft {
+        a: address.base,
+        imm: address.offset.cast_unsigned().wrapping_add(further),
+        extra: space as u16,
+        ..Draft::new(handlers)
+    }
+}
+
+fn put(draft: &mut Draft, places: &[Place]) {
+    let mut places = places.iter().copied();
+    for place in [&mut draft.dst, &mut draft.b, &mut draft.c, &mut draft.d] {
+        *place = places.next().unwrap_or(Place::None);
+    }
+}
+
+fn load_entry_parameter<'m>(
+    l: &mut Lowering<'m>,
+    target: &'m rumba_ptx::ast::Operand<'m>,
+    alias: Option<usize>,
+    offset: u32,
+    ty: ScalarType,
+) -> Result<(), LowerError> {
+    let declared = l.register_type(target)?.unwrap_or(ty);
+    if declared == ScalarType::Pred {
+        return Err(LowerError::new("a parameter cannot be loaded into a predicate").at(target.span));
+    }
+    if declared.bits() < ty.bits() {
+        let message = format!("a register of type {declared} is too small for a value of type {ty}");
+        return Err(LowerError::new(message).at(target.span));
+    }
+    let class = Class::of(declared);
+    let value = l.pool.fixed(class, Fixed::Parameter { offset, ty });
+    if let Some(index) = alias
+        && l.alias(index, value)
+    {
+        return Ok(());
+    }
+    let target = l.destination_operand(target, declared, false)?;
+    l.emit(Draft::unary(copy(class), target, value));
+    Ok(())
+}
+
+/// Copies a slot.
+pub(crate) fn copy(class: Class) -> Handlers {
+    match class {
+        Class::W32 => shape::unary(|value: u32| value),
+        Class::W64 => shape::unary(|value: u64| value),
+        Class::W128 => Handlers::same(copy_wide),
+    }
+}
+
+unsafe fn copy_wide(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from) = (warp.lanes::<u128>(pc.dst), warp.lanes::<u128>(pc.a));
+    for lane in crate::warp::lanes_of(warp.active) {
+        // SAFETY: both slots have 32 lanes of 128 bits.
+        unsafe { *to.add(lane) = *from.add(lane) };
+    }
+    pc.next()
+}
+
+/// Reads a parameter that is kept in a slot.
+fn load_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
+    if ty.bits() > declared.bits() {
+        return Err(LowerError::new(format!("the parameter is declared as {declared} and loaded as {ty}")));
+    }
+    let target = l.wide_destination(0, ty)?;
+    let handlers = resize(declared, ty)?;
+    l.emit(Draft::unary(handlers, target, place));
+    Ok(())
+}
+
+/// Writes a parameter that is kept in a slot.
+fn store_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
+    if ty.bits() > declared.bits() {
+        return Err(LowerError::new(format!("the parameter is declared as {declared} and stored as {ty}")));
+    }
+    let value = l.wide_source(1, ty)?;
+    let handlers = resize(ty, declared)?;
+    l.emit(Draft::unary(handlers, place, value));
+    Ok(())
+}
+
+/// Copies a value of type `from` as one of type `to`, cut to the narrower of the two.
+fn resize(from: ScalarType, to: ScalarType) -> Result<Handlers, LowerError> {
+    let bits = from.bits().min(to.bits());
+    Ok(match (Class::of(from), Class::of(to), bits) {
+        (Class::W32, Class::W32, 8) => shape::unary(|value: u8| value),
+        (Class::W32, Class::W32, 16) => shape::unary(|value: u16| value),
+        (Class::W32, Class::W32, _) => shape::unary(|value: u32| value),
+        (Class::W32, Class::W64, 8) => shape::unary(|value: u8| u64::from(value)),
+        (Class::W32, Class::W64, 16) => shape::unary(|value: u16| u64::from(value)),
+        (Class::W32, Class::W64, _) => shape::unary(|value: u32| u64::from(value)),
+        (Class::W64, Class::W32, 8) => shape::unary(|value: u64| value as u8),
+        (Class::W64, Class::W32, 16) => shape::unary(|value: u64| value as u16),
+        (Class::W64, Class::W32, _) => shape::unary(|value: u64| value as u32),
+        (Class::W64, Class::W64, _) => shape::unary(|value: u64| value),
+        (Class::W128, ..) | (_, Class::W128, _) => {
+            return Err(LowerError::new("a parameter of 128 bits is not supported here"));
+        }
+    })
+}
+
+/// Lowers `st`.
+pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let count = vector(m);
+    let mut space = space(m);
+    if space == Space::Param {
+        match parameter(l, 0)? {
+            Some((Binding::EntryParameter { .. }, _)) => {
+                return Err(LowerError::new("a kernel cannot write to its parameters"));
+            }
+            Some((Binding::Parameter { place, ty: declared }, 0)) if count == 1 => {
+                return store_slot(l, place, declared, ty);
+            }
+            _ => space = Space::Local,
+        }
+    }
+    let address = address(l, 0, space)?;
+    let bytes = ty.bytes();
+    let mut places = Vec::with_capacity(count);
+    for source in elements(l, 1, count)? {
+        places.push(l.source_operand(source, ty, true)?);
+    }
+    if matches!(m.get("sem"), Some(".release")) {
+        l.emit(Draft::new(BEFORE_STORE));
+    }
+    for (part, places) in places.chunks(4).enumerate() {
+        let handlers = access::store(space, bytes, places.len())
+            .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be stored")))?;
+        let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
+        put(&mut draft, places);
+        draft.defines = 0;
+        l.emit(draft);
+    }
+    Ok(())
+}

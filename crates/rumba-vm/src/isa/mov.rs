@@ -1,0 +1,163 @@
+//! `mov`: a copy; the address of a variable or function; packing and unpacking of vectors.
+
+use rumba_ptx::ast::{Operand, OperandKind};
+
+use super::Instruction;
+use super::memory::copy;
+use super::notation::Matched;
+use crate::isa::shape;
+use crate::lower::{Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::program::Class;
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// `mov`
+pub(super) static MOV: Instruction = Instruction {
+    name: "mov",
+    section: "9.7.9.3, 9.7.9.4",
+    syntax: "
+        mov.type d, a;
+        .type = { .pred, .b16, .b32, .b64, .b128, .u16, .u32, .u64, .s16, .s32, .s64, .f16, .bf16, .f16x2, .bf16x2,
+                  .f32, .f64 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let (to, from) = (l.operand(0)?, l.operand(1)?);
+    match (&to.kind, &from.kind) {
+        (OperandKind::Vector(parts), _) => unpack(l, ty, parts),
+        (_, OperandKind::Vector(parts)) => pack(l, ty, parts),
+        _ if ty == ScalarType::Pred => {
+            let from = l.source(1, ty)?;
+            let to = l.destination(0, ty)?;
+            l.emit(Draft::unary(Handlers::same(copy_predicate), to, from));
+            Ok(())
+        }
+        _ => {
+            let from = l.source(1, ty)?;
+            if l.alias(0, from) {
+                return Ok(());
+            }
+            let to = l.destination(0, ty)?;
+            l.emit(Draft::unary(copy(Class::of(ty)), to, from));
+            Ok(())
+        }
+    }
+}
+
+unsafe fn copy_predicate(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the caller promises that both are predicates.
+    unsafe {
+        let mask = warp.predicate(pc.a);
+        warp.set_predicate(pc.dst, mask);
+    }
+    pc.next()
+}
+
+/// The type of one of `count` parts of a value of type `ty`.
+fn part_type(ty: ScalarType, count: usize) -> Result<ScalarType, LowerError> {
+    Ok(match ty.bits() as usize / count.max(1) {
+        8 => ScalarType::B8,
+        16 => ScalarType::B16,
+        32 => ScalarType::B32,
+        64 => ScalarType::B64,
+        _ => return Err(LowerError::new(format!("a value of type {ty} does not have {count} parts"))),
+    })
+}
+
+fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> Result<(), LowerError> {
+    let part = part_type(ty, parts.len())?;
+    let from = l.source(1, ty)?;
+    for (index, operand) in parts.iter().enumerate() {
+        if let OperandKind::Name("_") = operand.kind {
+            continue;
+        }
+        let to = l.destination_operand(operand, part, false)?;
+        let extra = (index as u32 * part.bits()) as u16;
+        let handlers = match (ty.bits(), part.bits()) {
+            (16, _) => shape::unary_with(|shift, value: u16| (value >> shift) as u8),
+            (32, 8) => shape::unary_with(|shift, value: u32| (value >> shift) as u8),
+            (32, _) => shape::unary_with(|shift, value: u32| (value >> shift) as u16),
+            (64, 8) => shape::unary_with(|shift, value: u64| (value >> shift) as u8),
+            (64, 16) => shape::unary_with(|shift, value: u64| (value >> shift) as u16),
+            (64, _) => shape::unary_with(|shift, value: u64| (value >> shift) as u32),
+            (128, 64) => Handlers::same(part_of_wide::<u64>),
+            _ => Handlers::same(part_of_wide::<u32>),
+        };
+        l.emit(Draft { extra, ..Draft::unary(handlers, to, from) });
+    }
+    Ok(())
+}
+
+trait Narrow: Copy {
+    fn cut(value: u128) -> Self;
+}
+
+impl Narrow for u64 {
+    fn cut(value: u128) -> Self {
+        value as u64
+    }
+}
+
+impl Narrow for u32 {
+    fn cut(value: u128) -> Self {
+        value as u32
+    }
+}
+
+unsafe fn part_of_wide<T: Narrow>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from) = (warp.lanes::<T>(pc.dst), warp.lanes::<u128>(pc.a));
+    for lane in lanes_of(warp.active) {
+        // SAFETY: both slots have 32 lanes.
+        unsafe { *to.add(lane) = T::cut(*from.add(lane) >> pc.extra) };
+    }
+    pc.next()
+}
+
+fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> Result<(), LowerError> {
+    let part = part_type(ty, parts.len())?;
+    let mut values = Vec::with_capacity(parts.len());
+    for operand in parts {
+        values.push(l.source_operand(operand, part, false)?);
+    }
+    let to = l.destination(0, ty)?;
+    let shift = part.bits() as u16;
+    let mut value = values.pop().unwrap_or(Place::None);
+    // From the last part to the first: shift up, and put the next one below.
+    let mut first = true;
+    while let Some(below) = values.pop() {
+        let sum = if values.is_empty() { to } else { l.scratch(ty) };
+        let handlers = match (ty.bits(), part.bits(), first) {
+            (16, ..) => shape::binary_with(|shift, high: u16, low: u8| (high << shift) | u16::from(low)),
+            (32, 8, _) => shape::binary_with(|shift, high: u32, low: u8| (high << shift) | u32::from(low)),
+            (32, ..) => shape::binary_with(|shift, high: u32, low: u16| (high << shift) | u32::from(low)),
+            (64, 16, true) => shape::binary_with(|shift, high: u16, low: u16| u64::from(high) << shift | u64::from(low)),
+            (64, 16, false) => shape::binary_with(|shift, high: u64, low: u16| (high << shift) | u64::from(low)),
+            (64, 8, true) => shape::binary_with(|shift, high: u8, low: u8| u64::from(high) << shift | u64::from(low)),
+            (64, 8, false) => shape::binary_with(|shift, high: u64, low: u8| (high << shift) | u64::from(low)),
+            (64, ..) => shape::binary_with(|shift, high: u32, low: u32| u64::from(high) << shift | u64::from(low)),
+            (_, 64, _) => Handlers::same(pack_wide::<u64, u64>),
+            (_, _, true) => Handlers::same(pack_wide::<u32, u32>),
+            _ => Handlers::same(pack_wide::<u128, u32>),
+        };
+        l.emit(Draft { extra: shift, ..Draft::binary(handlers, sum, value, below) });
+        value = sum;
+        first = false;
+    }
+    Ok(())
+}
+
+unsafe fn pack_wide<H: Copy + Into<u128>, L: Copy + Into<u128>>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, high, low) = (warp.lanes::<u128>(pc.dst), warp.lanes::<H>(pc.a), warp.lanes::<L>(pc.b));
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the slots have 32 lanes.
+        unsafe {
+            let (high, low): (u128, u128) = ((*high.add(lane)).into(), (*low.add(lane)).into());
+            *to.add(lane) = high << pc.extra | low;
+        }
+    }
+    pc.next()
+}

@@ -1,0 +1,17 @@
+//! `prefetch`: a hint that memory will be read. It does nothing here.
+
+use super::Instruction;
+use super::notation::Matched;
+use crate::lower::{LowerError, Lowering};
+
+/// `prefetch`
+pub(super) static PREFETCH: Instruction = Instruction {
+    name: "prefetch",
+    section: "9.7.9.16",
+    syntax: "prefetch{.ss}.level{.evict} [a]; prefetch.tensormap.generic [a]; prefetch.ss.tensormap [a]; .ss = { .global, .local, .const, .param }; .level = { .L1, .L2 }; .evict = { .L2::evict_last, .L2::evict_normal };",
+    lower,
+};
+
+fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    Ok(())
+}

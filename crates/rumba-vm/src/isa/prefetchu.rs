@@ -1,0 +1,17 @@
+//! `prefetchu`: a hint that memory will be read. It does nothing here.
+
+use super::Instruction;
+use super::notation::Matched;
+use crate::lower::{LowerError, Lowering};
+
+/// `prefetchu`
+pub(super) static PREFETCHU: Instruction = Instruction {
+    name: "prefetchu",
+    section: "9.7.9.16",
+    syntax: "prefetchu.L1 [a];",
+    lower,
+};
+
+fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! `red`: an atomic read-modify-write whose result nobody wants.
+
+use super::notation::Matched;
+use super::{Instruction, atomic};
+use crate::lower::{LowerError, Lowering};
+
+/// `red`
+pub(super) static RED: Instruction = Instruction {
+    name: "red",
+    section: "9.7.13.7",
+    syntax: "
+        red{.sem}{.scope}{.ss}.op{.hint}.type [a], b{, policy};
+        .sem = { .relaxed, .release };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .ss = { .global, .shared{::cta, ::cluster} };
+        .op = { .and, .or, .xor, .add, .inc, .dec, .min, .max };
+        .hint = { .L2::cache_hint };
+        .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
+
+        red{.sem}{.scope}{.ss}.op.noftz{.hint}.type [a], b{, policy};
+        .sem = { .relaxed, .release };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .ss = { .global, .shared{::cta, ::cluster} };
+        .op = { .add, .min, .max };
+        .hint = { .L2::cache_hint };
+        .type = { .f16, .f16x2, .bf16, .bf16x2 };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    atomic::lower(l, m, false)
+}

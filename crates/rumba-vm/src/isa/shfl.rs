@@ -1,0 +1,112 @@
+//! `shfl`: values from other lanes of the warp.
+
+use super::Instruction;
+use super::notation::Matched;
+use crate::isa::shape;
+use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::rendezvous;
+use crate::types::ScalarType;
+use crate::warp::{LANES, Warp, lanes_of};
+
+/// `shfl`
+pub(super) static SHFL: Instruction = Instruction {
+    name: "shfl",
+    section: "9.7.9.6, 9.7.9.7",
+    syntax: "
+        shfl.sync.mode.b32 d[|p], a, b, c, membermask;
+        shfl.mode.b32 d[|p], a, b, c;
+        .mode = { .up, .down, .bfly, .idx };
+    ",
+    lower,
+};
+
+const UP: u16 = 0;
+const DOWN: u16 = 1;
+const BUTTERFLY: u16 = 2;
+const INDEX: u16 = 3;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = ScalarType::B32;
+    let (dst, predicate) = l.destination_pair(0, ty)?;
+    let dst = if dst == Place::None { l.scratch(ty) } else { dst };
+    // A predicate that nobody wants still needs a place.
+    let predicate = if predicate == Place::None { l.scratch(ScalarType::Pred) } else { predicate };
+    let a = l.source(1, ty)?;
+    // Lane and clamp travel in one slot.
+    let b = match (l.literal(2), l.literal(3)) {
+        (Some(lane), Some(clamp)) => l.constant(ty, pack(lane as u32, clamp as u32).into()),
+        _ => {
+            let (lane, clamp) = (l.source(2, ty)?, l.source(3, ty)?);
+            let packed = l.scratch(ty);
+            l.emit(Draft::binary(shape::binary(pack), packed, lane, clamp));
+            packed
+        }
+    };
+    let extra = match m.get("mode") {
+        Some(".up") => UP,
+        Some(".down") => DOWN,
+        Some(".bfly") => BUTTERFLY,
+        _ => INDEX,
+    };
+    let draft = Draft { dst, a, b, c: predicate, extra, ..Draft::new(Handlers::same(without_members)) };
+    if m.form() == 1 {
+        l.emit(draft);
+        return Ok(());
+    }
+    let d = l.source(4, ScalarType::U32)?;
+    l.emit_control(Draft { d, handlers: Handlers::same(shfl), ..draft }, Control::Park);
+    Ok(())
+}
+
+#[inline(always)]
+fn pack(lane: u32, clamp: u32) -> u32 {
+    (lane & 31) | (clamp & 0x1f1f) << 16
+}
+
+unsafe fn shfl(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the operation was made by `lower`.
+    unsafe { rendezvous::together(warp, pc, pc.d, |warp, group| exchange(warp, pc, group)) }
+}
+
+unsafe fn without_members(warp: &mut Warp, pc: Pc) -> Pc {
+    let active = warp.active;
+    // SAFETY: the operation was made by `lower`.
+    unsafe { exchange(warp, pc, active) };
+    pc.next()
+}
+
+/// The pseudocode of the manual. A lane that is not in the group gives its own value back, which is one of the things
+/// that undefined values can be.
+#[inline(always)]
+unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
+    // SAFETY: the slots have 32 lanes.
+    let (values, packed) = unsafe { (*warp.lanes::<[u32; LANES]>(pc.a), *warp.lanes::<[u32; LANES]>(pc.b)) };
+    let to = warp.lanes::<u32>(pc.dst);
+    let mut inside = 0;
+    for lane in lanes_of(group) {
+        let (b, c) = (packed[lane] & 31, packed[lane] >> 16);
+        let (clamp, segment) = (c & 31, c >> 8 & 31);
+        let own = lane as u32;
+        let max = (own & segment) | (clamp & !segment);
+        let min = own & segment;
+        let (from, valid) = match pc.extra {
+            UP => {
+                let from = own.wrapping_sub(b);
+                (from, (from as i32) >= max as i32)
+            }
+            DOWN => (own + b, own + b <= max),
+            BUTTERFLY => (own ^ b, own ^ b <= max),
+            _ => {
+                let from = min | (b & !segment);
+                (from, from <= max)
+            }
+        };
+        inside |= u32::from(valid) << lane;
+        let from = if valid && group >> (from & 31) & 1 != 0 { from & 31 } else { own };
+        // SAFETY: as above.
+        unsafe { *to.add(lane) = values[from as usize] };
+    }
+    // SAFETY: `c` is a predicate of the program.
+    unsafe { warp.set_predicate(pc.c, inside) };
+}

@@ -1,0 +1,110 @@
+//! Operations that the lanes of a mask execute together: the door for votes, shuffles and `bar.warp.sync`.
+//!
+//! Lanes that come early wait for the others of their mask; lanes that have exited are not waited for. What the lanes do
+//! together is the instruction's business.
+
+use crate::fault::{FaultKind, RawFault};
+use crate::op::Pc;
+use crate::warp::{Wait, Warp, lanes_of};
+
+/// The active lanes that gave the same members as the first of `rest`, and these members; raises a fault if one of them
+/// is no member.
+///
+/// # Safety
+/// `members` is a 32-bit slot of the warp's program.
+unsafe fn group(warp: &mut Warp, pc: Pc, members: u16, rest: u32) -> Result<(u32, u32), Pc> {
+    let masks = warp.lanes::<u32>(members);
+    let lane = rest.trailing_zeros() as usize;
+    // SAFETY: the slot has 32 lanes.
+    let mask = unsafe { *masks.add(lane) };
+    // SAFETY: as above.
+    let same = lanes_of(rest).filter(|lane| unsafe { *masks.add(*lane) } == mask);
+    let group = same.fold(0, |group, lane| group | 1 << lane);
+    let strangers = group & !mask;
+    if strangers == 0 {
+        return Ok((group, mask));
+    }
+    let lane = strangers.trailing_zeros() as usize;
+    let message = format!("lane {lane} is not a member of the mask {mask:#010x} that it gives");
+    Err(warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message)))
+}
+
+/// Whether all active lanes give the mask of all lanes that have not exited, and all of those are here.
+#[inline(always)]
+unsafe fn complete(warp: &Warp, members: u16) -> bool {
+    // SAFETY: the caller promises that the slot has 32 lanes.
+    let masks = unsafe { &*warp.lanes::<[u32; 32]>(members) };
+    let mut differing = 0;
+    for mask in masks {
+        differing |= mask ^ masks[0];
+    }
+    differing == 0 && masks[0] & warp.live == warp.active && warp.active & !masks[0] == 0
+}
+
+/// Lets the groups of lanes that are complete execute `body`, which is given the group, and go on; the others wait.
+///
+/// # Safety
+/// `members` is a 32-bit slot of the warp's program.
+#[inline(always)]
+pub(crate) unsafe fn together(warp: &mut Warp, pc: Pc, members: u16, body: impl Fn(&mut Warp, u32)) -> Pc {
+    // SAFETY: as the caller promises.
+    if unsafe { complete(warp, members) } {
+        let active = warp.active;
+        body(warp, active);
+        return pc.next();
+    }
+    // SAFETY: as the caller promises.
+    unsafe { apart(warp, pc, members, &body) }
+}
+
+#[cold]
+unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, u32)) -> Pc {
+    let active = warp.active;
+    let mut rest = active;
+    let mut done = 0;
+    while rest != 0 {
+        // SAFETY: as the caller promises.
+        let (group, mask) = match unsafe { group(warp, pc, members, rest) } {
+            Ok(found) => found,
+            Err(stop) => return stop,
+        };
+        rest &= !group;
+        if mask & warp.live & !group == 0 {
+            warp.active = group;
+            body(warp, group);
+            warp.active = active;
+            done |= group;
+        } else {
+            warp.put(pc, group, Wait::Lanes { members: mask });
+        }
+    }
+    if done == active {
+        return pc.next();
+    }
+    warp.active = done;
+    warp.release_lanes();
+    if done == 0 { warp.pick() } else { warp.reschedule(pc.next()) }
+}
+
+/// Lets the active lanes wait for the other members of their masks at any operation of this kind.
+///
+/// # Safety
+/// `members` is a 32-bit slot of the warp's program.
+pub(crate) unsafe fn anywhere(warp: &mut Warp, pc: Pc, members: u16) -> Pc {
+    // SAFETY: as the caller promises.
+    if unsafe { complete(warp, members) } {
+        return pc.next();
+    }
+    let mut rest = warp.active;
+    while rest != 0 {
+        // SAFETY: as the caller promises.
+        let (group, mask) = match unsafe { group(warp, pc, members, rest) } {
+            Ok(found) => found,
+            Err(stop) => return stop,
+        };
+        rest &= !group;
+        warp.put(pc.next(), group, Wait::AnyLanes { members: mask });
+    }
+    warp.release_lanes();
+    warp.pick()
+}
