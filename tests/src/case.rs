@@ -9,8 +9,8 @@ pub struct Case {
     pub name: &'static str,
     /// The sizes tested: the edges of a warp and of a block among them.
     pub sizes: &'static [usize],
-    /// The size measured.
-    pub bench: usize,
+    /// The sizes measured: on a processor's memory, and on a GPU's, which shows what it can with larger ones only.
+    pub bench: [usize; 2],
     /// What size `n` costs at the least.
     pub cost: fn(n: usize) -> Cost,
     /// Makes the inputs of size `n` on the device.

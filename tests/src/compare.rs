@@ -57,8 +57,14 @@ mod tests {
     #[test]
     fn first_difference_is_named() {
         let error = compare(&[1.0, 2.0, 4.0, f64::NAN], &[1.0, 2.5, 4.5, f64::NAN], Tolerance::Exact).unwrap_err();
-        assert_eq!(error.to_string(), "element 1 is 2 instead of 2.5 (tolerance Exact); 2 of 4 elements differ");
-        let near = Tolerance::Near { absolute: 0.25, relative: 0.1 };
+        assert_eq!(
+            error.to_string(),
+            "element 1 is 2 instead of 2.5 (tolerance Exact); 2 of 4 elements differ"
+        );
+        let near = Tolerance::Near {
+            absolute: 0.25,
+            relative: 0.1,
+        };
         compare(&[1.0, 2.1], &[1.0, 2.5], near).unwrap();
         assert!(compare(&[f64::NAN], &[0.0], near).is_err());
         assert!(compare(&[0.0], &[0.0, 1.0], near).is_err());

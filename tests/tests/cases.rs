@@ -14,10 +14,19 @@ struct Engine {
 }
 
 const SOFTWARE: &[Engine] = &[
-    Engine { name: "software", environment: &[("RUMBA_DEVICE", "soft")] },
-    Engine { name: "software_one_worker", environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")] },
+    Engine {
+        name: "software",
+        environment: &[("RUMBA_DEVICE", "soft")],
+    },
+    Engine {
+        name: "software_one_worker",
+        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")],
+    },
 ];
-const GPU: &[Engine] = &[Engine { name: "gpu", environment: &[("RUMBA_DEVICE", "gpu")] }];
+const GPU: &[Engine] = &[Engine {
+    name: "gpu",
+    environment: &[("RUMBA_DEVICE", "gpu")],
+}];
 
 /// In the environment of a child: the case to run.
 const CHILD: &str = "RUMBA_TEST_CASE";
@@ -36,9 +45,9 @@ fn main() -> ExitCode {
     let engines = SOFTWARE.iter().chain(if gpu { GPU } else { &[] });
     let trials = engines
         .flat_map(|engine| {
-            cases::ALL.iter().map(move |case| {
-                Trial::test(format!("{}::{}", engine.name, case.name), move || parent(engine, case))
-            })
+            cases::ALL
+                .iter()
+                .map(move |case| Trial::test(format!("{}::{}", engine.name, case.name), move || parent(engine, case)))
         })
         .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -61,7 +70,10 @@ fn parent(engine: &Engine, case: &Case) -> Result<(), Failed> {
 fn child(name: &str) -> anyhow::Result<()> {
     use anyhow::Context;
 
-    let case = cases::ALL.iter().find(|case| case.name == name).context("no such case")?;
+    let case = cases::ALL
+        .iter()
+        .find(|case| case.name == name)
+        .context("no such case")?;
     let device = rumba::Device::new()?;
     let module = device.load(PTX)?;
     for &n in case.sizes {

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the package lies in the workspace")
+        .to_owned()
 }
 
 /// The Rust files below a folder, with their lines that are code: comments are free to name anything.
@@ -17,7 +20,10 @@ fn code(folder: &str) -> Vec<(PathBuf, Vec<String>)> {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
-                let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
+                let lines = text
+                    .lines()
+                    .map(|line| line.split("//").next().unwrap_or_default().to_owned())
+                    .collect();
                 found.push((path, lines));
             }
         }
@@ -40,36 +46,64 @@ fn forbid(folder: &str, why: &str, forbidden: impl Fn(&str) -> bool) {
 /// Whether `line` has an identifier such as `cuMemAlloc`.
 fn names_a_driver_call(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| {
-        word.strip_prefix("cu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        word.strip_prefix("cu")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
     })
 }
 
 #[test]
 fn the_machine_does_not_know_the_driver_api() {
-    forbid("crates/rumba-vm/src", "rumba-vm names a driver call", names_a_driver_call);
-    forbid("crates/rumba-ptx/src", "rumba-ptx names a driver call", names_a_driver_call);
+    forbid(
+        "crates/rumba-vm/src",
+        "rumba-vm names a driver call",
+        names_a_driver_call,
+    );
+    forbid(
+        "crates/rumba-ptx/src",
+        "rumba-ptx names a driver call",
+        names_a_driver_call,
+    );
 }
 
 #[test]
 fn only_the_driver_defines_the_abi() {
-    for folder in ["host/src", "kernels-gpu/src", "crates/cuda_builder/src", "crates/rumba-ptx/src", "crates/rumba-vm/src"] {
-        forbid(folder, "a symbol is exported outside of rumba-driver", |line| line.contains("no_mangle"));
+    for folder in [
+        "host/src",
+        "kernels-gpu/src",
+        "crates/cuda_builder/src",
+        "crates/rumba-ptx/src",
+        "crates/rumba-vm/src",
+    ] {
+        forbid(folder, "a symbol is exported outside of rumba-driver", |line| {
+            line.contains("no_mangle")
+        });
     }
 }
 
 #[test]
 fn the_runtime_does_not_know_the_software_device() {
-    forbid("host/src", "host names the software device", |line| line.contains("rumba_vm"));
+    forbid("host/src", "host names the software device", |line| {
+        line.contains("rumba_vm")
+    });
 }
 
 #[test]
 fn the_parser_knows_no_instruction() {
-    let mnemonics = ["\"add\"", "\"fma\"", "\"ld\"", "\"st\"", "\"bra\"", "\"cvt\"", "\"setp\"", "\"atom\"", "\"mov\""];
+    let mnemonics = [
+        "\"add\"", "\"fma\"", "\"ld\"", "\"st\"", "\"bra\"", "\"cvt\"", "\"setp\"", "\"atom\"", "\"mov\"",
+    ];
     let sources = code("crates/rumba-ptx/src");
     for (path, lines) in &sources {
-        let code = lines.split(|line| line.contains("#[cfg(test)]")).next().unwrap_or_default();
+        let code = lines
+            .split(|line| line.contains("#[cfg(test)]"))
+            .next()
+            .unwrap_or_default();
         for line in code {
-            assert!(!mnemonics.iter().any(|name| line.contains(name)), "{}: {line}", path.display());
+            assert!(
+                !mnemonics.iter().any(|name| line.contains(name)),
+                "{}: {line}",
+                path.display()
+            );
         }
     }
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How long one measurement may take, unless a single run takes longer.
 const BUDGET: Duration = Duration::from_millis(600);
+/// Bytes per second from which a memory is a GPU's.
+const FAST: f64 = 500e9;
 /// Bytes of the copy that tells the bandwidth.
 const COPY: usize = 256 << 20;
 
@@ -19,31 +21,55 @@ fn main() -> Result<()> {
     let chosen: Vec<&Case> = cases::ALL.iter().filter(chosen).copied().collect();
     if chosen.is_empty() {
         let names: Vec<&str> = cases::ALL.iter().map(|case| case.name).collect();
-        bail!("no case has `{}` in its name; there are: {}", wanted.join("` or `"), names.join(", "));
+        bail!(
+            "no case has `{}` in its name; there are: {}",
+            wanted.join("` or `"),
+            names.join(", ")
+        );
     }
 
     let device = Device::new()?;
     let module = device.load(PTX)?;
     let bandwidth = copy_bandwidth(&device)?;
     println!("{}", device.name());
-    println!("copy on the device: {:.1} GB/s (bytes read and written)", bandwidth / 1e9);
-    println!("native: the same work in Rust with rayon on {} threads\n", rayon::current_num_threads());
+    println!(
+        "copy on the device: {:.1} GB/s (bytes read and written)",
+        bandwidth / 1e9
+    );
+    println!(
+        "native: the same work in Rust with rayon on {} threads\n",
+        rayon::current_num_threads()
+    );
 
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     }
-    table.set_header(["case", "n", "kernel", "GB/s", "of copy", "GFLOP/s", "native", "native / kernel"]);
+    table.set_header([
+        "case",
+        "n",
+        "kernel",
+        "GB/s",
+        "of copy",
+        "GFLOP/s",
+        "native",
+        "native / kernel",
+    ]);
     for case in chosen {
+        let n = case.bench[usize::from(bandwidth > FAST)];
         let (kernel, native) =
-            measure(&device, &module, case).with_context(|| format!("{} of size {}", case.name, case.bench))?;
-        let cost = (case.cost)(case.bench);
+            measure(&device, &module, case, n).with_context(|| format!("{} of size {n}", case.name))?;
+        let cost = (case.cost)(n);
         let rate = cost.bytes as f64 / kernel;
-        let flops = if cost.flops == 0 { "-".into() } else { format!("{:.2}", cost.flops as f64 / kernel / 1e9) };
+        let flops = if cost.flops == 0 {
+            "-".into()
+        } else {
+            format!("{:.2}", cost.flops as f64 / kernel / 1e9)
+        };
         table.add_row([
             case.name.to_owned(),
-            case.bench.to_string(),
+            n.to_string(),
             time(kernel),
             format!("{:.1}", rate / 1e9),
             format!("{:.0} %", 100.0 * rate / bandwidth),
@@ -74,8 +100,8 @@ fn copy_bandwidth(device: &Device) -> Result<f64> {
 }
 
 /// Median seconds of the kernel and of plain Rust; the first result of both is compared.
-fn measure(device: &Device, module: &Module, case: &Case) -> Result<(f64, f64)> {
-    let mut prepared = (case.prepare)(device, module, case.bench)?;
+fn measure(device: &Device, module: &Module, case: &Case, n: usize) -> Result<(f64, f64)> {
+    let mut prepared = (case.prepare)(device, module, n)?;
     prepared.launch()?;
     device.synchronize()?;
     prepared.native();
@@ -177,4 +203,3 @@ fn time(seconds: f64) -> String {
         s => format!("{:.2} µs", s * 1e6),
     }
 }
-

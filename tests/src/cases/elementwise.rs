@@ -8,15 +8,26 @@ use kernels_gpu::elementwise::{add, multiply};
 use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, Module};
 
-const BENCH: usize = 1 << 23;
-const COST: fn(usize) -> Cost = |n| Cost { bytes: 12 * n as u64, flops: n as u64 };
+const BENCH: [usize; 2] = [1 << 23, 1 << 27];
+const COST: fn(usize) -> Cost = |n| Cost {
+    bytes: 12 * n as u64,
+    flops: n as u64,
+};
 
 pub(super) const ADD: Case = Case {
     name: "add",
     sizes: EDGES,
     bench: BENCH,
     cost: COST,
-    prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n, |a, b, out| add(a, b, out), |a, b| a + b)?)),
+    prepare: |device, module, n| {
+        Ok(Box::new(Data::new(
+            device,
+            module,
+            n,
+            |a, b, out| add(a, b, out),
+            |a, b| a + b,
+        )?))
+    },
 };
 
 pub(super) const MULTIPLY: Case = Case {
@@ -25,7 +36,13 @@ pub(super) const MULTIPLY: Case = Case {
     bench: BENCH,
     cost: COST,
     prepare: |device, module, n| {
-        Ok(Box::new(Data::new(device, module, n, |a, b, out| multiply(a, b, out), |a, b| a * b)?))
+        Ok(Box::new(Data::new(
+            device,
+            module,
+            n,
+            |a, b, out| multiply(a, b, out),
+            |a, b| a * b,
+        )?))
     },
 };
 
@@ -44,13 +61,7 @@ struct Data {
 }
 
 impl Data {
-    fn new(
-        device: &Device,
-        module: &Module,
-        n: usize,
-        kernel: Kernel,
-        operation: fn(f32, f32) -> f32,
-    ) -> Result<Self> {
+    fn new(device: &Device, module: &Module, n: usize, kernel: Kernel, operation: fn(f32, f32) -> f32) -> Result<Self> {
         let (a, b) = (uniform(n, 1), uniform(n, 2));
         Ok(Self {
             module: module.clone(),
@@ -75,7 +86,11 @@ impl Prepared for Data {
     fn native(&mut self) {
         let operation = self.operation;
         let inputs = self.a.par_iter().zip(&self.b);
-        self.reference.par_iter_mut().zip(inputs).with_min_len(1 << 14).for_each(|(out, (a, b))| *out = operation(*a, *b));
+        self.reference
+            .par_iter_mut()
+            .zip(inputs)
+            .with_min_len(1 << 14)
+            .for_each(|(out, (a, b))| *out = operation(*a, *b));
     }
 
     fn verify(&self) -> Result<()> {

@@ -11,9 +11,12 @@ const LIMIT: u32 = 256;
 pub(super) const CASE: Case = Case {
     name: "mandelbrot",
     sizes: &[1, 17, 64],
-    bench: 1024,
+    bench: [1024, 8192],
     // What it computes depends on the image; what it must write does not.
-    cost: |n| Cost { bytes: 4 * (n * n) as u64, flops: 0 },
+    cost: |n| Cost {
+        bytes: 4 * (n * n) as u64,
+        flops: 0,
+    },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -27,8 +30,18 @@ struct Data {
 
 impl Data {
     fn new(device: &Device, module: &Module, n: usize) -> Result<Self> {
-        let region = Region { left: -2.2, top: 1.5, step: 3.0 / n as f32 };
-        Ok(Self { module: module.clone(), n, region, reference: vec![0; n * n], device: device.zeros(n * n)? })
+        let region = Region {
+            left: -2.2,
+            top: 1.5,
+            step: 3.0 / n as f32,
+        };
+        Ok(Self {
+            module: module.clone(),
+            n,
+            region,
+            reference: vec![0; n * n],
+            device: device.zeros(n * n)?,
+        })
     }
 }
 
@@ -43,7 +56,10 @@ impl Prepared for Data {
         let region = self.region;
         self.reference.par_chunks_mut(self.n).enumerate().for_each(|(y, row)| {
             for (x, count) in row.iter_mut().enumerate() {
-                let (re, im) = (region.left + x as f32 * region.step, region.top - y as f32 * region.step);
+                let (re, im) = (
+                    region.left + x as f32 * region.step,
+                    region.top - y as f32 * region.step,
+                );
                 *count = escape(re, im, LIMIT);
             }
         });
@@ -53,7 +69,11 @@ impl Prepared for Data {
         // The kernel contracts multiplication and addition, so points next to the set's edge may escape at another step.
         let result = self.device.to_vec()?;
         let differ = result.iter().zip(&self.reference).filter(|(a, b)| a != b).count();
-        ensure!(differ * 50 <= result.len(), "{differ} of {} pixels differ", result.len());
+        ensure!(
+            differ * 50 <= result.len(),
+            "{differ} of {} pixels differ",
+            result.len()
+        );
         Ok(())
     }
 }

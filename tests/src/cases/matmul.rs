@@ -8,8 +8,11 @@ use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 
 const SIZES: &[usize] = &[1, 15, 16, 17, 40, 64];
-const BENCH: usize = 512;
-const COST: fn(usize) -> Cost = |n| Cost { bytes: 12 * (n * n) as u64, flops: 2 * (n * n * n) as u64 };
+const BENCH: [usize; 2] = [512, 2048];
+const COST: fn(usize) -> Cost = |n| Cost {
+    bytes: 12 * (n * n) as u64,
+    flops: 2 * (n * n * n) as u64,
+};
 
 pub(super) const NAIVE: Case = Case {
     name: "matmul",
@@ -65,19 +68,24 @@ impl Prepared for Data {
         } else {
             matmul(&self.a_device, &self.b_device, inner, c)
         };
-        Ok(self.module.launch(LaunchConfig::covering((n, n), (TILE as u32, TILE as u32)), call)?)
+        Ok(self
+            .module
+            .launch(LaunchConfig::covering((n, n), (TILE as u32, TILE as u32)), call)?)
     }
 
     fn native(&mut self) {
         let (n, a, b) = (self.n, &self.a, &self.b);
-        self.reference.par_chunks_mut(n).zip(a.par_chunks(n)).for_each(|(c, a)| {
-            c.fill(0.0);
-            for (a, b) in a.iter().zip(b.chunks_exact(n)) {
-                for (c, b) in c.iter_mut().zip(b) {
-                    *c = a.mul_add(*b, *c);
+        self.reference
+            .par_chunks_mut(n)
+            .zip(a.par_chunks(n))
+            .for_each(|(c, a)| {
+                c.fill(0.0);
+                for (a, b) in a.iter().zip(b.chunks_exact(n)) {
+                    for (c, b) in c.iter_mut().zip(b) {
+                        *c = a.mul_add(*b, *c);
+                    }
                 }
-            }
-        });
+            });
     }
 
     fn verify(&self) -> Result<()> {

@@ -12,8 +12,11 @@ const A: f32 = 2.5;
 pub(super) const CASE: Case = Case {
     name: "saxpy",
     sizes: EDGES,
-    bench: 1 << 23,
-    cost: |n| Cost { bytes: 12 * n as u64, flops: 2 * n as u64 },
+    bench: [1 << 23, 1 << 27],
+    cost: |n| Cost {
+        bytes: 12 * n as u64,
+        flops: 2 * n as u64,
+    },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -40,7 +43,9 @@ impl Data {
 
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
-        Ok(self.module.for_each(self.x.len(), saxpy(A, &self.x_device, &mut self.y_device))?)
+        Ok(self
+            .module
+            .for_each(self.x.len(), saxpy(A, &self.x_device, &mut self.y_device))?)
     }
 
     fn native(&mut self) {

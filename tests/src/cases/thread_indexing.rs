@@ -9,7 +9,7 @@ use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 pub(super) const ONE: Case = Case {
     name: "thread_indexing_1d",
     sizes: EDGES,
-    bench: 1 << 20,
+    bench: [1 << 20, 1 << 25],
     cost: |n| cost(n),
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, [n, 1, 1], [256, 1, 1])?)),
 };
@@ -17,7 +17,7 @@ pub(super) const ONE: Case = Case {
 pub(super) const TWO: Case = Case {
     name: "thread_indexing_2d",
     sizes: &[1, 7, 8, 33, 100],
-    bench: 1 << 10,
+    bench: [1 << 10, 1 << 12],
     cost: |n| cost(n * n),
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, [n, n, 1], [8, 8, 1])?)),
 };
@@ -25,13 +25,16 @@ pub(super) const TWO: Case = Case {
 pub(super) const THREE: Case = Case {
     name: "thread_indexing_3d",
     sizes: &[1, 3, 4, 5, 21],
-    bench: 1 << 7,
+    bench: [1 << 7, 1 << 8],
     cost: |n| cost(n * n * n),
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, [n, n, n], [4, 4, 4])?)),
 };
 
 fn cost(threads: usize) -> Cost {
-    Cost { bytes: (size_of::<Place>() * threads) as u64, flops: 0 }
+    Cost {
+        bytes: (size_of::<Place>() * threads) as u64,
+        flops: 0,
+    }
 }
 
 struct Data {
@@ -47,7 +50,13 @@ struct Data {
 impl Data {
     fn new(device: &Device, module: &Module, threads: [usize; 3], block: [u32; 3]) -> Result<Self> {
         let n = threads.iter().product();
-        Ok(Self { module: module.clone(), threads, block, reference: vec![Place::default(); n], device: device.zeros(n)? })
+        Ok(Self {
+            module: module.clone(),
+            threads,
+            block,
+            reference: vec![Place::default(); n],
+            device: device.zeros(n)?,
+        })
     }
 }
 
@@ -79,7 +88,12 @@ impl Prepared for Data {
         let result = self.device.to_vec()?;
         let differs = result.iter().zip(&self.reference).position(|(a, b)| a != b);
         if let Some(i) = differs {
-            ensure!(result[i] == self.reference[i], "thread {i} is {:?} instead of {:?}", result[i], self.reference[i]);
+            ensure!(
+                result[i] == self.reference[i],
+                "thread {i} is {:?} instead of {:?}",
+                result[i],
+                self.reference[i]
+            );
         }
         Ok(())
     }

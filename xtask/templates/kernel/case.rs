@@ -13,7 +13,7 @@ const A: f32 = 2.5;
 pub(super) const CASE: Case = Case {
     name: "NAME",
     sizes: EDGES,
-    bench: 1 << 22,
+    bench: [1 << 22, 1 << 27],
     cost: |n| Cost { bytes: 8 * n as u64, flops: n as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
