@@ -1,0 +1,161 @@
+//! The calls as cuda.h declares them, with handles and addresses as plain numbers.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+macro_rules! declare {
+    ($($name:ident($($kind:ty),*);)*) => {
+        unsafe extern "C" {
+            $(pub fn $name($(_: $kind),*) -> c_int;)*
+        }
+    };
+}
+
+type P<T> = *mut T;
+type Text = *const c_char;
+
+declare! {
+    cuInit(c_uint);
+    cuDriverGetVersion(P<c_int>);
+    cuGetErrorName(c_int, P<Text>);
+    cuGetErrorString(c_int, P<Text>);
+    cuGetProcAddress_v2(Text, P<P<c_void>>, c_int, u64, P<c_int>);
+    cuDeviceGetCount(P<c_int>);
+    cuDeviceGet(P<c_int>, c_int);
+    cuDeviceGetName(P<c_char>, c_int, c_int);
+    cuDeviceTotalMem_v2(P<usize>, c_int);
+    cuDeviceGetAttribute(P<c_int>, c_int, c_int);
+    cuDeviceComputeCapability(P<c_int>, P<c_int>, c_int);
+    cuDeviceGetUuid_v2(P<[u8; 16]>, c_int);
+    cuDeviceGetPCIBusId(P<c_char>, c_int, c_int);
+    cuDeviceCanAccessPeer(P<c_int>, c_int, c_int);
+    cuDevicePrimaryCtxRetain(P<usize>, c_int);
+    cuDevicePrimaryCtxRelease_v2(c_int);
+    cuDevicePrimaryCtxReset_v2(c_int);
+    cuDevicePrimaryCtxSetFlags_v2(c_int, c_uint);
+    cuDevicePrimaryCtxGetState(c_int, P<c_uint>, P<c_int>);
+    cuCtxCreate_v2(P<usize>, c_uint, c_int);
+    cuCtxDestroy_v2(usize);
+    cuCtxPushCurrent_v2(usize);
+    cuCtxPopCurrent_v2(P<usize>);
+    cuCtxSetCurrent(usize);
+    cuCtxGetCurrent(P<usize>);
+    cuCtxGetDevice(P<c_int>);
+    cuCtxGetFlags(P<c_uint>);
+    cuCtxGetApiVersion(usize, P<c_uint>);
+    cuCtxSynchronize();
+    cuCtxGetLimit(P<usize>, c_int);
+    cuCtxSetLimit(c_int, usize);
+    cuCtxGetCacheConfig(P<c_int>);
+    cuCtxSetCacheConfig(c_int);
+    cuCtxGetSharedMemConfig(P<c_int>);
+    cuCtxSetSharedMemConfig(c_int);
+    cuCtxGetStreamPriorityRange(P<c_int>, P<c_int>);
+    cuCtxEnablePeerAccess(usize, c_uint);
+    cuCtxDisablePeerAccess(usize);
+    cuModuleLoad(P<usize>, Text);
+    cuModuleLoadData(P<usize>, *const c_void);
+    cuModuleLoadDataEx(P<usize>, *const c_void, c_uint, P<c_int>, P<usize>);
+    cuModuleUnload(usize);
+    cuModuleGetFunction(P<usize>, usize, Text);
+    cuModuleGetFunctionCount(P<c_uint>, usize);
+    cuModuleGetGlobal_v2(P<u64>, P<usize>, usize, Text);
+    cuLinkCreate_v2(c_uint, P<c_int>, P<usize>, P<usize>);
+    cuLinkAddData_v2(usize, c_int, *const c_void, usize, Text, c_uint, P<c_int>, P<usize>);
+    cuLinkAddFile_v2(usize, c_int, Text, c_uint, P<c_int>, P<usize>);
+    cuLinkComplete(usize, P<*const c_void>, P<usize>);
+    cuLinkDestroy(usize);
+    cuFuncGetAttribute(P<c_int>, c_int, usize);
+    cuFuncSetAttribute(usize, c_int, c_int);
+    cuFuncSetCacheConfig(usize, c_int);
+    cuFuncSetSharedMemConfig(usize, c_int);
+    cuFuncGetModule(P<usize>, usize);
+    cuFuncGetParamInfo(usize, usize, P<usize>, P<usize>);
+    cuLaunchKernel(
+        usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, P<*const c_void>, P<*const c_void>
+    );
+    cuLaunchCooperativeKernel(
+        usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, P<*const c_void>
+    );
+    cuLaunchHostFunc(usize, Option<extern "C" fn(P<c_void>)>, P<c_void>);
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(P<c_int>, usize, c_int, usize);
+    cuOccupancyMaxPotentialBlockSize(
+        P<c_int>, P<c_int>, usize, Option<extern "C" fn(c_int) -> usize>, usize, c_int
+    );
+    cuOccupancyAvailableDynamicSMemPerBlock(P<usize>, usize, c_int, c_int);
+    cuMemAlloc_v2(P<u64>, usize);
+    cuMemAllocPitch_v2(P<u64>, P<usize>, usize, usize, c_uint);
+    cuMemAllocManaged(P<u64>, usize, c_uint);
+    cuMemFree_v2(u64);
+    cuMemGetInfo_v2(P<usize>, P<usize>);
+    cuMemGetAddressRange_v2(P<u64>, P<usize>, u64);
+    cuMemPrefetchAsync(u64, usize, c_int, usize);
+    cuMemAdvise(u64, usize, c_int, c_int);
+    cuMemAllocHost_v2(P<u64>, usize);
+    cuMemHostAlloc(P<u64>, usize, c_uint);
+    cuMemFreeHost(u64);
+    cuMemHostGetDevicePointer_v2(P<u64>, u64, c_uint);
+    cuMemHostGetFlags(P<c_uint>, u64);
+    cuMemHostRegister_v2(u64, usize, c_uint);
+    cuMemHostUnregister(u64);
+    cuMemAllocAsync(P<u64>, usize, usize);
+    cuMemFreeAsync(u64, usize);
+    cuMemAllocFromPoolAsync(P<u64>, usize, usize, usize);
+    cuDeviceGetDefaultMemPool(P<usize>, c_int);
+    cuMemPoolGetAttribute(usize, c_int, P<u64>);
+    cuMemPoolTrimTo(usize, usize);
+    cuMemPoolDestroy(usize);
+    cuMemcpy(u64, u64, usize);
+    cuMemcpyHtoD_v2(u64, *const c_void, usize);
+    cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, usize);
+    cuMemcpyDtoH_v2(P<c_void>, u64, usize);
+    cuMemcpyDtoD_v2(u64, u64, usize);
+    cuMemcpy2D_v2(*const Copy2d);
+    cuMemsetD8_v2(u64, u8, usize);
+    cuMemsetD16_v2(u64, u16, usize);
+    cuMemsetD32_v2(u64, c_uint, usize);
+    cuMemsetD32Async(u64, c_uint, usize, usize);
+    cuMemsetD2D8_v2(u64, usize, u8, usize, usize);
+    cuPointerGetAttribute(P<c_void>, c_int, u64);
+    cuStreamCreate(P<usize>, c_uint);
+    cuStreamCreateWithPriority(P<usize>, c_uint, c_int);
+    cuStreamDestroy_v2(usize);
+    cuStreamSynchronize(usize);
+    cuStreamQuery(usize);
+    cuStreamWaitEvent(usize, usize, c_uint);
+    cuStreamGetFlags(usize, P<c_uint>);
+    cuStreamGetPriority(usize, P<c_int>);
+    cuStreamGetCtx(usize, P<usize>);
+    cuStreamAddCallback(usize, Option<extern "C" fn(usize, c_int, P<c_void>)>, P<c_void>, c_uint);
+    cuStreamAttachMemAsync(usize, u64, usize, c_uint);
+    cuStreamIsCapturing(usize, P<c_int>);
+    cuEventCreate(P<usize>, c_uint);
+    cuEventRecord(usize, usize);
+    cuEventQuery(usize);
+    cuEventSynchronize(usize);
+    cuEventElapsedTime(P<f32>, usize, usize);
+    cuEventDestroy_v2(usize);
+    cuGraphCreate(P<usize>, c_uint);
+}
+
+/// `CUDA_MEMCPY2D`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Copy2d {
+    pub source: Side,
+    pub target: Side,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// One side of [`Copy2d`].
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Side {
+    pub x: usize,
+    pub y: usize,
+    pub memory: u32,
+    pub host: usize,
+    pub device: u64,
+    pub array: usize,
+    pub pitch: usize,
+}

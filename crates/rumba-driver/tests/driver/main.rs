@@ -1,0 +1,56 @@
+//! The driver API through its exported C symbols: which call answers which code.
+//!
+//! The expected codes were read off NVIDIA's driver 580 on an H200, and the test runs there too:
+//! `RUMBA_DEVICE=gpu cargo test -p rumba-driver --test driver`. Steps inside `soft { … }` are those where
+//! NVIDIA's driver would crash, poison the process or differ by its hardware; each says why.
+//!
+//! Each scenario runs in a process of its own, since a driver has one state per process.
+
+mod abi;
+mod scenarios;
+#[macro_use]
+mod walk;
+
+use rumba_driver as _;
+
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        $(#[test]
+        fn $name() {
+            walk::isolated(stringify!($name), scenarios::$name);
+        })*
+    };
+}
+
+scenarios! {
+    before_a_context,
+    devices,
+    contexts,
+    destroyed_contexts,
+    primary_context,
+    device_memory,
+    copies,
+    fills,
+    host_memory,
+    managed_memory,
+    pointers,
+    pools,
+    streams,
+    events,
+    limits,
+    modules,
+    images,
+    links,
+    functions,
+    launches,
+    parameters,
+    occupancy,
+    illegal_address,
+    misaligned_address,
+    trap,
+    assertion,
+    error_texts,
+    function_addresses,
+    stale_handles,
+    threads,
+}
