@@ -102,7 +102,9 @@ fn parameter<'m>(l: &mut Lowering<'m>, index: usize) -> Result<Option<(Binding<'
     let OperandKind::Name(name) = address.base.kind else { return Ok(None) };
     let binding = l.lookup(name);
     Ok(match binding {
-        Some(binding @ (Binding::EntryParameter { .. } | Binding::Parameter { .. })) => Some((binding, address.offset)),
+        Some(binding @ (Binding::EntryParameter { .. } | Binding::Parameter { .. } | Binding::Local { .. })) => {
+            Some((binding, address.offset))
+        }
         _ => None,
     })
 }
@@ -127,8 +129,10 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
             Some((Binding::Parameter { place, ty: declared }, 0)) if count == 1 => {
                 return load_slot(l, place, declared, ty);
             }
-            _ if !l.function.is_entry => space = Space::Local,
-            _ => {}
+            // Arguments of a call, or a parameter of this function, on the stack.
+            Some(_) => space = Space::Local,
+            None if !l.function.is_entry => space = Space::Local,
+            None => {}
         }
     }
     let address = address(l, 1, space)?;

@@ -4,15 +4,58 @@
 
 use rumba_vm::{Config, Device, Fault, Launch, LaunchFailure, Module, Source, Statistics};
 
+/// A module of one kernel `k` with the parameters `out` and `n`, which stand in `%rd1` and `%r1`. `%r2` is the number of
+/// the thread in its block, `%r3` that of the block, `%r4` that of the thread in the grid and `%rd2` the address of its
+/// element of `out`, which has 32 bits.
+pub(crate) fn kernel(declarations: &str, body: &str) -> String {
+    format!(
+        "{HEADER}
+{declarations}
+.visible .entry k(.param .u64 out, .param .u32 n)
+{{
+    .reg .pred %p<30>;
+    .reg .b16 %rs<30>;
+    .reg .b32 %r<60>;
+    .reg .b32 %f<30>;
+    .reg .b64 %rd<60>;
+    .reg .b64 %fd<30>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %ctaid.x;
+    mov.u32 %r5, %ntid.x;
+    mad.lo.s32 %r4, %r3, %r5, %r2;
+    mul.wide.u32 %rd3, %r4, 4;
+    add.s64 %rd2, %rd1, %rd3;
+{body}
+    ret;
+}}
+"
+    )
+}
+
+/// How every module starts.
+pub(crate) const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+/// Runs a [`kernel`] and gives the first `count` values of `out`.
+pub(crate) fn run(declarations: &str, body: &str, grid: u32, block: u32, n: u32, count: usize) -> Vec<u32> {
+    let bench = Bench::new(&kernel(declarations, body));
+    let out = bench.zeros(4 * count.max((grid * block) as usize));
+    if let Err(error) = bench.run("k", grid, block, &[out.into(), n.into()]) {
+        panic!("{error}");
+    }
+    u32s(&bench.download(out, 4 * count))
+}
+
 /// A device with a module loaded.
-pub struct Bench {
-    pub device: Device,
-    pub module: Module,
+pub(crate) struct Bench {
+    pub(crate) device: Device,
+    pub(crate) module: Module,
 }
 
 /// A kernel argument.
 #[derive(Clone, Copy)]
-pub enum Arg {
+pub(crate) enum Arg {
     U32(u32),
     U64(u64),
     F32(f32),
@@ -37,7 +80,7 @@ impl From<f32> for Arg {
 }
 
 /// Something of which a buffer can be made.
-pub trait Plain: Copy {
+pub(crate) trait Plain: Copy {
     fn push(self, bytes: &mut Vec<u8>);
 }
 
@@ -54,7 +97,7 @@ macro_rules! plain {
 plain!(u8, u16, u32, u64, i32, i64, f32, f64);
 
 /// The bytes of values.
-pub fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
+pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for value in values {
         value.push(&mut bytes);
@@ -63,28 +106,28 @@ pub fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
 }
 
 /// Bytes as `f32`.
-pub fn f32s(bytes: &[u8]) -> Vec<f32> {
+pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|chunk| f32::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 /// Bytes as `u32`.
-pub fn u32s(bytes: &[u8]) -> Vec<u32> {
+pub(crate) fn u32s(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|chunk| u32::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 /// Bytes as `u64`.
-pub fn u64s(bytes: &[u8]) -> Vec<u64> {
+pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 impl Bench {
     /// A device of two workers with `ptx` loaded.
-    pub fn new(ptx: &str) -> Self {
+    pub(crate) fn new(ptx: &str) -> Self {
         Self::with(ptx, Config::default())
     }
 
     /// A device with `ptx` loaded.
-    pub fn with(ptx: &str, config: Config) -> Self {
+    pub(crate) fn with(ptx: &str, config: Config) -> Self {
         let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, ..config }).unwrap();
         let module = match device.load(&[Source { name: "test.ptx", ptx }]) {
             Ok(module) => module,
@@ -94,7 +137,7 @@ impl Bench {
     }
 
     /// A buffer with these values.
-    pub fn upload<T: Plain>(&self, values: &[T]) -> u64 {
+    pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> u64 {
         let bytes = bytes_of(values);
         let address = self.device.allocate(bytes.len()).unwrap();
         self.device.write(address, &bytes).unwrap();
@@ -102,26 +145,26 @@ impl Bench {
     }
 
     /// A buffer of zeros.
-    pub fn zeros(&self, bytes: usize) -> u64 {
+    pub(crate) fn zeros(&self, bytes: usize) -> u64 {
         let address = self.device.allocate(bytes).unwrap();
         self.device.fill(address, &[0], bytes).unwrap();
         address
     }
 
     /// What a buffer holds.
-    pub fn download(&self, address: u64, bytes: usize) -> Vec<u8> {
+    pub(crate) fn download(&self, address: u64, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
         self.device.read(address, &mut out).unwrap();
         out
     }
 
     /// Launches a kernel over one dimension.
-    pub fn run(&self, name: &str, grid: u32, block: u32, args: &[Arg]) -> Result<Statistics, LaunchFailure> {
+    pub(crate) fn run(&self, name: &str, grid: u32, block: u32, args: &[Arg]) -> Result<Statistics, LaunchFailure> {
         self.launch(name, [grid, 1, 1], [block, 1, 1], 0, args)
     }
 
     /// Launches a kernel.
-    pub fn launch(
+    pub(crate) fn launch(
         &self,
         name: &str,
         grid: [u32; 3],
@@ -145,7 +188,7 @@ impl Bench {
     }
 
     /// Launches a kernel that makes a mistake.
-    pub fn fault(&self, name: &str, grid: u32, block: u32, args: &[Arg]) -> Fault {
+    pub(crate) fn fault(&self, name: &str, grid: u32, block: u32, args: &[Arg]) -> Fault {
         match self.run(name, grid, block, args) {
             Err(LaunchFailure::Fault(fault)) => *fault,
             other => panic!("a fault was expected, not {other:?}"),
