@@ -61,10 +61,17 @@ pub(crate) enum Error {
     Image(String),
     #[error("the image holds {0}, which only NVIDIA's hardware runs: build it with PTX in it")]
     NoPtx(&'static str),
-    #[error("{0}")]
-    Ptx(String),
-    #[error("{0}")]
+    #[error("{report}")]
+    Ptx {
+        /// The faults in the form in which NVIDIA's assembler logs them.
+        log: String,
+        /// The faults at length.
+        report: String,
+    },
+    #[error("PTX of version {0} is newer than 9.x, which is the newest that the software device reads")]
     PtxVersion(String),
+    #[error("{0}")]
+    Memory(String),
     #[error("{what} is not served by the software device yet")]
     Unserved { what: &'static str },
     #[error("the installed NVIDIA driver has no {what}")]
@@ -90,6 +97,14 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// What an error log of the driver API gets: one line per fault, as tools that read such logs expect.
+    pub(crate) fn log(&self) -> String {
+        match self {
+            Self::Ptx { log, .. } => log.trim_end().to_owned(),
+            other => format!("error   : {other}"),
+        }
+    }
+
     /// The code that the caller gets.
     pub(crate) fn code(&self) -> Code {
         match self {
@@ -101,6 +116,7 @@ impl Error {
             Self::Null(_)
             | Self::Argument { .. }
             | Self::Launch(_)
+            | Self::Memory(_)
             | Self::Range { .. }
             | Self::NotAllocated { .. } => Code::InvalidValue,
             Self::OutOfMemory { .. } => Code::OutOfMemory,
@@ -114,7 +130,7 @@ impl Error {
             Self::File { .. } => Code::FileNotFound,
             Self::Image(_) => Code::InvalidImage,
             Self::NoPtx(_) => Code::NoBinaryForGpu,
-            Self::Ptx(_) => Code::InvalidPtx,
+            Self::Ptx { .. } => Code::InvalidPtx,
             Self::PtxVersion(_) => Code::UnsupportedPtxVersion,
             Self::Unserved { .. } | Self::NotInDriver { .. } => Code::NotSupported,
             Self::InHostFunction => Code::NotPermitted,

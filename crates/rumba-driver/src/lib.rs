@@ -50,3 +50,12 @@ pub fn device_kind() -> Result<DeviceKind, ChoiceError> {
 pub fn last_report() -> Option<String> {
     soft::report::last()
 }
+
+/// Sends what kernels print on the software device to `sink`, in place of standard output. Returns whether the
+/// device can: NVIDIA's driver prints to standard output whatever is asked.
+///
+/// Call it after `cuInit`: before that there is no device.
+pub fn set_output(sink: impl FnMut(&[u8]) + Send + 'static) -> bool {
+    let driver = soft::driver::Driver::get();
+    driver.map(|driver| driver.machine.set_output(Box::new(sink))).is_ok()
+}

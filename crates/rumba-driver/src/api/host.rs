@@ -60,7 +60,7 @@ pub(crate) extern "C" fn cuMemFreeHost(pointer: u64) -> Code {
 /// The flags of page-locked memory that holds `pointer`.
 fn flags_of(driver: &Driver, pointer: u64) -> Result<c_uint, Error> {
     match driver.memory.holding(pointer).map(|allocation| allocation.kind) {
-        Some(Kind::Host { flags }) => Ok(flags),
+        Some(Kind::Host { flags } | Kind::Registered { flags }) => Ok(flags),
         _ => Err(Error::NotAllocated {
             address: pointer,
             expected: "page-locked host memory",
@@ -88,32 +88,38 @@ pub(crate) extern "C" fn cuMemHostGetFlags(flags: Out<c_uint>, pointer: u64) -> 
 
 pub(crate) extern "C" fn cuMemHostRegister_v2(pointer: u64, bytes: usize, flags: c_uint) -> Code {
     answer(|| {
-        Driver::current()?;
+        let (driver, context) = Driver::current()?;
         if pointer == 0 {
             return Err(Error::Null("p"));
         }
-        if bytes == 0 || flags > 15 {
-            return Err(wrong("bytesize", bytes, "it must not be 0, and Flags must be known"));
+        if bytes == 0 {
+            return Err(wrong("bytesize", bytes, "there must be at least one byte"));
         }
-        // Kernels reach only the memory that the machine itself made.
-        Err(Error::Unserved {
-            what: "registering the host's own memory",
-        })
+        if flags > 15 {
+            return Err(wrong("Flags", format!("{flags:#x}"), "it has unknown bits"));
+        }
+        driver.register(&context, pointer, bytes as u64, flags | DEVICE_MAP)
     })
 }
 
 pub(crate) extern "C" fn cuMemHostUnregister(pointer: u64) -> Code {
     answer(|| {
-        Driver::current()?;
+        let (driver, _) = Driver::current()?;
         if pointer == 0 {
             return Err(Error::Null("p"));
         }
-        Err(Error::NotRegistered(pointer))
+        match driver.memory.holding(pointer) {
+            Some(one) if matches!(one.kind, Kind::Registered { .. }) => {
+                driver.free(pointer, "a registered range", |kind| {
+                    matches!(kind, Kind::Registered { .. })
+                })
+            }
+            _ => Err(Error::NotRegistered(pointer)),
+        }
     })
 }
 
-/// `cuMemGetHandleForAddressRange` and its kin have no counterpart; attaching managed memory to a stream has
-/// no effect where host and device share it.
+/// Attaching managed memory to a stream has no effect where host and device share it.
 pub(crate) extern "C" fn cuStreamAttachMemAsync(
     stream: usize,
     pointer: CUdeviceptr,

@@ -70,7 +70,7 @@ impl Log {
             }
             Err(error) => {
                 self.info.write("");
-                self.error.write(&error.to_string());
+                self.error.write(&error.log());
             }
         }
         if let (Some(place), Some(start)) = (self.wall_time, self.start) {
@@ -118,7 +118,10 @@ mod tests {
             Out::from_address(values.as_mut_ptr() as u64),
         )
         .expect("known options");
-        log.write::<()>(&Err(Error::Ptx(text.into())));
+        log.write::<()>(&Err(Error::Ptx {
+            log: text.into(),
+            report: "at length".into(),
+        }));
         (buffer, values)
     }
 

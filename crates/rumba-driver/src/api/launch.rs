@@ -164,7 +164,7 @@ fn launch(
     if shape.cooperative {
         let blocks = shape.grid.iter().map(|extent| u64::from(*extent)).product();
         let threads = shape.block.iter().product();
-        let resident = u64::from(resident_blocks(&function.kernel.needs(), threads, shape.shared))
+        let resident = u64::from(resident_blocks(function.kernel.needs(), threads, shape.shared))
             * u64::from(driver.machine.multiprocessors());
         if blocks > resident {
             return Err(Error::TooManyBlocks { blocks, resident });
@@ -179,6 +179,9 @@ fn launch(
         cooperative: shape.cooperative,
     };
     if let Err(fault) = driver.machine.launch(&function.kernel, &launch)? {
+        if let Some(assertion) = &fault.assertion {
+            eprintln!("{assertion}");
+        }
         report::keep(&fault.report);
         queue.context().fail(fault.code);
     }

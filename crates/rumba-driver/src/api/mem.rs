@@ -68,7 +68,9 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> Code {
         if pointer == 0 {
             return Ok(());
         }
-        driver.free(pointer, "device memory", |kind| !matches!(kind, Kind::Host { .. }))
+        driver.free(pointer, "device memory", |kind| {
+            !matches!(kind, Kind::Host { .. } | Kind::Registered { .. })
+        })
     })
 }
 

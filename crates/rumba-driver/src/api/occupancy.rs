@@ -70,7 +70,7 @@ fn max_active(
     let shared = u32::try_from(shared).unwrap_or(u32::MAX);
     blocks.put(
         "numBlocks",
-        resident_blocks(&function.kernel.needs(), threads, shared) as c_int,
+        resident_blocks(function.kernel.needs(), threads, shared) as c_int,
     )
 }
 
@@ -140,7 +140,7 @@ fn max_potential(
     for aligned in (1..=limit.div_ceil(WARP)).rev() {
         let threads = (aligned * WARP).min(limit);
         let shared = shared_of_block.map_or(shared, |shared_of_block| shared_of_block(threads as c_int));
-        let blocks = resident_blocks(&needs, threads, u32::try_from(shared).unwrap_or(u32::MAX));
+        let blocks = resident_blocks(needs, threads, u32::try_from(shared).unwrap_or(u32::MAX));
         if blocks * threads > best.0 * best.1 {
             best = (blocks, threads);
         }
@@ -161,7 +161,7 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
         let blocks = positive("numBlocks", blocks)?;
         let threads = positive("blockSize", threads)?;
         let needs = function.kernel.needs();
-        if blocks > resident_blocks(&needs, threads, 0) {
+        if blocks > resident_blocks(needs, threads, 0) {
             return Err(wrong("numBlocks", blocks, "a multiprocessor does not hold so many"));
         }
         let share = (SHARED / blocks).saturating_sub(needs.shared_bytes) as usize;
@@ -174,29 +174,30 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
 mod tests {
     use super::*;
 
-    fn needs(registers: u32, shared_bytes: u32) -> Needs {
-        Needs {
+    fn resident(registers: u32, shared_bytes: u32, threads: u32, shared: u32) -> u32 {
+        let needs = Needs {
             registers,
             shared_bytes,
             const_bytes: 0,
             local_bytes: 0,
             max_threads_per_block: 1024,
             ptx_version: 70,
-        }
+        };
+        resident_blocks(&needs, threads, shared)
     }
 
     #[test]
     fn an_h200_gives_the_same_numbers() {
-        assert_eq!(resident_blocks(&needs(4, 0), 128, 0), 16);
-        assert_eq!(resident_blocks(&needs(4, 0), 2048, 0), 0);
-        assert_eq!(resident_blocks(&needs(4, 0), 1, 0), 32);
-        assert_eq!(resident_blocks(&needs(4, 0), 1, 300_000), 0);
-        assert_eq!(resident_blocks(&needs(4, 1024), 1024, 40_000), 2);
+        assert_eq!(resident(4, 0, 128, 0), 16);
+        assert_eq!(resident(4, 0, 2048, 0), 0);
+        assert_eq!(resident(4, 0, 1, 0), 32);
+        assert_eq!(resident(4, 0, 1, 300_000), 0);
+        assert_eq!(resident(4, 1024, 1024, 40_000), 2);
     }
 
     #[test]
     fn registers_and_shared_memory_limit_residency() {
-        assert_eq!(resident_blocks(&needs(255, 0), 256, 0), 1);
-        assert_eq!(resident_blocks(&needs(32, 100_000), 64, 0), 2);
+        assert_eq!(resident(255, 0, 256, 0), 1);
+        assert_eq!(resident(32, 100_000, 64, 0), 2);
     }
 }

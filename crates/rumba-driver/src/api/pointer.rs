@@ -20,11 +20,11 @@ enum Value {
 fn attribute(allocation: &Allocation, address: CUdeviceptr, number: c_int) -> Result<Option<Value>, Error> {
     /// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
     const MEMORY_TYPES: (u32, u32) = (1, 2);
-    let is_host = matches!(allocation.kind, Kind::Host { .. });
+    let is_host = matches!(allocation.kind, Kind::Host { .. } | Kind::Registered { .. });
     let is_managed = allocation.kind == Kind::Managed;
     let pool = match allocation.kind {
         Kind::Pooled { pool } => pool as u64,
-        Kind::Device | Kind::Managed | Kind::Host { .. } => 0,
+        Kind::Device | Kind::Managed | Kind::Host { .. } | Kind::Registered { .. } => 0,
     };
     Ok(Some(match number {
         1 => Value::Long(allocation.context as u64),

@@ -176,7 +176,34 @@ impl Driver {
             address: start,
             expected,
         })?;
+        self.give_back(&allocation)
+    }
+
+    /// Returns memory to the machine, or to the host whose own it is.
+    fn give_back(&self, allocation: &Allocation) -> Result<(), Error> {
+        if let Kind::Registered { .. } = allocation.kind {
+            self.machine.unregister(allocation.start);
+            return Ok(());
+        }
         self.machine.free(allocation.start)
+    }
+
+    /// Lets kernels use the host's own memory.
+    pub(crate) fn register(&self, context: &Context, start: u64, bytes: u64, flags: u32) -> Result<(), Error> {
+        if self.memory.overlaps(start, bytes) {
+            return Err(Error::Registered(start));
+        }
+        self.machine.register(start, bytes);
+        let (kind, handle, life) = (Kind::Registered { flags }, context.handle, context.life);
+        self.memory.insert(Allocation {
+            start,
+            bytes,
+            kind,
+            context: handle,
+            life,
+            id: self.id(),
+        });
+        Ok(())
     }
 
     /// Whether an address is the machine's memory.
@@ -208,9 +235,9 @@ impl Driver {
     /// can be told from handles that never were.
     pub(crate) fn destroy(&self, context: &Context) {
         context.destroy();
-        for start in self.memory.remove_owned(context.life) {
+        for allocation in self.memory.remove_owned(context.life) {
             // The machine knows every address of the table.
-            let _ = self.machine.free(start);
+            let _ = self.give_back(&allocation);
         }
         self.functions.retain(|function| function.context.life != context.life);
         self.modules.retain(|module| module.context.life != context.life);

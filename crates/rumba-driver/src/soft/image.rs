@@ -18,6 +18,9 @@ pub(crate) struct Source {
 /// The newest architecture whose PTX the device takes from a fat binary, as `sm_NN` writes it.
 const NEWEST_PTX: u32 = 90;
 
+/// The newest major version of PTX that is read.
+const NEWEST_PTX_MAJOR: u32 = 9;
+
 const ELF: [u8; 4] = *b"\x7fELF";
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const FATBIN_WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
@@ -98,11 +101,16 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     let Ok(ptx) = std::str::from_utf8(bytes) else {
         return Err(Error::Image("it starts like no known format and is not text".into()));
     };
-    if !skip_blank(ptx).starts_with(".version") {
+    let Some(version) = skip_blank(ptx).strip_prefix(".version") else {
         let start: String = ptx.chars().take(40).collect();
         return Err(Error::Image(format!(
             "PTX begins with `.version`, this text with {start:?}"
         )));
+    };
+    let version = version.split_whitespace().next().unwrap_or_default();
+    let major = version.split('.').next().unwrap_or_default();
+    if major.parse::<u32>().is_ok_and(|major| major > NEWEST_PTX_MAJOR) {
+        return Err(Error::PtxVersion(version.to_owned()));
     }
     Ok(vec![Source {
         name: name.to_owned(),

@@ -1,8 +1,8 @@
 //! The SIMT machine as the driver uses it: the only file that names `rumba_vm`.
+//!
+//! Turns its errors into result codes; decides nothing else.
 
-use std::alloc::Layout;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError};
 
 use crate::code::Code;
 use crate::error::Error;
@@ -10,17 +10,23 @@ use crate::soft::image::Source;
 
 /// The machine.
 pub(crate) struct Machine {
-    blocks: Mutex<BTreeMap<u64, u64>>,
+    device: Device,
 }
 
 /// A loaded set of PTX texts.
-pub(crate) struct Program;
+pub(crate) struct Program {
+    module: rumba_vm::Module,
+}
 
-/// One kernel of a program.
-#[derive(Clone)]
-pub(crate) struct Kernel;
+/// One kernel of a program, with what the driver asks about it often.
+pub(crate) struct Kernel {
+    function: rumba_vm::Function,
+    needs: Needs,
+    parameters: Vec<Parameter>,
+}
 
 /// What a kernel needs.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) registers: u32,
     pub(crate) shared_bytes: u32,
@@ -36,124 +42,233 @@ pub(crate) struct Parameter {
     pub(crate) bytes: usize,
 }
 
-/// A launch that the driver has checked.
-pub(crate) struct Launch<'a> {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) dynamic_shared: u32,
-    pub(crate) parameters: &'a [u8],
-    pub(crate) cooperative: bool,
-}
+pub(crate) use rumba_vm::{Launch, Sink};
 
 /// A kernel that failed while it ran.
 pub(crate) struct Fault {
     pub(crate) code: Code,
     pub(crate) report: String,
+    /// What NVIDIA's driver would write to standard error: the failed assertion.
+    pub(crate) assertion: Option<String>,
 }
-
-/// Total device memory in bytes.
-const MEMORY: u64 = 4 << 30;
 
 impl Machine {
     pub(crate) fn new() -> Result<Self, Error> {
-        Ok(Self {
-            blocks: Mutex::default(),
-        })
+        match Device::new(Config::default()) {
+            Ok(device) => Ok(Self { device }),
+            Err(error) => Err(Error::Device(error.to_string())),
+        }
     }
-    pub(crate) fn name(&self) -> String {
-        "Rumba software device".into()
+
+    pub(crate) fn name(&self) -> &str {
+        &self.device.properties().name
     }
+
     pub(crate) fn multiprocessors(&self) -> u32 {
-        2
+        self.device.properties().multiprocessors
     }
+
+    /// Free and total bytes of memory.
     pub(crate) fn memory(&self) -> (u64, u64) {
-        let used: u64 = self.blocks().values().sum();
-        (MEMORY - used, MEMORY)
+        let (free, total) = self.device.memory_info();
+        (free as u64, total as u64)
     }
-    fn blocks(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+
     pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
-        let (free, _) = self.memory();
-        if bytes > free {
-            return Err(Error::OutOfMemory { asked: bytes, free });
-        }
-        let layout = Layout::from_size_align(bytes.max(1) as usize, 256).unwrap();
-        // SAFETY: the layout is not empty.
-        let start = unsafe { std::alloc::alloc(layout) } as u64;
-        self.blocks().insert(start, bytes);
-        Ok(start)
+        self.device.allocate(bytes as usize).map_err(memory_error)
     }
+
     pub(crate) fn free(&self, start: u64) -> Result<(), Error> {
-        let bytes = self.blocks().remove(&start).unwrap();
-        let layout = Layout::from_size_align(bytes.max(1) as usize, 256).unwrap();
-        // SAFETY: allocated above.
-        unsafe { std::alloc::dealloc(start as *mut u8, layout) };
-        Ok(())
+        self.device.free(start).map_err(memory_error)
     }
+
+    /// Lets kernels use memory of the host's own, which stays the host's.
+    pub(crate) fn register(&self, start: u64, bytes: u64) {
+        // SAFETY: `cuMemHostRegister` demands of its caller that the memory outlives the registration.
+        unsafe {
+            self.device
+                .register(start, bytes as usize, Some("cuMemHostRegister".into()))
+        };
+    }
+
+    pub(crate) fn unregister(&self, start: u64) {
+        self.device.unregister(start);
+    }
+
+    /// Start and size of the allocation or module variable that holds an address.
     pub(crate) fn holding(&self, address: u64) -> Option<(u64, u64)> {
-        let blocks = self.blocks();
-        let (start, bytes) = blocks.range(..=address).next_back()?;
-        (address - start < *bytes).then_some((*start, *bytes))
+        let allocation = self.device.allocation(address)?;
+        Some((allocation.start, allocation.bytes as u64))
     }
+
     pub(crate) fn read(&self, source: u64, target: &mut [u8]) -> Result<(), Error> {
-        // SAFETY: checked by the driver.
-        unsafe { std::ptr::copy(source as *const u8, target.as_mut_ptr(), target.len()) };
-        Ok(())
+        self.device.read(source, target).map_err(memory_error)
     }
+
     pub(crate) fn write(&self, target: u64, source: &[u8]) -> Result<(), Error> {
-        // SAFETY: checked by the driver.
-        unsafe { std::ptr::copy(source.as_ptr(), target as *mut u8, source.len()) };
-        Ok(())
+        self.device.write(target, source).map_err(memory_error)
     }
+
     pub(crate) fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), Error> {
-        // SAFETY: checked by the driver.
-        unsafe { std::ptr::copy(source as *const u8, target as *mut u8, bytes as usize) };
-        Ok(())
+        self.device.copy(target, source, bytes as usize).map_err(memory_error)
     }
-    pub(crate) fn fill(&self, target: u64, pattern: &[u8], count: u64) -> Result<(), Error> {
-        for i in 0..count {
-            self.write(target + i * pattern.len() as u64, pattern)?;
-        }
-        Ok(())
+
+    pub(crate) fn fill(&self, target: u64, element: &[u8], count: u64) -> Result<(), Error> {
+        self.device.fill(target, element, count as usize).map_err(memory_error)
     }
-    pub(crate) fn load(&self, _sources: &[Source]) -> Result<Program, Error> {
-        Err(Error::Unserved { what: "loading" })
-    }
-    pub(crate) fn launch(&self, _kernel: &Kernel, _launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
-        Err(Error::Unserved { what: "launching" })
-    }
-}
-impl Program {
-    pub(crate) fn kernel(&self, _name: &str) -> Option<Kernel> {
-        None
-    }
-    pub(crate) fn kernel_count(&self) -> usize {
-        0
-    }
-    pub(crate) fn variable(&self, _name: &str) -> Option<(u64, u64)> {
-        None
-    }
-}
-impl Kernel {
-    pub(crate) fn needs(&self) -> Needs {
-        Needs {
-            registers: 0,
-            shared_bytes: 0,
-            const_bytes: 0,
-            local_bytes: 0,
-            max_threads_per_block: 0,
-            ptx_version: 0,
+
+    pub(crate) fn load(&self, sources: &[Source]) -> Result<Program, Error> {
+        let sources: Vec<_> = sources
+            .iter()
+            .map(|source| rumba_vm::Source {
+                name: &source.name,
+                ptx: &source.ptx,
+            })
+            .collect();
+        match self.device.load(&sources) {
+            Ok(module) => Ok(Program { module }),
+            Err(LoadError::Memory { error, .. }) => Err(memory_error(error)),
+            Err(error @ LoadError::Source(_)) => Err(Error::Ptx {
+                log: error.short(),
+                report: error.to_string(),
+            }),
         }
     }
-    pub(crate) fn parameter_bytes(&self) -> usize {
-        0
+
+    /// Runs a kernel to its end; the inner error is the kernel's failure.
+    pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
+        match self.device.launch(&kernel.function, launch) {
+            Ok(_) => Ok(Ok(())),
+            Err(LaunchFailure::Fault(fault)) => {
+                let code = fault_code(fault.kind);
+                Ok(Err(Fault {
+                    code,
+                    report: fault.to_string(),
+                    assertion: assertion(&fault),
+                }))
+            }
+            Err(LaunchFailure::Refused(refusal)) => match refusal {
+                LaunchError::TooManyCooperative { blocks, limit } => Err(Error::TooManyBlocks {
+                    blocks,
+                    resident: limit,
+                }),
+                refusal => Err(Error::Launch(refusal.to_string())),
+            },
+        }
     }
-    pub(crate) fn parameters(&self) -> &[Parameter] {
-        &[]
+
+    /// Sends what kernels print to `sink`.
+    pub(crate) fn set_output(&self, sink: Sink) {
+        self.device.set_output(sink);
     }
 }
 
-pub(crate) fn check_syntax(_source: &Source) -> Result<(), Error> {
-    Ok(())
+impl Program {
+    pub(crate) fn kernel(&self, name: &str) -> Option<Kernel> {
+        let function = self.module.function(name)?;
+        let attributes = function.attributes();
+        let needs = Needs {
+            registers: attributes.registers,
+            shared_bytes: attributes.shared_bytes as u32,
+            const_bytes: attributes.const_bytes as u32,
+            local_bytes: attributes.local_bytes as u32,
+            max_threads_per_block: attributes.max_threads_per_block,
+            ptx_version: attributes.ptx_version,
+        };
+        let parameters = function.parameters().iter();
+        let parameters = parameters
+            .map(|one| Parameter {
+                offset: one.offset,
+                bytes: one.bytes,
+            })
+            .collect();
+        Some(Kernel {
+            needs,
+            parameters,
+            function,
+        })
+    }
+
+    pub(crate) fn kernel_count(&self) -> usize {
+        self.module.functions().count()
+    }
+
+    /// Address and size of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        self.module.global(name).map(|(address, bytes)| (address, bytes as u64))
+    }
+}
+
+impl Kernel {
+    pub(crate) fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    pub(crate) fn parameter_bytes(&self) -> usize {
+        self.function.parameter_bytes()
+    }
+
+    pub(crate) fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+}
+
+/// Refuses PTX that cannot be parsed.
+pub(crate) fn check_syntax(source: &Source) -> Result<(), Error> {
+    match rumba_ptx::parse(&source.ptx) {
+        Ok(_) => Ok(()),
+        Err(errors) => {
+            let report = rumba_ptx::Report::new(&source.name, &source.ptx);
+            let log = report.short_log(&errors);
+            let report = errors
+                .iter()
+                .map(|error| report.render(error))
+                .collect::<Vec<_>>()
+                .join("\n\n");
+            Err(Error::Ptx { log, report })
+        }
+    }
+}
+
+fn memory_error(error: MemoryError) -> Error {
+    match error {
+        MemoryError::OutOfMemory { requested, free, .. } => Error::OutOfMemory {
+            asked: requested as u64,
+            free: free as u64,
+        },
+        MemoryError::System { requested, .. } => Error::OutOfMemory {
+            asked: requested as u64,
+            free: 0,
+        },
+        error => Error::Memory(error.to_string()),
+    }
+}
+
+/// The line that a failed assertion writes, in NVIDIA's form.
+fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
+    if fault.kind != FaultKind::Assert {
+        return None;
+    }
+    let place = fault
+        .location()
+        .map(|location| format!("{location}: "))
+        .unwrap_or_default();
+    let ([bx, by, bz], [tx, ty, tz]) = (fault.block, fault.thread);
+    let message = &fault.message;
+    Some(format!(
+        "{place}block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed."
+    ))
+}
+
+/// The code that NVIDIA's driver gives for such a failure.
+fn fault_code(kind: FaultKind) -> Code {
+    match kind {
+        FaultKind::IllegalAddress => Code::IllegalAddress,
+        FaultKind::MisalignedAddress => Code::MisalignedAddress,
+        FaultKind::Assert => Code::Assert,
+        FaultKind::Trap | FaultKind::Synchronisation => Code::LaunchFailed,
+        FaultKind::Timeout | FaultKind::Deadlock => Code::LaunchTimeout,
+        FaultKind::InvalidInstruction => Code::IllegalInstruction,
+        FaultKind::StackOverflow => Code::HardwareStackError,
+    }
 }

@@ -23,6 +23,11 @@ pub(crate) enum Kind {
         /// The flags it was made with.
         flags: u32,
     },
+    /// `cuMemHostRegister`, with its flags: the memory is the caller's own.
+    Registered {
+        /// The flags it was registered with.
+        flags: u32,
+    },
 }
 
 /// One allocation.
@@ -66,18 +71,21 @@ impl Memory {
         }
     }
 
-    /// Takes out everything that one life of a context owned, and gives the addresses.
-    pub(crate) fn remove_owned(&self, life: u64) -> Vec<u64> {
+    /// Takes out everything that one life of a context owned.
+    pub(crate) fn remove_owned(&self, life: u64) -> Vec<Allocation> {
         let mut live = self.write();
-        let owned: Vec<u64> = live
-            .values()
-            .filter(|one| one.life == life)
-            .map(|one| one.start)
-            .collect();
-        for start in &owned {
-            live.remove(start);
-        }
-        owned
+        let (owned, kept): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut *live)
+            .into_iter()
+            .partition(|(_, one)| one.life == life);
+        *live = kept;
+        owned.into_values().collect()
+    }
+
+    /// Whether an allocation lies in the `bytes` at `address`, wholly or in part.
+    pub(crate) fn overlaps(&self, address: u64, bytes: u64) -> bool {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let before = live.range(..address.saturating_add(bytes)).next_back();
+        before.is_some_and(|(start, allocation)| start + allocation.bytes > address)
     }
 
     /// Bytes that are allocated from `pool`.
@@ -124,7 +132,9 @@ mod tests {
         memory.insert(allocation(0x1000, 100, Kind::Device, 1));
         memory.insert(allocation(0x2000, 100, Kind::Managed, 2));
         assert!(memory.remove(0x2000, |kind| kind == Kind::Device).is_none());
-        assert_eq!(memory.remove_owned(1), [0x1000]);
+        assert!(memory.overlaps(0xfff, 2) && memory.overlaps(0x1063, 1) && memory.overlaps(0, 0x3000));
+        assert!(!memory.overlaps(0xfff, 1) && !memory.overlaps(0x1064, 16));
+        assert_eq!(memory.remove_owned(1).len(), 1);
         assert!(memory.holding(0x1000).is_none());
         assert!(memory.holding(0x2000).is_some());
     }

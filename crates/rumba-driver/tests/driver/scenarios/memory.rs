@@ -179,7 +179,17 @@ pub fn host_memory() {
         1 => cuMemHostRegister_v2(own, 0, 0);
         1 => cuMemHostUnregister(0);
         713 => cuMemHostUnregister(own);
+        0 => cuMemHostRegister_v2(own, 4096, 0);
+        712 => cuMemHostRegister_v2(own, 4096, 0);
+        712 => cuMemHostRegister_v2(own + 10, 10, 0);
+        0 => cuMemHostGetDevicePointer_v2(&mut device, own, 0);
+        1 => cuMemFreeHost(own);
+        1 => cuMemHostUnregister(own + 1);
+        0 => cuMemHostUnregister(own);
+        713 => cuMemHostUnregister(own);
+        1 => cuMemHostRegister_v2(own, 100, 0x40);
     }
+    assert_eq!(device, own);
     assert_eq!(flags, 3);
 }
 

@@ -85,7 +85,6 @@ pub fn images() {
     elf[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
     steps! {
         222 => load(c".version 99.0\n.target sm_70\n.address_size 64\n");
-        218 => load(c".version 8.0\n.target sm_999\n.address_size 64\n");
         200 => load(c"");
         200 => load(c"hello");
         0 => load(c".version 7.0\n.target sm_70\n.address_size 64\n");
