@@ -25,19 +25,23 @@ pub(crate) type CUarray = usize;
 /// Runs the body of a call: turns its error into a code, says what `RUMBA_LOG` asks for, and keeps a panic,
 /// which would be a bug of this crate, from crossing into C.
 pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
-    let code = match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(())) => Code::Success,
-        Ok(Err(error)) => {
-            let code = error.code();
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => {
             log::say(
-                Level::Errors,
-                format_args!("{} -> {}: {error}", called::<F>(), code.name()),
+                Level::Calls,
+                format_args!("{} -> {}", called::<F>(), Code::Success.name()),
             );
-            return code;
+            Code::Success
         }
+        Ok(Err(error)) => refuse(called::<F>(), &error),
         Err(_) => Code::Unknown,
-    };
-    log::say(Level::Calls, format_args!("{} -> {}", called::<F>(), code.name()));
+    }
+}
+
+/// Answers a call with an error.
+pub(crate) fn refuse(call: &str, error: &Error) -> Code {
+    let code = error.code();
+    log::say(Level::Errors, format_args!("{call} -> {}: {error}", code.name()));
     code
 }
 

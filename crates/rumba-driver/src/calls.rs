@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::abi::answer;
+use crate::abi::refuse;
 use crate::api;
 use crate::choice::choice;
 use crate::code::Code;
@@ -74,12 +74,12 @@ macro_rules! implementation {
 
 /// What the software device does for a call that it does not serve yet.
 extern "C" fn unserved<const CALL: usize>() -> Code {
-    answer(|| Err(Error::Unserved { what: NAMES[CALL] }))
+    refuse(NAMES[CALL], &Error::Unserved { what: NAMES[CALL] })
 }
 
 /// What is done for a call that the installed driver of NVIDIA's is too old, or too new, to have.
 extern "C" fn not_in_driver<const CALL: usize>() -> Code {
-    answer(|| Err(Error::NotInDriver { what: NAMES[CALL] }))
+    refuse(NAMES[CALL], &Error::NotInDriver { what: NAMES[CALL] })
 }
 
 /// Chooses the device, points every slot at it, and gives the slot of `call`. Runs on the first call of a

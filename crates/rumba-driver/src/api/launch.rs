@@ -182,7 +182,7 @@ fn launch(
         if let Some(assertion) = &fault.assertion {
             eprintln!("{assertion}");
         }
-        report::keep(&fault.report);
+        report::fault(&fault.report);
         queue.context().fail(fault.code);
     }
     Ok(())

@@ -75,7 +75,7 @@ fn add(handle: CUlinkState, kind: c_int, read: impl FnOnce() -> Result<Vec<Sourc
     };
     let sources = sources.and_then(check_syntax);
     state.log.write(&sources);
-    let sources = sources.inspect_err(|error| report::keep(&error.to_string()))?;
+    let sources = sources.inspect_err(report::refusal)?;
     state.sources.extend(sources);
     Ok(())
 }
@@ -144,7 +144,7 @@ pub(crate) extern "C" fn cuLinkComplete(state: CUlinkState, image: Out<u64>, siz
             driver.machine.load(&state.sources).map(drop)
         };
         state.log.write(&checked);
-        checked.inspect_err(|error| report::keep(&error.to_string()))?;
+        checked.inspect_err(report::refusal)?;
         let linked = image::link(&state.sources);
         let linked = state.image.insert(linked);
         size.put_if(linked.len());

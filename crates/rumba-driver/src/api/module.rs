@@ -78,7 +78,7 @@ fn load(module: Out<CUmodule>, log: &Log, sources: impl FnOnce() -> Result<Vec<S
     let (driver, context) = Driver::current()?;
     let program = sources().and_then(|sources| driver.machine.load(&sources));
     log.write(&program);
-    let program = program.inspect_err(|error| report::keep(&error.to_string()))?;
+    let program = program.inspect_err(report::refusal)?;
     let (handle, _) = driver.modules.insert(|_| Module {
         context,
         program,

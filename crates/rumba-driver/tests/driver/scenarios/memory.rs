@@ -144,6 +144,8 @@ pub fn host_memory() {
     let (mut pointer, mut device, mut flags) = (0, 0, 0);
     let mut buffer = vec![0_u8; 8192];
     let own = buffer.as_mut_ptr() as u64;
+    let store = kernel(kernels(), c"store");
+    let mut parameters = [(&raw const own).cast()];
     steps! {
         0 => cuMemAllocHost_v2(&mut pointer, 0);
         1 => cuMemAllocHost_v2(null_mut(), 4);
@@ -183,13 +185,15 @@ pub fn host_memory() {
         712 => cuMemHostRegister_v2(own, 4096, 0);
         712 => cuMemHostRegister_v2(own + 10, 10, 0);
         0 => cuMemHostGetDevicePointer_v2(&mut device, own, 0);
+        0 => launch_with(store, [1; 3], [1; 3], 0, parameters.as_mut_ptr(), null_mut());
+        0 => cuCtxSynchronize();
         1 => cuMemFreeHost(own);
         1 => cuMemHostUnregister(own + 1);
         0 => cuMemHostUnregister(own);
         713 => cuMemHostUnregister(own);
         1 => cuMemHostRegister_v2(own, 100, 0x40);
     }
-    assert_eq!(device, own);
+    assert_eq!((device, buffer[0]), (own, 7), "a kernel wrote to registered memory");
     assert_eq!(flags, 3);
 }
 
