@@ -50,11 +50,18 @@ impl Prepared for Data {
 
     fn native(&mut self) {
         let pairs = self.reference.par_iter_mut().zip(&self.x);
-        pairs.with_min_len(1 << 14).for_each(|(y, x)| *y = A.mul_add(*x, *y));
+        pairs.with_min_len(1 << 14).for_each(|(y, x)| *y += A * x);
     }
 
     fn verify(&self) -> Result<()> {
-        // Both round once: the kernel's multiplication and addition are contracted.
-        compare(&self.y_device.to_vec()?, &self.reference, Tolerance::Exact)
+        // The kernel's multiplication and addition are contracted and round once, the reference twice.
+        compare(
+            &self.y_device.to_vec()?,
+            &self.reference,
+            Tolerance::Near {
+                absolute: 3e-7,
+                relative: 0.0,
+            },
+        )
     }
 }
