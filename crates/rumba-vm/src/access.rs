@@ -7,10 +7,11 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use crate::check::memory::{Addresses, Door, Flat, Local, Pattern, Shared, Space, pass};
+use crate::check::memory::{Addresses, Door, Flat, Local, Pattern, Shared, Space, regular, scattered};
 use crate::fault::AccessKind;
 use crate::op::{Handlers, Pc};
-use crate::warp::{LANES, Warp, lanes_of};
+use crate::target::{Avx2, Baseline, GROUP, Target};
+use crate::warp::{FULL, LANES, Warp, lanes_of};
 
 /// What lies in memory, and the lane that holds it.
 pub(crate) trait Element: Copy + 'static {
@@ -80,79 +81,6 @@ impl Element for u128 {
     }
 }
 
-/// How a processor copies between memory and registers.
-trait Target {
-    /// Copies `CHUNKS` times 128 bytes.
-    ///
-    /// # Safety
-    /// Both ranges are valid, and the processor is the target.
-    unsafe fn copy<const CHUNKS: usize>(to: *mut u8, from: *const u8);
-}
-
-struct Baseline;
-
-impl Target for Baseline {
-    #[inline(always)]
-    unsafe fn copy<const CHUNKS: usize>(to: *mut u8, from: *const u8) {
-        for word in 0..CHUNKS * 16 {
-            // SAFETY: as the caller promises; both sides are aligned to at least 4 bytes.
-            unsafe {
-                let low = AtomicU32::from_ptr(from.add(word * 8).cast_mut().cast()).load(Ordering::Relaxed);
-                let high = AtomicU32::from_ptr(from.add(word * 8 + 4).cast_mut().cast()).load(Ordering::Relaxed);
-                AtomicU32::from_ptr(to.add(word * 8).cast()).store(low, Ordering::Relaxed);
-                AtomicU32::from_ptr(to.add(word * 8 + 4).cast()).store(high, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-struct Avx2;
-
-#[cfg(target_arch = "x86_64")]
-impl Target for Avx2 {
-    #[inline(always)]
-    unsafe fn copy<const CHUNKS: usize>(to: *mut u8, from: *const u8) {
-        for chunk in 0..CHUNKS {
-            // SAFETY: as the caller promises.
-            unsafe { copy_128(to.add(chunk * 128), from.add(chunk * 128)) };
-        }
-    }
-}
-
-/// Copies 128 bytes by assembly: what it does is invisible to the compiler, like relaxed accesses of whole vectors.
-///
-/// # Safety
-/// Both ranges are valid.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn copy_128(to: *mut u8, from: *const u8) {
-    // SAFETY: the ranges are valid as the caller promises, and the processor has these instructions.
-    unsafe {
-        std::arch::asm!(
-            "vmovdqu {a}, [{from}]",
-            "vmovdqu {b}, [{from} + 32]",
-            "vmovdqu {c}, [{from} + 64]",
-            "vmovdqu {d}, [{from} + 96]",
-            "vmovdqu [{to}], {a}",
-            "vmovdqu [{to} + 32], {b}",
-            "vmovdqu [{to} + 64], {c}",
-            "vmovdqu [{to} + 96], {d}",
-            from = in(reg) from,
-            to = in(reg) to,
-            a = out(ymm_reg) _,
-            b = out(ymm_reg) _,
-            c = out(ymm_reg) _,
-            d = out(ymm_reg) _,
-            options(nostack, preserves_flags),
-        );
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use Baseline as Avx2;
-
 /// What an access does, for each target.
 trait Body {
     /// # Safety
@@ -191,58 +119,81 @@ struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
 impl<E: Element, D: Door, const N: usize> Body for Load<E, D, N> {
     #[inline(always)]
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
-        let mut addresses = Addresses::new();
-        // SAFETY: the operation was made by `load`.
-        let pattern = unsafe { pass::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Read, &mut addresses) };
-        let pattern = match pattern {
-            Ok(pattern) => pattern,
-            Err(stop) => return stop,
-        };
-        // SAFETY: the door says that the addresses are those of live, aligned elements; the slots have 32 lanes.
+        // SAFETY: the operation was made by `load`; the door says that the addresses are those of live, aligned elements;
+        // the slots have 32 lanes.
         unsafe {
-            match pattern {
-                Pattern::Contiguous(first) if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES => {
-                    let to = warp.lanes::<u8>(pc.dst);
-                    match E::BYTES {
-                        4 => X::copy::<1>(to, first as *const u8),
-                        8 => X::copy::<2>(to, first as *const u8),
-                        _ => X::copy::<4>(to, first as *const u8),
-                    }
-                }
-                Pattern::Contiguous(first) => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let to = warp.lanes::<E::Raw>(slot);
-                        for lane in 0..LANES {
-                            *to.add(lane) = E::read(first + (lane * N + part) as u64 * E::BYTES);
+            match regular::<D, X>(warp, pc, N as u64 * E::BYTES, AccessKind::Read) {
+                Some(Pattern::Contiguous(groups)) if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES => {
+                    for (group, from) in groups.into_iter().enumerate() {
+                        let to = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
+                        match E::BYTES {
+                            4 => X::copy_group::<4>(to, from as *const u8),
+                            8 => X::copy_group::<8>(to, from as *const u8),
+                            _ => X::copy_group::<16>(to, from as *const u8),
                         }
                     }
+                    pc.next()
                 }
-                Pattern::Uniform(address) => {
+                Some(Pattern::Contiguous(groups)) => {
                     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let value = E::read(address + part as u64 * E::BYTES);
-                        *warp.lanes::<[E::Raw; LANES]>(slot) = [value; LANES];
-                    }
-                }
-                Pattern::Scattered if warp.active == u32::MAX => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let to = warp.lanes::<E::Raw>(slot);
-                        for lane in 0..LANES {
-                            *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
+                        for (group, from) in groups.into_iter().enumerate() {
+                            let to = warp.lanes::<E::Raw>(slot).add(group * GROUP);
+                            for lane in 0..GROUP {
+                                *to.add(lane) = E::read(from + (lane * N + part) as u64 * E::BYTES);
+                            }
                         }
                     }
+                    pc.next()
                 }
-                Pattern::Scattered => {
+                Some(Pattern::Uniform(groups)) => {
                     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let to = warp.lanes::<E::Raw>(slot);
-                        for lane in lanes_of(warp.active) {
-                            *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
+                        for (group, from) in groups.into_iter().enumerate() {
+                            let value = E::read(from + part as u64 * E::BYTES);
+                            *warp.lanes::<[E::Raw; GROUP]>(slot).add(group) = [value; GROUP];
                         }
                     }
+                    pc.next()
+                }
+                None => X::choose(load_scattered::<E, D, N>, load_scattered_avx2::<E, D, N>)(warp, pc),
+            }
+        }
+    }
+}
+
+/// Loads from addresses of which nothing is known, with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn load_scattered_avx2<E: Element, D: Door, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { load_scattered::<E, D, N>(warp, pc) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use load_scattered as load_scattered_avx2;
+
+/// Loads from addresses of which nothing is known.
+#[inline(always)]
+unsafe fn load_scattered<E: Element, D: Door, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
+    let mut addresses = Addresses::new();
+    // SAFETY: as in `Load`.
+    unsafe {
+        if let Err(stop) = scattered::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Read, &mut addresses) {
+            return stop;
+        }
+        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+            let to = warp.lanes::<E::Raw>(slot);
+            if warp.active == FULL {
+                for lane in 0..LANES {
+                    *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
+                }
+            } else {
+                for lane in lanes_of(warp.active) {
+                    *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
                 }
             }
         }
-        pc.next()
     }
+    pc.next()
 }
 
 /// Stores `N` consecutive elements per lane.
@@ -251,51 +202,76 @@ struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
 impl<E: Element, D: Door, const N: usize> Body for Store<E, D, N> {
     #[inline(always)]
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
-        let mut addresses = Addresses::new();
-        // SAFETY: the operation was made by `store`.
-        let pattern = unsafe { pass::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Write, &mut addresses) };
-        let pattern = match pattern {
-            Ok(pattern) => pattern,
-            Err(stop) => return stop,
-        };
-        // SAFETY: the door says that the addresses are those of live, aligned elements; the slots have 32 lanes.
+        // SAFETY: the operation was made by `store`; the door says that the addresses are those of live, aligned elements;
+        // the slots have 32 lanes.
         unsafe {
-            match pattern {
-                Pattern::Contiguous(first) if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES => {
-                    let from = warp.lanes::<u8>(pc.dst);
-                    match E::BYTES {
-                        4 => X::copy::<1>(first as *mut u8, from),
-                        8 => X::copy::<2>(first as *mut u8, from),
-                        _ => X::copy::<4>(first as *mut u8, from),
-                    }
-                }
-                Pattern::Contiguous(first) => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let from = warp.lanes::<E::Raw>(slot);
-                        for lane in 0..LANES {
-                            E::write(first + (lane * N + part) as u64 * E::BYTES, *from.add(lane));
+            match regular::<D, X>(warp, pc, N as u64 * E::BYTES, AccessKind::Write) {
+                Some(Pattern::Contiguous(groups)) if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES => {
+                    for (group, to) in groups.into_iter().enumerate() {
+                        let from = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
+                        match E::BYTES {
+                            4 => X::copy_group::<4>(to as *mut u8, from),
+                            8 => X::copy_group::<8>(to as *mut u8, from),
+                            _ => X::copy_group::<16>(to as *mut u8, from),
                         }
                     }
+                    pc.next()
                 }
-                Pattern::Uniform(address) => {
+                Some(Pattern::Contiguous(groups)) => {
+                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+                        for (group, to) in groups.into_iter().enumerate() {
+                            let from = warp.lanes::<E::Raw>(slot).add(group * GROUP);
+                            for lane in 0..GROUP {
+                                E::write(to + (lane * N + part) as u64 * E::BYTES, *from.add(lane));
+                            }
+                        }
+                    }
+                    pc.next()
+                }
+                Some(Pattern::Uniform(groups)) => {
                     // Which lane wins is not specified; here it is always the last.
                     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let value = *warp.lanes::<E::Raw>(slot).add(LANES - 1);
-                        E::write(address + part as u64 * E::BYTES, value);
-                    }
-                }
-                Pattern::Scattered => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        let from = warp.lanes::<E::Raw>(slot);
-                        for lane in lanes_of(warp.active) {
-                            E::write(addresses.get(lane) + part as u64 * E::BYTES, *from.add(lane));
+                        for (group, to) in groups.into_iter().enumerate() {
+                            let value = *warp.lanes::<E::Raw>(slot).add(group * GROUP + GROUP - 1);
+                            E::write(to + part as u64 * E::BYTES, value);
                         }
                     }
+                    pc.next()
                 }
+                None => X::choose(store_scattered::<E, D, N>, store_scattered_avx2::<E, D, N>)(warp, pc),
             }
         }
-        pc.next()
     }
+}
+
+/// Stores to addresses of which nothing is known, with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn store_scattered_avx2<E: Element, D: Door, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { store_scattered::<E, D, N>(warp, pc) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use store_scattered as store_scattered_avx2;
+
+/// Stores to addresses of which nothing is known.
+#[inline(always)]
+unsafe fn store_scattered<E: Element, D: Door, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
+    let mut addresses = Addresses::new();
+    // SAFETY: as in `Store`.
+    unsafe {
+        if let Err(stop) = scattered::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Write, &mut addresses) {
+            return stop;
+        }
+        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+            let from = warp.lanes::<E::Raw>(slot);
+            for lane in lanes_of(warp.active) {
+                E::write(addresses.get(lane) + part as u64 * E::BYTES, *from.add(lane));
+            }
+        }
+    }
+    pc.next()
 }
 
 macro_rules! table {

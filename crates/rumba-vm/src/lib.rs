@@ -36,6 +36,7 @@ mod scope;
 mod sources;
 mod special;
 mod symbols;
+mod target;
 pub mod types;
 pub mod warp;
 

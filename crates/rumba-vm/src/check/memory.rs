@@ -9,6 +9,7 @@ use crate::allocations::AllocationKind;
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::op::Pc;
 use crate::program::{SHARED_START, STACK_START};
+use crate::target::{GROUP, Target};
 use crate::warp::{FULL, LANES, Warp, lanes_of};
 
 /// What an operation learnt about the memory that it accesses: a range that holds no surprises.
@@ -136,17 +137,18 @@ impl Door for Local {
     }
 }
 
-/// How the active lanes' addresses lie.
+/// How the addresses of a full warp lie, given the first address of each group of [`GROUP`] lanes.
 pub(crate) enum Pattern {
-    /// All lanes are active, and each has its bytes right behind those of the lane before.
-    Contiguous(u64),
-    /// All lanes are active and have the same address.
-    Uniform(u64),
-    /// Anything else: the addresses of active lanes are in the array.
-    Scattered,
+    /// Within a group, each lane has its bytes right behind those of the lane before.
+    Contiguous([u64; GROUPS]),
+    /// Within a group, all lanes have the same address.
+    Uniform([u64; GROUPS]),
 }
 
-/// Host addresses, one for each lane; those of active lanes are set when an access turns out to be scattered.
+/// Groups of lanes in a warp.
+const GROUPS: usize = LANES / GROUP;
+
+/// Host addresses, one for each lane; those of active lanes are set by [`scattered`].
 #[repr(C, align(64))]
 pub(crate) struct Addresses(MaybeUninit<[u64; LANES]>);
 
@@ -160,7 +162,7 @@ impl Addresses {
     /// The address of an active lane.
     ///
     /// # Safety
-    /// [`pass`] said that the access is scattered, and the lane was active.
+    /// [`scattered`] has set it: the lane was active.
     #[inline(always)]
     pub(crate) unsafe fn get(&self, lane: usize) -> u64 {
         // SAFETY: as the caller promises.
@@ -175,20 +177,55 @@ impl Addresses {
     }
 }
 
-/// Brings an access of `bytes` bytes per lane at `[a + imm]` through the door.
+/// Brings an access of `bytes` bytes per lane at `[a + imm]` through the door, if the warp is full, its addresses lie in
+/// one of the common patterns, and the operation has been there before.
 ///
-/// On failure, the warp knows about the fault.
+/// # Safety
+/// `pc` is an operation of the warp's program whose `a` is a 64-bit slot and whose `extra` holds the [`Space`]; the
+/// processor is `X`.
+#[inline(always)]
+pub(crate) unsafe fn regular<D: Door, X: Target>(warp: &Warp, pc: Pc, bytes: u64, kind: AccessKind) -> Option<Pattern> {
+    if D::PER_LANE || warp.active != FULL {
+        return None;
+    }
+    let given = warp.lanes::<u64>(pc.a);
+    // SAFETY: the slot has 32 lanes of 64 bits.
+    let step = unsafe { (*given.add(1)).wrapping_sub(*given) };
+    if step != bytes && step != 0 {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    let whole = if step == bytes { bytes * GROUP as u64 } else { bytes };
+    let room = bounds.bytes.wrapping_sub(whole);
+    let mut hosts = [0; GROUPS];
+    let (mut outside, mut low) = (bounds.bytes < whole, 0);
+    for (group, host) in hosts.iter_mut().enumerate() {
+        // SAFETY: the slot has 32 lanes of 64 bits.
+        let address = unsafe { *given.add(group * GROUP) }.wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        *host = D::base(warp).wrapping_add(address);
+    }
+    // SAFETY: as the caller promises.
+    if outside || low & (bytes - 1) != 0 || !unsafe { X::is_stepped(given, step) } {
+        return None;
+    }
+    Some(if step == bytes { Pattern::Contiguous(hosts) } else { Pattern::Uniform(hosts) })
+}
+
+/// Brings any access of `bytes` bytes per lane at `[a + imm]` through the door. On failure, the warp knows about the fault.
 ///
 /// # Safety
 /// `pc` is an operation of the warp's program whose `a` is a 64-bit slot and whose `extra` holds the [`Space`].
 #[inline(always)]
-pub(crate) unsafe fn pass<D: Door>(
+pub(crate) unsafe fn scattered<D: Door>(
     warp: &mut Warp,
     pc: Pc,
     bytes: u64,
     kind: AccessKind,
     out: &mut Addresses,
-) -> Result<Pattern, Pc> {
+) -> Result<(), Pc> {
     // SAFETY: the slot has 32 lanes of 64 bits.
     let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a) };
     // SAFETY: as the caller promises.
@@ -196,52 +233,23 @@ pub(crate) unsafe fn pass<D: Door>(
     let base = D::base(warp);
     // An access is in bounds if it starts no further than this from the start of a range that it fits into.
     let room = bounds.bytes.wrapping_sub(bytes);
+    let (mut outside, mut low) = (false, 0);
+    let mut take = |lane: usize| {
+        let address = given[lane].wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
+        out.set(lane, base.wrapping_add(address).wrapping_add(own));
+    };
     if warp.active == FULL {
-        let first = given[0].wrapping_add(pc.imm);
-        let step = given[1].wrapping_sub(given[0]);
-        if !D::PER_LANE && step == bytes {
-            let mut off = 0;
-            for (lane, address) in given.iter().enumerate() {
-                off |= address ^ given[0].wrapping_add(lane as u64 * bytes);
-            }
-            let whole = bounds.bytes.wrapping_sub(bytes * LANES as u64);
-            let fits = bounds.bytes >= bytes * LANES as u64 && first.wrapping_sub(bounds.start) <= whole;
-            if off == 0 && fits && first & (bytes - 1) == 0 {
-                return Ok(Pattern::Contiguous(base.wrapping_add(first)));
-            }
-        } else if !D::PER_LANE && step == 0 {
-            let mut off = 0;
-            for address in given {
-                off |= address ^ given[0];
-            }
-            let fits = bounds.bytes >= bytes && first.wrapping_sub(bounds.start) <= room;
-            if off == 0 && fits && first & (bytes - 1) == 0 {
-                return Ok(Pattern::Uniform(base.wrapping_add(first)));
-            }
-        }
-        let (mut outside, mut low) = (false, 0);
-        for (lane, address) in given.iter().enumerate() {
-            let address = address.wrapping_add(pc.imm);
-            outside |= address.wrapping_sub(bounds.start) > room;
-            low |= address;
-            let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
-            out.set(lane, base.wrapping_add(address).wrapping_add(own));
-        }
-        if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
-            return Ok(Pattern::Scattered);
+        for lane in 0..LANES {
+            take(lane);
         }
     } else {
-        let (mut outside, mut low) = (false, 0);
-        for lane in lanes_of(warp.active) {
-            let address = given[lane].wrapping_add(pc.imm);
-            outside |= address.wrapping_sub(bounds.start) > room;
-            low |= address;
-            let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
-            out.set(lane, base.wrapping_add(address).wrapping_add(own));
-        }
-        if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
-            return Ok(Pattern::Scattered);
-        }
+        lanes_of(warp.active).for_each(&mut take);
+    }
+    if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
+        return Ok(());
     }
     examine(warp, pc, bytes, kind, out, Space::from_bits(pc.extra))
 }
@@ -256,7 +264,7 @@ fn examine(
     kind: AccessKind,
     out: &mut Addresses,
     space: Space,
-) -> Result<Pattern, Pc> {
+) -> Result<(), Pc> {
     // SAFETY: the slot has 32 lanes of 64 bits.
     let given = unsafe { *warp.lanes::<[u64; LANES]>(pc.a) };
     let mut known = Bounds { start: u64::MAX, bytes: 0 };
@@ -302,7 +310,7 @@ fn examine(
         // SAFETY: a worker has that many.
         unsafe { *cache_of(warp, pc, kind) = known };
     }
-    Ok(Pattern::Scattered)
+    Ok(())
 }
 
 fn within(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, base: u64) -> Result<u64, String> {

@@ -14,7 +14,7 @@ use super::memory;
 use super::notation::Matched;
 use super::shape::conjure;
 use crate::access::Element;
-use crate::check::memory::{Addresses, Door, Flat, Pattern, Shared, Space, pass};
+use crate::check::memory::{Addresses, Door, Flat, Shared, Space, scattered};
 use crate::fault::AccessKind;
 use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
@@ -77,20 +77,15 @@ where
     let f = conjure::<F>();
     let mut addresses = Addresses::new();
     // SAFETY: the operation was made by `lower`.
-    let pattern = match unsafe { pass::<D>(warp, pc, E::BYTES, AccessKind::Atomic, &mut addresses) } {
-        Ok(pattern) => pattern,
-        Err(stop) => return stop,
-    };
+    if let Err(stop) = unsafe { scattered::<D>(warp, pc, E::BYTES, AccessKind::Atomic, &mut addresses) } {
+        return stop;
+    }
     let keeps = pc.extra & NO_RESULT == 0;
     let (dst, b, c) = (warp.lanes::<E::Raw>(pc.dst), warp.lanes::<E::Raw>(pc.b), warp.lanes::<E::Raw>(pc.c));
     for lane in lanes_of(warp.active) {
         // SAFETY: the door says that the addresses are those of live, aligned elements; the slots have 32 lanes.
         unsafe {
-            let address = match pattern {
-                Pattern::Contiguous(first) => first + lane as u64 * E::BYTES,
-                Pattern::Uniform(address) => address,
-                Pattern::Scattered => addresses.get(lane),
-            };
+            let address = addresses.get(lane);
             let (b, c) = (*b.add(lane), *c.add(lane));
             let mut old = E::read(address);
             if D::IS_SHARED {
