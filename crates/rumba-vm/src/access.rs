@@ -104,7 +104,10 @@ unsafe fn avx2<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
 use baseline as avx2;
 
 const fn handlers<B: Body>() -> Handlers {
-    Handlers { baseline: baseline::<B>, avx2: avx2::<B> }
+    Handlers {
+        baseline: baseline::<B>,
+        avx2: avx2::<B>,
+    }
 }
 
 /// The slots of a vector: the first is the destination, the others lie behind the address.
@@ -162,6 +165,7 @@ impl<E: Element, D: Door, const N: usize> Body for Load<E, D, N> {
 
 /// Loads from addresses of which nothing is known, with AVX2.
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn load_scattered_avx2<E: Element, D: Door, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
@@ -246,6 +250,7 @@ impl<E: Element, D: Door, const N: usize> Body for Store<E, D, N> {
 
 /// Stores to addresses of which nothing is known, with AVX2.
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn store_scattered_avx2<E: Element, D: Door, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.

@@ -140,12 +140,20 @@ struct Heap {
 
 impl Heap {
     fn new(window: Window) -> Self {
-        Self { window, fresh: window.start, reusable: BTreeMap::new() }
+        Self {
+            window,
+            fresh: window.start,
+            reusable: BTreeMap::new(),
+        }
     }
 
     /// Finds a range of `bytes`, which is a multiple of the alignment.
     fn take(&mut self, bytes: u64) -> Option<u64> {
-        let found = self.reusable.iter().find(|(_, length)| **length >= bytes).map(|(s, l)| (*s, *l));
+        let found = self
+            .reusable
+            .iter()
+            .find(|(_, length)| **length >= bytes)
+            .map(|(s, l)| (*s, *l));
         if let Some((start, length)) = found {
             self.reusable.remove(&start);
             if length > bytes {
@@ -249,42 +257,78 @@ impl Allocations {
         let state = &mut *state;
         let length = bytes as u64;
         let free = self.limit - state.used.min(self.limit);
-        let out_of_memory =
-            MemoryError::OutOfMemory { requested: bytes, free: free as usize, total: self.limit as usize };
+        let out_of_memory = MemoryError::OutOfMemory {
+            requested: bytes,
+            free: free as usize,
+            total: self.limit as usize,
+        };
         if length > free {
             return Err(out_of_memory);
         }
         let needed = footprint(length);
-        let heap = if kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
+        let heap = if kind == AllocationKind::Constant {
+            &mut state.constants
+        } else {
+            &mut state.heap
+        };
         let mut place = heap.take(needed);
         while place.is_none() {
-            let Some(oldest) = state.quarantine.pop_front() else { return Err(out_of_memory) };
+            let Some(oldest) = state.quarantine.pop_front() else {
+                return Err(out_of_memory);
+            };
             state.quarantine_bytes -= footprint(oldest.bytes as u64);
-            let from =
-                if oldest.kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
+            let from = if oldest.kind == AllocationKind::Constant {
+                &mut state.constants
+            } else {
+                &mut state.heap
+            };
             from.give_back(oldest.start - REDZONE, footprint(oldest.bytes as u64));
-            let heap =
-                if kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
+            let heap = if kind == AllocationKind::Constant {
+                &mut state.constants
+            } else {
+                &mut state.heap
+            };
             place = heap.take(needed);
         }
-        let heap = if kind == AllocationKind::Constant { &state.constants } else { &state.heap };
+        let heap = if kind == AllocationKind::Constant {
+            &state.constants
+        } else {
+            &state.heap
+        };
         let place = place.unwrap_or(heap.window.start);
         let extent = (heap.fresh - heap.window.start) as usize;
-        arena
-            .commit(heap.window, extent)
-            .map_err(|error| MemoryError::System { requested: bytes, reason: error.to_string() })?;
+        arena.commit(heap.window, extent).map_err(|error| MemoryError::System {
+            requested: bytes,
+            reason: error.to_string(),
+        })?;
         let start = place + REDZONE;
         // SAFETY: the range was committed above and belongs to nobody else.
         unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, bytes) };
         state.used += length;
-        state.live.insert(start, Allocation { start, bytes, kind, origin });
+        state.live.insert(
+            start,
+            Allocation {
+                start,
+                bytes,
+                kind,
+                origin,
+            },
+        );
         Ok(start)
     }
 
     /// Enters memory that is managed elsewhere.
     pub(crate) fn register(&self, start: u64, bytes: usize, kind: AllocationKind, origin: Option<String>) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.live.insert(start, Allocation { start, bytes, kind, origin });
+        state.live.insert(
+            start,
+            Allocation {
+                start,
+                bytes,
+                kind,
+                origin,
+            },
+        );
     }
 
     /// Removes what [`Self::register`] entered.
@@ -295,20 +339,25 @@ impl Allocations {
     }
 
     /// Frees an allocation of one of `kinds`.
-    pub(crate) fn free(
-        &self,
-        arena: &Arena,
-        address: u64,
-        kinds: &[AllocationKind],
-    ) -> Result<(), MemoryError> {
-        let known = self.read().live.get(&address).is_some_and(|known| kinds.contains(&known.kind));
+    pub(crate) fn free(&self, arena: &Arena, address: u64, kinds: &[AllocationKind]) -> Result<(), MemoryError> {
+        let known = self
+            .read()
+            .live
+            .get(&address)
+            .is_some_and(|known| kinds.contains(&known.kind));
         if !known {
-            return Err(MemoryError::NotAnAllocation { address, place: self.describe(address, 1) });
+            return Err(MemoryError::NotAnAllocation {
+                address,
+                place: self.describe(address, 1),
+            });
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let Some(allocation) = state.live.remove(&address) else {
-            return Err(MemoryError::NotAnAllocation { address, place: "it was just freed".into() });
+            return Err(MemoryError::NotAnAllocation {
+                address,
+                place: "it was just freed".into(),
+            });
         };
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let bytes = allocation.bytes as u64;
@@ -319,11 +368,16 @@ impl Allocations {
         state.quarantine_bytes += footprint(bytes);
         state.quarantine.push_back(allocation);
         while state.quarantine_bytes > self.quarantine_limit {
-            let Some(oldest) = state.quarantine.pop_front() else { break };
+            let Some(oldest) = state.quarantine.pop_front() else {
+                break;
+            };
             let length = footprint(oldest.bytes as u64);
             state.quarantine_bytes -= length;
-            let heap =
-                if oldest.kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
+            let heap = if oldest.kind == AllocationKind::Constant {
+                &mut state.constants
+            } else {
+                &mut state.heap
+            };
             heap.give_back(oldest.start - REDZONE, length);
         }
         Ok(())
@@ -331,7 +385,7 @@ impl Allocations {
 
     /// The allocation that holds `address`.
     pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
-        self.bounds(address, |allocation| allocation.clone())
+        self.bounds(address, Clone::clone)
     }
 
     /// What `look` sees in the allocation that holds `address`.
@@ -347,7 +401,12 @@ impl Allocations {
         if fits == Some(true) || bytes == 0 {
             return Ok(());
         }
-        Err(MemoryError::OutOfBounds { what, address, bytes, place: self.describe(address, bytes as u64) })
+        Err(MemoryError::OutOfBounds {
+            what,
+            address,
+            bytes,
+            place: self.describe(address, bytes as u64),
+        })
     }
 
     /// Where `bytes` bytes at `address` lie, seen from the nearest allocation.
@@ -369,7 +428,11 @@ impl Allocations {
                 )
             };
         }
-        let freed = state.quarantine.iter().rev().find(|old| (old.start..old.end()).contains(&address));
+        let freed = state
+            .quarantine
+            .iter()
+            .rev()
+            .find(|old| (old.start..old.end()).contains(&address));
         if let Some(freed) = freed {
             let offset = address - freed.start;
             return format!("{offset} bytes into {}, which was freed", freed.describe());

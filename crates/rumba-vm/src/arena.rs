@@ -5,7 +5,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 const MIB: usize = 1 << 20;
 const GIB: usize = 1 << 30;
@@ -116,7 +116,7 @@ impl Arena {
         if end > window.end {
             return Err(io::Error::from_raw_os_error(libc::ENOMEM));
         }
-        let mut committed = self.committed.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
         let index = match committed.iter().position(|(start, _)| *start == window.start) {
             Some(index) => index,
             None => {
@@ -140,6 +140,21 @@ impl Arena {
         Ok(())
     }
 
+    /// Bytes at the start of the heap that are usable memory.
+    pub(crate) fn committed_heap(&self) -> u64 {
+        let committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        committed
+            .iter()
+            .find(|(start, _)| *start == self.heap.start)
+            .map_or(0, |(start, end)| end - start)
+    }
+
+    /// Whether a range of the heap is usable memory, whoever it belongs to.
+    pub(crate) fn is_committed(&self, address: u64, bytes: u64) -> bool {
+        let end = self.heap.start + self.committed_heap();
+        address >= self.heap.start && address.checked_add(bytes).is_some_and(|last| last <= end)
+    }
+
     /// Gives the memory behind a range back to the system; it reads as zeros afterwards.
     pub(crate) fn discard(&self, range: Range<u64>) {
         let start = range.start.next_multiple_of(4096);
@@ -157,7 +172,11 @@ fn protect(range: Range<u64>) -> io::Result<()> {
     let bytes = (range.end - range.start) as usize;
     // SAFETY: pages of our own reservation become readable and writable.
     let result = unsafe {
-        libc::mprotect(range.start as *mut libc::c_void, bytes, libc::PROT_READ | libc::PROT_WRITE)
+        libc::mprotect(
+            range.start as *mut libc::c_void,
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+        )
     };
     if result != 0 {
         return Err(io::Error::last_os_error());

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use rumba_ptx::ast::{self, FunctionDirective};
 use rumba_ptx::Diagnostic;
+use rumba_ptx::ast::{self, FunctionDirective};
 
 use crate::cfg::{self, Graph};
 use crate::control;
@@ -26,7 +26,10 @@ pub(crate) fn program<'m>(
     kernel: FunctionId,
     parameters: u64,
 ) -> Result<Program, Vec<Located>> {
-    let mut debug = Debug { sources: names.to_vec(), ..Debug::default() };
+    let mut debug = Debug {
+        sources: names.to_vec(),
+        ..Debug::default()
+    };
     let mut lowering = Lowering::new(Pool::new(symbols, parameters));
     lowering.pool.function(kernel);
     let mut functions = Vec::new();
@@ -74,7 +77,12 @@ pub(crate) fn program<'m>(
         saves: assembly.saves,
         frame_bytes: functions[0].frame_bytes.next_multiple_of(16),
         stack_bytes,
-        stack_align: functions.iter().map(|function| function.frame_align).max().unwrap_or(16).max(16),
+        stack_align: functions
+            .iter()
+            .map(|function| function.frame_align)
+            .max()
+            .unwrap_or(16)
+            .max(16),
         shared_end: pool.shared_end,
         dynamic_align: pool.dynamic_align,
         parameters: parameter_list,
@@ -188,14 +196,22 @@ impl<'a, 'm> Assembly<'a, 'm> {
 
     fn fixed_list(&self) -> Vec<(u16, Class, crate::program::Fixed)> {
         let units = self.fixed_units.iter().copied();
-        units.zip(&self.pool.fixed).map(|(unit, (class, value))| (unit, *class, *value)).collect()
+        units
+            .zip(&self.pool.fixed)
+            .map(|(unit, (class, value))| (unit, *class, *value))
+            .collect()
     }
 
     fn function(&mut self, function: &Function<'m>) -> Result<(), String> {
         let graph = cfg::graph(function);
         let (flat, blocks) = self.flatten(function, &graph);
-        let live_ops: Vec<LiveOp<'_>> =
-            flat.iter().map(|op| LiveOp { draft: &op.draft, conditional: op.conditional }).collect();
+        let live_ops: Vec<LiveOp<'_>> = flat
+            .iter()
+            .map(|op| LiveOp {
+                draft: &op.draft,
+                conditional: op.conditional,
+            })
+            .collect();
         let assignment = liveness::assign(&function.classes, &blocks, &live_ops);
         let [narrow, wide, widest] = assignment.counts;
         self.registers = self.registers.max(narrow + 2 * wide + 4 * widest + 4);
@@ -210,7 +226,10 @@ impl<'a, 'm> Assembly<'a, 'm> {
         self.next_unit += range.units() as u32;
         self.next_predicate += u32::from(range.predicates);
         if self.next_unit >= MAX_UNITS || self.next_predicate >= 1 << 16 || function.predicates == u16::MAX {
-            return Err(format!("`{}` and what it calls need more registers than this device has", function.name));
+            return Err(format!(
+                "`{}` and what it calls need more registers than this device has",
+                function.name
+            ));
         }
         self.saves.push(range);
         self.starts.push(self.ops.len());
@@ -234,17 +253,39 @@ impl<'a, 'm> Assembly<'a, 'm> {
             let mut last_source = 0;
             let mut falls = block.falls_into;
             for node in &function.nodes[block.nodes.clone()] {
-                let Node::Op { draft, control, source, conditional } = node else { continue };
+                let Node::Op {
+                    draft,
+                    control,
+                    source,
+                    conditional,
+                } = node
+                else {
+                    continue;
+                };
                 last_source = *source;
                 let mut push = |draft: Draft, target: Target, ends: bool| {
-                    flat.push(Emitted { draft, target, source: *source, conditional: *conditional, ends });
+                    flat.push(Emitted {
+                        draft,
+                        target,
+                        source: *source,
+                        conditional: *conditional,
+                        ends,
+                    });
                 };
                 match control {
                     Control::Next | Control::Park => push(*draft, Target::None, false),
                     Control::Frame if needs_frame => {
                         let align = function.frame_align.max(16) as u16;
                         let imm = function.frame_bytes.next_multiple_of(16);
-                        push(Draft { extra: align, imm, ..*draft }, Target::None, false);
+                        push(
+                            Draft {
+                                extra: align,
+                                imm,
+                                ..*draft
+                            },
+                            Target::None,
+                            false,
+                        );
                     }
                     Control::Frame => {}
                     Control::Call(_) | Control::CallIndirect => {
@@ -254,18 +295,39 @@ impl<'a, 'm> Assembly<'a, 'm> {
                         };
                         let imm = function.index as u64;
                         if recursive {
-                            push(Draft { imm, ..Draft::new(control::SAVE) }, Target::None, false);
+                            push(
+                                Draft {
+                                    imm,
+                                    ..Draft::new(control::SAVE)
+                                },
+                                Target::None,
+                                false,
+                            );
                         }
                         push(*draft, target, false);
                         if recursive {
-                            push(Draft { imm, ..Draft::new(control::RESTORE) }, Target::None, false);
+                            push(
+                                Draft {
+                                    imm,
+                                    ..Draft::new(control::RESTORE)
+                                },
+                                Target::None,
+                                false,
+                            );
                         }
                     }
                     Control::Jump(label) => falls = Some(graph.labels[*label as usize]),
                     Control::Branch(label) => {
                         let taken = rank[graph.labels[*label as usize]];
                         if let Some(other) = block.falls_into {
-                            push(*draft, Target::Branch { taken, other: rank[other] }, true);
+                            push(
+                                *draft,
+                                Target::Branch {
+                                    taken,
+                                    other: rank[other],
+                                },
+                                true,
+                            );
                             falls = None;
                         }
                     }
@@ -289,7 +351,10 @@ impl<'a, 'm> Assembly<'a, 'm> {
                 }
             }
             let successors = block.successors.iter().map(|block| rank[*block]).collect();
-            blocks.push(LiveBlock { ops: start..flat.len(), successors });
+            blocks.push(LiveBlock {
+                ops: start..flat.len(),
+                successors,
+            });
         }
         (flat, blocks)
     }
@@ -312,15 +377,17 @@ impl<'a, 'm> Assembly<'a, 'm> {
             if emitted.ends {
                 d = std::mem::take(&mut count);
             }
-            let distance = |block: usize| -> u64 {
-                u64::from((blocks[block].ops.start as i64 - index as i64) as i32 as u32)
-            };
+            let distance =
+                |block: usize| -> u64 { u64::from((blocks[block].ops.start as i64 - index as i64) as i32 as u32) };
             let imm = match &emitted.target {
                 Target::None => draft.imm,
                 Target::Jump(block) => distance(*block),
                 Target::Branch { taken, other } => distance(*taken) | distance(*other) << 32,
                 Target::Table(targets) => {
-                    let table = targets.iter().map(|block| (base + blocks[*block].ops.start) as u32).collect();
+                    let table = targets
+                        .iter()
+                        .map(|block| (base + blocks[*block].ops.start) as u32)
+                        .collect();
                     self.tables.push(table);
                     self.tables.len() as u64 - 1
                 }
@@ -404,8 +471,11 @@ impl<'a, 'm> Assembly<'a, 'm> {
 
 /// Which functions can call themselves, directly or through others.
 fn recursive(pool: &Pool<'_>, functions: &[Function<'_>]) -> Vec<bool> {
-    let pointed_at: Vec<usize> =
-        pool.pointed_at.iter().filter_map(|id| pool.functions.iter().position(|known| known == id)).collect();
+    let pointed_at: Vec<usize> = pool
+        .pointed_at
+        .iter()
+        .filter_map(|id| pool.functions.iter().position(|known| known == id))
+        .collect();
     let callees = |function: &Function<'_>| {
         let mut callees = function.calls.clone();
         if function.calls_indirectly {
@@ -428,4 +498,3 @@ fn recursive(pool: &Pool<'_>, functions: &[Function<'_>]) -> Vec<bool> {
     };
     (0..functions.len()).map(reaches_itself).collect()
 }
-

@@ -34,8 +34,14 @@ struct Barrier {
     result: (u32, u32),
 }
 
-const FRESH_BARRIER: Barrier =
-    Barrier { arrived: [0; MAX_WARPS], threads: 0, expected: 0, positive: 0, phase: 0, result: (0, 0) };
+const FRESH_BARRIER: Barrier = Barrier {
+    arrived: [0; MAX_WARPS],
+    threads: 0,
+    expected: 0,
+    positive: 0,
+    phase: 0,
+    result: (0, 0),
+};
 
 /// What the warps of a block share.
 #[derive(Debug)]
@@ -99,7 +105,13 @@ impl BlockState {
     ) -> Result<(), String> {
         let barrier = &mut self.barriers[id];
         if barrier.threads != 0 && barrier.expected != expected {
-            let name = |count| if count == 0 { "all threads".to_owned() } else { format!("{count} threads") };
+            let name = |count| {
+                if count == 0 {
+                    "all threads".to_owned()
+                } else {
+                    format!("{count} threads")
+                }
+            };
             return Err(format!(
                 "barrier {id} is used for {} here and for {} by threads that wait at it",
                 name(expected),
@@ -126,14 +138,22 @@ impl BlockState {
         } else {
             // A warp that has arrived with all its lanes counts as a whole one, exited lanes included.
             let weights = barrier.arrived.iter().zip(&self.live).map(|(arrived, live)| {
-                if *arrived != 0 && live & !arrived == 0 { LANES as u32 } else { arrived.count_ones() }
+                if *arrived != 0 && live & !arrived == 0 {
+                    LANES as u32
+                } else {
+                    arrived.count_ones()
+                }
             });
             weights.sum::<u32>() >= barrier.expected
         };
         if complete {
             let phase = barrier.phase + 1;
             let result = (barrier.threads, barrier.positive);
-            *barrier = Barrier { phase, result, ..FRESH_BARRIER };
+            *barrier = Barrier {
+                phase,
+                result,
+                ..FRESH_BARRIER
+            };
             self.completed |= 1 << id;
         }
     }
@@ -141,7 +161,11 @@ impl BlockState {
 
 /// The mask of the first `count` lanes.
 pub(crate) fn mask_of(count: u32) -> u32 {
-    if count >= LANES as u32 { u32::MAX } else { (1 << count) - 1 }
+    if count >= LANES as u32 {
+        u32::MAX
+    } else {
+        (1 << count) - 1
+    }
 }
 
 /// How a block's turn ended.
@@ -229,7 +253,11 @@ impl Block {
                     pc = unsafe { (pc.handler)(warp, pc) };
                 }
                 *executed += warp.executed() - before;
-                spent += if warp.stop == Stop::Turn { WARP_TURN as u64 } else { warp.executed() - before };
+                spent += if warp.stop == Stop::Turn {
+                    WARP_TURN as u64
+                } else {
+                    warp.executed() - before
+                };
                 match warp.stop {
                     Stop::Done => {}
                     Stop::Turn | Stop::Blocked => done = false,
@@ -293,13 +321,22 @@ impl Block {
     }
 
     fn deadlock(&self) -> Outcome {
-        let missing = self.warps.iter().position(|warp| warp.stop == Stop::Blocked).unwrap_or(0);
+        let missing = self
+            .warps
+            .iter()
+            .position(|warp| warp.stop == Stop::Blocked)
+            .unwrap_or(0);
         let warp = &self.warps[missing];
         let split = warp.splits.first();
         let lane = split.map_or(0, |split| split.mask.trailing_zeros() as usize);
         let pc = split.map_or(warp.pc, |split| split.pc);
         let message = "every thread of the block waits for others, and none of them can go on";
-        let fault = RawFault::new(FaultKind::Deadlock, back(pc, split.map(|split| split.wait)), lane, message);
+        let fault = RawFault::new(
+            FaultKind::Deadlock,
+            back(pc, split.map(|split| split.wait)),
+            lane,
+            message,
+        );
         Outcome::Fault(missing as u32, Box::new(fault))
     }
 
@@ -340,8 +377,15 @@ impl Block {
         // SAFETY: no warp runs.
         let state = unsafe { &*self.state };
         let barrier = &state.barriers[id];
-        let wanted = if barrier.expected == 0 { state.live_threads } else { barrier.expected };
-        format!("waiting at barrier {id}, where {} of {wanted} threads have arrived", barrier.threads)
+        let wanted = if barrier.expected == 0 {
+            state.live_threads
+        } else {
+            barrier.expected
+        };
+        format!(
+            "waiting at barrier {id}, where {} of {wanted} threads have arrived",
+            barrier.threads
+        )
     }
 }
 
@@ -369,7 +413,11 @@ fn write_result(warp: &mut Warp, pc: Pc, mask: u32, threads: u32, positive: u32)
         }
         return;
     }
-    let value = if pc.extra == RESULT_ALL { positive == threads } else { positive > 0 };
+    let value = if pc.extra == RESULT_ALL {
+        positive == threads
+    } else {
+        positive > 0
+    };
     let place = warp.predicate_place(pc.dst);
     // SAFETY: the operation's destination is a predicate of the program.
     unsafe { *place = if value { *place | mask } else { *place & !mask } };

@@ -59,7 +59,12 @@ impl<'m> Lowering<'m> {
         let frame = self.new_slot(Class::W64);
         self.function.frame = Some(frame);
         let pointer = self.stack_pointer();
-        let enter = Draft { dst: frame, b: pointer, extra: 16, ..Draft::new(control::ENTER_FRAME) };
+        let enter = Draft {
+            dst: frame,
+            b: pointer,
+            extra: 16,
+            ..Draft::new(control::ENTER_FRAME)
+        };
         self.emit_control(enter, Control::Frame);
         for (index, variable) in ast.parameters.iter().enumerate() {
             let transfer = self.transfer(index);
@@ -81,7 +86,11 @@ impl<'m> Lowering<'m> {
         }
         if let Some(frame) = self.function.frame {
             let pointer = self.stack_pointer();
-            let leave = Draft { a: frame, b: pointer, ..Draft::new(control::LEAVE_FRAME) };
+            let leave = Draft {
+                a: frame,
+                b: pointer,
+                ..Draft::new(control::LEAVE_FRAME)
+            };
             self.emit_control(leave, Control::Frame);
         }
         self.emit_control(Draft::new(control::RETURN), Control::End);
@@ -101,7 +110,9 @@ impl<'m> Lowering<'m> {
             _ => return Err(LowerError::new(format!("`{name}` cannot be passed to a function"))),
         };
         if let Place::Predicate(_) = from {
-            return Err(LowerError::new(format!("the predicate `{name}` cannot be passed to a function")));
+            return Err(LowerError::new(format!(
+                "the predicate `{name}` cannot be passed to a function"
+            )));
         }
         let transfer = self.transfer(index);
         self.copy_slot(transfer, from);
@@ -162,7 +173,10 @@ impl<'m> Lowering<'m> {
         match self.lookup(name) {
             Some(Binding::Symbol(Symbol::Function(id))) => {
                 let ast = self.pool.symbols.functions[id].ast;
-                let signature = Signature { returns: &ast.returns, parameters: &ast.parameters };
+                let signature = Signature {
+                    returns: &ast.returns,
+                    parameters: &ast.parameters,
+                };
                 if ast.body.is_none() {
                     let Some(native) = native::find(name) else {
                         let message = format!("`{name}` is called, but no source defines it");
@@ -172,7 +186,14 @@ impl<'m> Lowering<'m> {
                     };
                     self.pass(name, arguments, signature.parameters)?;
                     let [dst, b, c, d] = [0, 1, 2, 3].map(|index| self.transfer(index));
-                    self.emit(Draft { dst, a: dst, b, c, d, ..Draft::new(native) });
+                    self.emit(Draft {
+                        dst,
+                        a: dst,
+                        b,
+                        c,
+                        d,
+                        ..Draft::new(native)
+                    });
                     return self.take_results(name, returns, signature.returns);
                 }
                 if ast.kind == ast::FunctionKind::Entry {
@@ -189,7 +210,10 @@ impl<'m> Lowering<'m> {
                 let signature = self.signature(prototype, target.span)?;
                 self.function.calls_indirectly = true;
                 self.pass(name, arguments, signature.parameters)?;
-                let call = Draft { a: handle, ..Draft::new(control::CALL_INDIRECT) };
+                let call = Draft {
+                    a: handle,
+                    ..Draft::new(control::CALL_INDIRECT)
+                };
                 self.emit_control(call, Control::CallIndirect);
                 self.take_results(name, returns, signature.returns)
             }
@@ -198,24 +222,24 @@ impl<'m> Lowering<'m> {
     }
 
     /// The signature that an indirect call names.
-    fn signature(
-        &mut self,
-        name: Option<(&'m str, ast::Span)>,
-        span: ast::Span,
-    ) -> Result<Signature<'m>, LowerError> {
+    fn signature(&mut self, name: Option<(&'m str, ast::Span)>, span: ast::Span) -> Result<Signature<'m>, LowerError> {
         let Some((name, span)) = name else {
             return Err(LowerError::new("an indirect call needs a .callprototype or a list of targets").at(span));
         };
         match self.lookup(name) {
-            Some(Binding::Prototype(prototype)) => {
-                Ok(Signature { returns: &prototype.returns, parameters: &prototype.parameters })
-            }
+            Some(Binding::Prototype(prototype)) => Ok(Signature {
+                returns: &prototype.returns,
+                parameters: &prototype.parameters,
+            }),
             Some(Binding::CallTargets(list)) => {
                 let first = list.names.first().map_or("", |label| label.name);
                 match self.lookup(first) {
                     Some(Binding::Symbol(Symbol::Function(id))) => {
                         let ast = self.pool.symbols.functions[id].ast;
-                        Ok(Signature { returns: &ast.returns, parameters: &ast.parameters })
+                        Ok(Signature {
+                            returns: &ast.returns,
+                            parameters: &ast.parameters,
+                        })
                     }
                     _ => Err(LowerError::new(format!("`{first}` is not a function")).at(span)),
                 }
@@ -241,7 +265,8 @@ impl<'m> Lowering<'m> {
             self.check_size(argument, parameter)?;
             match argument.kind {
                 OperandKind::Name(argument_name) => {
-                    self.send(argument_name, index).map_err(|error| error.at(argument.span))?;
+                    self.send(argument_name, index)
+                        .map_err(|error| error.at(argument.span))?;
                 }
                 _ => {
                     let ty = crate::function::slot_type(parameter)
@@ -277,14 +302,17 @@ impl<'m> Lowering<'m> {
             }
             self.check_size(result, declared)?;
             let transfer = self.transfer(index);
-            self.receive(result_name, declared, transfer).map_err(|error| error.at(result.span))?;
+            self.receive(result_name, declared, transfer)
+                .map_err(|error| error.at(result.span))?;
         }
         Ok(())
     }
 
     /// Whether what is passed has the size of what is declared; only larger things than slots can go wrong badly.
     fn check_size(&mut self, operand: &'m ast::Operand<'m>, declared: &ast::Variable<'m>) -> Result<(), LowerError> {
-        let OperandKind::Name(name) = operand.kind else { return Ok(()) };
+        let OperandKind::Name(name) = operand.kind else {
+            return Ok(());
+        };
         let in_memory = matches!(self.lookup(name), Some(Binding::Local { .. }));
         let wants_memory = crate::function::slot_type(declared).is_none();
         if in_memory == wants_memory {

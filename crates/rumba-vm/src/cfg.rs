@@ -46,7 +46,12 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
     let mut labels = vec![0; function.labels.len()];
     let mut start = 0;
     let close = |nodes: Range<usize>, blocks: &mut Vec<Block>| {
-        blocks.push(Block { nodes, successors: Vec::new(), predecessors: Vec::new(), falls_into: None });
+        blocks.push(Block {
+            nodes,
+            successors: Vec::new(),
+            predecessors: Vec::new(),
+            falls_into: None,
+        });
     };
     // A block may contain labels that nothing jumps to; its operations are filtered where they are read.
     for (index, node) in function.nodes.iter().enumerate() {
@@ -59,7 +64,10 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
                 labels[*label as usize] = blocks.len();
             }
             Node::Op { control, .. } => {
-                if matches!(control, Control::Jump(_) | Control::Branch(_) | Control::Table(_) | Control::End) {
+                if matches!(
+                    control,
+                    Control::Jump(_) | Control::Branch(_) | Control::Table(_) | Control::End
+                ) {
                     close(start..index + 1, &mut blocks);
                     start = index + 1;
                 }
@@ -71,15 +79,18 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
     }
     let count = blocks.len();
     for index in 0..count {
-        let last = function.nodes[blocks[index].nodes.clone()].iter().rev().find_map(|node| match node {
-            Node::Op { control, .. } => Some(control),
-            Node::Label(_) => None,
-        });
+        let last = function.nodes[blocks[index].nodes.clone()]
+            .iter()
+            .rev()
+            .find_map(|node| match node {
+                Node::Op { control, .. } => Some(control),
+                Node::Label(_) => None,
+            });
         let next = (index + 1 < count).then_some(index + 1);
         let falls = !matches!(last, Some(Control::Jump(_) | Control::Table(_) | Control::End));
         blocks[index].falls_into = next.filter(|_| falls);
         let mut successors: Vec<usize> = blocks[index].falls_into.into_iter().collect();
-        successors.extend(last.into_iter().flat_map(|control| targets(control)).map(|label| labels[label as usize]));
+        successors.extend(last.into_iter().flat_map(targets).map(|label| labels[label as usize]));
         successors.sort_unstable_by_key(|block| (Some(*block) != next, *block));
         successors.dedup();
         successors.retain(|block| *block < count);
@@ -96,12 +107,9 @@ fn targets(control: &Control) -> Vec<u32> {
     match control {
         Control::Jump(label) | Control::Branch(label) => vec![*label],
         Control::Table(labels) => labels.clone(),
-        Control::Next
-        | Control::Park
-        | Control::Call(_)
-        | Control::CallIndirect
-        | Control::Frame
-        | Control::End => Vec::new(),
+        Control::Next | Control::Park | Control::Call(_) | Control::CallIndirect | Control::Frame | Control::End => {
+            Vec::new()
+        }
     }
 }
 
@@ -118,7 +126,10 @@ fn order(blocks: &[Block]) -> Vec<usize> {
     }
     let mut level = vec![0u32; blocks.len()];
     let mut next_level = 1;
-    let mut work = vec![Piece::Set { entry: 0, members: (0..blocks.len()).collect() }];
+    let mut work = vec![Piece::Set {
+        entry: 0,
+        members: (0..blocks.len()).collect(),
+    }];
     while let Some(piece) = work.pop() {
         let (entry, members) = match piece {
             Piece::Block(block) => {
@@ -147,8 +158,15 @@ fn order(blocks: &[Block]) -> Vec<usize> {
                 .min()
                 .unwrap_or(component[0]);
             let rest: Vec<usize> = component.iter().copied().filter(|block| *block != header).collect();
-            let first = blocks[header].successors.iter().copied().find(|block| rest.contains(block));
-            work.push(Piece::Set { entry: first.unwrap_or(rest[0]), members: rest });
+            let first = blocks[header]
+                .successors
+                .iter()
+                .copied()
+                .find(|block| rest.contains(block));
+            work.push(Piece::Set {
+                entry: first.unwrap_or(rest[0]),
+                members: rest,
+            });
             work.push(Piece::Block(header));
         }
     }
@@ -179,7 +197,11 @@ fn components(blocks: &[Block], level: &[u32], here: u32, entry: usize, members:
         while let Some((block, done)) = frames.last_mut() {
             let block = *block;
             if *done == 0 && marks[block].index == 0 {
-                marks[block] = Mark { index: next, low: next, on_stack: true };
+                marks[block] = Mark {
+                    index: next,
+                    low: next,
+                    on_stack: true,
+                };
                 next += 1;
                 stack.push(block);
             }

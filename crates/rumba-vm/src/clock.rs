@@ -25,7 +25,9 @@ pub(crate) fn read(special: Special) -> Draft {
 
 fn now(warp: &Warp, global: bool) -> u64 {
     if global {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_nanos() as u64)
     } else {
         warp.executed()
     }

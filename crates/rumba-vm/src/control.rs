@@ -6,7 +6,7 @@
 use crate::fault::{FaultKind, RawFault};
 use crate::op::{Handlers, Pc};
 use crate::program::SaveRange;
-use crate::warp::{FULL, LANES, Wait, Warp, lanes_of};
+use crate::warp::{FULL, LANES, Wait, Warp, lanes_of, same};
 
 /// `goto imm`
 pub(crate) const JUMP: Handlers = Handlers::same(jump);
@@ -76,9 +76,8 @@ unsafe fn table(warp: &mut Warp, pc: Pc) -> Pc {
             let message = format!("brx.idx has {} targets, and the index is {value}", targets.len());
             return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
         };
-        // SAFETY: the slot has 32 lanes.
-        let same = lanes_of(rest).filter(|lane| unsafe { *index.add(*lane) } == value);
-        let group = same.fold(0, |mask, lane| mask | 1 << lane);
+        // SAFETY: as above.
+        let group = unsafe { same::<u32>(warp, pc.a, rest) };
         let target = Pc::new(program.ops.as_ptr().wrapping_add(*target as usize));
         rest &= !group;
         match first {
@@ -142,9 +141,8 @@ unsafe fn call_indirect(warp: &mut Warp, pc: Pc) -> Pc {
         let message = format!("{handle:#x} is not the address of a function of this kernel's module");
         return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
     };
-    // SAFETY: the slot has 32 lanes.
-    let same = lanes_of(warp.active).filter(|lane| unsafe { *handles.add(*lane) } == handle);
-    let group = same.fold(0, |mask, lane| mask | 1 << lane);
+    // SAFETY: as above.
+    let group = unsafe { same::<u64>(warp, pc.a, warp.active) };
     if group != warp.active {
         // The others call when it is their turn.
         let others = warp.active & !group;
@@ -155,7 +153,9 @@ unsafe fn call_indirect(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 unsafe fn return_(warp: &mut Warp, pc: Pc) -> Pc {
-    let Some(target) = warp.frames.pop() else { return warp.exit_active() };
+    let Some(target) = warp.frames.pop() else {
+        return warp.exit_active();
+    };
     if warp.splits.is_empty() {
         return warp.enter(pc.d, target);
     }
@@ -170,7 +170,11 @@ unsafe fn exit(warp: &mut Warp, pc: Pc) -> Pc {
 
 /// The words of a range that belong to the lanes of a mask.
 fn words_of(range: SaveRange, mask: u32) -> impl Iterator<Item = usize> {
-    let sections = [(0, range.narrow, 1), (range.narrow, range.wide, 2), (range.narrow + 2 * range.wide, range.widest, 4)];
+    let sections = [
+        (0, range.narrow, 1),
+        (range.narrow, range.wide, 2),
+        (range.narrow + 2 * range.wide, range.widest, 4),
+    ];
     sections.into_iter().flat_map(move |(first_unit, slots, width)| {
         let (first_unit, width) = (usize::from(first_unit), usize::from(width as u16));
         (0..usize::from(slots)).flat_map(move |slot| {
@@ -228,8 +232,10 @@ unsafe fn enter_frame(warp: &mut Warp, pc: Pc) -> Pc {
     let pointer = warp.lanes::<u64>(pc.b);
     for lane in lanes_of(warp.active) {
         // SAFETY: the slots have 32 lanes of 64 bits.
-        let start = unsafe { *pointer.add(lane) }.next_multiple_of(u64::from(pc.extra));
-        let end = start + pc.imm;
+        let start = unsafe { *pointer.add(lane) }
+            .checked_next_multiple_of(u64::from(pc.extra))
+            .unwrap_or(u64::MAX);
+        let end = start.saturating_add(pc.imm);
         if end > warp.stack_stride {
             let message = format!(
                 "a thread's stack has {} bytes, and this call needs {} more",

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::arena::{Arena, SHARED_STRIDE};
-use crate::fault::{Fault, FaultKind, LaunchError};
+use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
 use crate::load::{self, Function, LoadError, Module, Source};
 use crate::pool::Pool;
@@ -112,7 +112,9 @@ pub struct Properties {
 #[derive(Debug, Error)]
 pub enum Error {
     /// No address space.
-    #[error("the system refused address space for device memory: {0}; lower `Config::memory_bytes` or the limit `ulimit -v`")]
+    #[error(
+        "the system refused address space for device memory: {0}; lower `Config::memory_bytes` or the limit `ulimit -v`"
+    )]
     AddressSpace(#[source] io::Error),
     /// No threads.
     #[error("the system refused threads for the device: {0}; lower `Config::workers`")]
@@ -137,7 +139,9 @@ pub(crate) struct Inner {
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Device").field("properties", &self.properties).finish_non_exhaustive()
+        f.debug_struct("Device")
+            .field("properties", &self.properties)
+            .finish_non_exhaustive()
     }
 }
 
@@ -168,7 +172,9 @@ impl Device {
         let residents = workers * BLOCKS_PER_MULTIPROCESSOR as usize;
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
-        arena.commit(arena.parameters, MAX_PARAMETER_BYTES).map_err(Error::AddressSpace)?;
+        arena
+            .commit(arena.parameters, MAX_PARAMETER_BYTES)
+            .map_err(Error::AddressSpace)?;
         let properties = Properties {
             name: format!("Rumba software device ({workers} workers)"),
             compute_capability: (9, 0),
@@ -220,7 +226,9 @@ impl Device {
     /// # Errors
     /// If there is not enough, or nothing was asked for.
     pub fn allocate_named(&self, bytes: usize, origin: Option<String>) -> Result<u64, MemoryError> {
-        self.inner.allocations.allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
+        self.inner
+            .allocations
+            .allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
     }
 
     /// Frees what [`Self::allocate`] gave.
@@ -228,7 +236,9 @@ impl Device {
     /// # Errors
     /// If the address is not the start of an allocation.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
-        self.inner.allocations.free(&self.inner.arena, address, &[AllocationKind::Host])
+        self.inner
+            .allocations
+            .free(&self.inner.arena, address, &[AllocationKind::Host])
     }
 
     /// The allocation or variable that holds an address.
@@ -246,7 +256,9 @@ impl Device {
     /// # Safety
     /// The memory stays valid until [`Self::unregister`].
     pub unsafe fn register(&self, address: u64, bytes: usize, origin: Option<String>) {
-        self.inner.allocations.register(address, bytes, AllocationKind::Host, origin);
+        self.inner
+            .allocations
+            .register(address, bytes, AllocationKind::Host, origin);
     }
 
     /// Takes back what [`Self::register`] gave.
@@ -326,8 +338,13 @@ impl Device {
     pub fn blocks_per_multiprocessor(&self, function: &Function, threads: u32, dynamic_shared: u32) -> u32 {
         let shared = (function.program.shared_end - SHARED_START) as u32 + dynamic_shared;
         let by_threads = THREADS_PER_MULTIPROCESSOR / threads.max(1).next_multiple_of(LANES as u32);
-        let by_shared = (SHARED_PER_MULTIPROCESSOR - 1024).checked_div(shared.next_multiple_of(128)).unwrap_or(u32::MAX);
-        if threads == 0 || threads > function.program.max_threads || shared > self.inner.properties.shared_per_block_optin {
+        let by_shared = (SHARED_PER_MULTIPROCESSOR - 1024)
+            .checked_div(shared.next_multiple_of(128))
+            .unwrap_or(u32::MAX);
+        if threads == 0
+            || threads > function.program.max_threads
+            || shared > self.inner.properties.shared_per_block_optin
+        {
             return 0;
         }
         by_threads.min(by_shared).min(BLOCKS_PER_MULTIPROCESSOR)
@@ -339,9 +356,10 @@ impl Device {
         if !Arc::ptr_eq(&function.module.device, &self.inner) {
             return Err(LaunchError::OtherDevice);
         }
-        for (what, size, limit) in
-            [("grid", launch.grid, properties.max_grid), ("block", launch.block, properties.max_block)]
-        {
+        for (what, size, limit) in [
+            ("grid", launch.grid, properties.max_grid),
+            ("block", launch.block, properties.max_block),
+        ] {
             if size.contains(&0) {
                 return Err(LaunchError::Empty { what, size });
             }
@@ -349,7 +367,11 @@ impl Device {
                 let threads = launch.block.iter().map(|size| u64::from(*size)).product();
                 if what == "block" && threads > u64::from(properties.max_threads_per_block) {
                     let limit = properties.max_threads_per_block;
-                    return Err(LaunchError::TooManyThreads { threads, limit, reason: "the device allows" });
+                    return Err(LaunchError::TooManyThreads {
+                        threads,
+                        limit,
+                        reason: "the device allows",
+                    });
                 }
                 return Err(LaunchError::TooLarge { what, size, limit });
             }
@@ -357,28 +379,46 @@ impl Device {
         let threads = launch.block.iter().map(|size| u64::from(*size)).product::<u64>();
         if threads > u64::from(properties.max_threads_per_block) {
             let limit = properties.max_threads_per_block;
-            return Err(LaunchError::TooManyThreads { threads, limit, reason: "the device allows" });
+            return Err(LaunchError::TooManyThreads {
+                threads,
+                limit,
+                reason: "the device allows",
+            });
         }
         if threads > u64::from(program.max_threads) {
             let limit = program.max_threads;
-            return Err(LaunchError::TooManyThreads { threads, limit, reason: "the kernel allows (.maxntid)" });
+            return Err(LaunchError::TooManyThreads {
+                threads,
+                limit,
+                reason: "the kernel allows (.maxntid)",
+            });
         }
         if let Some(required) = program.required_block
             && required != launch.block
         {
-            return Err(LaunchError::WrongBlock { required, size: launch.block });
+            return Err(LaunchError::WrongBlock {
+                required,
+                size: launch.block,
+            });
         }
         let fixed = program.shared_end - SHARED_START;
         let dynamic = u64::from(launch.dynamic_shared);
         let limit = properties.shared_per_block_optin;
         if fixed + dynamic > u64::from(limit) || fixed + dynamic > SHARED_STRIDE as u64 - 2 * SHARED_START {
-            return Err(LaunchError::TooMuchShared { requested: fixed + dynamic, fixed, dynamic, limit });
+            return Err(LaunchError::TooMuchShared {
+                requested: fixed + dynamic,
+                fixed,
+                dynamic,
+                limit,
+            });
         }
         if launch.parameters.len() != program.parameter_bytes {
             let (expected, given) = (program.parameter_bytes, launch.parameters.len());
             return Err(LaunchError::Parameters { expected, given });
         }
-        let residency = self.blocks_per_multiprocessor(function, threads as u32, launch.dynamic_shared).max(1);
+        let residency = self
+            .blocks_per_multiprocessor(function, threads as u32, launch.dynamic_shared)
+            .max(1);
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let limit = u64::from(residency) * u64::from(properties.multiprocessors);
         if launch.cooperative && blocks > limit {
@@ -406,12 +446,21 @@ impl Device {
                     launch.parameters.len(),
                 );
             }
-            inner.allocations.register(parameters, launch.parameters.len(), AllocationKind::Parameters, None);
+            inner
+                .allocations
+                .register(parameters, launch.parameters.len(), AllocationKind::Parameters, None);
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let workers = inner.workers.len().min(usize::try_from(blocks).unwrap_or(usize::MAX));
-        let residency = if launch.cooperative { blocks.div_ceil(workers as u64) as usize } else { residency as usize };
-        let stack = program.stack_bytes.unwrap_or(inner.config.stack_bytes).next_multiple_of(program.stack_align.max(16));
+        let residency = if launch.cooperative {
+            blocks.div_ceil(workers as u64) as usize
+        } else {
+            residency as usize
+        };
+        let stack = program
+            .stack_bytes
+            .unwrap_or(inner.config.stack_bytes)
+            .next_multiple_of(program.stack_align.max(16));
         let context = Context {
             program,
             arena: &inner.arena,
@@ -426,6 +475,7 @@ impl Device {
             workers: inner.workers.len(),
             residency,
             cooperative: launch.cooperative,
+            memcheck: inner.config.checks.memcheck,
             instruction_limit: inner.config.instruction_limit,
         };
         let progress = Progress::new();
@@ -440,15 +490,14 @@ impl Device {
         let warp_instructions = progress.executed();
         match progress.into_fault() {
             Some(fault) => Err(Box::new(fault).into()),
-            None => Ok(Statistics { warp_instructions, blocks, workers }),
+            None => Ok(Statistics {
+                warp_instructions,
+                blocks,
+                workers,
+            }),
         }
     }
 }
 
-const _: fn() = || {
-    fn shared<T: Send + Sync>() {}
-    shared::<Device>();
-    shared::<Module>();
-    shared::<Function>();
-    let _ = |fault: Fault| fault.kind == FaultKind::Trap;
-};
+const fn shared<T: Send + Sync>() {}
+const _: () = (shared::<Device>(), shared::<Module>(), shared::<Function>()).0;

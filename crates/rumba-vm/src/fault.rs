@@ -86,7 +86,11 @@ impl fmt::Display for Access {
             AccessKind::Atomic => "atomic operation on",
         };
         let of = if self.kind == AccessKind::Atomic { "" } else { "of " };
-        let space = if self.space.is_empty() { String::new() } else { format!("{} ", self.space) };
+        let space = if self.space.is_empty() {
+            String::new()
+        } else {
+            format!("{} ", self.space)
+        };
         write!(f, "{kind} {of}{} bytes of {space}memory", self.bytes)
     }
 }
@@ -340,17 +344,13 @@ impl RawFault {
     }
 
     /// A fault of a memory access.
-    pub(crate) fn access(
-        kind: FaultKind,
-        pc: Pc,
-        lane: usize,
-        address: u64,
-        access: Access,
-        place: String,
-    ) -> Self {
+    pub(crate) fn access(kind: FaultKind, pc: Pc, lane: usize, address: u64, access: Access, place: String) -> Self {
         let message = match kind {
             FaultKind::MisalignedAddress => {
-                format!("{access} at {address:#x}, which is not a multiple of {}: {place}", access.bytes)
+                format!(
+                    "{access} at {address:#x}, which is not a multiple of {}: {place}",
+                    access.bytes
+                )
             }
             _ => format!("{access} at {address:#x}: {place}"),
         };
@@ -388,7 +388,10 @@ impl Debug {
     /// The source and line of an instruction.
     pub(crate) fn ptx(&self, source: u32) -> (String, u32) {
         match self.points.get(source as usize) {
-            Some(point) => (self.sources.get(usize::from(point.source)).cloned().unwrap_or_default(), point.line),
+            Some(point) => (
+                self.sources.get(usize::from(point.source)).cloned().unwrap_or_default(),
+                point.line,
+            ),
             None => (String::new(), 0),
         }
     }

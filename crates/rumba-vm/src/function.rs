@@ -38,7 +38,13 @@ pub(crate) fn lower<'m>(
         ..Function::default()
     };
     debug.functions.push(ast.name.to_owned());
-    let mut walk = Walk { lowering, text: &sources[source], debug, location: NOWHERE, errors: Vec::new() };
+    let mut walk = Walk {
+        lowering,
+        text: &sources[source],
+        debug,
+        location: NOWHERE,
+        errors: Vec::new(),
+    };
     walk.function(ast);
     let errors = std::mem::take(&mut walk.errors);
     if !errors.is_empty() {
@@ -94,7 +100,8 @@ impl<'m> Walk<'_, 'm> {
         let mut offset = 0;
         for variable in &ast.parameters {
             let (start, bytes) = parameter_place(variable, offset)?;
-            self.lowering.bind(variable.name, Binding::EntryParameter { offset: start as u32 });
+            self.lowering
+                .bind(variable.name, Binding::EntryParameter { offset: start as u32 });
             offset = start + bytes;
         }
         Ok(())
@@ -158,7 +165,6 @@ impl<'m> Walk<'_, 'm> {
             line: self.text.line(span.start),
             source: self.lowering.function.source as u16,
             location: self.location,
-            function: self.lowering.function.index as u16,
         });
     }
 
@@ -166,17 +172,29 @@ impl<'m> Walk<'_, 'm> {
         let file = self.text.file(self.debug, loc.file);
         let inlined = loc.inlined_at.map(|[file, line, column]| {
             let file = self.text.file(self.debug, file);
-            let known = self.debug.locations.iter().rposition(|location| {
-                location.file == file && location.line == line && location.column == column
-            });
+            let known = self
+                .debug
+                .locations
+                .iter()
+                .rposition(|location| location.file == file && location.line == line && location.column == column);
             let parent = known.unwrap_or_else(|| {
-                self.debug.locations.push(SourceLocation { file, line, column, inlined: None });
+                self.debug.locations.push(SourceLocation {
+                    file,
+                    line,
+                    column,
+                    inlined: None,
+                });
                 self.debug.locations.len() - 1
             });
             let name = loc.function_name.and_then(|symbol| self.text.string(&symbol));
             (name, parent as u32)
         });
-        let location = SourceLocation { file, line: loc.line, column: loc.column, inlined };
+        let location = SourceLocation {
+            file,
+            line: loc.line,
+            column: loc.column,
+            inlined,
+        };
         self.debug.locations.push(location);
         self.location = (self.debug.locations.len() - 1) as u32;
     }
@@ -237,7 +255,10 @@ impl<'m> Walk<'_, 'm> {
                 defined[*id as usize] = true;
             }
         }
-        debug_assert!(defined.iter().all(|defined| *defined), "every label is entered where it stands");
+        debug_assert!(
+            defined.iter().all(|defined| *defined),
+            "every label is entered where it stands"
+        );
     }
 
     /// Counts how often each name is written, and which parameters need an address.
@@ -247,7 +268,9 @@ impl<'m> Walk<'_, 'm> {
                 Statement::Block(block) => self.survey(&block.statements),
                 Statement::Instruction(instruction) => {
                     let modifiers = &instruction.opcode.modifiers;
-                    let vector = modifiers.iter().any(|text| matches!(*text, ".v2" | ".v4" | ".v8" | ".b128"));
+                    let vector = modifiers
+                        .iter()
+                        .any(|text| matches!(*text, ".v2" | ".v4" | ".v8" | ".b128"));
                     let is_call = instruction.opcode.mnemonic == "call";
                     for (position, operand) in instruction.operands.iter().enumerate() {
                         self.survey_operand(operand, position == 0 || is_call, vector, is_call);
@@ -312,7 +335,15 @@ impl Lowering<'_> {
     /// Lets only the lanes of a predicate execute what was emitted since `first`.
     fn wrap_in_guard(&mut self, first: usize, predicate: Place, negated: bool) {
         let body = self.function.nodes.split_off(first);
-        let simple = body.iter().all(|node| matches!(node, Node::Op { control: Control::Next, .. }));
+        let simple = body.iter().all(|node| {
+            matches!(
+                node,
+                Node::Op {
+                    control: Control::Next,
+                    ..
+                }
+            )
+        });
         let extra = u16::from(negated);
         if simple {
             if body.is_empty() {
@@ -327,9 +358,14 @@ impl Lowering<'_> {
             self.emit(begin);
             for node in body {
                 let node = match node {
-                    Node::Op { draft, control, source, .. } => {
-                        Node::Op { draft, control, source, conditional: true }
-                    }
+                    Node::Op {
+                        draft, control, source, ..
+                    } => Node::Op {
+                        draft,
+                        control,
+                        source,
+                        conditional: true,
+                    },
                     Node::Label(label) => Node::Label(label),
                 };
                 self.function.nodes.push(node);
@@ -338,7 +374,11 @@ impl Lowering<'_> {
             return;
         }
         let over = self.new_label();
-        let skip = Draft { a: predicate, extra: 1 - extra, ..Draft::new(crate::control::BRANCH) };
+        let skip = Draft {
+            a: predicate,
+            extra: 1 - extra,
+            ..Draft::new(crate::control::BRANCH)
+        };
         self.emit_control(skip, Control::Branch(over));
         self.function.nodes.extend(body);
         self.function.nodes.push(Node::Label(over));
@@ -348,5 +388,7 @@ impl Lowering<'_> {
 /// The type of a declared parameter that fits a slot.
 pub(crate) fn slot_type(variable: &ast::Variable<'_>) -> Option<ScalarType> {
     let scalar = variable.dimensions.is_empty() && variable.vector.is_none();
-    ScalarType::try_from(variable.ty).ok().filter(|ty| scalar && ty.bits() <= 64)
+    ScalarType::try_from(variable.ty)
+        .ok()
+        .filter(|ty| scalar && ty.bits() <= 64)
 }

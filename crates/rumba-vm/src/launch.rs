@@ -79,6 +79,7 @@ pub(crate) struct Context<'a> {
     /// Blocks that a worker may keep resident.
     pub(crate) residency: usize,
     pub(crate) cooperative: bool,
+    pub(crate) memcheck: bool,
     pub(crate) instruction_limit: u64,
 }
 
@@ -114,7 +115,11 @@ impl Context<'_> {
 
     /// End of shared memory, counted from offset 0.
     fn shared_end(&self) -> u64 {
-        if self.dynamic_shared == 0 { self.program.shared_end } else { self.dynamic_start() + u64::from(self.dynamic_shared) }
+        if self.dynamic_shared == 0 {
+            self.program.shared_end
+        } else {
+            self.dynamic_start() + u64::from(self.dynamic_shared)
+        }
     }
 
     /// What a fixed slot holds in a lane.
@@ -169,7 +174,11 @@ impl Context<'_> {
         }
         let value = u128::from_le_bytes(raw);
         let unused = 128 - ty.bits();
-        if ty.is_signed() { ((value << unused) as i128 >> unused) as u128 } else { value }
+        if ty.is_signed() {
+            ((value << unused) as i128 >> unused) as u128
+        } else {
+            value
+        }
     }
 }
 
@@ -199,7 +208,12 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(number: usize) -> Self {
-        Self { number, caches: Vec::new(), epoch: 0, residents: Vec::new() }
+        Self {
+            number,
+            caches: Vec::new(),
+            epoch: 0,
+            residents: Vec::new(),
+        }
     }
 }
 
@@ -231,7 +245,10 @@ impl Progress {
 
     /// The fault of the first block that had one.
     pub(crate) fn into_fault(self) -> Option<Fault> {
-        self.first.into_inner().unwrap_or_else(PoisonError::into_inner).map(|(_, fault)| fault)
+        self.first
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .map(|(_, fault)| fault)
     }
 
     fn fail(&self, index: u64, fault: Fault) {
@@ -296,7 +313,10 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
             Outcome::Finished => idle.push(current),
             Outcome::Preempted if total > context.instruction_limit => {
                 let live = resident.block.live(context);
-                let message = format!("the launch executed {total} instructions, and at most {} are allowed", context.instruction_limit);
+                let message = format!(
+                    "the launch executed {total} instructions, and at most {} are allowed",
+                    context.instruction_limit
+                );
                 let raw = RawFault::new_nowhere(FaultKind::Timeout, message);
                 let index = resident.index;
                 progress.fail(index, describe(context, &resident.block, 0, raw, live));
@@ -365,11 +385,15 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
     }
     let shared_offset = resident.slot * SHARED_STRIDE;
     if context.shared_end() > SHARED_START {
-        context.arena.commit(context.arena.shared, shared_offset + SHARED_STRIDE)?;
+        context
+            .arena
+            .commit(context.arena.shared, shared_offset + SHARED_STRIDE)?;
     }
     let stack_bytes = context.stack_stride * (warps * LANES) as u64;
     let stack_offset = resident.slot as u64 * stack_bytes;
-    context.arena.commit(context.arena.local, (stack_offset + stack_bytes) as usize)?;
+    context
+        .arena
+        .commit(context.arena.local, (stack_offset + stack_bytes) as usize)?;
     resident.block.warps.truncate(warps);
     resident.block.warps.resize_with(warps, Warp::idle);
     let memory = resident.registers.as_mut_ptr().cast::<u8>();

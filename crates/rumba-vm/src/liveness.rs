@@ -38,10 +38,14 @@ pub(crate) struct Assignment {
 /// Assigns places to virtual slots, of which there is one for each of `classes`.
 pub(crate) fn assign(classes: &[Class], blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Assignment {
     let intervals = intervals(classes.len(), blocks, ops);
-    let mut assignment = Assignment { index: vec![0; classes.len()], counts: [0; 3] };
+    let mut assignment = Assignment {
+        index: vec![0; classes.len()],
+        counts: [0; 3],
+    };
     for (number, class) in [Class::W32, Class::W64, Class::W128].into_iter().enumerate() {
-        let mut wanted: Vec<usize> =
-            (0..classes.len()).filter(|slot| classes[*slot] == class && intervals[*slot].is_some()).collect();
+        let mut wanted: Vec<usize> = (0..classes.len())
+            .filter(|slot| classes[*slot] == class && intervals[*slot].is_some())
+            .collect();
         wanted.sort_by_key(|slot| intervals[*slot]);
         let mut free = BTreeSet::new();
         let mut active = BinaryHeap::new();
@@ -128,25 +132,35 @@ fn intervals(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Vec<Opti
 
 fn members(set: &[u64]) -> impl Iterator<Item = usize> {
     set.iter().enumerate().flat_map(|(index, word)| {
-        (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit)
+        (0..64)
+            .filter(move |bit| word >> bit & 1 != 0)
+            .map(move |bit| index * 64 + bit)
     })
 }
 
 /// The virtual slots of an operation, and whether it writes them.
 fn slots_of(draft: &Draft) -> impl Iterator<Item = (bool, usize)> {
     let defines = draft.defines;
-    draft.places().into_iter().enumerate().filter_map(move |(position, place)| match place {
-        Place::Slot(slot) if slot & FIXED == 0 => Some((defines >> position & 1 != 0, slot as usize)),
-        Place::Slot(_) | Place::Predicate(_) | Place::None => None,
-    })
+    draft
+        .places()
+        .into_iter()
+        .enumerate()
+        .filter_map(move |(position, place)| match place {
+            Place::Slot(slot) if slot & FIXED == 0 => Some((defines >> position & 1 != 0, slot as usize)),
+            Place::Slot(_) | Place::Predicate(_) | Place::None => None,
+        })
 }
 
 fn used(op: &LiveOp<'_>) -> impl Iterator<Item = usize> {
     let conditional = op.conditional;
-    slots_of(op.draft).filter(move |(defines, _)| !defines || conditional).map(|(_, slot)| slot)
+    slots_of(op.draft)
+        .filter(move |(defines, _)| !defines || conditional)
+        .map(|(_, slot)| slot)
 }
 
 fn defined(op: &LiveOp<'_>) -> impl Iterator<Item = usize> {
     let conditional = op.conditional;
-    slots_of(op.draft).filter(move |(defines, _)| *defines && !conditional).map(|(_, slot)| slot)
+    slots_of(op.draft)
+        .filter(move |(defines, _)| *defines && !conditional)
+        .map(|(_, slot)| slot)
 }

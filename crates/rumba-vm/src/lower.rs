@@ -64,22 +64,47 @@ impl Draft {
     /// An operation without operands.
     pub const fn new(handlers: Handlers) -> Self {
         let none = Place::None;
-        Self { handlers, dst: none, a: none, b: none, c: none, d: none, defines: 1, extra: 0, imm: 0 }
+        Self {
+            handlers,
+            dst: none,
+            a: none,
+            b: none,
+            c: none,
+            d: none,
+            defines: 1,
+            extra: 0,
+            imm: 0,
+        }
     }
 
     /// `dst = f(a)`
     pub const fn unary(handlers: Handlers, dst: Place, a: Place) -> Self {
-        Self { dst, a, ..Self::new(handlers) }
+        Self {
+            dst,
+            a,
+            ..Self::new(handlers)
+        }
     }
 
     /// `dst = f(a, b)`
     pub const fn binary(handlers: Handlers, dst: Place, a: Place, b: Place) -> Self {
-        Self { dst, a, b, ..Self::new(handlers) }
+        Self {
+            dst,
+            a,
+            b,
+            ..Self::new(handlers)
+        }
     }
 
     /// `dst = f(a, b, c)`
     pub const fn ternary(handlers: Handlers, dst: Place, a: Place, b: Place, c: Place) -> Self {
-        Self { dst, a, b, c, ..Self::new(handlers) }
+        Self {
+            dst,
+            a,
+            b,
+            c,
+            ..Self::new(handlers)
+        }
     }
 
     /// Its places, in the order of the bits of `defines`.
@@ -103,7 +128,11 @@ pub struct LowerError {
 impl LowerError {
     /// An error with this text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), span: None, help: None }
+        Self {
+            message: message.into(),
+            span: None,
+            help: None,
+        }
     }
 
     /// The same with advice.
@@ -242,7 +271,14 @@ enum Source {
 impl<'m> Lowering<'m> {
     /// A program without functions.
     pub(crate) fn new(pool: Pool<'m>) -> Self {
-        Self { pool, function: Function::default(), instruction: None, source: 0, fixups: Vec::new(), guard: None }
+        Self {
+            pool,
+            function: Function::default(),
+            instruction: None,
+            source: 0,
+            fixups: Vec::new(),
+            guard: None,
+        }
     }
 
     /// How many operands the instruction has, as written, destinations included.
@@ -316,9 +352,11 @@ impl<'m> Lowering<'m> {
     /// The value of operand `index` if it is an integer literal.
     pub fn literal(&self, index: usize) -> Option<i128> {
         match self.operand(index).ok()?.kind {
-            OperandKind::Literal(Literal::Integer { value, unsigned }) => {
-                Some(if unsigned { i128::from(value) } else { i128::from(value.cast_signed()) })
-            }
+            OperandKind::Literal(Literal::Integer { value, unsigned }) => Some(if unsigned {
+                i128::from(value)
+            } else {
+                i128::from(value.cast_signed())
+            }),
             _ => None,
         }
     }
@@ -328,7 +366,11 @@ impl<'m> Lowering<'m> {
         if ty == ScalarType::Pred {
             return self.constant_predicate(bits & 1 != 0);
         }
-        let mask = if ty.bits() == 128 { u128::MAX } else { (1 << ty.bits()) - 1 };
+        let mask = if ty.bits() == 128 {
+            u128::MAX
+        } else {
+            (1 << ty.bits()) - 1
+        };
         self.pool.fixed(Class::of(ty), Fixed::Constant(bits & mask))
     }
 
@@ -352,7 +394,12 @@ impl<'m> Lowering<'m> {
 
     /// Appends an operation that decides where control goes.
     pub(crate) fn emit_control(&mut self, draft: Draft, control: Control) {
-        self.function.nodes.push(Node::Op { draft, control, source: self.source, conditional: false });
+        self.function.nodes.push(Node::Op {
+            draft,
+            control,
+            source: self.source,
+            conditional: false,
+        });
     }
 
     /// Takes the guard over: the instruction deals with it.
@@ -362,7 +409,9 @@ impl<'m> Lowering<'m> {
 
     /// Places a label that no one but the caller knows.
     pub(crate) fn new_label(&mut self) -> LabelId {
-        let span = self.instruction.map_or_else(Span::default, |instruction| instruction.span);
+        let span = self
+            .instruction
+            .map_or_else(Span::default, |instruction| instruction.span);
         self.function.labels.push(ast::Label { name: "", span });
         (self.function.labels.len() - 1) as LabelId
     }
@@ -382,8 +431,12 @@ impl<'m> Lowering<'m> {
     /// register has no other definition and was not used yet.
     pub(crate) fn alias(&mut self, index: usize, place: Place) -> bool {
         let Ok(operand) = self.operand(index) else { return false };
-        let OperandKind::Name(name) = operand.kind else { return false };
-        let Ok(Some(register)) = self.register_of(operand) else { return false };
+        let OperandKind::Name(name) = operand.kind else {
+            return false;
+        };
+        let Ok(Some(register)) = self.register_of(operand) else {
+            return false;
+        };
         let register = &mut self.function.registers[register];
         let once = self.function.definitions.get(name) == Some(&1);
         if self.guard.is_some() || !once || register.used || !place.is_fixed() {
@@ -422,7 +475,9 @@ impl<'m> Lowering<'m> {
 
     /// The type of the register that an operand names.
     pub(crate) fn register_type(&mut self, operand: &'m ast::Operand<'m>) -> Result<Option<ScalarType>, LowerError> {
-        Ok(self.register_of(operand)?.map(|register| self.function.registers[register].ty))
+        Ok(self
+            .register_of(operand)?
+            .map(|register| self.function.registers[register].ty))
     }
 
     pub(crate) fn unknown(&self, name: &str) -> LowerError {
@@ -490,7 +545,11 @@ impl<'m> Lowering<'m> {
         let handlers = match (from, to) {
             (Class::W64, Class::W32) => shape::unary(|value: u64| value as u32),
             (Class::W32, Class::W64) => shape::unary(|value: u32| u64::from(value)),
-            _ => return Err(LowerError::new(format!("a value of type {declared} cannot be read as {ty}"))),
+            _ => {
+                return Err(LowerError::new(format!(
+                    "a value of type {declared} cannot be read as {ty}"
+                )));
+            }
         };
         let value = self.new_slot(to);
         self.emit(Draft::unary(handlers, value, place));
@@ -516,7 +575,7 @@ impl<'m> Lowering<'m> {
                     return Ok(Source::Place(self.special(special, declared), declared));
                 }
                 if member.is_some() {
-                    return Err(LowerError::new(format!("`{}` is not known", name)));
+                    return Err(LowerError::new(format!("`{name}` is not known")));
                 }
                 Ok(Source::Place(self.symbol_address(name, 0)?, ScalarType::U64))
             }
@@ -526,10 +585,7 @@ impl<'m> Lowering<'m> {
             OperandKind::Not(_) => Err(LowerError::new("a negated predicate cannot be used here")),
             OperandKind::Negative(_) => Err(LowerError::new("a negated register cannot be used here")),
             OperandKind::Vector(_) => Err(LowerError::new("a vector cannot be used here")),
-            OperandKind::Address(_)
-            | OperandKind::Element(_)
-            | OperandKind::Pair(_)
-            | OperandKind::List(_) => {
+            OperandKind::Address(_) | OperandKind::Element(_) | OperandKind::Pair(_) | OperandKind::List(_) => {
                 Err(LowerError::new("a register or an immediate value is needed here"))
             }
         }
@@ -552,7 +608,12 @@ impl<'m> Lowering<'m> {
     /// The address of a variable or function, as its own state space counts: constants are folded.
     pub(crate) fn symbol(&mut self, name: &'m str) -> Result<Address, LowerError> {
         let binding = self.lookup(name).ok_or_else(|| self.unknown(name))?;
-        let wide = |base, offset, space| Address { base, narrow: false, offset, space };
+        let wide = |base, offset, space| Address {
+            base,
+            narrow: false,
+            offset,
+            space,
+        };
         match binding {
             Binding::Local { offset, space } => match self.function.frame {
                 None => {
@@ -567,7 +628,11 @@ impl<'m> Lowering<'m> {
             }
             Binding::EntryParameter { offset, .. } => {
                 let address = self.pool.parameters + u64::from(offset);
-                Ok(wide(self.constant(ScalarType::U64, u128::from(address)), 0, Some(StateSpace::Param)))
+                Ok(wide(
+                    self.constant(ScalarType::U64, u128::from(address)),
+                    0,
+                    Some(StateSpace::Param),
+                ))
             }
             Binding::Symbol(symbol) => {
                 let (reference, space) = self.pool.reference(self.function.source, symbol)?;
@@ -593,7 +658,10 @@ impl<'m> Lowering<'m> {
             return self.pool.fixed(class, Fixed::Special(special));
         }
         let value = self.new_slot(class);
-        self.emit(Draft { dst: value, ..crate::clock::read(special) });
+        self.emit(Draft {
+            dst: value,
+            ..crate::clock::read(special)
+        });
         value
     }
 
@@ -608,7 +676,12 @@ impl<'m> Lowering<'m> {
             OperandKind::Literal(Literal::Integer { value, .. }) => {
                 let value = value.wrapping_add(address.offset.cast_unsigned());
                 let base = self.constant(ScalarType::U64, u128::from(value));
-                Ok(Address { base, narrow: false, offset: 0, space: None })
+                Ok(Address {
+                    base,
+                    narrow: false,
+                    offset: 0,
+                    space: None,
+                })
             }
             OperandKind::Name(name) => match self.register_of(&address.base)? {
                 Some(register) => {
@@ -623,11 +696,19 @@ impl<'m> Lowering<'m> {
                             return Err(at(LowerError::new(message)));
                         }
                     };
-                    Ok(Address { base: register.place, narrow, offset: address.offset, space: None })
+                    Ok(Address {
+                        base: register.place,
+                        narrow,
+                        offset: address.offset,
+                        space: None,
+                    })
                 }
                 None => {
                     let symbol = self.symbol(name).map_err(at)?;
-                    Ok(Address { offset: symbol.offset.wrapping_add(address.offset), ..symbol })
+                    Ok(Address {
+                        offset: symbol.offset.wrapping_add(address.offset),
+                        ..symbol
+                    })
                 }
             },
             _ => Err(at(LowerError::new("an address is a register, a variable or a number"))),
@@ -638,12 +719,18 @@ impl<'m> Lowering<'m> {
 /// Whether a register of type `declared` suits an operand of type `ty`.
 fn check_width(name: &str, declared: ScalarType, ty: ScalarType, wide: bool) -> Result<(), LowerError> {
     let predicates = (declared == ScalarType::Pred) == (ty == ScalarType::Pred);
-    let fits = if wide { declared.bits() >= ty.bits() } else { declared.bits() == ty.bits() };
+    let fits = if wide {
+        declared.bits() >= ty.bits()
+    } else {
+        declared.bits() == ty.bits()
+    };
     // Instructions on 8 bits keep their values in 16-bit registers.
     if predicates && (fits || (ty.bits() == 8 && declared.bits() >= 8)) {
         return Ok(());
     }
-    Err(LowerError::new(format!("`{name}` is declared as {declared}, which does not fit an operand of type {ty}")))
+    Err(LowerError::new(format!(
+        "`{name}` is declared as {declared}, which does not fit an operand of type {ty}"
+    )))
 }
 
 /// How a value of type `ty` becomes one of the width of `declared`.
@@ -672,8 +759,8 @@ pub(crate) fn literal_bits(literal: Literal, ty: ScalarType) -> Result<u128, Low
         (Literal::F64(bits), ScalarType::F32) => Ok(u128::from((f64::from_bits(bits) as f32).to_bits())),
         (Literal::F32(bits), _) if ty.bits() == 32 => Ok(u128::from(bits)),
         (Literal::F64(bits), _) if ty.bits() == 64 => Ok(u128::from(bits)),
-        (Literal::F32(_) | Literal::F64(_), _) => {
-            Err(LowerError::new(format!("a floating point number is not an operand of type {ty}")))
-        }
+        (Literal::F32(_) | Literal::F64(_), _) => Err(LowerError::new(format!(
+            "a floating point number is not an operand of type {ty}"
+        ))),
     }
 }

@@ -26,14 +26,23 @@ pub(crate) fn find(name: &str) -> Option<Handlers> {
 /// Bytes that a lane may read from `address` on, at most `limit`.
 fn readable(warp: &Warp, lane: usize, address: u64, limit: usize) -> usize {
     let context = warp.context();
-    let room = |start: u64, end: u64| if (start..end).contains(&address) { (end - address) as usize } else { 0 };
+    let room = |start: u64, end: u64| {
+        if (start..end).contains(&address) {
+            (end - address) as usize
+        } else {
+            0
+        }
+    };
     let found = if context.arena.local.contains(address) {
         let stack = warp.stack_base + lane as u64 * warp.stack_stride;
         room(stack, stack + warp.stack_stride)
     } else if context.arena.shared.contains(address) {
         room(warp.shared_base, warp.shared_base + warp.shared_end)
     } else {
-        context.allocations.bounds(address, |allocation| (allocation.end() - address) as usize).unwrap_or(0)
+        context
+            .allocations
+            .bounds(address, |allocation| (allocation.end() - address) as usize)
+            .unwrap_or(0)
     };
     found.min(limit)
 }
@@ -63,11 +72,11 @@ struct Packed<'a> {
 
 impl Arguments for Packed<'_> {
     fn next(&mut self, bytes: usize) -> u64 {
-        self.address = self.address.next_multiple_of(bytes as u64);
+        self.address = self.address.wrapping_add(bytes as u64 - 1) & !(bytes as u64 - 1);
         let mut raw = [0; 8];
         let found = bytes_at(self.warp, self.lane, self.address, bytes);
         raw[..found.len()].copy_from_slice(&found);
-        self.address += bytes as u64;
+        self.address = self.address.wrapping_add(bytes as u64);
         u64::from_le_bytes(raw)
     }
 
@@ -107,7 +116,8 @@ unsafe fn vprintf(warp: &mut Warp, pc: Pc) -> Pc {
 
 unsafe fn assertfail(warp: &mut Warp, pc: Pc) -> Pc {
     let lane = warp.active.trailing_zeros() as usize;
-    let text = |slot| String::from_utf8_lossy(&string_at(warp, lane, argument(warp, slot, lane), MAX_STRING)).into_owned();
+    let text =
+        |slot| String::from_utf8_lossy(&string_at(warp, lane, argument(warp, slot, lane), MAX_STRING)).into_owned();
     let (message, file, function) = (text(pc.a), text(pc.b), text(pc.d));
     let line = argument(warp, pc.c, lane) as u32;
     let message = if function.is_empty() || function == "unknown" {
@@ -115,8 +125,16 @@ unsafe fn assertfail(warp: &mut Warp, pc: Pc) -> Pc {
     } else {
         format!("{message} (in `{function}`)")
     };
-    let location = (!file.is_empty()).then(|| Location { file, line, column: 0, function: None });
-    let fault = RawFault { location, ..RawFault::new(FaultKind::Assert, pc, lane, message) };
+    let location = (!file.is_empty()).then_some(Location {
+        file,
+        line,
+        column: 0,
+        function: None,
+    });
+    let fault = RawFault {
+        location,
+        ..RawFault::new(FaultKind::Assert, pc, lane, message)
+    };
     warp.raise(fault)
 }
 
@@ -124,8 +142,16 @@ unsafe fn malloc(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(warp.active) {
         let bytes = argument(warp, pc.a, lane) as usize;
         let context = warp.context();
-        let origin = context.program.debug.locations(pc.source).first().map(ToString::to_string);
-        let address = context.allocations.allocate(context.arena, bytes, AllocationKind::Device, origin).unwrap_or(0);
+        let origin = context
+            .program
+            .debug
+            .locations(pc.source)
+            .first()
+            .map(ToString::to_string);
+        let address = context
+            .allocations
+            .allocate(context.arena, bytes, AllocationKind::Device, origin)
+            .unwrap_or(0);
         set_result(warp, pc, lane, address);
     }
     pc.next()
@@ -138,12 +164,16 @@ unsafe fn free(warp: &mut Warp, pc: Pc) -> Pc {
             continue;
         }
         let context = warp.context();
-        if let Err(error) = context.allocations.free(context.arena, address, &[AllocationKind::Device]) {
+        if let Err(error) = context
+            .allocations
+            .free(context.arena, address, &[AllocationKind::Device])
+        {
             return warp.raise(RawFault::new(FaultKind::IllegalAddress, pc, lane, error.to_string()));
         }
         // What this worker learnt may be about the block that is gone.
         // SAFETY: a worker has that many.
-        unsafe { std::slice::from_raw_parts_mut(warp.caches, 2 * crate::check::memory::CACHES) }.fill(Default::default());
+        unsafe { std::slice::from_raw_parts_mut(warp.caches, 2 * crate::check::memory::CACHES) }
+            .fill(Default::default());
     }
     pc.next()
 }

@@ -42,13 +42,7 @@ impl Handlers {
 #[cfg(target_arch = "x86_64")]
 pub fn has_avx2() -> bool {
     use std::arch::is_x86_feature_detected as has;
-    has!("avx2")
-        && has!("fma")
-        && has!("f16c")
-        && has!("bmi1")
-        && has!("bmi2")
-        && has!("lzcnt")
-        && has!("popcnt")
+    has!("avx2") && has!("fma") && has!("f16c") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")
 }
 
 /// Whether this processor runs the `avx2` copies of the handlers.

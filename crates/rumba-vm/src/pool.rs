@@ -47,12 +47,27 @@ pub(crate) struct Pool {
 impl Pool {
     /// Threads for `workers` workers, one of whom is whoever calls [`Self::run`].
     pub(crate) fn new(workers: usize) -> std::io::Result<Self> {
-        let state = State { job: None, generation: 0, running: 0, panic: None, stop: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), start: Condvar::new(), done: Condvar::new() });
-        let mut pool = Self { shared, threads: Vec::new() };
+        let state = State {
+            job: None,
+            generation: 0,
+            running: 0,
+            panic: None,
+            stop: false,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            start: Condvar::new(),
+            done: Condvar::new(),
+        });
+        let mut pool = Self {
+            shared,
+            threads: Vec::new(),
+        };
         for number in 1..workers {
             let shared = Arc::clone(&pool.shared);
-            let thread = std::thread::Builder::new().name(format!("rumba-{number}")).spawn(move || work(&shared, number))?;
+            let thread = std::thread::Builder::new()
+                .name(format!("rumba-{number}"))
+                .spawn(move || work(&shared, number))?;
             pool.threads.push(thread);
         }
         Ok(pool)

@@ -156,8 +156,10 @@ impl<'m> Pool<'m> {
             Symbol::Function(id) => {
                 let function = &self.symbols.functions[id];
                 if function.ast.body.is_none() {
-                    let message =
-                        format!("the address of `{}` is taken, which no source defines", function.ast.name);
+                    let message = format!(
+                        "the address of `{}` is taken, which no source defines",
+                        function.ast.name
+                    );
                     return Err(LowerError::new(message));
                 }
                 let handle = function.handle;
@@ -177,8 +179,9 @@ impl<'m> Pool<'m> {
                 }
                 if variable.address == 0 {
                     let message = format!("`{}` is .extern, and no source defines it", variable.ast.name);
-                    return Err(LowerError::new(message)
-                        .with_help("load the source that defines it together with this one"));
+                    return Err(
+                        LowerError::new(message).with_help("load the source that defines it together with this one")
+                    );
                 }
                 Ok((Reference::Address(variable.address), Some(space)))
             }
@@ -195,8 +198,6 @@ pub(crate) struct Point {
     pub(crate) source: u16,
     /// Index in [`Debug::locations`], or [`NOWHERE`].
     pub(crate) location: u32,
-    /// Index of the function in the program.
-    pub(crate) function: u16,
 }
 
 /// No location.
@@ -289,6 +290,9 @@ pub(crate) struct Program {
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Program").field("name", &self.name).field("ops", &self.ops.len()).finish_non_exhaustive()
+        f.debug_struct("Program")
+            .field("name", &self.name)
+            .field("ops", &self.ops.len())
+            .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::fault::{FaultKind, RawFault};
 use crate::op::Pc;
-use crate::warp::{Wait, Warp, lanes_of};
+use crate::warp::{Wait, Warp, same};
 
 /// The active lanes that gave the same members as the first of `rest`, and these members; raises a fault if one of them
 /// is no member.
@@ -18,8 +18,7 @@ unsafe fn group(warp: &mut Warp, pc: Pc, members: u16, rest: u32) -> Result<(u32
     // SAFETY: the slot has 32 lanes.
     let mask = unsafe { *masks.add(lane) };
     // SAFETY: as above.
-    let same = lanes_of(rest).filter(|lane| unsafe { *masks.add(*lane) } == mask);
-    let group = same.fold(0, |group, lane| group | 1 << lane);
+    let group = unsafe { same::<u32>(warp, members, rest) };
     let strangers = group & !mask;
     if strangers == 0 {
         return Ok((group, mask));
@@ -83,7 +82,11 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
     }
     warp.active = done;
     warp.release_lanes();
-    if done == 0 { warp.pick() } else { warp.reschedule(pc.next()) }
+    if done == 0 {
+        warp.pick()
+    } else {
+        warp.reschedule(pc.next())
+    }
 }
 
 /// Lets the active lanes wait for the other members of their masks at any operation of this kind.

@@ -55,7 +55,11 @@ impl Warp {
     pub(crate) fn resume(&mut self, budget: i32) -> Pc {
         self.budget = budget;
         self.stop = Stop::Turn;
-        if self.active == 0 { self.pick() } else { self.reschedule(self.pc) }
+        if self.active == 0 {
+            self.pick()
+        } else {
+            self.reschedule(self.pc)
+        }
     }
 
     /// Sends the lanes of `taken` to `target` and the other active lanes to `other`.
@@ -70,7 +74,11 @@ impl Warp {
         };
         self.put(far, far_mask, Wait::Ready);
         self.active = near_mask;
-        if self.fuel < 0 { self.arrive(near) } else { self.reschedule(near) }
+        if self.fuel < 0 {
+            self.arrive(near)
+        } else {
+            self.reschedule(near)
+        }
     }
 
     /// Adds a split with the frames of the active lanes, or lets it join one that waits for the same at the same place.
@@ -86,7 +94,13 @@ impl Warp {
                 split.turn = 0;
             }
             None => {
-                let split = Split { pc, mask, turn: self.turn, wait, frames: self.frames.clone() };
+                let split = Split {
+                    pc,
+                    mask,
+                    turn: self.turn,
+                    wait,
+                    frames: self.frames.clone(),
+                };
                 self.splits.push(split);
             }
         }
@@ -110,10 +124,22 @@ impl Warp {
                 index += 1;
             }
         }
-        let current = (self.turn, Position { frames: &self.frames, pc: target });
+        let current = (
+            self.turn,
+            Position {
+                frames: &self.frames,
+                pc: target,
+            },
+        );
         let best = self.best().filter(|best| {
             let split = &self.splits[*best];
-            (split.turn, Position { frames: &split.frames, pc: split.pc }) < current
+            (
+                split.turn,
+                Position {
+                    frames: &split.frames,
+                    pc: split.pc,
+                },
+            ) < current
         });
         match best {
             None => {
@@ -152,12 +178,22 @@ impl Warp {
 
     /// The split that should run first.
     fn best(&self) -> Option<usize> {
-        let ready = self.splits.iter().enumerate().filter(|(_, split)| split.wait == Wait::Ready);
+        let ready = self
+            .splits
+            .iter()
+            .enumerate()
+            .filter(|(_, split)| split.wait == Wait::Ready);
         ready
             .min_by(|(_, a), (_, b)| {
                 let key = |split| -> (u32, Position<'_>) {
                     let split: &Split = split;
-                    (split.turn, Position { frames: &split.frames, pc: split.pc })
+                    (
+                        split.turn,
+                        Position {
+                            frames: &split.frames,
+                            pc: split.pc,
+                        },
+                    )
                 };
                 key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal)
             })
@@ -190,7 +226,12 @@ impl Warp {
         let mut alone = true;
         for split in self.splits.iter().filter(|split| split.wait == Wait::Ready) {
             alone = false;
-            let common = split.frames.iter().zip(&self.frames).take_while(|(a, b)| a == b).count();
+            let common = split
+                .frames
+                .iter()
+                .zip(&self.frames)
+                .take_while(|(a, b)| a == b)
+                .count();
             if common == depth {
                 let position = split.frames.get(depth).unwrap_or(&split.pc);
                 merge_at = merge_at.min(position.as_ptr() as usize);
@@ -235,8 +276,12 @@ impl Warp {
                 }
                 Wait::AnyLanes { members } => {
                     let wait = split.wait;
-                    let present: u32 =
-                        self.splits.iter().filter(|other| other.wait == wait).map(|other| other.mask).sum();
+                    let present: u32 = self
+                        .splits
+                        .iter()
+                        .filter(|other| other.wait == wait)
+                        .map(|other| other.mask)
+                        .sum();
                     if members & self.live & !present == 0 {
                         for other in self.splits.iter_mut().filter(|other| other.wait == wait) {
                             other.wait = Wait::Ready;
@@ -261,7 +306,10 @@ impl PartialOrd for Position<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let path = |position: &Self| -> Vec<usize> {
             let frames = position.frames.iter();
-            frames.chain(std::iter::once(&position.pc)).map(|pc| pc.as_ptr() as usize).collect()
+            frames
+                .chain(std::iter::once(&position.pc))
+                .map(|pc| pc.as_ptr() as usize)
+                .collect()
         };
         if self.frames.is_empty() && other.frames.is_empty() {
             return (self.pc.as_ptr() as usize).partial_cmp(&(other.pc.as_ptr() as usize));

@@ -102,7 +102,9 @@ impl<'m> Lowering<'m> {
             if let Some((_, ty, _)) = found {
                 let ty = *ty;
                 let register = self.new_register(name, ty);
-                self.function.scopes[level].names.insert(name, Binding::Register(register));
+                self.function.scopes[level]
+                    .names
+                    .insert(name, Binding::Register(register));
                 return Some(Binding::Register(register));
             }
         }
@@ -114,7 +116,12 @@ impl<'m> Lowering<'m> {
             ScalarType::Pred => self.new_predicate(),
             _ => self.new_slot(Class::of(ty)),
         };
-        self.function.registers.push(Register { name, ty, place, used: false });
+        self.function.registers.push(Register {
+            name,
+            ty,
+            place,
+            used: false,
+        });
         self.function.registers.len() - 1
     }
 
@@ -133,9 +140,7 @@ impl<'m> Lowering<'m> {
                 }
                 match variable.vector {
                     None => Binding::Register(self.new_register(variable.name, ty)),
-                    Some(lanes) => {
-                        Binding::Vector((0..lanes).map(|_| self.new_register(variable.name, ty)).collect())
-                    }
+                    Some(lanes) => Binding::Vector((0..lanes).map(|_| self.new_register(variable.name, ty)).collect()),
                 }
             }
             StateSpace::Local => self.in_frame(variable)?,
@@ -146,7 +151,10 @@ impl<'m> Lowering<'m> {
                 None => return fail(format!("`{}` cannot be declared here", variable.name)),
             },
             StateSpace::Sreg | StateSpace::Tex => {
-                return fail(format!("`{}` is declared in a state space that is not supported", variable.name));
+                return fail(format!(
+                    "`{}` is declared in a state space that is not supported",
+                    variable.name
+                ));
             }
         };
         if self.innermost().names.insert(variable.name, binding).is_some() {
@@ -175,7 +183,10 @@ impl<'m> Lowering<'m> {
         let offset = self.function.frame_bytes.next_multiple_of(align);
         self.function.frame_bytes = offset + bytes;
         self.function.frame_align = self.function.frame_align.max(align);
-        Ok(Binding::Local { offset, space: variable.space })
+        Ok(Binding::Local {
+            offset,
+            space: variable.space,
+        })
     }
 
     /// A variable in `.param` other than a kernel's parameter.
@@ -188,7 +199,10 @@ impl<'m> Lowering<'m> {
                     && ty.bits() <= 64
                     && !self.function.in_memory.contains(variable.name) =>
             {
-                Ok(Binding::Parameter { place: self.new_slot(Class::of(ty)), ty })
+                Ok(Binding::Parameter {
+                    place: self.new_slot(Class::of(ty)),
+                    ty,
+                })
             }
             _ => self.in_frame(variable),
         }

@@ -65,16 +65,27 @@ impl Special {
     pub(crate) fn find(name: &str, member: Option<&str>) -> Option<(Self, ScalarType)> {
         let Some(member) = member else {
             let numbered = |prefix: &str| {
-                name.strip_prefix(prefix)?.trim_end_matches("_64").parse::<u32>().ok().filter(|n| *n < 32)
+                name.strip_prefix(prefix)?
+                    .trim_end_matches("_64")
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|n| *n < 32)
             };
             if numbered("%envreg").is_some() {
                 return Some((Self::Always(0), ScalarType::U32));
             }
             if numbered("%pm").is_some() {
-                let ty = if name.ends_with("_64") { ScalarType::U64 } else { ScalarType::U32 };
+                let ty = if name.ends_with("_64") {
+                    ScalarType::U64
+                } else {
+                    ScalarType::U32
+                };
                 return Some((Self::Always(0), ty));
             }
-            return PLAIN.iter().find(|(known, ..)| *known == name).map(|(_, special, ty)| (*special, *ty));
+            return PLAIN
+                .iter()
+                .find(|(known, ..)| *known == name)
+                .map(|(_, special, ty)| (*special, *ty));
         };
         let axis = match member {
             ".x" => 0,
@@ -101,12 +112,7 @@ impl Special {
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(
             self,
-            Self::Clock
-                | Self::ClockHi
-                | Self::Clock64
-                | Self::GlobalTimer
-                | Self::GlobalTimerLo
-                | Self::GlobalTimerHi
+            Self::Clock | Self::ClockHi | Self::Clock64 | Self::GlobalTimer | Self::GlobalTimerLo | Self::GlobalTimerHi
         )
     }
 }

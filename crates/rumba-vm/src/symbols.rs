@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use rumba_ptx::ast::{self, Item, Linkage, StateSpace, Statement};
 use rumba_ptx::Diagnostic;
+use rumba_ptx::ast::{self, Item, Linkage, StateSpace, Statement};
 
 use crate::types::ScalarType;
 
@@ -110,13 +110,14 @@ impl<'s> Symbols<'s> {
         let known = self.known(source, ast.name, ast.linkage.is_some(), shared);
         let id = match known {
             Some(Symbol::Variable(_)) => {
-                return Err(Diagnostic::new(ast.name_span, format!("`{}` is already a variable", ast.name)));
+                return Err(Diagnostic::new(
+                    ast.name_span,
+                    format!("`{}` is already a variable", ast.name),
+                ));
             }
             Some(Symbol::Function(id)) => {
                 let old = &mut self.functions[id];
-                if old.ast.parameters.len() != ast.parameters.len()
-                    || old.ast.returns.len() != ast.returns.len()
-                {
+                if old.ast.parameters.len() != ast.parameters.len() || old.ast.returns.len() != ast.returns.len() {
                     let message = format!("`{}` was declared before with other parameters", ast.name);
                     return Err(Diagnostic::new(ast.name_span, message));
                 }
@@ -127,7 +128,11 @@ impl<'s> Symbols<'s> {
                         return Err(Diagnostic::new(ast.name_span, message));
                     }
                     if old.ast.body.is_none() || (weak(old.ast) && !weak(ast)) {
-                        *old = FunctionSymbol { ast, source, handle: old.handle };
+                        *old = FunctionSymbol {
+                            ast,
+                            source,
+                            handle: old.handle,
+                        };
                     }
                 }
                 id
@@ -148,11 +153,14 @@ impl<'s> Symbols<'s> {
         for statement in statements {
             match statement {
                 Statement::Block(block) => self.walk(source, &block.statements)?,
-                Statement::Declaration(ast)
-                    if matches!(ast.space, StateSpace::Global | StateSpace::Const) =>
-                {
+                Statement::Declaration(ast) if matches!(ast.space, StateSpace::Global | StateSpace::Const) => {
                     let bytes = variable_bytes(ast)?;
-                    self.variables.push(VariableSymbol { ast, source, address: 0, bytes });
+                    self.variables.push(VariableSymbol {
+                        ast,
+                        source,
+                        address: 0,
+                        bytes,
+                    });
                     self.inner.insert(std::ptr::from_ref(ast), self.variables.len() - 1);
                 }
                 Statement::Declaration(_)
@@ -175,13 +183,19 @@ impl<'s> Symbols<'s> {
         shared: &mut HashMap<&'s str, Symbol>,
     ) -> Result<(), Diagnostic> {
         if !matches!(ast.space, StateSpace::Global | StateSpace::Const | StateSpace::Shared) {
-            let message = format!("`{}` is declared in a state space that is not allowed at module scope", ast.name);
+            let message = format!(
+                "`{}` is declared in a state space that is not allowed at module scope",
+                ast.name
+            );
             return Err(Diagnostic::new(ast.span, message));
         }
         let bytes = variable_bytes(ast)?;
         let id = match self.known(source, ast.name, ast.linkage.is_some(), shared) {
             Some(Symbol::Function(_)) => {
-                return Err(Diagnostic::new(ast.name_span, format!("`{}` is already a function", ast.name)));
+                return Err(Diagnostic::new(
+                    ast.name_span,
+                    format!("`{}` is already a function", ast.name),
+                ));
             }
             Some(Symbol::Variable(id)) => {
                 let old = &mut self.variables[id];
@@ -205,14 +219,24 @@ impl<'s> Symbols<'s> {
                     || (old.ast.initializer.is_none() && ast.initializer.is_some());
                 let bytes = bytes.max(old.bytes);
                 if replaces {
-                    *old = VariableSymbol { ast, source, address: 0, bytes };
+                    *old = VariableSymbol {
+                        ast,
+                        source,
+                        address: 0,
+                        bytes,
+                    };
                 } else {
                     old.bytes = bytes;
                 }
                 id
             }
             None => {
-                self.variables.push(VariableSymbol { ast, source, address: 0, bytes });
+                self.variables.push(VariableSymbol {
+                    ast,
+                    source,
+                    address: 0,
+                    bytes,
+                });
                 self.variables.len() - 1
             }
         };
@@ -220,13 +244,7 @@ impl<'s> Symbols<'s> {
         Ok(())
     }
 
-    fn known(
-        &self,
-        source: usize,
-        name: &str,
-        linked: bool,
-        shared: &HashMap<&'s str, Symbol>,
-    ) -> Option<Symbol> {
+    fn known(&self, source: usize, name: &str, linked: bool, shared: &HashMap<&'s str, Symbol>) -> Option<Symbol> {
         let own = self.scopes[source].get(name).copied();
         own.or_else(|| if linked { shared.get(name).copied() } else { None })
     }
@@ -259,9 +277,10 @@ pub(crate) fn variable_bytes(variable: &ast::Variable<'_>) -> Result<u64, Diagno
             (None, Some(ast::Initializer::List(items))) if position == 0 => items.len() as u64,
             (None, _) => 0,
         };
-        bytes = bytes.checked_mul(count).filter(|bytes| *bytes < 1 << 40).ok_or_else(|| {
-            Diagnostic::new(variable.span, format!("`{}` is too large", variable.name))
-        })?;
+        bytes = bytes
+            .checked_mul(count)
+            .filter(|bytes| *bytes < 1 << 40)
+            .ok_or_else(|| Diagnostic::new(variable.span, format!("`{}` is too large", variable.name)))?;
     }
     Ok(bytes)
 }

@@ -141,4 +141,3 @@ mod avx2 {
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use Baseline as Avx2;
-

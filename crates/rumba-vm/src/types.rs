@@ -85,18 +85,12 @@ impl ScalarType {
     /// The type that a modifier names, with or without its leading dot.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.strip_prefix('.').unwrap_or(name);
-        NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, ty)| *ty)
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, ty)| *ty)
     }
 
     /// The name without a dot.
     pub fn name(self) -> &'static str {
-        NAMES
-            .iter()
-            .find(|(_, ty)| *ty == self)
-            .map_or("?", |(name, _)| name)
+        NAMES.iter().find(|(_, ty)| *ty == self).map_or("?", |(name, _)| name)
     }
 
     /// Width of a value in bits; 1 for predicates.
@@ -131,10 +125,7 @@ impl ScalarType {
 
     /// Whether an immediate operand of this type is read as a floating point number.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Self::F16 | Self::Bf16 | Self::Tf32 | Self::F32 | Self::F64
-        )
+        matches!(self, Self::F16 | Self::Bf16 | Self::Tf32 | Self::F32 | Self::F64)
     }
 }
 

@@ -241,6 +241,42 @@ impl Warp {
     }
 }
 
+/// Writes `value` to the lanes of `mask`.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program.
+#[inline(always)]
+pub(crate) unsafe fn fill<T: Copy>(warp: &Warp, slot: u16, mask: u32, value: T) {
+    // SAFETY: a slot has 32 lanes.
+    unsafe {
+        if mask == FULL {
+            *warp.lanes::<[T; LANES]>(slot) = [value; LANES];
+        } else {
+            let to = warp.lanes::<T>(slot);
+            for lane in lanes_of(mask) {
+                *to.add(lane) = value;
+            }
+        }
+    }
+}
+
+/// The lanes of `mask` that hold the same as the first of them.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program; `mask` is not empty.
+#[inline(always)]
+pub(crate) unsafe fn same<T: Copy + PartialEq>(warp: &Warp, slot: u16, mask: u32) -> u32 {
+    // SAFETY: a slot has 32 lanes.
+    let values = unsafe { &*warp.lanes::<[T; LANES]>(slot) };
+    let first = values[mask.trailing_zeros() as usize & (LANES - 1)];
+    if mask == FULL && values.iter().fold(true, |all, value| all & (*value == first)) {
+        return mask;
+    }
+    lanes_of(mask)
+        .filter(|lane| values[*lane] == first)
+        .fold(0, |same, lane| same | 1 << lane)
+}
+
 /// The indices of the lanes of a mask.
 #[inline(always)]
 pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {

@@ -51,7 +51,14 @@ fn adds_vectors_of_any_length() {
         let a: Vec<f32> = (0..n).map(|i| i as f32).collect();
         let b: Vec<f32> = (0..n).map(|i| 2.0 * i as f32).collect();
         let (x, y, z) = (bench.upload(&a), bench.upload(&b), bench.zeros(4 * n));
-        bench.run("vecadd", n.div_ceil(128) as u32, 128, &[x.into(), y.into(), z.into(), (n as u32).into()]).unwrap();
+        bench
+            .run(
+                "vecadd",
+                n.div_ceil(128) as u32,
+                128,
+                &[x.into(), y.into(), z.into(), (n as u32).into()],
+            )
+            .unwrap();
         let expected: Vec<f32> = (0..n).map(|i| 3.0 * i as f32).collect();
         assert_eq!(f32s(&bench.download(z, 4 * n)), expected, "n = {n}");
         assert_eq!(bytes_of(&a).len(), 4 * n);

@@ -12,7 +12,9 @@ fn stable(text: &str) -> String {
     while let Some(at) = rest.find("0x7") {
         out.push_str(&rest[..at]);
         out.push_str("ADDRESS");
-        let end = rest[at + 2..].find(|c: char| !c.is_ascii_hexdigit()).map_or(rest.len(), |length| at + 2 + length);
+        let end = rest[at + 2..]
+            .find(|c: char| !c.is_ascii_hexdigit())
+            .map_or(rest.len(), |length| at + 2 + length);
         rest = &rest[end..];
     }
     out + rest
@@ -20,14 +22,21 @@ fn stable(text: &str) -> String {
 
 fn report(declarations: &str, body: &str, n: u32) -> (FaultKind, String) {
     let bench = Bench::new(&kernel(declarations, body));
-    let out = bench.device.allocate_named(400, Some("src/main.rs:12:5".into())).unwrap();
+    let out = bench
+        .device
+        .allocate_named(400, Some("src/main.rs:12:5".into()))
+        .unwrap();
     let fault = bench.fault("k", 4, 64, &[out.into(), n.into()]);
     (fault.kind, stable(&fault.to_string()))
 }
 
 #[test]
 fn out_of_bounds() {
-    let (kind, text) = report(".file 1 \"src/kernel.rs\"", "\n.loc 1 7 9\n st.global.u32 [%rd2], %r2;", 0);
+    let (kind, text) = report(
+        ".file 1 \"src/kernel.rs\"",
+        "\n.loc 1 7 9\n st.global.u32 [%rd2], %r2;",
+        0,
+    );
     assert_eq!(kind, FaultKind::IllegalAddress);
     assert_eq!(
         text,
@@ -79,8 +88,15 @@ fn null_and_wild_pointers() {
     assert_eq!(kind, FaultKind::IllegalAddress);
     assert!(text.contains("at 0x8: that is a null pointer"), "{text}");
     let (_, text) = report("", "mov.u64 %rd10, 0x123456789000; st.u32 [%rd10], %r10;", 0);
-    assert!(text.contains("write of 4 bytes of memory at 0x123456789000: "), "{text}");
-    let (_, text) = report("", "mov.u64 %rd10, 0xfffffffffffffffc; ld.global.u64 %rd11, [%rd10];", 0);
+    assert!(
+        text.contains("write of 4 bytes of memory at 0x123456789000: "),
+        "{text}"
+    );
+    let (_, text) = report(
+        "",
+        "mov.u64 %rd10, 0xfffffffffffffffc; ld.global.u64 %rd11, [%rd10];",
+        0,
+    );
     assert!(text.contains("read of 8 bytes"), "{text}");
 }
 
@@ -92,7 +108,9 @@ fn use_after_free() {
     let fault = bench.fault("k", 1, 32, &[out.into(), 0u32.into()]);
     assert_eq!(fault.kind, FaultKind::IllegalAddress);
     assert!(
-        fault.message.ends_with("0 bytes into a block of 4096 bytes allocated at here, which was freed"),
+        fault
+            .message
+            .ends_with("0 bytes into a block of 4096 bytes allocated at here, which was freed"),
         "{fault}"
     );
 }
@@ -120,7 +138,11 @@ fn writes_to_what_is_read_only() {
         text.contains("kernels cannot write to constants; that is 4 bytes into the constant `table` of 16 bytes"),
         "{text}"
     );
-    let (_, text) = report("", "mov.u64 %rd10, out; cvta.param.u64 %rd11, %rd10; st.u32 [%rd11], 1;", 0);
+    let (_, text) = report(
+        "",
+        "mov.u64 %rd10, out; cvta.param.u64 %rd11, %rd10; st.u32 [%rd11], 1;",
+        0,
+    );
     assert!(text.contains("kernels cannot write to parameters"), "{text}");
 }
 
@@ -140,9 +162,20 @@ fn shared_and_local_bounds() {
     );
     let (_, text) = report(".global .align 4 .u32 x;", "ld.shared.u32 %r10, [%rd1];", 0);
     assert!(text.contains("the kernel has no shared memory"), "{text}");
-    let (_, text) = report("", ".local .align 4 .b32 own[4]; mov.u64 %rd10, own; st.local.u32 [%rd10+0x4000], 0;", 0);
-    assert!(text.contains("write of 4 bytes of local memory at 0x4100: the thread's stack has"), "{text}");
-    let (_, text) = report(shared, "mov.u64 %rd10, values; cvta.shared.u64 %rd11, %rd10; ld.global.u32 %r10, [%rd11];", 0);
+    let (_, text) = report(
+        "",
+        ".local .align 4 .b32 own[4]; mov.u64 %rd10, own; st.local.u32 [%rd10+0x4000], 0;",
+        0,
+    );
+    assert!(
+        text.contains("write of 4 bytes of local memory at 0x4100: the thread's stack has"),
+        "{text}"
+    );
+    let (_, text) = report(
+        shared,
+        "mov.u64 %rd10, values; cvta.shared.u64 %rd11, %rd10; ld.global.u32 %r10, [%rd11];",
+        0,
+    );
     assert!(text.contains("that is an address in shared memory"), "{text}");
 }
 
@@ -186,13 +219,22 @@ fn endless_loops_run_into_the_limit() {
 LOOP:
     bra LOOP;
 DONE:";
-    let bench = Bench::with(&kernel(".file 1 \"src/kernel.rs\"", body), Config { instruction_limit: 10_000_000, ..Config::default() });
+    let bench = Bench::with(
+        &kernel(".file 1 \"src/kernel.rs\"", body),
+        Config {
+            instruction_limit: 10_000_000,
+            ..Config::default()
+        },
+    );
     let out = bench.zeros(4);
     let fault = bench.fault("k", 4, 64, &[out.into(), 0u32.into()]);
     assert_eq!(fault.kind, FaultKind::Timeout);
     let text = fault.to_string();
     assert!(text.contains("at most 10000000 are allowed"), "{text}");
-    assert!(text.contains("block (1, 0, 0), 32 threads from (0, 0, 0): running at src/kernel.rs:5:3"), "{text}");
+    assert!(
+        text.contains("block (1, 0, 0), 32 threads from (0, 0, 0): running at src/kernel.rs:5:3"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -226,7 +268,10 @@ fn threads_that_wait_for_nobody_are_listed() {
         bar.sync 0;";
     let (kind, text) = report("", body, 0);
     assert_eq!(kind, FaultKind::Deadlock);
-    assert!(text.contains("waiting for lanes 0x00000001 of the warp (mask 0xffffffff)"), "{text}");
+    assert!(
+        text.contains("waiting for lanes 0x00000001 of the warp (mask 0xffffffff)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -239,7 +284,10 @@ fn misuse_of_barriers_and_masks() {
     let (_, text) = report("", "bar.sync 0, 128;", 0);
     assert!(text.contains("can never complete in a block of 64"), "{text}");
     let (_, text) = report("", "bar.warp.sync 0xffff;", 0);
-    assert!(text.contains("lane 16 is not a member of the mask 0x0000ffff that it gives"), "{text}");
+    assert!(
+        text.contains("lane 16 is not a member of the mask 0x0000ffff that it gives"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -266,7 +314,10 @@ fn endless_recursion() {
         st.global.u32 [%rd2], %r10;";
     let (kind, text) = report(declarations, body, 0);
     assert_eq!(kind, FaultKind::StackOverflow);
-    assert!(text.contains("a thread's stack has 65536 bytes, and this call needs"), "{text}");
+    assert!(
+        text.contains("a thread's stack has 65536 bytes, and this call needs"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -276,7 +327,10 @@ fn calls_of_what_is_no_function() {
         call %rd1, prototype_0;";
     let (kind, text) = report("", body, 0);
     assert_eq!(kind, FaultKind::InvalidInstruction);
-    assert!(text.contains("is not the address of a function of this kernel's module"), "{text}");
+    assert!(
+        text.contains("is not the address of a function of this kernel's module"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -288,7 +342,11 @@ fn launches_that_are_impossible() {
     );
     let bench = Bench::new(&ptx);
     let refused = |name: &str, grid: [u32; 3], block: [u32; 3], shared: u32| {
-        let args: &[common::Arg] = if name == "k" { &[common::Arg::U64(0), common::Arg::U32(0)] } else { &[] };
+        let args: &[common::Arg] = if name == "k" {
+            &[common::Arg::U64(0), common::Arg::U32(0)]
+        } else {
+            &[]
+        };
         match bench.launch(name, grid, block, shared, args) {
             Err(LaunchFailure::Refused(error)) => error.to_string(),
             other => panic!("{other:?}"),
@@ -316,25 +374,45 @@ fn launches_that_are_impossible() {
     );
     assert!(refused("big", [1; 3], [1; 3], 200_000).starts_with("240000 bytes of shared memory per block"));
     let function = bench.module.function("k").unwrap();
-    let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, parameters: &[], cooperative: false };
+    let launch = Launch {
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        parameters: &[],
+        cooperative: false,
+    };
     let error = bench.device.launch(&function, &launch).unwrap_err();
-    assert_eq!(error, LaunchFailure::Refused(LaunchError::Parameters { expected: 12, given: 0 }));
+    assert_eq!(
+        error,
+        LaunchFailure::Refused(LaunchError::Parameters { expected: 12, given: 0 })
+    );
     assert!(bench.module.function("missing").is_none());
 }
 
 #[test]
 fn misuse_of_memory_by_the_host() {
-    let device = Device::new(Config { workers: 1, memory_bytes: 1 << 20, ..Config::default() }).unwrap();
+    let device = Device::new(Config {
+        workers: 1,
+        memory_bytes: 1 << 20,
+        ..Config::default()
+    })
+    .unwrap();
     assert_eq!(device.allocate(0), Err(MemoryError::Empty));
     assert!(matches!(device.allocate(2 << 20), Err(MemoryError::OutOfMemory { .. })));
-    assert!(matches!(device.allocate(usize::MAX), Err(MemoryError::OutOfMemory { .. })));
+    assert!(matches!(
+        device.allocate(usize::MAX),
+        Err(MemoryError::OutOfMemory { .. })
+    ));
     let block = device.allocate(100).unwrap();
     assert_eq!(block % 256, 0);
     let mut bytes = [0; 101];
     device.read(block, &mut bytes[..100]).unwrap();
     assert!(bytes[..100].iter().all(|byte| *byte == 0xcd));
     let error = device.read(block, &mut bytes).unwrap_err().to_string();
-    assert!(error.contains("it starts 0 bytes into a block of 100 bytes and ends 1 bytes after its end"), "{error}");
+    assert!(
+        error.contains("it starts 0 bytes into a block of 100 bytes and ends 1 bytes after its end"),
+        "{error}"
+    );
     assert!(device.write(0x10, &[1]).is_err());
     assert!(device.copy(block, block + 60, 41).is_err());
     assert!(device.fill(block, &[1, 2, 3, 4], 26).is_err());
@@ -351,8 +429,16 @@ fn misuse_of_memory_by_the_host() {
 }
 
 fn load_error(ptx: &str) -> String {
-    let device = Device::new(Config { workers: 1, memory_bytes: 1 << 20, ..Config::default() }).unwrap();
-    device.load(&[Source { name: "bad.ptx", ptx }]).expect_err("the module is wrong").to_string()
+    let device = Device::new(Config {
+        workers: 1,
+        memory_bytes: 1 << 20,
+        ..Config::default()
+    })
+    .unwrap();
+    device
+        .load(&[Source { name: "bad.ptx", ptx }])
+        .expect_err("the module is wrong")
+        .to_string()
 }
 
 #[test]
@@ -364,26 +450,44 @@ fn modules_that_are_wrong() {
     };
     check("add.s32 %r10, %r2, %undeclared;", "`%undeclared` is not declared");
     check("add.s32 %r10, %r2, %r999;", "`%r999` is not declared");
-    check("add.s32 %r10, %r2, %rd2;", "`%rd2` is declared as .b64, which does not fit an operand of type .s32");
+    check(
+        "add.s32 %r10, %r2, %rd2;",
+        "`%rd2` is declared as .b64, which does not fit an operand of type .s32",
+    );
     check("add.s32 5, %r2, %r2;", "a register is needed here, for the result");
-    check("frobnicate.s32 %r10, %r2;", "`frobnicate` is not an instruction that this device executes");
-    check("add.s33 %r10, %r2, %r2;", "`add.s33` with 3 operand(s) is not a form of `add`");
+    check(
+        "frobnicate.s32 %r10, %r2;",
+        "`frobnicate` is not an instruction that this device executes",
+    );
+    check(
+        "add.s33 %r10, %r2, %r2;",
+        "`add.s33` with 3 operand(s) is not a form of `add`",
+    );
     check("bra NOWHERE;", "the label `NOWHERE` is not defined");
     check("@%r2 bra L; L:", "`%r2` is not a predicate register");
     check("L: L:", "is defined twice");
     check("ld.global.u32 %r10, %rd2;", "an address in brackets is needed here");
     check("ld.shared.u32 %r10, [out];", "another state space");
-    check("ld.global.v2.u32 {%r10}, [%rd2];", "2 element(s) are needed here, not 1");
+    check(
+        "ld.global.v2.u32 {%r10}, [%rd2];",
+        "2 element(s) are needed here, not 1",
+    );
     check("call missing, (%r2);", "`missing` is not a function");
     check(".reg .b32 %x; .reg .b32 %x;", "`%x` is declared twice");
     check("mov.u32 %r10, %tid.q;", "`%tid` is not known");
     check("ld.param.u32 %r10, [nothing];", "`nothing` is not declared");
     check("ld.param.u64 %r10, [out];", "too small");
-    check("setp.eq.s32 %r10, %r2, %r2;", "`%r10` is declared as .b32, which does not fit an operand of type .pred");
+    check(
+        "setp.eq.s32 %r10, %r2, %r2;",
+        "`%r10` is declared as .b32, which does not fit an operand of type .pred",
+    );
     let text = load_error(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k( { ret; }");
     assert!(text.contains("bad.ptx:4"), "{text}");
     let functions = "
 .func (.param .b32 result) one(.param .b32 x) { ret; }";
     let text = load_error(&kernel(functions, "call (%r10), one, (%r2, %r2);"));
-    assert!(text.contains("`one` takes 1 parameter(s), and 2 argument(s) are given"), "{text}");
+    assert!(
+        text.contains("`one` takes 1 parameter(s), and 2 argument(s) are given"),
+        "{text}"
+    );
 }

@@ -111,7 +111,10 @@ impl Door for Shared {
 
     #[inline(always)]
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds { start: SHARED_START, bytes: warp.shared_end - SHARED_START }
+        Bounds {
+            start: SHARED_START,
+            bytes: warp.shared_end - SHARED_START,
+        }
     }
 
     #[inline(always)]
@@ -128,7 +131,10 @@ impl Door for Local {
 
     #[inline(always)]
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds { start: STACK_START, bytes: warp.stack_stride.saturating_sub(STACK_START) }
+        Bounds {
+            start: STACK_START,
+            bytes: warp.stack_stride.saturating_sub(STACK_START),
+        }
     }
 
     #[inline(always)]
@@ -211,7 +217,11 @@ pub(crate) unsafe fn regular<D: Door, X: Target>(warp: &Warp, pc: Pc, bytes: u64
     if outside || low & (bytes - 1) != 0 || !unsafe { X::is_stepped(given, step) } {
         return None;
     }
-    Some(if step == bytes { Pattern::Contiguous(hosts) } else { Pattern::Uniform(hosts) })
+    Some(if step == bytes {
+        Pattern::Contiguous(hosts)
+    } else {
+        Pattern::Uniform(hosts)
+    })
 }
 
 /// Brings any access of `bytes` bytes per lane at `[a + imm]` through the door. On failure, the warp knows about the fault.
@@ -238,7 +248,11 @@ pub(crate) unsafe fn scattered<D: Door>(
         let address = given[lane].wrapping_add(pc.imm);
         outside |= address.wrapping_sub(bounds.start) > room;
         low |= address;
-        let own = if D::PER_LANE { warp.stack_stride.wrapping_mul(lane as u64) } else { 0 };
+        let own = if D::PER_LANE {
+            warp.stack_stride.wrapping_mul(lane as u64)
+        } else {
+            0
+        };
         out.set(lane, base.wrapping_add(address).wrapping_add(own));
     };
     if warp.active == FULL {
@@ -257,17 +271,13 @@ pub(crate) unsafe fn scattered<D: Door>(
 /// Looks at an access that is not known to be right.
 #[cold]
 #[inline(never)]
-fn examine(
-    warp: &mut Warp,
-    pc: Pc,
-    bytes: u64,
-    kind: AccessKind,
-    out: &mut Addresses,
-    space: Space,
-) -> Result<(), Pc> {
+fn examine(warp: &mut Warp, pc: Pc, bytes: u64, kind: AccessKind, out: &mut Addresses, space: Space) -> Result<(), Pc> {
     // SAFETY: the slot has 32 lanes of 64 bits.
     let given = unsafe { *warp.lanes::<[u64; LANES]>(pc.a) };
-    let mut known = Bounds { start: u64::MAX, bytes: 0 };
+    let mut known = Bounds {
+        start: u64::MAX,
+        bytes: 0,
+    };
     let mut single = true;
     for lane in lanes_of(warp.active) {
         let address = given[lane].wrapping_add(pc.imm);
@@ -292,7 +302,11 @@ fn examine(
                 }
             }
         };
-        let access = Access { kind, bytes: bytes as u32, space: space.name() };
+        let access = Access {
+            kind,
+            bytes: bytes as u32,
+            space: space.name(),
+        };
         match found {
             Err(place) => {
                 let fault = RawFault::access(FaultKind::IllegalAddress, pc, lane, address, access, place);
@@ -329,11 +343,14 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
     }
     if shared {
         let variables = &warp.context().program.debug.shared_variables;
-        let nearest = variables.iter().filter(|(_, offset, _)| *offset <= address).max_by_key(|(_, offset, _)| *offset);
+        let nearest = variables
+            .iter()
+            .filter(|(_, offset, _)| *offset <= address)
+            .max_by_key(|(_, offset, _)| *offset);
         if let Some((name, offset, length)) = nearest
-            && address + bytes > offset + length
+            && address.saturating_add(bytes) > offset + length
         {
-            let past = (address + bytes).saturating_sub(offset + length);
+            let past = address.saturating_add(bytes) - (offset + length);
             return format!("it ends {past} bytes after the end of `{name}`, and shared memory has {size} bytes");
         }
         return format!("the block's shared memory has {size} bytes and starts at {start:#x}");
@@ -348,7 +365,10 @@ fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> String {
         Space::Generic | Space::Global | Space::Const | Space::Param => {
             let arena = warp.context().arena;
             if arena.shared.contains(address) {
-                format!("{} bytes into shared memory", address.wrapping_sub(warp.shared_base + SHARED_START))
+                format!(
+                    "{} bytes into shared memory",
+                    address.wrapping_sub(warp.shared_base + SHARED_START)
+                )
             } else if arena.local.contains(address) {
                 "in the thread's stack".into()
             } else {
@@ -394,17 +414,33 @@ fn flat(
         };
     }
     let found = context.allocations.bounds(address, |allocation| {
-        (allocation.start, allocation.end(), allocation.is_writable(), allocation.kind)
+        (
+            allocation.start,
+            allocation.end(),
+            allocation.is_writable(),
+            allocation.kind,
+        )
     });
     match found {
         Some((start, end, writable, held)) if address.saturating_add(bytes) <= end => {
             if kind != AccessKind::Read && !writable {
-                let what = if held == AllocationKind::Parameters { "parameters" } else { "constants" };
+                let what = if held == AllocationKind::Parameters {
+                    "parameters"
+                } else {
+                    "constants"
+                };
                 let place = context.allocations.describe(address, bytes);
                 return Err(format!("kernels cannot write to {what}; that is {place}"));
             }
-            Ok(Some(Bounds { start, bytes: end - start }))
+            Ok(Some(Bounds {
+                start,
+                bytes: end - start,
+            }))
         }
+        None if !context.memcheck && arena.is_committed(address, bytes) => Ok(Some(Bounds {
+            start: arena.heap.start,
+            bytes: arena.committed_heap(),
+        })),
         _ if arena.functions.contains(address) => Err("that is the address of a function".into()),
         _ if address < 4096 => Err("that is a null pointer".into()),
         _ => Err(context.allocations.describe(address, bytes)),

@@ -5,7 +5,7 @@ use super::notation::Matched;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::warp::{Warp, fill};
 
 /// `activemask`
 pub(super) static ACTIVEMASK: Instruction = Instruction {
@@ -17,15 +17,15 @@ pub(super) static ACTIVEMASK: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let dst = l.destination(0, ScalarType::B32)?;
-    l.emit(Draft { dst, ..Draft::new(Handlers::same(activemask)) });
+    l.emit(Draft {
+        dst,
+        ..Draft::new(Handlers::same(activemask))
+    });
     Ok(())
 }
 
 unsafe fn activemask(warp: &mut Warp, pc: Pc) -> Pc {
-    let to = warp.lanes::<u32>(pc.dst);
-    for lane in lanes_of(warp.active) {
-        // SAFETY: the slot has 32 lanes.
-        unsafe { *to.add(lane) = warp.active };
-    }
+    // SAFETY: `dst` is a 32-bit slot.
+    unsafe { fill(warp, pc.dst, warp.active, warp.active) };
     pc.next()
 }

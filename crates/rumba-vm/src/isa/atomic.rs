@@ -81,7 +81,11 @@ where
         return stop;
     }
     let keeps = pc.extra & NO_RESULT == 0;
-    let (dst, b, c) = (warp.lanes::<E::Raw>(pc.dst), warp.lanes::<E::Raw>(pc.b), warp.lanes::<E::Raw>(pc.c));
+    let (dst, b, c) = (
+        warp.lanes::<E::Raw>(pc.dst),
+        warp.lanes::<E::Raw>(pc.b),
+        warp.lanes::<E::Raw>(pc.c),
+    );
     for lane in lanes_of(warp.active) {
         // SAFETY: the door says that the addresses are those of live, aligned elements; the slots have 32 lanes.
         unsafe {
@@ -125,7 +129,9 @@ where
 
 /// The operation for a name and a type.
 fn find(name: &str, ty: ScalarType, space: Space) -> Option<Handlers> {
-    use ScalarType::{B16, B32, B64, B128, Bf16 as TypeBf16, Bf16x2, F16 as TypeF16, F16x2, F32, F64, S32, S64, U32, U64};
+    use ScalarType::{
+        B16, B32, B64, B128, Bf16 as TypeBf16, Bf16x2, F16 as TypeF16, F16x2, F32, F64, S32, S64, U32, U64,
+    };
     macro_rules! on {
         ($ty:ty, $f:expr) => {
             Kind::<$ty>::handlers(space, $f)
@@ -193,7 +199,11 @@ impl Half for F16 {
     }
 
     fn narrow(value: f32) -> u32 {
-        if value.is_nan() { 0x7fff } else { u32::from(half::f16::from_f32(value).to_bits()) }
+        if value.is_nan() {
+            0x7fff
+        } else {
+            u32::from(half::f16::from_f32(value).to_bits())
+        }
     }
 }
 
@@ -203,7 +213,11 @@ impl Half for Bf16 {
     }
 
     fn narrow(value: f32) -> u32 {
-        if value.is_nan() { 0x7fff } else { u32::from(half::bf16::from_f32(value).to_bits()) }
+        if value.is_nan() {
+            0x7fff
+        } else {
+            u32::from(half::bf16::from_f32(value).to_bits())
+        }
     }
 }
 
@@ -240,6 +254,14 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let c = if name == ".cas" { l.source(first + 2, ty)? } else { b };
     let dst = if has_result { l.destination(0, ty)? } else { Place::None };
     let extra = space as u16 | if has_result { 0 } else { NO_RESULT };
-    l.emit(Draft { dst, a: address.base, b, c, extra, imm: address.offset.cast_unsigned(), ..Draft::new(handlers) });
+    l.emit(Draft {
+        dst,
+        a: address.base,
+        b,
+        c,
+        extra,
+        imm: address.offset.cast_unsigned(),
+        ..Draft::new(handlers)
+    });
     Ok(())
 }

@@ -30,7 +30,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         return barrier::lower(l, m);
     }
     let a = l.source(0, ScalarType::U32)?;
-    l.emit_control(Draft { a, ..Draft::new(Handlers::same(warp_sync)) }, Control::Park);
+    l.emit_control(
+        Draft {
+            a,
+            ..Draft::new(Handlers::same(warp_sync))
+        },
+        Control::Park,
+    );
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::fault::{FaultKind, RawFault};
 use crate::lower::{Control, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::types::ScalarType;
-use crate::warp::{FULL, LANES, Wait, Warp, lanes_of};
+use crate::warp::{FULL, LANES, Wait, Warp, same};
 
 /// `barrier`
 pub(super) static BARRIER: Instruction = Instruction {
@@ -40,7 +40,11 @@ const CLUSTER: u128 = BARRIERS as u128 - 1;
 
 pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let none = l.constant(ScalarType::U32, 0);
-    let mut draft = Draft { b: none, c: Place::Predicate(1), ..Draft::new(Handlers::same(barrier)) };
+    let mut draft = Draft {
+        b: none,
+        c: Place::Predicate(1),
+        ..Draft::new(Handlers::same(barrier))
+    };
     let ty = ScalarType::U32;
     match m.form() {
         0 => {
@@ -83,8 +87,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the slots have 32 lanes.
     let (id, count) = unsafe { (*ids.add(lane), *counts.add(lane)) };
     // SAFETY: as above.
-    let same = lanes_of(warp.active).filter(|lane| unsafe { *ids.add(*lane) == id && *counts.add(*lane) == count });
-    let group = same.fold(0, |mask, lane| mask | 1 << lane);
+    let group = unsafe { same::<u32>(warp, pc.b, same::<u32>(warp, pc.a, warp.active)) };
     if group != warp.active {
         // The others arrive, elsewhere, when it is their turn.
         let others = warp.active & !group;
@@ -93,14 +96,20 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     }
     let fault = |message: String| RawFault::new(FaultKind::Synchronisation, pc, lane, message);
     if id as usize >= BARRIERS {
-        return warp.raise(fault(format!("barrier {id} does not exist: barriers are numbered from 0 to 15")));
+        return warp.raise(fault(format!(
+            "barrier {id} does not exist: barriers are numbered from 0 to 15"
+        )));
     }
     if !count.is_multiple_of(LANES as u32) {
-        return warp.raise(fault(format!("a barrier for {count} threads was asked for; it must be a multiple of 32")));
+        return warp.raise(fault(format!(
+            "a barrier for {count} threads was asked for; it must be a multiple of 32"
+        )));
     }
     let threads = warp.context().threads().next_multiple_of(LANES as u32);
     if count > threads {
-        return warp.raise(fault(format!("a barrier for {count} threads can never complete in a block of {threads}")));
+        return warp.raise(fault(format!(
+            "a barrier for {count} threads can never complete in a block of {threads}"
+        )));
     }
     let flip = if pc.imm & NEGATED != 0 { FULL } else { 0 };
     // SAFETY: `c` is a predicate of the program.
@@ -113,7 +122,11 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     }
     let id = id as u8;
     if pc.imm & ARRIVES_ONLY != 0 {
-        return if warp.splits.is_empty() { pc.next() } else { warp.reschedule(pc.next()) };
+        return if warp.splits.is_empty() {
+            pc.next()
+        } else {
+            warp.reschedule(pc.next())
+        };
     }
     if pc.imm & GIVES_RESULT != 0 {
         warp.park(pc, Wait::BarrierResult { id, phase })

@@ -34,7 +34,11 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     match l.take_guard() {
         None => l.emit_control(Draft::new(control::JUMP), Control::Jump(target)),
         Some((predicate, negated)) => {
-            let branch = Draft { a: predicate, extra: u16::from(negated), ..Draft::new(control::BRANCH) };
+            let branch = Draft {
+                a: predicate,
+                extra: u16::from(negated),
+                ..Draft::new(control::BRANCH)
+            };
             l.emit_control(branch, Control::Branch(target));
         }
     }

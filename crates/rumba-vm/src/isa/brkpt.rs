@@ -22,5 +22,10 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn brkpt(warp: &mut Warp, pc: Pc) -> Pc {
     let lane = warp.active.trailing_zeros() as usize;
-    warp.raise(RawFault::new(FaultKind::Trap, pc, lane, "the kernel executed `brkpt`, and no debugger is attached"))
+    warp.raise(RawFault::new(
+        FaultKind::Trap,
+        pc,
+        lane,
+        "the kernel executed `brkpt`, and no debugger is attached",
+    ))
 }

@@ -32,6 +32,12 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     for name in &list.names {
         labels.push(label(l, name.name).map_err(|error| error.at(name.span))?);
     }
-    l.emit_control(Draft { a: index, ..Draft::new(control::TABLE) }, Control::Table(labels));
+    l.emit_control(
+        Draft {
+            a: index,
+            ..Draft::new(control::TABLE)
+        },
+        Control::Table(labels),
+    );
     Ok(())
 }

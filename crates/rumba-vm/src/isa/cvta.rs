@@ -46,7 +46,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn shared<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let (to, from) = (warp.lanes::<u64>(pc.dst), warp.lanes::<u64>(pc.a));
-    let base = if BACK { warp.shared_base.wrapping_neg() } else { warp.shared_base };
+    let base = if BACK {
+        warp.shared_base.wrapping_neg()
+    } else {
+        warp.shared_base
+    };
     for lane in lanes_of(warp.active) {
         // SAFETY: both slots have 32 lanes of 64 bits.
         unsafe { *to.add(lane) = (*from.add(lane)).wrapping_add(base) };

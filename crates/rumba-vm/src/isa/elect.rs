@@ -6,7 +6,7 @@ use crate::lower::{Control, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::warp::{Warp, fill};
 
 /// `elect`
 pub(super) static ELECT: Instruction = Instruction {
@@ -18,21 +18,34 @@ pub(super) static ELECT: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
-    let dst = if dst == Place::None { l.scratch(ScalarType::B32) } else { dst };
-    let c = if predicate == Place::None { l.scratch(ScalarType::Pred) } else { predicate };
+    let dst = if dst == Place::None {
+        l.scratch(ScalarType::B32)
+    } else {
+        dst
+    };
+    let c = if predicate == Place::None {
+        l.scratch(ScalarType::Pred)
+    } else {
+        predicate
+    };
     let b = l.source(1, ScalarType::U32)?;
-    l.emit_control(Draft { dst, b, c, ..Draft::new(Handlers::same(elect)) }, Control::Park);
+    l.emit_control(
+        Draft {
+            dst,
+            b,
+            c,
+            ..Draft::new(Handlers::same(elect))
+        },
+        Control::Park,
+    );
     Ok(())
 }
 
 unsafe fn elect(warp: &mut Warp, pc: Pc) -> Pc {
     let body = |warp: &mut Warp, group: u32| {
         let leader = group.trailing_zeros();
-        let to = warp.lanes::<u32>(pc.dst);
-        for lane in lanes_of(group) {
-            // SAFETY: the slot has 32 lanes.
-            unsafe { *to.add(lane) = leader };
-        }
+        // SAFETY: `dst` is a 32-bit slot.
+        unsafe { fill(warp, pc.dst, group, leader) };
         // SAFETY: `c` is a predicate of the program.
         unsafe { warp.set_predicate(pc.c, 1 << leader) };
     };

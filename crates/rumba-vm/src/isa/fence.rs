@@ -36,7 +36,11 @@ const LIGHT: Handlers = Handlers::same(light);
 const BLOCK: Handlers = Handlers::same(block);
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    emit(l, matches!(m.get("sem"), Some(".sc")), matches!(m.get("scope"), Some(".cta")));
+    emit(
+        l,
+        matches!(m.get("sem"), Some(".sc")),
+        matches!(m.get("scope"), Some(".cta")),
+    );
     Ok(())
 }
 

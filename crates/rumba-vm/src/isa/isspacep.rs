@@ -24,7 +24,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let address = l.source(1, ScalarType::U64)?;
     let to = l.destination(0, ScalarType::Pred)?;
     let extra = space(m) as u16;
-    l.emit(Draft { extra, ..Draft::unary(Handlers::same(isspacep), to, address) });
+    l.emit(Draft {
+        extra,
+        ..Draft::unary(Handlers::same(isspacep), to, address)
+    });
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::lower::{Control, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
-use crate::warp::{FULL, LANES, Warp, lanes_of};
+use crate::warp::{FULL, LANES, Warp, fill, lanes_of};
 
 /// `match`
 pub(super) static MATCH: Instruction = Instruction {
@@ -25,15 +25,32 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let a = l.source(1, ty)?;
     let b = l.source(2, ScalarType::U32)?;
     let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
-    let dst = if dst == Place::None { l.scratch(ScalarType::B32) } else { dst };
-    let c = if predicate == Place::None { l.scratch(ScalarType::Pred) } else { predicate };
+    let dst = if dst == Place::None {
+        l.scratch(ScalarType::B32)
+    } else {
+        dst
+    };
+    let c = if predicate == Place::None {
+        l.scratch(ScalarType::Pred)
+    } else {
+        predicate
+    };
     let handlers = match (m.form(), ty.bits()) {
         (0, 32) => Handlers::same(any::<u32>),
         (0, _) => Handlers::same(any::<u64>),
         (_, 32) => Handlers::same(all::<u32>),
         _ => Handlers::same(all::<u64>),
     };
-    l.emit_control(Draft { dst, a, b, c, ..Draft::new(handlers) }, Control::Park);
+    l.emit_control(
+        Draft {
+            dst,
+            a,
+            b,
+            c,
+            ..Draft::new(handlers)
+        },
+        Control::Park,
+    );
     Ok(())
 }
 
@@ -58,13 +75,11 @@ unsafe fn all<T: Copy + PartialEq>(warp: &mut Warp, pc: Pc) -> Pc {
         let values = unsafe { *warp.lanes::<[T; LANES]>(pc.a) };
         let first = values[group.trailing_zeros() as usize];
         let equal = lanes_of(group).all(|lane| values[lane] == first);
-        let to = warp.lanes::<u32>(pc.dst);
-        for lane in lanes_of(group) {
-            // SAFETY: as above.
-            unsafe { *to.add(lane) = if equal { group } else { 0 } };
+        // SAFETY: as above; `c` is a predicate of the program.
+        unsafe {
+            fill(warp, pc.dst, group, if equal { group } else { 0 });
+            warp.set_predicate(pc.c, if equal { FULL } else { 0 });
         }
-        // SAFETY: `c` is a predicate of the program.
-        unsafe { warp.set_predicate(pc.c, if equal { FULL } else { 0 }) };
     };
     // SAFETY: the operation was made by `lower`.
     unsafe { rendezvous::together(warp, pc, pc.b, body) }

@@ -64,8 +64,16 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         return Ok(address);
     }
     let base = l.scratch(ScalarType::U64);
-    l.emit(Draft::unary(shape::unary(|address: u32| u64::from(address)), base, address.base));
-    Ok(Address { base, narrow: false, ..address })
+    l.emit(Draft::unary(
+        shape::unary(|address: u32| u64::from(address)),
+        base,
+        address.base,
+    ));
+    Ok(Address {
+        base,
+        narrow: false,
+        ..address
+    })
 }
 
 /// Number of elements that `.v2` and its like ask for.
@@ -98,8 +106,12 @@ fn elements<'m>(
 
 /// A variable in `.param` that an address operand names as a whole.
 fn parameter<'m>(l: &mut Lowering<'m>, index: usize) -> Result<Option<(Binding<'m>, i64)>, LowerError> {
-    let OperandKind::Address(address) = &l.operand(index)?.kind else { return Ok(None) };
-    let OperandKind::Name(name) = address.base.kind else { return Ok(None) };
+    let OperandKind::Address(address) = &l.operand(index)?.kind else {
+        return Ok(None);
+    };
+    let OperandKind::Name(name) = address.base.kind else {
+        return Ok(None);
+    };
     let binding = l.lookup(name);
     Ok(match binding {
         Some(binding @ (Binding::EntryParameter { .. } | Binding::Parameter { .. } | Binding::Local { .. })) => {
@@ -219,7 +231,9 @@ unsafe fn copy_wide(warp: &mut Warp, pc: Pc) -> Pc {
 /// Reads a parameter that is kept in a slot.
 fn load_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
     if ty.bits() > declared.bits() {
-        return Err(LowerError::new(format!("the parameter is declared as {declared} and loaded as {ty}")));
+        return Err(LowerError::new(format!(
+            "the parameter is declared as {declared} and loaded as {ty}"
+        )));
     }
     let target = l.wide_destination(0, ty)?;
     let handlers = resize(declared, ty)?;
@@ -230,7 +244,9 @@ fn load_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: Scala
 /// Writes a parameter that is kept in a slot.
 fn store_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
     if ty.bits() > declared.bits() {
-        return Err(LowerError::new(format!("the parameter is declared as {declared} and stored as {ty}")));
+        return Err(LowerError::new(format!(
+            "the parameter is declared as {declared} and stored as {ty}"
+        )));
     }
     let value = l.wide_source(1, ty)?;
     let handlers = resize(ty, declared)?;

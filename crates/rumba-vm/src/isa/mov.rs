@@ -64,7 +64,11 @@ fn part_type(ty: ScalarType, count: usize) -> Result<ScalarType, LowerError> {
         16 => ScalarType::B16,
         32 => ScalarType::B32,
         64 => ScalarType::B64,
-        _ => return Err(LowerError::new(format!("a value of type {ty} does not have {count} parts"))),
+        _ => {
+            return Err(LowerError::new(format!(
+                "a value of type {ty} does not have {count} parts"
+            )));
+        }
     })
 }
 
@@ -87,7 +91,10 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
             (128, 64) => Handlers::same(part_of_wide::<u64>),
             _ => Handlers::same(part_of_wide::<u32>),
         };
-        l.emit(Draft { extra, ..Draft::unary(handlers, to, from) });
+        l.emit(Draft {
+            extra,
+            ..Draft::unary(handlers, to, from)
+        });
     }
     Ok(())
 }
@@ -134,7 +141,9 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
             (16, ..) => shape::binary_with(|shift, high: u16, low: u8| (high << shift) | u16::from(low)),
             (32, 8, _) => shape::binary_with(|shift, high: u32, low: u8| (high << shift) | u32::from(low)),
             (32, ..) => shape::binary_with(|shift, high: u32, low: u16| (high << shift) | u32::from(low)),
-            (64, 16, true) => shape::binary_with(|shift, high: u16, low: u16| u64::from(high) << shift | u64::from(low)),
+            (64, 16, true) => {
+                shape::binary_with(|shift, high: u16, low: u16| u64::from(high) << shift | u64::from(low))
+            }
             (64, 16, false) => shape::binary_with(|shift, high: u64, low: u16| (high << shift) | u64::from(low)),
             (64, 8, true) => shape::binary_with(|shift, high: u8, low: u8| u64::from(high) << shift | u64::from(low)),
             (64, 8, false) => shape::binary_with(|shift, high: u64, low: u8| (high << shift) | u64::from(low)),
@@ -143,7 +152,10 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
             (_, _, true) => Handlers::same(pack_wide::<u32, u32>),
             _ => Handlers::same(pack_wide::<u128, u32>),
         };
-        l.emit(Draft { extra: shift, ..Draft::binary(handlers, sum, value, below) });
+        l.emit(Draft {
+            extra: shift,
+            ..Draft::binary(handlers, sum, value, below)
+        });
         value = sum;
         first = false;
     }

@@ -8,7 +8,7 @@ use crate::lower::{Control, Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
-use crate::warp::{LANES, Warp, lanes_of};
+use crate::warp::{LANES, Warp, fill, lanes_of};
 
 /// `redux`
 pub(super) static REDUX: Instruction = Instruction {
@@ -36,20 +36,33 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let signed = m.get("type") == Some(".s32");
     let handlers = match (m.form(), m.get("op"), signed) {
         (0, Some(".add"), _) => reduce(u32::wrapping_add),
-        (0, Some(".min"), false) => reduce(|a, b| a.min(b)),
-        (0, Some(".max"), false) => reduce(|a, b| a.max(b)),
+        (0, Some(".min"), false) => reduce(Ord::min),
+        (0, Some(".max"), false) => reduce(Ord::max),
         (0, Some(".min"), true) => reduce(|a, b| (a as i32).min(b as i32) as u32),
         (0, Some(".max"), true) => reduce(|a, b| (a as i32).max(b as i32) as u32),
         (1, Some(".and"), _) => reduce(|a, b| a & b),
         (1, Some(".or"), _) => reduce(|a, b| a | b),
         (1, Some(".xor"), _) => reduce(|a, b| a ^ b),
-        (_, Some(".min"), _) if m.has(".NaN") => reduce(|a, b| float::<false, true>(a, b)),
-        (_, Some(".min"), _) => reduce(|a, b| float::<false, false>(a, b)),
-        _ if m.has(".NaN") => reduce(|a, b| float::<true, true>(a, b)),
-        _ => reduce(|a, b| float::<true, false>(a, b)),
+        (_, Some(".min"), _) if m.has(".NaN") => reduce(float::<false, true>),
+        (_, Some(".min"), _) => reduce(float::<false, false>),
+        _ if m.has(".NaN") => reduce(float::<true, true>),
+        _ => reduce(float::<true, false>),
     };
-    let imm = if m.has(".abs") { u64::from(u32::MAX >> 1) } else { u64::from(u32::MAX) };
-    l.emit_control(Draft { dst, a, b, imm, ..Draft::new(handlers) }, Control::Park);
+    let imm = if m.has(".abs") {
+        u64::from(u32::MAX >> 1)
+    } else {
+        u64::from(u32::MAX)
+    };
+    l.emit_control(
+        Draft {
+            dst,
+            a,
+            b,
+            imm,
+            ..Draft::new(handlers)
+        },
+        Control::Park,
+    );
     Ok(())
 }
 
@@ -68,11 +81,8 @@ unsafe fn redux<F: Fn(u32, u32) -> u32 + Copy>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the slots have 32 lanes.
         let values = unsafe { *warp.lanes::<[u32; LANES]>(pc.a) }.map(|value| value & pc.imm as u32);
         let result = lanes_of(group).map(|lane| values[lane]).reduce(f).unwrap_or(0);
-        let to = warp.lanes::<u32>(pc.dst);
-        for lane in lanes_of(group) {
-            // SAFETY: as above.
-            unsafe { *to.add(lane) = result };
-        }
+        // SAFETY: as above.
+        unsafe { fill(warp, pc.dst, group, result) };
     };
     // SAFETY: the operation was made by `lower`.
     unsafe { rendezvous::together(warp, pc, pc.b, body) }

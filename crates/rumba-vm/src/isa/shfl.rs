@@ -7,7 +7,7 @@ use crate::lower::{Control, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
-use crate::warp::{LANES, Warp, lanes_of};
+use crate::warp::{FULL, LANES, Warp, lanes_of};
 
 /// `shfl`
 pub(super) static SHFL: Instruction = Instruction {
@@ -31,7 +31,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (dst, predicate) = l.destination_pair(0, ty)?;
     let dst = if dst == Place::None { l.scratch(ty) } else { dst };
     // A predicate that nobody wants still needs a place.
-    let predicate = if predicate == Place::None { l.scratch(ScalarType::Pred) } else { predicate };
+    let predicate = if predicate == Place::None {
+        l.scratch(ScalarType::Pred)
+    } else {
+        predicate
+    };
     let a = l.source(1, ty)?;
     // Lane and clamp travel in one slot.
     let b = match (l.literal(2), l.literal(3)) {
@@ -49,13 +53,27 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Some(".bfly") => BUTTERFLY,
         _ => INDEX,
     };
-    let draft = Draft { dst, a, b, c: predicate, extra, ..Draft::new(Handlers::same(without_members)) };
+    let draft = Draft {
+        dst,
+        a,
+        b,
+        c: predicate,
+        extra,
+        ..Draft::new(Handlers::same(without_members))
+    };
     if m.form() == 1 {
         l.emit(draft);
         return Ok(());
     }
     let d = l.source(4, ScalarType::U32)?;
-    l.emit_control(Draft { d, handlers: Handlers::same(shfl), ..draft }, Control::Park);
+    l.emit_control(
+        Draft {
+            d,
+            handlers: Handlers::same(shfl),
+            ..draft
+        },
+        Control::Park,
+    );
     Ok(())
 }
 
@@ -82,9 +100,9 @@ unsafe fn without_members(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
     // SAFETY: the slots have 32 lanes.
     let (values, packed) = unsafe { (*warp.lanes::<[u32; LANES]>(pc.a), *warp.lanes::<[u32; LANES]>(pc.b)) };
-    let to = warp.lanes::<u32>(pc.dst);
+    let mut sources = [0; LANES];
     let mut inside = 0;
-    for lane in lanes_of(group) {
+    for lane in 0..LANES {
         let (b, c) = (packed[lane] & 31, packed[lane] >> 16);
         let (clamp, segment) = (c & 31, c >> 8 & 31);
         let own = lane as u32;
@@ -103,9 +121,20 @@ unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
             }
         };
         inside |= u32::from(valid) << lane;
-        let from = if valid && group >> (from & 31) & 1 != 0 { from & 31 } else { own };
-        // SAFETY: as above.
-        unsafe { *to.add(lane) = values[from as usize] };
+        let present = valid & (group >> (from & 31) & 1 != 0);
+        sources[lane] = if present { from & 31 } else { own };
+    }
+    let to = warp.lanes::<u32>(pc.dst);
+    if group == FULL {
+        for (lane, from) in sources.into_iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { *to.add(lane) = values[from as usize & (LANES - 1)] };
+        }
+    } else {
+        for lane in lanes_of(group) {
+            // SAFETY: as above.
+            unsafe { *to.add(lane) = values[sources[lane] as usize & (LANES - 1)] };
+        }
     }
     // SAFETY: `c` is a predicate of the program.
     unsafe { warp.set_predicate(pc.c, inside) };

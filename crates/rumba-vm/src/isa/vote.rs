@@ -6,7 +6,7 @@ use crate::lower::{Control, Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
-use crate::warp::{FULL, Warp, lanes_of};
+use crate::warp::{FULL, Warp, fill};
 
 /// `vote`
 pub(super) static VOTE: Instruction = Instruction {
@@ -37,15 +37,35 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Some(_) => UNIFORM,
         None => BALLOT,
     };
-    let dst = l.destination(0, if extra == BALLOT { ScalarType::B32 } else { ScalarType::Pred })?;
+    let dst = l.destination(
+        0,
+        if extra == BALLOT {
+            ScalarType::B32
+        } else {
+            ScalarType::Pred
+        },
+    )?;
     let imm = if negated { u64::from(FULL) } else { 0 };
-    let draft = Draft { dst, a, extra, imm, ..Draft::new(Handlers::same(without_members)) };
+    let draft = Draft {
+        dst,
+        a,
+        extra,
+        imm,
+        ..Draft::new(Handlers::same(without_members))
+    };
     if l.operand_count() == 2 {
         l.emit(draft);
         return Ok(());
     }
     let b = l.source(2, ScalarType::U32)?;
-    l.emit_control(Draft { b, handlers: Handlers::same(vote), ..draft }, Control::Park);
+    l.emit_control(
+        Draft {
+            b,
+            handlers: Handlers::same(vote),
+            ..draft
+        },
+        Control::Park,
+    );
     Ok(())
 }
 
@@ -66,12 +86,8 @@ unsafe fn count(warp: &mut Warp, pc: Pc, group: u32) {
     // SAFETY: `a` is a predicate of the program.
     let votes = (unsafe { warp.predicate(pc.a) } ^ pc.imm as u32) & group;
     if pc.extra == BALLOT {
-        let to = warp.lanes::<u32>(pc.dst);
-        for lane in lanes_of(group) {
-            // SAFETY: the slot has 32 lanes.
-            unsafe { *to.add(lane) = votes };
-        }
-        return;
+        // SAFETY: `dst` is a 32-bit slot.
+        return unsafe { fill(warp, pc.dst, group, votes) };
     }
     let verdict = match pc.extra {
         ALL => votes == group,

@@ -107,17 +107,26 @@ pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
 
 /// Bytes as `f32`.
 pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|chunk| f32::from_le_bytes(chunk.try_into().unwrap())).collect()
+    bytes
+        .chunks_exact(4)
+        .map(|chunk| f32::from_le_bytes(chunk.try_into().unwrap()))
+        .collect()
 }
 
 /// Bytes as `u32`.
 pub(crate) fn u32s(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|chunk| u32::from_le_bytes(chunk.try_into().unwrap())).collect()
+    bytes
+        .chunks_exact(4)
+        .map(|chunk| u32::from_le_bytes(chunk.try_into().unwrap()))
+        .collect()
 }
 
 /// Bytes as `u64`.
 pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
-    bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
+    bytes
+        .chunks_exact(8)
+        .map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap()))
+        .collect()
 }
 
 impl Bench {
@@ -128,7 +137,12 @@ impl Bench {
 
     /// A device with `ptx` loaded.
     pub(crate) fn with(ptx: &str, config: Config) -> Self {
-        let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, ..config }).unwrap();
+        let device = Device::new(Config {
+            workers: 2,
+            memory_bytes: 1 << 30,
+            ..config
+        })
+        .unwrap();
         let module = match device.load(&[Source { name: "test.ptx", ptx }]) {
             Ok(module) => module,
             Err(error) => panic!("{error}"),
@@ -183,7 +197,13 @@ impl Bench {
             parameters.resize(parameters.len().next_multiple_of(bytes.len()), 0);
             parameters.extend_from_slice(&bytes);
         }
-        let launch = Launch { grid, block, dynamic_shared, parameters: &parameters, cooperative: false };
+        let launch = Launch {
+            grid,
+            block,
+            dynamic_shared,
+            parameters: &parameters,
+            cooperative: false,
+        };
         self.device.launch(&function, &launch)
     }
 
