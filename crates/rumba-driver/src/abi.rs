@@ -27,10 +27,12 @@ pub(crate) type CUarray = usize;
 pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => {
-            log::say(
-                Level::Calls,
-                format_args!("{} -> {}", called::<F>(), Code::Success.name()),
-            );
+            if log::level() >= Level::Calls {
+                log::say(
+                    Level::Calls,
+                    format_args!("{} -> {}", called::<F>(), Code::Success.name()),
+                );
+            }
             Code::Success
         }
         Ok(Err(error)) => refuse(called::<F>(), &error),

@@ -96,8 +96,8 @@ impl Buffer {
             }
         }
         if let Some(place) = self.written {
-            let fits = (text.len() + 1).min(self.bytes);
-            let written = if text.is_empty() { 0 } else { fits as u64 };
+            // The NUL counts only where the text was cut for it.
+            let written = text.len().min(self.bytes) as u64;
             Out::<u64>::from_address(place).put_if(written);
         }
     }
@@ -129,7 +129,7 @@ mod tests {
     fn a_log_is_cut_to_its_buffer() {
         let (buffer, values) = log_error("line 4: no", 16);
         assert_eq!(&buffer[..11], b"line 4: no\0");
-        assert_eq!(values[1..], [11, 32]);
+        assert_eq!(values[1..], [10, 32]);
         let (buffer, values) = log_error("line 4: no", 8);
         assert_eq!(&buffer[..9], b"line 4:\0\xff");
         assert_eq!(values[1], 8);

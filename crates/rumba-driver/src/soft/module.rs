@@ -35,8 +35,9 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn new(context: Owner, module: usize, kernel: Kernel, name: CString) -> Self {
-        // Above 48 KiB a program has to ask.
-        let max_dynamic_shared = AtomicI32::new(48 << 10);
+        // For more than 48 KiB in all, a program has to ask.
+        let max_dynamic_shared = (48_u32 << 10).saturating_sub(kernel.needs().shared_bytes);
+        let max_dynamic_shared = AtomicI32::new(max_dynamic_shared as i32);
         Self {
             context,
             module,

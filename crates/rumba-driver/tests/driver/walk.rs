@@ -13,7 +13,8 @@ thread_local! {
 /// Runs a scenario in a process of its own.
 pub fn isolated(name: &str, scenario: fn()) {
     if std::env::var(SCENARIO).is_ok_and(|running| running == name) {
-        scenario();
+        // The steps that went wrong explain why a result is not what it should be.
+        let outcome = std::panic::catch_unwind(scenario);
         let wrong = WRONG.take();
         assert!(
             wrong.is_empty(),
@@ -21,6 +22,9 @@ pub fn isolated(name: &str, scenario: fn()) {
             wrong.len(),
             wrong.join("\n")
         );
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
         return;
     }
     let output = Command::new(std::env::current_exe().expect("the test knows its file"))

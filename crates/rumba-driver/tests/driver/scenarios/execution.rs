@@ -23,6 +23,7 @@ pub fn functions() {
     assert!((1..=255).contains(&attribute(4, two)));
     assert_eq!((attribute(5, nothing), attribute(6, nothing)), (70, 90));
     assert_eq!((attribute(8, nothing), attribute(9, nothing)), (48 << 10, -1));
+    assert_eq!(attribute(8, sharing), 47 << 10);
     steps! {
         1 => cuFuncGetAttribute(null_mut(), 0, nothing);
         1 => cuFuncGetAttribute(&mut number, 99, nothing);
@@ -61,7 +62,8 @@ pub fn launches() {
     };
     steps! {
         400 => launch(NONE);
-        400 => launch(0xdead);
+        // NVIDIA's driver reads at that address.
+        soft { 400 => launch(0xdead); }
         0 => run(nothing, [1, 1, 1], [1, 1, 1], 0);
         0 => run(nothing, [3, 2, 2], [8, 8, 16], 0);
         1 => run(nothing, [0, 1, 1], [1, 1, 1], 0);
@@ -78,7 +80,8 @@ pub fn launches() {
         0 => run(nothing, [1, 1, 1], [1, 1, 1], 60_000);
         1 => run(nothing, [1, 1, 1], [1, 1, 1], 60_001);
         1 => run(nothing, [1, 1, 1], [1, 1, 1], 300_000);
-        0 => run(sharing, [1, 1, 1], [1, 1, 1], 48 * 1024);
+        0 => run(sharing, [1, 1, 1], [1, 1, 1], 47 * 1024);
+        1 => run(sharing, [1, 1, 1], [1, 1, 1], 47 * 1024 + 1);
         1 => run(limited, [1, 1, 1], [65, 1, 1], 0);
         0 => run(limited, [1, 1, 1], [64, 1, 1], 0);
         0 => cuLaunchCooperativeKernel(nothing, 1, 1, 1, 32, 1, 1, 0, NONE, null_mut());

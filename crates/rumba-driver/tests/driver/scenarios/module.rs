@@ -12,7 +12,8 @@ pub fn modules() {
         1 => cuModuleGetFunction(&mut function, module, null());
         1 => cuModuleGetFunction(null_mut(), module, c"nothing".as_ptr());
         400 => cuModuleGetFunction(&mut function, NONE, c"nothing".as_ptr());
-        400 => cuModuleGetFunction(&mut function, 0xdead, c"nothing".as_ptr());
+        // NVIDIA's driver reads at that address.
+        soft { 400 => cuModuleGetFunction(&mut function, 0xdead, c"nothing".as_ptr()); }
         0 => cuModuleGetFunction(&mut function, module, c"nothing".as_ptr());
         0 => cuModuleGetFunction(&mut same, module, c"nothing".as_ptr());
         0 => cuModuleGetFunctionCount(&mut count, module);
@@ -28,13 +29,14 @@ pub fn modules() {
         0 => cuMemsetD32_v2(pointer, 9, 1);
         0 => cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), pointer, 12);
         1 => cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), pointer, 4096);
-        500 => cuModuleGetGlobal_v2(&mut pointer, &mut bytes, module, c"nope".as_ptr());
+        500 => cuModuleGetGlobal_v2(&mut pointer, null_mut(), module, c"nope".as_ptr());
         1 => cuModuleGetGlobal_v2(&mut pointer, &mut bytes, module, null());
         400 => cuModuleGetGlobal_v2(&mut pointer, &mut bytes, NONE, c"variable".as_ptr());
         0 => cuModuleUnload(module);
         400 => cuModuleUnload(module);
         400 => cuModuleUnload(NONE);
-        400 => cuModuleUnload(0xdead);
+        // NVIDIA's driver reads at that address.
+        soft { 400 => cuModuleUnload(0xdead); }
         400 => launch(function);
     }
     assert_eq!((bytes, data), (12, [9, 2, 3]));
@@ -104,7 +106,7 @@ pub fn images() {
     let (options, values) = (log.options.as_mut_ptr(), log.values.as_mut_ptr());
     steps! { 218 => cuModuleLoadDataEx(&mut module, bad.as_ptr().cast(), 2, options, values); }
     assert!(log.text().contains("bogus"), "{}", log.text());
-    assert_eq!(log.values[1], (log.text().len() + 1).min(512));
+    assert_eq!(log.values[1], log.text().len());
     let mut log = Log::new(40);
     let (options, values) = (log.options.as_mut_ptr(), log.values.as_mut_ptr());
     steps! { 218 => cuModuleLoadDataEx(&mut module, bad.as_ptr().cast(), 2, options, values); }
