@@ -318,8 +318,9 @@ pub fn function_addresses() {
     let mut function = null_mut();
     let (mut status, mut version) = (9, 0);
     steps! {
-        0 => cuDriverGetVersion(&mut version);
+        // The first call of the process: its arguments outlive the choice of the device.
         0 => cuGetProcAddress_v2(c"cuDriverGetVersion".as_ptr(), &mut function, 12_000, 0, &mut status);
+        0 => cuDriverGetVersion(&mut version);
     }
     assert_eq!(status, 0);
     assert!(version >= 12_000 && !function.is_null());

@@ -1,0 +1,96 @@
+//! What a program sees when the environment asks for a device that is not there.
+//!
+//! The choice is made once per process, so each case runs in a process of its own.
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::process::Command;
+
+unsafe extern "C" {
+    fn cuInit(flags: c_uint) -> c_int;
+    fn cuDeviceGetCount(count: *mut c_int) -> c_int;
+    fn cuGetErrorString(code: c_int, text: *mut *const c_char) -> c_int;
+}
+
+/// Says that this process is the one that the environment was made for.
+const CHILD: &str = "RUMBA_TEST_CHILD";
+
+/// Runs test `name` in a process with these variables; `Err` in that process.
+fn child(name: &str, variables: &[(&str, &str)]) -> Result<String, ()> {
+    if std::env::var_os(CHILD).is_some() {
+        return Err(());
+    }
+    let output = Command::new(std::env::current_exe().expect("the test knows its file"))
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, name)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the test can run itself");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success(),
+        "{}\n{said}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    Ok(said)
+}
+
+/// The driver has no device, says so in NVIDIA's words, and gives the reason to Rust callers.
+fn there_is_no_device(parts: &[&str]) {
+    let (mut count, mut text) = (9, std::ptr::null());
+    // SAFETY: as cuda.h declares them.
+    unsafe {
+        assert_eq!(cuInit(0), 100);
+        assert_eq!(cuDeviceGetCount(&raw mut count), 3);
+        assert_eq!(cuGetErrorString(100, &raw mut text), 0);
+        assert_eq!(CStr::from_ptr(text), c"no CUDA-capable device is detected");
+    }
+    let error = rumba_driver::device_kind().expect_err("no device").to_string();
+    for part in parts {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_device_that_does_not_exist() {
+    match child(
+        "a_device_that_does_not_exist",
+        &[("RUMBA_DEVICE", "tpu"), ("RUMBA_LOG", "errors")],
+    ) {
+        Err(()) => there_is_no_device(&["RUMBA_DEVICE=tpu", "`auto`", "`gpu`", "`soft`"]),
+        Ok(said) => assert!(said.contains("rumba: cuInit -> CUDA_ERROR_NO_DEVICE"), "{said}"),
+    }
+}
+
+#[test]
+fn a_library_that_does_not_exist() {
+    let variables = [
+        ("RUMBA_DEVICE", "gpu"),
+        ("RUMBA_CUDA_LIBRARY", "/nonexistent/libcuda.so.1"),
+    ];
+    if child("a_library_that_does_not_exist", &variables).is_err() {
+        there_is_no_device(&["/nonexistent/libcuda.so.1", "No such file", "RUMBA_DEVICE=soft"]);
+    }
+}
+
+#[test]
+fn the_software_device_logs_what_it_is_asked_to() {
+    match child(
+        "the_software_device_logs_what_it_is_asked_to",
+        &[("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "calls")],
+    ) {
+        Err(()) => {
+            // SAFETY: as cuda.h declares them.
+            unsafe {
+                assert_eq!(cuInit(0), 0);
+                assert_eq!(cuDeviceGetCount(std::ptr::null_mut()), 1);
+            }
+            assert_eq!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software));
+        }
+        Ok(said) => {
+            assert!(said.contains("rumba: cuInit -> CUDA_SUCCESS\n"), "{said}");
+            assert!(
+                said.contains("rumba: cuDeviceGetCount -> CUDA_ERROR_INVALID_VALUE: the argument `count` is null\n")
+            );
+        }
+    }
+}
