@@ -189,5 +189,26 @@ fn main() -> Result<(), Failure> {
     let sums = bench.device.allocate(4 * 1024)?;
     let parameters = Parameters::default().slice(x, n).slice(sums, 1024);
     bench.run("reduce", [256, 1, 1], [256, 1, 1], &parameters, (n as f64, " elements"))?;
+
+    let function = bench.module.function("nothing").ok_or("no such kernel")?;
+    for (grid, launches) in [(1u32, 10_000u32), (2, 10_000), (1_000_000, 5)] {
+        let launch = Launch {
+            grid: [grid, 1, 1],
+            block: [32, 1, 1],
+            dynamic_shared: 0,
+            parameters: &[],
+            cooperative: false,
+        };
+        let start = Instant::now();
+        for _ in 0..launches {
+            bench.device.launch(&function, &launch)?;
+        }
+        let each = start.elapsed().as_secs_f64() / f64::from(launches);
+        println!(
+            "launch of {grid} empty block(s): {:.2} us, {:.1} ns per block",
+            1e6 * each,
+            1e9 * each / f64::from(grid)
+        );
+    }
     Ok(())
 }

@@ -448,3 +448,81 @@ impl Allocations {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AllocationKind, Allocations, FRESH, MemoryError};
+    use crate::arena::Arena;
+
+    fn heap(limit: u64) -> (Arena, Allocations) {
+        let arena = Arena::new(64 << 20, 1).unwrap();
+        let allocations = Allocations::new(&arena, limit);
+        (arena, allocations)
+    }
+
+    #[test]
+    fn allocations_do_not_touch_each_other() {
+        let (arena, heap) = heap(1 << 20);
+        let take = |bytes| heap.allocate(&arena, bytes, AllocationKind::Host, None).unwrap();
+        let (a, b) = (take(1), take(1000));
+        assert!(b - a >= 512 && a % 256 == 0 && b % 256 == 0);
+        // SAFETY: the block was just allocated.
+        assert_eq!(unsafe { *(a as *const u8) }, FRESH);
+        assert_eq!(heap.find(b + 999).unwrap().start, b);
+        assert!(heap.find(b + 1000).is_none());
+        assert_eq!(
+            heap.describe(b + 1003, 4),
+            "3 bytes after the end of a block of 1000 bytes"
+        );
+        assert_eq!(heap.describe(a - 8, 4), "8 bytes before a block of 1 bytes");
+        assert_eq!(
+            heap.describe(b + 998, 4),
+            "it starts 998 bytes into a block of 1000 bytes and ends 2 bytes after its end"
+        );
+    }
+
+    #[test]
+    fn freed_memory_is_used_again_but_not_at_once() {
+        let (arena, heap) = heap(1 << 20);
+        let first = heap.allocate(&arena, 1000, AllocationKind::Host, None).unwrap();
+        let epoch = heap.epoch();
+        heap.free(&arena, first, &[AllocationKind::Host]).unwrap();
+        assert_ne!(heap.epoch(), epoch);
+        assert_eq!(
+            heap.describe(first + 1, 1),
+            "1 bytes into a block of 1000 bytes, which was freed"
+        );
+        let mut again = None;
+        for round in 0..1000 {
+            let block = heap.allocate(&arena, 1000, AllocationKind::Host, None).unwrap();
+            heap.free(&arena, block, &[AllocationKind::Host]).unwrap();
+            if block == first {
+                again = Some(round);
+                break;
+            }
+        }
+        assert!(again.is_some_and(|round| round > 10), "{again:?}");
+    }
+
+    #[test]
+    fn memory_runs_out_and_comes_back() {
+        let (arena, heap) = heap(1 << 20);
+        let take = |bytes| heap.allocate(&arena, bytes, AllocationKind::Host, None);
+        let whole = take(1 << 20).unwrap();
+        assert!(matches!(take(1), Err(MemoryError::OutOfMemory { free: 0, .. })));
+        heap.free(&arena, whole, &[AllocationKind::Host]).unwrap();
+        assert_eq!(heap.info(), (1 << 20, 1 << 20));
+        for _ in 0..200 {
+            let block = take(1 << 20).unwrap();
+            heap.free(&arena, block, &[AllocationKind::Host]).unwrap();
+        }
+    }
+
+    #[test]
+    fn kinds_are_freed_by_their_owners_only() {
+        let (arena, heap) = heap(1 << 20);
+        let block = heap.allocate(&arena, 8, AllocationKind::Device, None).unwrap();
+        assert!(heap.free(&arena, block, &[AllocationKind::Host]).is_err());
+        heap.free(&arena, block, &[AllocationKind::Device]).unwrap();
+    }
+}

@@ -239,3 +239,71 @@ fn components(blocks: &[Block], level: &[u32], here: u32, entry: usize, members:
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::graph;
+    use crate::lower::{Control, Draft, Function, Node};
+    use crate::op::{Handlers, Pc};
+    use crate::warp::Warp;
+
+    unsafe fn nothing(_: &mut Warp, pc: Pc) -> Pc {
+        pc
+    }
+
+    /// The order of blocks, each given by how it ends and its label; blocks have the numbers of their labels.
+    fn order(blocks: &[Control]) -> Vec<usize> {
+        let mut function = Function::default();
+        for (label, control) in blocks.iter().enumerate() {
+            function.labels.push(rumba_ptx::ast::Label {
+                name: "",
+                span: rumba_ptx::ast::Span::default(),
+            });
+            function.nodes.push(Node::Label(label as u32));
+            function.nodes.push(Node::Op {
+                draft: Draft::new(Handlers::same(nothing)),
+                control: control.clone(),
+                source: 0,
+                conditional: false,
+            });
+        }
+        let graph = graph(&function);
+        let number = |block: usize| graph.blocks[block].nodes.end / 2 - 1;
+        graph.order.iter().map(|block| number(*block)).collect()
+    }
+
+    #[test]
+    fn the_join_follows_both_sides() {
+        use Control::{Branch, End, Jump, Next};
+        assert_eq!(order(&[Branch(2), Jump(3), Next, End]), [0, 1, 2, 3]);
+        // The join stands first in the text.
+        assert_eq!(order(&[Jump(2), End, Branch(4), Jump(1), Jump(1)]), [0, 2, 3, 4, 1]);
+    }
+
+    #[test]
+    fn a_loop_comes_before_what_follows_it() {
+        use Control::{Branch, End, Jump, Next};
+        // 0: head, 1: exit in the middle, 2: break, 3: latch.
+        assert_eq!(order(&[Branch(1), Jump(3), End, Branch(2), Jump(0)]), [0, 1, 3, 4, 2]);
+        // Nested loops with an exit from the inner one to the very end.
+        let blocks = [Next, Branch(5), Branch(2), Jump(1), End, End];
+        let found = order(&blocks);
+        let position = |block: usize| found.iter().position(|known| *known == block);
+        assert!(position(5) > position(3) && position(5) > position(2), "{found:?}");
+    }
+
+    #[test]
+    fn blocks_that_nothing_reaches_are_left_out() {
+        use Control::{End, Jump};
+        assert_eq!(order(&[Jump(2), Jump(1), End]), [0, 2]);
+    }
+
+    #[test]
+    fn control_flow_without_structure_is_ordered_too() {
+        use Control::{Branch, End, Jump};
+        // Two entries into one cycle.
+        let found = order(&[Branch(2), Branch(3), Jump(1), End]);
+        assert_eq!(found.len(), 4);
+        assert_eq!((found[0], found[3]), (0, 3));
+    }
+}

@@ -164,3 +164,110 @@ fn defined(op: &LiveOp<'_>) -> impl Iterator<Item = usize> {
         .filter(move |(defines, _)| *defines && !conditional)
         .map(|(_, slot)| slot)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LiveBlock, LiveOp, assign};
+    use crate::lower::{Draft, Place};
+    use crate::op::{Handlers, Pc};
+    use crate::program::Class;
+    use crate::warp::Warp;
+
+    unsafe fn nothing(_: &mut Warp, pc: Pc) -> Pc {
+        pc
+    }
+
+    fn draft(dst: Option<u32>, a: Option<u32>, b: Option<u32>) -> Draft {
+        let place = |slot: Option<u32>| slot.map_or(Place::None, Place::Slot);
+        Draft::binary(Handlers::same(nothing), place(dst), place(a), place(b))
+    }
+
+    fn places(classes: &[Class], blocks: &[LiveBlock], drafts: &[(Draft, bool)]) -> (Vec<u16>, [u32; 3]) {
+        let ops: Vec<LiveOp<'_>> = drafts
+            .iter()
+            .map(|(draft, conditional)| LiveOp {
+                draft,
+                conditional: *conditional,
+            })
+            .collect();
+        let assignment = assign(classes, blocks, &ops);
+        (assignment.index, assignment.counts)
+    }
+
+    #[test]
+    fn a_destination_takes_the_place_of_a_source_that_ends() {
+        let drafts = [
+            (draft(Some(0), None, None), false),
+            (draft(Some(1), Some(0), None), false),
+            (draft(Some(2), Some(1), None), false),
+            (draft(None, Some(2), None), false),
+        ];
+        let blocks = [LiveBlock {
+            ops: 0..4,
+            successors: vec![],
+        }];
+        assert_eq!(places(&[Class::W32; 3], &blocks, &drafts), (vec![0, 0, 0], [1, 0, 0]));
+        // But not if it is wider.
+        let classes = [Class::W32, Class::W64, Class::W32];
+        assert_eq!(places(&classes, &blocks, &drafts).1, [1, 1, 0]);
+    }
+
+    #[test]
+    fn values_that_live_together_lie_apart() {
+        let drafts = [
+            (draft(Some(0), None, None), false),
+            (draft(Some(1), None, None), false),
+            (draft(Some(2), Some(0), Some(1)), false),
+            (draft(None, Some(2), Some(0)), false),
+        ];
+        let blocks = [LiveBlock {
+            ops: 0..4,
+            successors: vec![],
+        }];
+        let (index, counts) = places(&[Class::W32; 3], &blocks, &drafts);
+        assert_eq!(counts, [2, 0, 0]);
+        assert_ne!(index[0], index[1]);
+        assert_ne!(index[0], index[2]);
+    }
+
+    #[test]
+    fn a_value_of_a_loop_lives_through_all_of_it() {
+        // 0 is set before the loop and read at its start; 1 is used within the loop only.
+        let drafts = [
+            (draft(Some(0), None, None), false),
+            (draft(Some(1), Some(0), None), false),
+            (draft(Some(2), Some(1), None), false),
+            (draft(None, Some(2), None), false),
+        ];
+        let blocks = [
+            LiveBlock {
+                ops: 0..1,
+                successors: vec![1],
+            },
+            LiveBlock {
+                ops: 1..4,
+                successors: vec![1],
+            },
+        ];
+        let (index, _) = places(&[Class::W32; 3], &blocks, &drafts);
+        assert_ne!(index[0], index[1]);
+        assert_ne!(index[0], index[2]);
+    }
+
+    #[test]
+    fn a_conditional_write_keeps_the_old_value_alive() {
+        let drafts = [
+            (draft(Some(0), None, None), false),
+            (draft(Some(1), None, None), false),
+            (draft(None, Some(1), None), false),
+            (draft(Some(0), None, None), true),
+            (draft(None, Some(0), None), false),
+        ];
+        let blocks = [LiveBlock {
+            ops: 0..5,
+            successors: vec![],
+        }];
+        let (index, _) = places(&[Class::W32; 2], &blocks, &drafts);
+        assert_ne!(index[0], index[1]);
+    }
+}

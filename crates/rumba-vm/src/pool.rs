@@ -14,7 +14,7 @@ struct State {
     job: Option<(SendJob, usize)>,
     /// Number of the job.
     generation: u64,
-    /// Threads that have not finished it.
+    /// Threads that have begun and not finished it.
     running: usize,
     panic: Option<Box<dyn std::any::Any + Send>>,
     stop: bool,
@@ -73,7 +73,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs `job` on `workers` workers at once and returns when all have finished.
+    /// Runs `job` on up to `workers` workers at once and returns when all that have begun it have finished. A thread that
+    /// wakes up too late for a short job does not take part.
     ///
     /// # Panics
     /// If one of them does.
@@ -88,16 +89,15 @@ impl Pool {
             let mut state = self.shared.lock();
             state.job = Some((erased, helpers));
             state.generation += 1;
-            state.running = helpers;
             state.panic = None;
         }
         self.shared.start.notify_all();
         let outcome = catch_unwind(AssertUnwindSafe(|| job(0)));
         let mut state = self.shared.lock();
+        state.job = None;
         while state.running > 0 {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.job = None;
         let panic = state.panic.take();
         drop(state);
         if let Some(panic) = outcome.err().or(panic) {
@@ -129,14 +129,17 @@ fn work(shared: &Shared, number: usize) {
                 if state.generation != seen {
                     seen = state.generation;
                     match state.job {
-                        Some((job, helpers)) if number <= helpers => break job,
-                        _ => {}
+                        Some((job, helpers)) if number <= helpers => {
+                            state.running += 1;
+                            break job;
+                        }
+                        Some(_) | None => {}
                     }
                 }
                 state = shared.start.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         };
-        // SAFETY: `run` waits until this thread says that it has finished.
+        // SAFETY: the job was there a moment ago, and `run` waits until this thread says that it has finished.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job.0)(number) }));
         let mut state = shared.lock();
         if let Err(panic) = outcome {
