@@ -222,6 +222,8 @@ impl CudaBuilder {
             crate_dir: &crate_dir,
             target_dir: &target_dir,
             rustflags,
+            // Cargo takes two copies of a workspace for one; this also tells them apart.
+            crate_flags: vec![format!("--remap-path-prefix={}=", workspace_root(&crate_dir).display())],
             build_std: if self.alloc { "core,alloc" } else { "core" },
             arguments: self.arguments.clone(),
             progress: self.progress.unwrap_or(!script),
@@ -236,6 +238,7 @@ impl CudaBuilder {
             libdevice: libdevice.clone(),
             arch: self.arch,
             codegen: self.codegen(),
+            positions: self.debug == DebugInfo::LineTables,
             sources: sources(&built, &crate_dir),
             keep_ir: self.emit_llvm_ir,
         };
@@ -320,13 +323,10 @@ impl CudaBuilder {
             "-Ccodegen-units=1",
             "-Cembed-bitcode=yes",
             "-Csymbol-mangling-version=v0",
+            "-Cdebuginfo=line-directives-only",
         ]
         .map(str::to_owned)
         .into();
-        flags.push(match self.debug {
-            DebugInfo::None => "-Cdebuginfo=0".to_owned(),
-            DebugInfo::LineTables => "-Cdebuginfo=line-directives-only".to_owned(),
-        });
         flags.push(format!("-Coverflow-checks={}", self.overflow_checks));
         if libdevice {
             flags.push("--cfg=rumba_libdevice".to_owned());
@@ -366,17 +366,19 @@ fn key(input: &link::Input) -> String {
     if let Some(libdevice) = &input.libdevice {
         key.file(libdevice);
     }
-    key.value(&(&input.arch, &input.codegen, &input.sources));
+    key.value(&(&input.arch, &input.codegen, input.positions, &input.sources));
     key.finish()
 }
 
 /// Waits until no other build uses the folder.
 fn lock(folder: &Path) -> Result<File, BuildError> {
     let path = folder.join(".lock");
-    let locked = std::fs::create_dir_all(folder).and_then(|()| File::create(&path)).and_then(|file| {
-        file.lock()?;
-        Ok(file)
-    });
+    let locked = std::fs::create_dir_all(folder)
+        .and_then(|()| File::create(&path))
+        .and_then(|file| {
+            file.lock()?;
+            Ok(file)
+        });
     locked.map_err(|source| BuildError::Io { path, source })
 }
 

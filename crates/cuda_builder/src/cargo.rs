@@ -61,6 +61,8 @@ pub(crate) struct Request<'a> {
     pub(crate) target_dir: &'a Path,
     /// Flags for every crate compiled for the device.
     pub(crate) rustflags: Vec<String>,
+    /// Flags for the kernel crate alone.
+    pub(crate) crate_flags: Vec<String>,
     /// Standard library crates to build: `core`, perhaps `alloc`.
     pub(crate) build_std: &'a str,
     /// More arguments, such as `--features`.
@@ -200,12 +202,12 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
         .args(["--color", if colour { "always" } else { "never" }])
         .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
         .args(&request.arguments)
+        .args(if request.progress { None } else { Some("--quiet") })
+        .arg("--")
+        .args(&request.crate_flags)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit());
-    if !request.progress {
-        command.arg("--quiet");
-    }
 
     let started = |source| BuildError::Start {
         program: toolchain.cargo.clone(),

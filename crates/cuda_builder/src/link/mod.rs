@@ -34,6 +34,8 @@ pub(crate) struct Input {
     pub(crate) arch: Option<NvvmArch>,
     /// Arithmetic and optimisation.
     pub(crate) codegen: Codegen,
+    /// Whether the text says where it comes from.
+    pub(crate) positions: bool,
     /// How source files are named.
     pub(crate) sources: Sources,
     /// Whether LLVM's assembly is wanted too.
@@ -152,7 +154,11 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     machine.optimise(&module)?;
     symbols::check(&module)?;
     symbols::rename(&module);
-    lines::attribute(&module, &input.sources);
+    if input.positions {
+        lines::attribute(&module, &input.sources);
+    } else {
+        module.strip_positions();
+    }
     module.verify()?;
     let ir = input.keep_ir.then(|| module.to_text());
     let ptx = lines::clean(&machine.emit(module)?, &input.sources);

@@ -82,6 +82,7 @@ functions! {
     LLVMModuleCreateWithNameInContext(*const c_char, ContextRef) -> ModuleRef;
     LLVMDisposeModule(ModuleRef);
     LLVMLinkModules2(ModuleRef, ModuleRef) -> Bool;
+    LLVMStripModuleDebugInfo(ModuleRef) -> Bool;
     LLVMVerifyModule(ModuleRef, c_int, *mut *mut c_char) -> Bool;
     LLVMPrintModuleToString(ModuleRef) -> *mut c_char;
     LLVMSetTarget(ModuleRef, *const c_char);

@@ -132,6 +132,12 @@ impl<'c> Module<'c> {
         self.context.check()
     }
 
+    /// Removes all source positions.
+    pub(crate) fn strip_positions(&self) {
+        // SAFETY: the module is alive; the answer says whether there were any.
+        unsafe { (self.context.api().LLVMStripModuleDebugInfo)(self.raw) };
+    }
+
     /// Checks that the module is well formed.
     pub(crate) fn verify(&self) -> Result<(), LlvmError> {
         const RETURN_STATUS: i32 = 2;

@@ -1,0 +1,268 @@
+//! Builds small kernel crates and looks at the PTX. They stand in `fixtures/`, each a workspace of its
+//! own with settings that a builder must cope with.
+
+use std::path::{Path, PathBuf};
+
+use cuda_builder::inspect::{self, Resources};
+use cuda_builder::{BuildError, CudaBuilder, NvvmArch, Ptx, wheels};
+use tempfile::TempDir;
+
+/// The kernels of `fixtures/kernels`.
+const KERNELS: [&str; 7] = [
+    "add",
+    "divide",
+    "saxpy",
+    "shared_dynamic",
+    "shared_tile",
+    "shared_word",
+    "sine",
+];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// The target directory of the kernels that the rest of the workspace uses too, so that `core` is
+/// compiled once for all.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder")
+}
+
+/// Builds a crate with some settings, into a folder that nothing else uses.
+fn try_build(path: &Path, configure: impl FnOnce(CudaBuilder) -> CudaBuilder) -> Result<Ptx, BuildError> {
+    let folder = TempDir::new().expect("a temporary folder");
+    let builder = CudaBuilder::new(path)
+        .target_dir(target())
+        .copy_to(folder.path().join("out.ptx"))
+        .progress(false);
+    configure(builder).build()
+}
+
+fn build(configure: impl FnOnce(CudaBuilder) -> CudaBuilder) -> Ptx {
+    try_build(&fixture("kernels"), configure).expect("the fixture builds")
+}
+
+/// The text of one kernel, which must be there.
+fn kernel<'a>(ptx: &'a Ptx, name: &str) -> &'a str {
+    inspect::kernel(&ptx.text, name).unwrap_or_else(|| panic!("no kernel {name} in\n{}", ptx.text))
+}
+
+#[track_caller]
+fn assert_has(text: &str, needles: &[&str]) {
+    for needle in needles {
+        assert!(text.contains(needle), "no `{needle}` in\n{text}");
+    }
+}
+
+#[track_caller]
+fn assert_lacks(text: &str, needles: &[&str]) {
+    for needle in needles {
+        assert!(!text.contains(needle), "`{needle}` in\n{text}");
+    }
+}
+
+#[test]
+fn every_kernel_is_there_for_old_drivers() {
+    let ptx = build(|builder| builder);
+    assert_eq!(ptx.kernels, KERNELS);
+    assert_eq!(inspect::kernels(&ptx.text), KERNELS);
+    assert_has(&ptx.text, &[".version 6.0", ".target sm_70\n"]);
+    assert_eq!((ptx.arch, ptx.version()), (NvvmArch::Compute70, "6.0"));
+}
+
+#[test]
+fn slices_are_read_through_the_constant_cache_and_products_are_fused() {
+    let ptx = build(|builder| builder);
+    assert_has(kernel(&ptx, "saxpy"), &["ld.global.nc.b32", "fma.rn.f32"]);
+    let strict = build(|builder| builder.fma_contraction(false));
+    assert_has(kernel(&strict, "saxpy"), &["mul.rn.f32", "add.rn.f32"]);
+    assert_lacks(kernel(&strict, "saxpy"), &["fma"]);
+}
+
+#[test]
+fn memory_spaces_are_where_the_sections_say() {
+    let ptx = build(|builder| builder);
+    for name in ["shared_tile", "shared_dynamic", "shared_word"] {
+        assert_has(kernel(&ptx, name), &["ld.shared.", "st.shared.", "bar.sync"]);
+        assert_lacks(kernel(&ptx, name), &["\tld.b", "\tst.b", "cvta.shared"]);
+    }
+    assert_has(
+        &ptx.text,
+        &[
+            ".extern .shared .align 8 .b8 fixture_kernels_DYNAMIC[]",
+            ".const .align 4",
+        ],
+    );
+    assert_has(kernel(&ptx, "shared_tile"), &["ld.const.b32", "[SCALE]"]);
+    assert_has(&ptx.text, &[".visible .global .align 4 .b8 SCALE[4]"]);
+}
+
+#[test]
+fn the_panic_of_a_bounds_check_is_replaced() {
+    let ptx = build(|builder| builder);
+    assert_has(kernel(&ptx, "saxpy"), &["__rumba_panic_bounds_check"]);
+    assert_lacks(&ptx.text, &["panic_fmt", "core_fmt"]);
+}
+
+#[test]
+fn overflow_wraps_unless_it_is_checked() {
+    let ptx = build(|builder| builder);
+    assert_lacks(kernel(&ptx, "add"), &["call", "trap"]);
+    let checked = build(|builder| builder.overflow_checks(true));
+    assert_has(kernel(&checked, "add"), &["call"]);
+}
+
+#[test]
+fn arithmetic_follows_the_switches() {
+    let exact = build(|builder| builder);
+    assert_has(kernel(&exact, "divide"), &["div.rn.f32"]);
+    let fast = build(|builder| builder.fast_div(true).ftz(true));
+    assert_has(kernel(&fast, "divide"), &[".ftz.f32"]);
+    assert_lacks(kernel(&fast, "divide"), &["div.rn"]);
+}
+
+#[test]
+fn kernels_build_with_and_without_libdevice() {
+    let without = build(|builder| builder.libdevice(false));
+    assert_eq!(without.libdevice, None);
+    assert_lacks(kernel(&without, "sine"), &["__nv_"]);
+    if wheels::find().libdevice.is_some() {
+        let with = build(|builder| builder);
+        assert!(with.libdevice.is_some());
+        assert_has(kernel(&with, "sine"), &["fma.rn.f32"]);
+        assert_lacks(&with.text, &["__nvvm_reflect", "__nv_"]);
+    }
+}
+
+#[test]
+fn the_text_names_source_lines_and_no_machine() {
+    let ptx = build(|builder| builder);
+    assert_has(&ptx.text, &["\"src/lib.rs\"", "\t.loc\t"]);
+    let home = std::env::home_dir().unwrap_or_default();
+    for place in [
+        env!("CARGO_MANIFEST_DIR"),
+        "/rustlib/",
+        "/src/rustc",
+        &home.display().to_string(),
+    ] {
+        assert_lacks(&ptx.text, &[place]);
+    }
+    let bare = build(|builder| builder.debug(cuda_builder::DebugInfo::None));
+    assert_lacks(&bare.text, &["\t.loc\t", "\t.file\t"]);
+}
+
+#[test]
+fn the_text_is_the_same_wherever_the_crate_lies() {
+    let elsewhere = TempDir::new().expect("a temporary folder");
+    copy(&fixture("kernels"), elsewhere.path());
+    let here = build(|builder| builder);
+    let there = try_build(elsewhere.path(), |builder| builder).expect("the copy builds");
+    assert_eq!(here.hash(), there.hash());
+    let again = build(|builder| builder);
+    assert_eq!(here.text, again.text);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a fixture") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("a copy");
+        }
+    }
+}
+
+#[test]
+fn newer_instructions_raise_the_floor_and_nothing_else_does() {
+    let ptx = build(|builder| builder.build_arg("--features=redux"));
+    assert_eq!((ptx.arch, ptx.version()), (NvvmArch::Compute80, "7.0"));
+    let asked = build(|builder| builder.arch(NvvmArch::Compute90));
+    assert_has(&asked.text, &[".target sm_90\n", ".version 7.8"]);
+}
+
+#[test]
+fn an_unchanged_build_is_not_repeated() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("out.ptx");
+    let build = || {
+        let builder = CudaBuilder::new(fixture("kernels")).target_dir(target()).copy_to(&file);
+        builder.progress(false).build().expect("the fixture builds")
+    };
+    let first = build();
+    let modified = || {
+        std::fs::metadata(&file)
+            .and_then(|metadata| metadata.modified())
+            .expect("a time")
+    };
+    let time = modified();
+    let second = build();
+    assert_eq!(
+        (first.text, first.kernels, time),
+        (second.text, second.kernels, modified())
+    );
+    // A file that somebody changed is made again.
+    std::fs::write(&file, "changed").expect("a file");
+    let text = build().text;
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);
+}
+
+#[test]
+fn compiler_errors_name_the_line() {
+    let error = try_build(&fixture("broken"), |builder| builder).expect_err("it is broken");
+    let text = error.to_string();
+    let BuildError::Compile {
+        errors, diagnostics, ..
+    } = error
+    else {
+        panic!("another error: {text}");
+    };
+    assert_eq!(errors, 1);
+    assert_has(&diagnostics, &["src/lib.rs:7:19", "expected `f32`, found `u64`"]);
+    assert_lacks(&diagnostics, &["aborting due to"]);
+    assert_has(&text, &["do not compile: 1 error reported above"]);
+}
+
+#[test]
+fn a_missing_function_is_named() {
+    let error = try_build(&fixture("undefined"), |builder| builder).expect_err("it cannot link");
+    assert_has(&error.to_string(), &["`no_such_function`"]);
+    // What a build script prints when it returns the error from `main`.
+    assert_eq!(format!("{error:?}"), error.to_string());
+}
+
+#[test]
+fn a_folder_without_a_crate_is_named() {
+    let error = try_build(&fixture("nothing"), |builder| builder).expect_err("there is no crate");
+    assert_has(&error.to_string(), &["Cargo.toml", "fixtures/nothing"]);
+}
+
+#[test]
+fn ptxas_accepts_every_kernel_without_spills() {
+    if wheels::find().ptxas.is_none() {
+        eprintln!("ptxas is not installed: the PTX was not assembled");
+        return;
+    }
+    let ptx = build(|builder| builder);
+    for arch in ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"] {
+        let arch: NvvmArch = arch.parse().expect("a known architecture");
+        let all = inspect::resources(&ptx.text, arch).expect("ptxas accepts it");
+        let names: Vec<&str> = all.iter().map(|resources| resources.kernel.as_str()).collect();
+        assert_eq!(names, KERNELS, "{arch}");
+        for Resources {
+            kernel,
+            spill_stores,
+            spill_loads,
+            registers,
+            ..
+        } in all
+        {
+            assert_eq!((spill_stores, spill_loads), (0, 0), "{kernel} for {arch}");
+            assert!(registers > 0, "{kernel} for {arch}");
+        }
+    }
+    let broken = inspect::resources("not PTX", NvvmArch::Compute90).expect_err("it is not PTX");
+    assert_has(&broken.to_string(), &["ptxas refused the PTX"]);
+}
