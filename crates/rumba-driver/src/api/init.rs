@@ -86,8 +86,9 @@ fn address(
         calls::Found::Nowhere => (NO_SUCH_SYMBOL, ptr::null()),
     };
     function.put("pfn", found)?;
-    if let Some(status) = status {
-        status.put_if(result);
+    // A caller that reads the status learns it there; the call itself then succeeds.
+    if let Some(status) = status.filter(|status| status.address() != 0) {
+        return status.put("symbolStatus", result);
     }
     if result == FOUND {
         Ok(())

@@ -30,8 +30,8 @@ pub fn modules() {
         0 => cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), pointer, 12);
         1 => cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), pointer, 4096);
         500 => cuModuleGetGlobal_v2(&mut pointer, null_mut(), module, c"nope".as_ptr());
-        1 => cuModuleGetGlobal_v2(&mut pointer, &mut bytes, module, null());
-        400 => cuModuleGetGlobal_v2(&mut pointer, &mut bytes, NONE, c"variable".as_ptr());
+        1 => cuModuleGetGlobal_v2(&mut pointer, null_mut(), module, null());
+        400 => cuModuleGetGlobal_v2(&mut pointer, null_mut(), NONE, c"variable".as_ptr());
         0 => cuModuleUnload(module);
         400 => cuModuleUnload(module);
         400 => cuModuleUnload(NONE);
