@@ -179,8 +179,21 @@ fn copy(from: &Path, to: &Path) {
 fn newer_instructions_raise_the_floor_and_nothing_else_does() {
     let ptx = build(|builder| builder.build_arg("--features=redux"));
     assert_eq!((ptx.arch, ptx.version()), (NvvmArch::Compute80, "7.0"));
+    let ptx = build(|builder| builder.build_arg("--features=redux-intrinsic"));
+    assert_eq!((ptx.arch, ptx.version()), (NvvmArch::Compute80, "7.0"));
     let asked = build(|builder| builder.arch(NvvmArch::Compute90));
     assert_has(&asked.text, &[".target sm_90\n", ".version 7.8"]);
+}
+
+#[test]
+fn an_instruction_that_the_architecture_lacks_is_an_error() {
+    let error = try_build(&fixture("kernels"), |builder| {
+        builder
+            .build_arg("--features=redux-intrinsic")
+            .arch(NvvmArch::Compute75)
+    })
+    .expect_err("sm_75 has no redux");
+    assert_has(&error.to_string(), &["sm_75", "Cannot select", "redux"]);
 }
 
 #[test]
