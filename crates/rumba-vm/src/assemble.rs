@@ -18,19 +18,28 @@ use crate::symbols::{self, FunctionId, Located, Symbols};
 /// Slot units that a program may have: operations name them in 16 bits.
 const MAX_UNITS: u32 = 1 << 16;
 
+/// What a program is built for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    /// Where the launch puts the parameters.
+    pub(crate) parameters: u64,
+    /// Whether the processor's vector instructions may be used.
+    pub(crate) vector_instructions: bool,
+}
+
 /// Builds the program of a kernel.
 pub(crate) fn program<'m>(
     symbols: &'m Symbols<'m>,
     sources: &[SourceText<'m>],
     names: &[String],
     kernel: FunctionId,
-    parameters: u64,
+    target: &Target,
 ) -> Result<Program, Vec<Located>> {
     let mut debug = Debug {
         sources: names.to_vec(),
         ..Debug::default()
     };
-    let mut lowering = Lowering::new(Pool::new(symbols, parameters));
+    let mut lowering = Lowering::new(Pool::new(symbols, target.parameters));
     lowering.pool.function(kernel);
     let mut functions = Vec::new();
     let mut errors = Vec::new();
@@ -53,7 +62,7 @@ pub(crate) fn program<'m>(
     let fail = |message: String| vec![(source, Diagnostic::new(ast.name_span, message))];
     let pool = lowering.pool;
     debug.shared_variables.clone_from(&pool.shared_variables);
-    let mut assembly = Assembly::new(&pool, &functions);
+    let mut assembly = Assembly::new(&pool, &functions, target.vector_instructions);
     for function in &functions {
         assembly.function(function).map_err(fail)?;
     }
@@ -135,7 +144,7 @@ fn block_limits(ast: &ast::Function<'_>) -> (u32, Option<[u32; 3]>) {
 }
 
 /// Where an operation of the flat list goes on.
-enum Target {
+enum Destination {
     None,
     Jump(usize),
     Branch { taken: usize, other: usize },
@@ -146,7 +155,7 @@ enum Target {
 /// An operation in its final order, with targets as blocks of the order.
 struct Emitted {
     draft: Draft,
-    target: Target,
+    target: Destination,
     source: u32,
     conditional: bool,
     /// Whether the operation ends a block and counts what was executed in it.
@@ -156,6 +165,7 @@ struct Emitted {
 struct Assembly<'a, 'm> {
     pool: &'a Pool<'m>,
     functions: &'a [Function<'m>],
+    vector_instructions: bool,
     recursive: Vec<bool>,
     ops: Vec<Op>,
     /// Index of the first operation of each function.
@@ -171,7 +181,7 @@ struct Assembly<'a, 'm> {
 }
 
 impl<'a, 'm> Assembly<'a, 'm> {
-    fn new(pool: &'a Pool<'m>, functions: &'a [Function<'m>]) -> Self {
+    fn new(pool: &'a Pool<'m>, functions: &'a [Function<'m>], vector_instructions: bool) -> Self {
         let mut next_unit = 0;
         let mut fixed_units = vec![0; pool.fixed.len()];
         for (index, (class, _)) in pool.fixed.iter().enumerate() {
@@ -181,6 +191,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
         Self {
             pool,
             functions,
+            vector_instructions,
             recursive: recursive(pool, functions),
             ops: Vec::new(),
             starts: Vec::new(),
@@ -263,7 +274,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     continue;
                 };
                 last_source = *source;
-                let mut push = |draft: Draft, target: Target, ends: bool| {
+                let mut push = |draft: Draft, target: Destination, ends: bool| {
                     flat.push(Emitted {
                         draft,
                         target,
@@ -273,7 +284,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     });
                 };
                 match control {
-                    Control::Next | Control::Park => push(*draft, Target::None, false),
+                    Control::Next | Control::Park => push(*draft, Destination::None, false),
                     Control::Frame if needs_frame => {
                         let align = function.frame_align.max(16) as u16;
                         let imm = function.frame_bytes.next_multiple_of(16);
@@ -283,15 +294,15 @@ impl<'a, 'm> Assembly<'a, 'm> {
                                 imm,
                                 ..*draft
                             },
-                            Target::None,
+                            Destination::None,
                             false,
                         );
                     }
                     Control::Frame => {}
                     Control::Call(_) | Control::CallIndirect => {
                         let target = match control {
-                            Control::Call(callee) => Target::Call(*callee),
-                            _ => Target::None,
+                            Control::Call(callee) => Destination::Call(*callee),
+                            _ => Destination::None,
                         };
                         let imm = function.index as u64;
                         if recursive {
@@ -300,7 +311,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                                     imm,
                                     ..Draft::new(control::SAVE)
                                 },
-                                Target::None,
+                                Destination::None,
                                 false,
                             );
                         }
@@ -311,7 +322,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                                     imm,
                                     ..Draft::new(control::RESTORE)
                                 },
-                                Target::None,
+                                Destination::None,
                                 false,
                             );
                         }
@@ -322,7 +333,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                         if let Some(other) = block.falls_into {
                             push(
                                 *draft,
-                                Target::Branch {
+                                Destination::Branch {
                                     taken,
                                     other: rank[other],
                                 },
@@ -333,9 +344,9 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     }
                     Control::Table(labels) => {
                         let targets = labels.iter().map(|label| rank[graph.labels[*label as usize]]).collect();
-                        push(*draft, Target::Table(targets), true);
+                        push(*draft, Destination::Table(targets), true);
                     }
-                    Control::End => push(*draft, Target::None, true),
+                    Control::End => push(*draft, Destination::None, true),
                 }
             }
             if let Some(next) = falls {
@@ -343,7 +354,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                 if following != Some(next) || merges {
                     flat.push(Emitted {
                         draft: Draft::new(control::JUMP),
-                        target: Target::Jump(rank[next]),
+                        target: Destination::Jump(rank[next]),
                         source: last_source,
                         conditional: false,
                         ends: true,
@@ -380,10 +391,10 @@ impl<'a, 'm> Assembly<'a, 'm> {
             let distance =
                 |block: usize| -> u64 { u64::from((blocks[block].ops.start as i64 - index as i64) as i32 as u32) };
             let imm = match &emitted.target {
-                Target::None => draft.imm,
-                Target::Jump(block) => distance(*block),
-                Target::Branch { taken, other } => distance(*taken) | distance(*other) << 32,
-                Target::Table(targets) => {
+                Destination::None => draft.imm,
+                Destination::Jump(block) => distance(*block),
+                Destination::Branch { taken, other } => distance(*taken) | distance(*other) << 32,
+                Destination::Table(targets) => {
                     let table = targets
                         .iter()
                         .map(|block| (base + blocks[*block].ops.start) as u32)
@@ -391,13 +402,17 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     self.tables.push(table);
                     self.tables.len() as u64 - 1
                 }
-                Target::Call(callee) => {
+                Destination::Call(callee) => {
                     self.calls.push((base + index, *callee));
                     0
                 }
             };
             self.ops.push(Op {
-                handler: draft.handlers.select(),
+                handler: if self.vector_instructions {
+                    draft.handlers.select()
+                } else {
+                    draft.handlers.baseline
+                },
                 dst,
                 a,
                 b,

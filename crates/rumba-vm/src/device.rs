@@ -48,6 +48,9 @@ pub struct Config {
     pub instruction_limit: u64,
     /// Bytes of stack per thread where a kernel's need cannot be computed.
     pub stack_bytes: u64,
+    /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
+    /// compute the same.
+    pub vector_instructions: bool,
     /// Which checks are made.
     pub checks: Checks,
 }
@@ -59,6 +62,7 @@ impl Default for Config {
             workers: 0,
             instruction_limit: 64_000_000_000,
             stack_bytes: 64 * 1024,
+            vector_instructions: true,
             checks: Checks::default(),
         }
     }

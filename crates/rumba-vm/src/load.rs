@@ -248,11 +248,15 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         .map(|(module, source)| SourceText::new(source.ptx, module))
         .collect();
     let names: Vec<String> = sources.iter().map(|source| source.name.to_owned()).collect();
+    let target = assemble::Target {
+        parameters: device.arena.parameters.start,
+        vector_instructions: device.config.vector_instructions,
+    };
     for (id, function) in symbols.functions.iter().enumerate() {
         if function.ast.kind != FunctionKind::Entry || function.ast.body.is_none() {
             continue;
         }
-        match assemble::program(&symbols, &texts, &names, id, device.arena.parameters.start) {
+        match assemble::program(&symbols, &texts, &names, id, &target) {
             Ok(program) => inner.kernels.push(Arc::new(program)),
             Err(found) => errors.extend(found),
         }

@@ -1,6 +1,6 @@
 //! The state of 32 threads that execute together, as instructions see it.
 //!
-//! How warps diverge and meet again is told in [`crate::schedule`].
+//! How warps diverge and meet again is told in `schedule`.
 
 use smallvec::SmallVec;
 

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Bench, bytes_of, f32s};
+use common::{Bench, HEADER, bytes_of, f32s};
+use rumba_vm::Config;
 
 const VECADD: &str = r#"
 .version 7.0
@@ -46,7 +47,18 @@ $L__BB0_2:
 
 #[test]
 fn adds_vectors_of_any_length() {
-    let bench = Bench::new(VECADD);
+    for vector_instructions in [true, false] {
+        adds_vectors(&Bench::with(
+            VECADD,
+            Config {
+                vector_instructions,
+                ..Config::default()
+            },
+        ));
+    }
+}
+
+fn adds_vectors(bench: &Bench) {
     for n in [1usize, 31, 32, 33, 100, 1000, 4097] {
         let a: Vec<f32> = (0..n).map(|i| i as f32).collect();
         let b: Vec<f32> = (0..n).map(|i| 2.0 * i as f32).collect();
@@ -63,4 +75,94 @@ fn adds_vectors_of_any_length() {
         assert_eq!(f32s(&bench.download(z, 4 * n)), expected, "n = {n}");
         assert_eq!(bytes_of(&a).len(), 4 * n);
     }
+}
+
+#[test]
+fn accesses_of_every_width_and_pattern() {
+    // Each element goes through registers to its place in another buffer, in several patterns.
+    for (ty, bytes, registers) in [("b8", 1, "%r"), ("b16", 2, "%rs"), ("b32", 4, "%r"), ("b64", 8, "%rd")] {
+        for vector in [1usize, 2, 4] {
+            for (name, map) in PATTERNS {
+                for vector_instructions in [true, false] {
+                    copies(ty, bytes, registers, vector, (name, *map), vector_instructions);
+                }
+            }
+        }
+    }
+}
+
+type Map = fn(u32) -> u32;
+
+/// Which element thread `%r2` of a block of 64 reads, in PTX and in Rust.
+const PATTERNS: &[(&str, Map)] = &[
+    ("mov.u32 %r3, %r2;", |i| i),
+    ("and.b32 %r3, %r2, 7;", |i| i & 7),
+    ("shr.u32 %r3, %r2, 3;", |i| i >> 3),
+    ("xor.b32 %r3, %r2, 63;", |i| i ^ 63),
+    ("mul.lo.u32 %r3, %r2, 37; and.b32 %r3, %r3, 63;", |i| (i * 37) & 63),
+    ("mov.u32 %r3, 5;", |_| 5),
+];
+
+fn copies(
+    ty: &str,
+    bytes: usize,
+    registers: &str,
+    vector: usize,
+    (pattern, map): (&str, Map),
+    vector_instructions: bool,
+) {
+    let list: Vec<String> = (20..20 + vector).map(|i| format!("{registers}{i}")).collect();
+    let (suffix, list) = match vector {
+        1 => (String::new(), list[0].clone()),
+        _ => (format!(".v{vector}"), format!("{{{}}}", list.join(", "))),
+    };
+    let size = bytes * vector;
+    let ptx = format!(
+        "{HEADER}
+.visible .entry k(.param .u64 from, .param .u64 to)
+{{
+    .reg .pred %p<4>;
+    .reg .b16 %rs<30>;
+    .reg .b32 %r<30>;
+    .reg .b64 %rd<30>;
+    .shared .align 16 .b8 buffer[4096];
+    .local .align 16 .b8 own[32];
+    ld.param.u64 %rd1, [from];
+    ld.param.u64 %rd2, [to];
+    mov.u32 %r2, %tid.x;
+    {pattern}
+    mul.wide.u32 %rd3, %r3, {size};
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global{suffix}.{ty} {list}, [%rd4];
+    st.local{suffix}.{ty} [own], {list};
+    ld.local{suffix}.{ty} {list}, [own];
+    mul.wide.u32 %rd5, %r2, {size};
+    mov.u64 %rd6, buffer;
+    add.s64 %rd7, %rd6, %rd5;
+    st.shared{suffix}.{ty} [%rd7], {list};
+    bar.sync 0;
+    ld.shared{suffix}.{ty} {list}, [%rd7];
+    add.s64 %rd8, %rd2, %rd5;
+    setp.eq.u32 %p1, %r2, 9;
+    @!%p1 st.global{suffix}.{ty} [%rd8], {list};
+    @%p1 st{suffix}.{ty} [%rd8], {list};
+    ret;
+}}"
+    );
+    let bench = Bench::with(
+        &ptx,
+        Config {
+            vector_instructions,
+            ..Config::default()
+        },
+    );
+    let values: Vec<u8> = (0..64 * size).map(|i| (i * 7 + i / 64) as u8).collect();
+    let (from, to) = (bench.upload(&values), bench.zeros(64 * size));
+    bench
+        .run("k", 1, 64, &[from.into(), to.into()])
+        .unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+    let expected: Vec<u8> = (0..64)
+        .flat_map(|thread| values[map(thread) as usize * size..][..size].to_vec())
+        .collect();
+    assert_eq!(bench.download(to, 64 * size), expected, "{ptx}");
 }

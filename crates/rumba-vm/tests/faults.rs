@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, HEADER, kernel};
+use common::{Bench, kernel};
 use rumba_vm::{Config, Device, FaultKind, Launch, LaunchError, LaunchFailure, MemoryError, Source};
 
 /// A report without what changes from run to run.

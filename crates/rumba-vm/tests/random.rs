@@ -8,6 +8,7 @@ mod common;
 use std::fmt::Write;
 
 use common::{Bench, HEADER, u32s};
+use rumba_vm::Config;
 
 /// A generator of pseudo-random numbers (xorshift).
 struct Random(u64);
@@ -125,7 +126,14 @@ END:
 fn lanes_that_run_together_compute_what_they_compute_alone() {
     for seed in 1..150 {
         let ptx = kernel(seed);
-        let bench = Bench::new(&ptx);
+        // Every other kernel does without the processor's vector instructions.
+        let bench = Bench::with(
+            &ptx,
+            Config {
+                vector_instructions: seed % 2 == 0,
+                ..Config::default()
+            },
+        );
         let (together, alone) = (bench.zeros(4 * 96), bench.zeros(4 * 96));
         bench
             .run("k", 2, 48, &[together.into()])

@@ -1,4 +1,4 @@
-//! `applypriority`: a hint about the cache. It does nothing here.
+//! `applypriority`: a hint about the cache. Only its operands are checked.
 
 use super::Instruction;
 use super::notation::Matched;
@@ -12,6 +12,6 @@ pub(super) static APPLYPRIORITY: Instruction = Instruction {
     lower,
 };
 
-fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    Ok(())
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    l.address(0).map(drop)
 }

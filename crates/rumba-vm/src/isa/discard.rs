@@ -1,4 +1,4 @@
-//! `discard`: a hint that data will not be read again. It does nothing here.
+//! `discard`: a hint that data will not be read again. Only its operands are checked.
 
 use super::Instruction;
 use super::notation::Matched;
@@ -12,6 +12,6 @@ pub(super) static DISCARD: Instruction = Instruction {
     lower,
 };
 
-fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    Ok(())
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    l.address(0).map(drop)
 }

@@ -1,4 +1,4 @@
-//! `griddepcontrol`: dependencies between grids, which run one after the other here. It does nothing here.
+//! `griddepcontrol`: dependencies between grids. They run one after the other here, so it does nothing.
 
 use super::Instruction;
 use super::notation::Matched;

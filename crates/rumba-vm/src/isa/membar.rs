@@ -11,8 +11,10 @@ pub(super) static MEMBAR: Instruction = Instruction {
     syntax: "
         membar.level;
         membar.proxy.proxykind;
+        membar.proxy.async.space;
         .level = { .cta, .gl, .sys };
-        .proxykind = { .alias, .async, .async.global, .async.shared{::cta, ::cluster} };
+        .proxykind = { .alias, .async };
+        .space = { .global, .shared{::cta, ::cluster} };
     ",
     lower,
 };

@@ -1,4 +1,4 @@
-//! `prefetch`: a hint that memory will be read. It does nothing here.
+//! `prefetch`: a hint that memory will be read. Only its operands are checked.
 
 use super::Instruction;
 use super::notation::Matched;
@@ -8,10 +8,17 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static PREFETCH: Instruction = Instruction {
     name: "prefetch",
     section: "9.7.9.16",
-    syntax: "prefetch{.ss}.level{.evict} [a]; prefetch.tensormap.generic [a]; prefetch.ss.tensormap [a]; .ss = { .global, .local, .const, .param }; .level = { .L1, .L2 }; .evict = { .L2::evict_last, .L2::evict_normal };",
+    syntax: "
+        prefetch{.ss}.level [a];
+        prefetch.global.evict [a];
+        prefetch{.ss}.tensormap [a];
+        .ss = { .global, .local, .const, .param, .generic };
+        .level = { .L1, .L2 };
+        .evict = { .L2::evict_last, .L2::evict_normal };
+    ",
     lower,
 };
 
-fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    Ok(())
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    l.address(0).map(drop)
 }

@@ -1,4 +1,4 @@
-//! `prefetchu`: a hint that memory will be read. It does nothing here.
+//! `prefetchu`: a hint that memory will be read. Only its operands are checked.
 
 use super::Instruction;
 use super::notation::Matched;
@@ -12,6 +12,6 @@ pub(super) static PREFETCHU: Instruction = Instruction {
     lower,
 };
 
-fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    Ok(())
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    l.address(0).map(drop)
 }
