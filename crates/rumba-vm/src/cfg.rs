@@ -124,8 +124,13 @@ fn order(blocks: &[Block]) -> Vec<usize> {
         Block(usize),
         Set { entry: usize, members: Vec<usize> },
     }
-    let mut level = vec![0u32; blocks.len()];
-    let mut next_level = 1;
+    let mut search = Search {
+        level: vec![0; blocks.len()],
+        marks: vec![Mark::default(); blocks.len()],
+    };
+    let mut component_of = vec![0u32; blocks.len()];
+    let (mut next_level, mut next_component) = (1, 1);
+    let mut effort = EFFORT * (blocks.len() + 1000);
     let mut work = vec![Piece::Set {
         entry: 0,
         members: (0..blocks.len()).collect(),
@@ -138,106 +143,131 @@ fn order(blocks: &[Block]) -> Vec<usize> {
             }
             Piece::Set { entry, members } => (entry, members),
         };
+        effort = effort.saturating_sub(members.len());
+        if effort == 0 {
+            // Any order is right, if not the best.
+            order.extend(members);
+            continue;
+        }
         let here = next_level;
         next_level += 1;
         for member in &members {
-            level[*member] = here;
+            search.level[*member] = here;
+            search.marks[*member] = Mark::default();
         }
         // Components come out in reverse topological order; pushed on the stack they pop in topological order.
-        for component in components(blocks, &level, here, entry, &members) {
+        for component in search.components(blocks, here, entry, &members) {
             if component.len() == 1 {
                 work.push(Piece::Block(component[0]));
                 continue;
             }
+            for block in &component {
+                component_of[*block] = next_component;
+            }
+            let inside = |block: usize| component_of[block] == next_component;
             // The header is where control enters: from outside of the component, or the first block in the text.
-            let inside = |block: &usize| component.contains(block);
-            let header = component
+            let enters = |block: usize| blocks[block].predecessors.iter().any(|from| !inside(*from));
+            let entries = component
                 .iter()
                 .copied()
-                .filter(|block| *block == entry || blocks[*block].predecessors.iter().any(|from| !inside(from)))
-                .min()
-                .unwrap_or(component[0]);
-            let rest: Vec<usize> = component.iter().copied().filter(|block| *block != header).collect();
+                .filter(|block| *block == entry || enters(*block));
+            let header = entries.min().unwrap_or(component[0]);
             let first = blocks[header]
                 .successors
                 .iter()
                 .copied()
-                .find(|block| rest.contains(block));
+                .find(|block| *block != header && inside(*block));
+            let rest: Vec<usize> = component.into_iter().filter(|block| *block != header).collect();
             work.push(Piece::Set {
                 entry: first.unwrap_or(rest[0]),
                 members: rest,
             });
             work.push(Piece::Block(header));
+            next_component += 1;
         }
     }
     order
 }
 
-/// The strongly connected components of a set of blocks in reverse topological order (Tarjan), those first that are
-/// reached from `entry`. At the outermost level what the entry does not reach is left out.
-fn components(blocks: &[Block], level: &[u32], here: u32, entry: usize, members: &[usize]) -> Vec<Vec<usize>> {
-    #[derive(Clone, Copy, Default)]
-    struct Mark {
-        index: u32,
-        low: u32,
-        on_stack: bool,
-    }
-    let mut marks = vec![Mark::default(); blocks.len()];
-    let mut next = 1;
-    let mut stack = Vec::new();
-    let mut found = Vec::new();
-    let roots = std::iter::once(entry).chain(members.iter().copied().filter(|_| here > 1));
-    for root in roots {
-        if marks[root].index != 0 {
-            continue;
-        }
-        // Frames of the depth-first search: a block, and how many of its successors are done. The fall-through comes
-        // last, so that it ends up right behind its block.
-        let mut frames: Vec<(usize, usize)> = vec![(root, 0)];
-        while let Some((block, done)) = frames.last_mut() {
-            let block = *block;
-            if *done == 0 && marks[block].index == 0 {
-                marks[block] = Mark {
-                    index: next,
-                    low: next,
-                    on_stack: true,
-                };
-                next += 1;
-                stack.push(block);
-            }
-            let successors = &blocks[block].successors;
-            if *done < successors.len() {
-                let successor = successors[successors.len() - 1 - *done];
-                *done += 1;
-                if level[successor] != here {
-                    continue;
-                }
-                if marks[successor].index == 0 {
-                    frames.push((successor, 0));
-                } else if marks[successor].on_stack {
-                    marks[block].low = marks[block].low.min(marks[successor].index);
-                }
+/// How often each block may be looked at, on average: loops that are nested deeper than this are ordered less well.
+const EFFORT: usize = 256;
+
+/// What a search knows about a block.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    index: u32,
+    low: u32,
+    on_stack: bool,
+}
+
+/// A search for strongly connected components.
+struct Search {
+    /// The set that each block belongs to.
+    level: Vec<u32>,
+    marks: Vec<Mark>,
+}
+
+impl Search {
+    /// The strongly connected components of a set of blocks in reverse topological order (Tarjan), those first that are
+    /// reached from `entry`. At the outermost level what the entry does not reach is left out.
+    fn components(&mut self, blocks: &[Block], here: u32, entry: usize, members: &[usize]) -> Vec<Vec<usize>> {
+        let Self { level, marks } = self;
+        let mut next = 1;
+        let mut stack = Vec::new();
+        let mut found = Vec::new();
+        let roots = std::iter::once(entry).chain(members.iter().copied().filter(|_| here > 1));
+        for root in roots {
+            if marks[root].index != 0 {
                 continue;
             }
-            frames.pop();
-            if let Some((parent, _)) = frames.last() {
-                marks[*parent].low = marks[*parent].low.min(marks[block].low);
-            }
-            if marks[block].low == marks[block].index {
-                let mut component = Vec::new();
-                while let Some(member) = stack.pop() {
-                    marks[member].on_stack = false;
-                    component.push(member);
-                    if member == block {
-                        break;
-                    }
+            // Frames of the depth-first search: a block, and how many of its successors are done. The fall-through comes
+            // last, so that it ends up right behind its block.
+            let mut frames: Vec<(usize, usize)> = vec![(root, 0)];
+            while let Some((block, done)) = frames.last_mut() {
+                let block = *block;
+                if *done == 0 && marks[block].index == 0 {
+                    marks[block] = Mark {
+                        index: next,
+                        low: next,
+                        on_stack: true,
+                    };
+                    next += 1;
+                    stack.push(block);
                 }
-                component.sort_unstable();
-                found.push(component);
+                let successors = &blocks[block].successors;
+                if *done < successors.len() {
+                    let successor = successors[successors.len() - 1 - *done];
+                    *done += 1;
+                    if level[successor] != here {
+                        continue;
+                    }
+                    if marks[successor].index == 0 {
+                        frames.push((successor, 0));
+                    } else if marks[successor].on_stack {
+                        marks[block].low = marks[block].low.min(marks[successor].index);
+                    }
+                    continue;
+                }
+                frames.pop();
+                if let Some((parent, _)) = frames.last() {
+                    marks[*parent].low = marks[*parent].low.min(marks[block].low);
+                }
+                if marks[block].low == marks[block].index {
+                    let mut component = Vec::new();
+                    while let Some(member) = stack.pop() {
+                        marks[member].on_stack = false;
+                        component.push(member);
+                        if member == block {
+                            break;
+                        }
+                    }
+                    component.sort_unstable();
+                    found.push(component);
+                }
             }
         }
+        found
     }
-    found
 }
 
 #[cfg(test)]

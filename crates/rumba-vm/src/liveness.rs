@@ -71,31 +71,58 @@ pub(crate) fn assign(classes: &[Class], blocks: &[LiveBlock], ops: &[LiveOp<'_>]
     assignment
 }
 
+/// A slot that never leaves the block it is written in.
+const LOCAL: u32 = u32::MAX;
+
+/// Numbers the slots that may be live between blocks: those of several blocks, and those that are read before they are
+/// written. Most slots are not among them.
+fn crossing(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> (Vec<u32>, Vec<usize>) {
+    let mut seen_in = vec![usize::MAX; slots];
+    let mut number = vec![LOCAL; slots];
+    let mut list = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        for op in &ops[block.ops.clone()] {
+            let used = used(op).map(|slot| (slot, true));
+            for (slot, reads) in used.chain(defined(op).map(|slot| (slot, false))) {
+                let first = seen_in[slot] == usize::MAX;
+                let local = if first { !reads } else { seen_in[slot] == index };
+                if !local && number[slot] == LOCAL {
+                    number[slot] = list.len() as u32;
+                    list.push(slot);
+                }
+                seen_in[slot] = index;
+            }
+        }
+    }
+    (number, list)
+}
+
 /// From where to where each slot is live. An operation reads at twice its index and writes just after.
 fn intervals(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Vec<Option<(u32, u32)>> {
-    let words = slots.div_ceil(64);
+    let (number, crossing) = crossing(slots, blocks, ops);
+    let words = crossing.len().div_ceil(64);
     let mut live_in = vec![vec![0u64; words]; blocks.len()];
-    let mut live_out = vec![vec![0u64; words]; blocks.len()];
+    let live_out = |live_in: &[Vec<u64>], block: &LiveBlock| {
+        let mut live = vec![0u64; words];
+        for successor in &block.successors {
+            for (word, other) in live.iter_mut().zip(&live_in[*successor]) {
+                *word |= other;
+            }
+        }
+        live
+    };
     let mut changed = true;
     while changed {
         changed = false;
         for index in (0..blocks.len()).rev() {
             let block = &blocks[index];
-            let mut live = vec![0u64; words];
-            for successor in &block.successors {
-                for (word, other) in live.iter_mut().zip(&live_in[*successor]) {
-                    *word |= other;
-                }
-            }
-            if live != live_out[index] {
-                live_out[index].clone_from(&live);
-            }
+            let mut live = live_out(&live_in, block);
             for op in ops[block.ops.clone()].iter().rev() {
-                for slot in defined(op) {
-                    live[slot / 64] &= !(1 << (slot % 64));
+                for slot in defined(op).map(|slot| number[slot]).filter(|slot| *slot != LOCAL) {
+                    live[slot as usize / 64] &= !(1 << (slot % 64));
                 }
-                for slot in used(op) {
-                    live[slot / 64] |= 1 << (slot % 64);
+                for slot in used(op).map(|slot| number[slot]).filter(|slot| *slot != LOCAL) {
+                    live[slot as usize / 64] |= 1 << (slot % 64);
                 }
             }
             if live != live_in[index] {
@@ -113,10 +140,10 @@ fn intervals(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Vec<Opti
     for (index, block) in blocks.iter().enumerate() {
         let (start, end) = (2 * block.ops.start as u32, (2 * block.ops.end as u32).saturating_sub(1));
         for slot in members(&live_in[index]) {
-            extend(slot, start);
+            extend(crossing[slot], start);
         }
-        for slot in members(&live_out[index]) {
-            extend(slot, end);
+        for slot in members(&live_out(&live_in, block)) {
+            extend(crossing[slot], end);
         }
         for (position, op) in block.ops.clone().zip(&ops[block.ops.clone()]) {
             for slot in used(op) {

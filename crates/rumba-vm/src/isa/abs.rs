@@ -1,8 +1,8 @@
-//! `abs`: absolute value. The sign bit of a NaN is cleared too.
+//! `abs`: absolute value. NaN becomes canonical, except in `f64`, where it stays as it is.
 
 use super::Instruction;
 use super::emit::{self, by_type};
-use super::float::flush;
+use super::float::{Mode, canonical, flush, propagate};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -35,13 +35,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
                 by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_abs())),
             )
         }
-        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| flush(a).abs())),
-        1 => (ScalarType::F32, shape::unary(|a: u32| a & 0x7fff_ffff)),
-        2 => (ScalarType::F64, shape::unary(|a: u64| a & (u64::MAX >> 1))),
+        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| canonical(flush(a).abs()))),
+        1 => (ScalarType::F32, shape::unary(|a: f32| canonical(a.abs()))),
+        2 => (ScalarType::F64, shape::unary(|a: f64| propagate(a.abs(), a, a))),
         _ => {
             let ty = m.ty("htype")?;
-            (ty, mixed::signs(ty, flush_too, |sign| sign & 0x7fff)?)
+            (ty, mixed::signs(ty, |sign| sign & 0x7fff)?)
         }
     };
-    emit::lanes(l, absolute, 0, ty, &[ty])
+    emit::lanes(l, absolute, Mode::of(m).0, ty, &[ty])
 }

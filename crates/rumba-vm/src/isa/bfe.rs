@@ -3,6 +3,7 @@
 use std::hint::select_unpredictable as select;
 
 use super::Instruction;
+use super::bfi::byte;
 use super::emit::{self, by_type};
 use super::notation::Matched;
 use super::shape;
@@ -24,7 +25,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let extract = if ty.is_signed() {
         by_type!(ty, T: S32 S64 => shape::ternary(|a: T, position: u32, length: u32| {
-            let (position, length) = (position & 0xff, length & 0xff);
+            let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));
             let msb = T::BITS - 1;
             // The fill comes from the field's last bit, or from the top if the field reaches beyond it.
             let last = (position + length.max(1) - 1).min(msb);
@@ -33,7 +34,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         }))
     } else {
         by_type!(ty, T: U32 U64 => shape::ternary(|a: T, position: u32, length: u32| {
-            let (position, length) = (position & 0xff, length & 0xff);
+            let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));
             let shifted = select(position < T::BITS, a >> (position & (T::BITS - 1)), 0);
             let mask = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);
             shifted & mask

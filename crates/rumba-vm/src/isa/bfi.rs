@@ -23,11 +23,17 @@ pub(super) static BFI: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let insert = by_type!(ty, T: B32 B64 => shape::quaternary(|a: T, b: T, position: u32, length: u32| {
-        let (position, length) = (position & 0xff, length & 0xff);
+        let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));
         let mask: T = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);
         let shift = position & (T::BITS - 1);
         let mask = select(position < T::BITS, mask << shift, 0);
         (b & !mask) | ((a << shift) & mask)
     }));
     emit::lanes(l, insert, 0, ty, &[ty, ty, ScalarType::U32, ScalarType::U32])
+}
+
+/// A position or a length: of forms of 32 bits the low eight bits count, of forms of 64 bits all, as on an H200.
+#[inline(always)]
+pub(super) fn byte(width: u32, value: u32) -> u32 {
+    if width == 32 { value & 0xff } else { value.min(0xff) }
 }

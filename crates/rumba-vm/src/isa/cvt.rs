@@ -3,14 +3,15 @@
 //! A conversion to an integer clamps to its range, with or without `.sat`. The stochastic rounding `.rs` is not here.
 
 use std::hint::select_unpredictable as select;
+use std::marker::PhantomData;
 
 use super::Instruction;
 use super::emit::{self, by_type};
-use super::float::{Mode, canonical, saturate_f64, to_odd_f32};
+use super::float::{Mode, canonical, flush, propagate, saturate_f64, to_odd_f32};
 use super::half::{Bf16, F16, Half};
 use super::lane::{Lane, Pair};
 use super::notation::Matched;
-use super::shape;
+use super::shape::{self, Scalar};
 use crate::lower::{LowerError, Lowering, Place};
 use crate::op::Handlers;
 use crate::types::ScalarType;
@@ -177,19 +178,29 @@ trait Format: Lane {
     /// As an operand: flushed if the mode says so and the format is `f32`.
     fn to_f64(self, mode: Mode) -> f64;
 
-    /// As a result of the mode.
+    /// As a result of the mode; NaN becomes canonical.
     fn from_f64(mode: Mode, x: f64) -> Self;
+
+    /// A quiet NaN with the sign and the leading fraction bits of this NaN.
+    fn of_nan(x: f64) -> Self;
 }
 
 impl Format for f32 {
     #[inline(always)]
     fn to_f64(self, mode: Mode) -> f64 {
-        mode.input(self).into()
+        let canonical = canonical(flush(self));
+        select(mode.0 & Mode::FTZ != 0, canonical, self).into()
     }
 
     #[inline(always)]
     fn from_f64(mode: Mode, x: f64) -> Self {
         mode.narrow(x)
+    }
+
+    #[inline(always)]
+    fn of_nan(x: f64) -> Self {
+        let bits = x.to_bits();
+        Self::from_bits((bits >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (bits >> 29) as u32 & 0x7f_ffff)
     }
 }
 
@@ -201,7 +212,12 @@ impl Format for f64 {
 
     #[inline(always)]
     fn from_f64(mode: Mode, x: f64) -> Self {
-        select(mode.0 & Mode::SAT != 0, saturate_f64(x), x)
+        select(mode.0 & Mode::SAT != 0, saturate_f64(x), propagate(x, x, x))
+    }
+
+    #[inline(always)]
+    fn of_nan(x: f64) -> Self {
+        propagate(x, x, x)
     }
 }
 
@@ -217,6 +233,13 @@ macro_rules! half_formats {
             fn from_f64(mode: Mode, x: f64) -> Self {
                 Self::round(mode, to_odd_f32(x)).finish(Mode(mode.0 & Mode::SAT))
             }
+
+            #[inline(always)]
+            fn of_nan(x: f64) -> Self {
+                let bits = x.to_bits();
+                let fraction = (bits << 12 >> (65 - Self::PRECISION)) as u16;
+                Self::from_bits((bits >> 48) as u16 & 0x8000 | Self::QUIET | fraction)
+            }
         }
     )*};
 }
@@ -225,26 +248,62 @@ half_formats!(F16 Bf16);
 
 fn between_floats(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
     use ScalarType as S;
+    let plain = mode.0 == 0;
     Ok(match (to, from) {
-        // The frequent pairs do without f64.
-        (S::F32, S::F16) if mode.0 == 0 => shape::unary(|a: F16| canonical(a.widen())),
-        (S::F16, S::F32) if mode.0 == 0 => shape::unary(F16::nearest),
-        (S::Bf16, S::F32) if mode.0 == 0 => shape::unary(Bf16::nearest),
-        (S::F32, S::F64) if mode.0 == 0 => shape::unary(|a: f64| canonical(a as f32)),
+        (S::F32, S::F16) if plain => shape::unary(|a: F16| canonical(a.widen())),
         (S::F32, S::F16) => shape::unary_with(|mode: u16, a: F16| Mode(mode).output(a.widen())),
+        (S::F32, S::Bf16) if plain => shape::unary(|a: u32| a << 16),
         (S::F32, S::Bf16) => shape::unary_with(|mode: u16, a: Bf16| Mode(mode).output(a.widen())),
-        (S::F16, S::F32) => shape::unary_with(|mode: u16, a: f32| {
-            F16::round(Mode(mode), Mode(mode).input(a)).finish(Mode(mode & Mode::SAT))
-        }),
-        (S::Bf16, S::F32) => shape::unary_with(|mode: u16, a: f32| {
-            Bf16::round(Mode(mode), Mode(mode).input(a)).finish(Mode(mode & Mode::SAT))
-        }),
-        _ => {
-            by_type!(from, A: F16 Bf16 F32 F64 => by_type!(to, D: F16 Bf16 F32 F64 => shape::unary_with(|mode: u16, a: A| {
-                D::from_f64(Mode(mode), a.to_f64(Mode(mode)))
-            })))
+        // Flushing the operand is not part of a conversion to a half.
+        (S::F16, S::F32) if plain => shape::unary(F16::nearest),
+        (S::F16, S::F32) => shape::lanes::<(f32,), ToHalf<F16>>(),
+        (S::F16, S::Bf16) => shape::lanes::<(Bf16,), ToHalf<F16>>(),
+        (S::Bf16, S::F32) if plain => shape::unary(Bf16::nearest),
+        (S::Bf16, S::F32) => shape::lanes::<(f32,), ToHalf<Bf16>>(),
+        (S::Bf16, S::F16) => shape::lanes::<(F16,), ToHalf<Bf16>>(),
+        (S::F32, S::F64) if plain => {
+            shape::unary(|a: f64| select(a.is_nan(), f32::of_nan(a).to_bits(), (a as f32).to_bits()))
         }
+        (_, S::F64) => by_type!(to, D: F16 Bf16 F32 => shape::lanes::<(f64,), FromDouble<D>>()),
+        (_, _) => by_type!(from, A: F16 Bf16 F32 => shape::unary_with(|mode: u16, a: A| {
+            f64::from_f64(Mode(mode), a.to_f64(Mode(mode)))
+        })),
     })
+}
+
+/// A conversion to a half by way of `f32`, which has them all.
+struct ToHalf<T>(PhantomData<T>);
+
+macro_rules! to_half {
+    ($($from:ty, |$a:ident| $single:expr;)*) => {$(
+        impl<T: Half> Scalar<($from,)> for ToHalf<T> {
+            type Output = T;
+
+            #[inline(always)]
+            fn call(mode: u16, ($a,): ($from,)) -> T {
+                T::round(Mode(mode), $single).finish(Mode(mode & Mode::SAT))
+            }
+        }
+    )*};
+}
+
+to_half! {
+    f32, |a| a;
+    F16, |a| a.widen();
+    Bf16, |a| a.widen();
+}
+
+/// A conversion from `f64`, which keeps what fits of a NaN.
+struct FromDouble<T>(PhantomData<T>);
+
+impl<T: Format> Scalar<(f64,)> for FromDouble<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mode: u16, (a,): (f64,)) -> T {
+        let keep = a.is_nan() & (mode & Mode::SAT == 0);
+        select(keep, T::of_nan(a), T::from_f64(Mode(mode), a))
+    }
 }
 
 /// A conversion of a format to itself: a copy, saturated or rounded to an integer.

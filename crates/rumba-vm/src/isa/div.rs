@@ -7,7 +7,7 @@ use std::hint::select_unpredictable as select;
 
 use super::Instruction;
 use super::emit;
-use super::float::{Mode, Rounding, by_mode};
+use super::float::{Mode, Rounding, SCALE, by_mode};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -49,7 +49,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let quotient = if form == 1 {
                 by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))), directed())
             } else {
-                by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(M.input(a) / M.input(b))), directed())
+                by_mode!(mode, M => shape::binary(|a: f32, b: f32| {
+                    let (a, b) = (M.input(a), M.input(b));
+                    M.flushed(a / b, (a * SCALE) / (b / SCALE))
+                }), directed())
             };
             emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
         }

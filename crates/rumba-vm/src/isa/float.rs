@@ -12,6 +12,10 @@ pub use super::half::{Bf16, F16};
 /// The NaN that `f32` instructions produce.
 pub const NAN_F32: f32 = f32::from_bits(0x7fff_ffff);
 
+/// A scale for factors: the product of two scaled factors is normal if their own product is about to become subnormal,
+/// and overflows only if that is far from it.
+pub const SCALE: f32 = 4_294_967_296.0;
+
 /// How a result is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rounding {
@@ -99,16 +103,31 @@ impl Mode {
     }
 
     /// An `f32` result: canonical NaN, flushed and saturated as the mode says.
+    ///
+    /// This is for operations that give subnormal results exactly, such as sums; for the others see [`Self::flushed`].
     #[inline(always)]
     pub fn output(self, x: f32) -> f32 {
         let x = select(self.has(Self::FTZ), flush(x), x);
         select(self.has(Self::SAT), saturate(x), canonical(x))
     }
 
+    /// An `f32` result, given the same result times [`SCALE`]².
+    ///
+    /// The hardware flushes what would be below the normal numbers if exponents had no limit. A number just below them
+    /// is rounded up to the smallest normal number because subnormal numbers are coarse; only the scaled result, which
+    /// is normal, tells it apart.
+    #[inline(always)]
+    pub fn flushed(self, x: f32, scaled: f32) -> f32 {
+        let sign = f32::from_bits(x.to_bits() & 0x8000_0000);
+        let tiny = self.has(Self::FTZ) & (scaled.abs() < f32::MIN_POSITIVE * SCALE * SCALE);
+        let x = select(tiny, sign, x);
+        select(self.has(Self::SAT), saturate(x), canonical(x))
+    }
+
     /// An `f32` result from an exact or round-to-odd value.
     #[inline(always)]
     pub fn narrow(self, x: f64) -> f32 {
-        self.output(self.round(x))
+        self.flushed(self.round(x), self.round(x * f64::from(SCALE * SCALE)))
     }
 
     /// Rounds an exact or round-to-odd value as the mode says.
@@ -138,8 +157,9 @@ impl Mode {
     /// `a + b` for values that are exact in `f64` and within the range of products of `f32`.
     #[inline(always)]
     pub fn sum(self, a: f64, b: f64) -> f32 {
-        let sum = self.zero_sum(self.round(sum_to_odd(a, b)), a, b);
-        self.output(sum)
+        let odd = sum_to_odd(a, b);
+        let sum = self.zero_sum(self.round(odd), a, b);
+        self.flushed(sum, self.round(odd * f64::from(SCALE * SCALE)))
     }
 }
 
@@ -166,9 +186,30 @@ macro_rules! by_mode {
 pub(crate) use by_mode;
 
 /// `x`, or the canonical NaN.
+///
+/// The comparison is one of integers because the compiler takes one NaN for as good as another: it removes a selection
+/// between a NaN and the result of a square root that is NaN.
 #[inline(always)]
 pub fn canonical(x: f32) -> f32 {
-    select(x.is_nan(), NAN_F32, x)
+    let nan = x.to_bits() & 0x7fff_ffff > 0x7f80_0000;
+    f32::from_bits(select(nan, NAN_F32.to_bits(), x.to_bits()))
+}
+
+/// Whether the bits are those of an `f64` NaN.
+#[inline(always)]
+fn is_nan_f64(bits: u64) -> bool {
+    bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000
+}
+
+/// `r`, the result of an operation on `a` and `b`; but if an operand is NaN, that NaN made quiet, `b` first.
+///
+/// Results in `f64` keep the NaN that they come from; that this is the second operand was found on an H200.
+#[inline(always)]
+pub fn propagate(r: f64, a: f64, b: f64) -> f64 {
+    const QUIET: u64 = 1 << 51;
+    let (a, b) = (a.to_bits(), b.to_bits());
+    let bits = select(is_nan_f64(a), a | QUIET, r.to_bits());
+    f64::from_bits(select(is_nan_f64(b), b | QUIET, bits))
 }
 
 /// `x`, or a zero of its sign if it is subnormal.
@@ -240,6 +281,13 @@ pub trait Ordered: Copy {
 
     /// The bits of `a` and `b` combined: or if `or`, and otherwise.
     fn combine(a: Self, b: Self, or: bool) -> Self;
+
+    /// What becomes of two NaN of which the second is `b`.
+    #[inline(always)]
+    fn both_nan(b: Self) -> Self {
+        let _ = b;
+        Self::NAN
+    }
 }
 
 impl Ordered for f32 {
@@ -264,6 +312,11 @@ impl Ordered for f32 {
 
 impl Ordered for f64 {
     const NAN: Self = Self::from_bits(0x7fff_ffff_ffff_ffff);
+
+    #[inline(always)]
+    fn both_nan(b: Self) -> Self {
+        propagate(b, b, b)
+    }
 
     #[inline(always)]
     fn less(a: Self, b: Self) -> bool {
@@ -292,5 +345,5 @@ pub fn extremum<T: Ordered>(which: Extremum, a: T, b: T) -> T {
     let (lone_a, lone_b) = if which.nan { (T::NAN, T::NAN) } else { (a, b) };
     let result = select(b.is_nan(), lone_a, result);
     let result = select(a.is_nan(), lone_b, result);
-    select(a.is_nan() & b.is_nan(), T::NAN, result)
+    select(a.is_nan() & b.is_nan(), T::both_nan(b), result)
 }

@@ -4,7 +4,7 @@
 
 use super::Instruction;
 use super::emit;
-use super::float::{Mode, by_mode, sum_to_odd};
+use super::float::{Mode, SCALE, by_mode, propagate, sum_to_odd};
 use super::half::{Bf16, F16, Half};
 use super::notation::Matched;
 use super::shape::{self, Scalar};
@@ -60,7 +60,8 @@ fn fused(mode: Mode) -> Handlers {
         M => Handlers {
             baseline: shape::ternary(|a: f32, b: f32, c: f32| exact(M, a, b, c)).baseline,
             avx2: shape::ternary(|a: f32, b: f32, c: f32| {
-                M.output(M.input(a).mul_add(M.input(b), M.input(c)))
+                let (a, b, c) = (M.input(a), M.input(b), M.input(c));
+                M.flushed(a.mul_add(b, c), (a * SCALE).mul_add(b * SCALE, c * SCALE * SCALE))
             })
             .avx2,
         },
@@ -77,10 +78,11 @@ fn exact(mode: Mode, a: f32, b: f32, c: f32) -> f32 {
 /// `fma` of `f64`.
 pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     let sum = if mode.is_nearest() {
-        shape::ternary(|a: f64, b: f64, c: f64| a.mul_add(b, c))
+        shape::ternary(|a: f64, b: f64, c: f64| propagate(propagate(a.mul_add(b, c), a, c), c, b))
     } else {
         shape::ternary_with(|mode: u16, a: f64, b: f64, c: f64| {
-            soft::fma(a, b, c, Mode(mode).get_rounding(), soft::Format::F64)
+            let sum = soft::fma(a, b, c, Mode(mode).get_rounding(), soft::Format::F64);
+            propagate(propagate(sum, a, c), c, b)
         })
     };
     emit::lanes(l, sum, mode.0, ScalarType::F64, &[ScalarType::F64; 3])

@@ -24,6 +24,10 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
 
 /// The manual's procedure; a base beyond 31 is undefined there and finds nothing here.
 fn find(mask: u32, base: u32, offset: i32) -> u32 {
+    if offset == i32::MIN {
+        // As on an H200.
+        return 0;
+    }
     if base > 31 {
         return u32::MAX;
     }

@@ -20,6 +20,12 @@ pub trait Half: Ordered + crate::isa::lane::Lane<Raw = u32> {
     /// One.
     const ONE: Self;
 
+    /// Bits of the significand, the hidden one included.
+    const PRECISION: u32;
+
+    /// The smallest positive quiet NaN.
+    const QUIET: u16;
+
     /// The smallest normal number as `f32`.
     const MIN_POSITIVE: f32;
 
@@ -60,15 +66,18 @@ pub trait Half: Ordered + crate::isa::lane::Lane<Raw = u32> {
     /// A result: rounded to nearest, flushed, saturated and rectified as the mode says.
     #[inline(always)]
     fn output(mode: Mode, x: f32) -> Self {
-        Self::nearest(x).finish(mode)
+        // As in `f32`, a number is flushed if it would be subnormal were its exponent not limited.
+        let scaled = Self::nearest(x * 4096.0).widen().abs();
+        let flushed = (mode.0 & Mode::FTZ != 0) & (scaled < Self::MIN_POSITIVE * 4096.0);
+        let r = Self::nearest(x);
+        let sign = Self::from_bits(r.to_bits() & 0x8000);
+        select(flushed, sign, r).finish(mode)
     }
 
-    /// A result, flushed, saturated and rectified as the mode says.
+    /// A result, saturated and rectified as the mode says.
     #[inline(always)]
     fn finish(self, mode: Mode) -> Self {
-        let sign = Self::from_bits(self.to_bits() & 0x8000);
-        let flushed = (mode.0 & Mode::FTZ != 0) & (self.widen().abs() < Self::MIN_POSITIVE);
-        let r = select(flushed, sign, self);
+        let r = self;
         let wide = r.widen();
         let zero = Self::from_bits(0);
         let saturated = select(wide > 0.0, select(wide < 1.0, r, Self::ONE), zero);
@@ -87,6 +96,8 @@ pub trait Half: Ordered + crate::isa::lane::Lane<Raw = u32> {
 
 impl Half for F16 {
     const ONE: Self = Self(0x3c00);
+    const PRECISION: u32 = 11;
+    const QUIET: u16 = 0x7e00;
     const MIN_POSITIVE: f32 = 6.103_515_6e-5;
 
     #[inline(always)]
@@ -125,6 +136,8 @@ impl Half for F16 {
 
 impl Half for Bf16 {
     const ONE: Self = Self(0x3f80);
+    const PRECISION: u32 = 8;
+    const QUIET: u16 = 0x7fc0;
     const MIN_POSITIVE: f32 = f32::MIN_POSITIVE;
 
     #[inline(always)]

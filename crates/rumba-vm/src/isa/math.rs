@@ -32,17 +32,18 @@ pub fn cos(x: f32) -> f32 {
     circular(x, 1)
 }
 
-/// Sine of `x + quarter * pi / 2`.
+/// Sine of `x` and a quarter turn if `quarter`.
 ///
-/// Accurate while `x` is below some 10^9; beyond that, as on the hardware, only the range is right.
+/// As on the hardware, the angle is made one in turns by a product in `f32`, whose rounding error grows with the angle;
+/// what follows is exact to the last place.
 #[inline(always)]
 fn circular(x: f32, quarter: u64) -> f32 {
-    let wide = f64::from(select(x.abs() < 4.0e9, x, 0.0));
-    let shifted = wide * std::f64::consts::FRAC_2_PI + ROUND;
-    let count = shifted - ROUND;
+    let turns = f64::from(x * std::f32::consts::FRAC_1_PI * 0.5);
+    let turns = turns - turns.round_ties_even();
+    // From -2 to 2 quarters.
+    let shifted = turns * 4.0 + ROUND;
     let quadrant = shifted.to_bits().wrapping_add(quarter);
-    // pi / 2 in two parts, the first short enough for an exact product.
-    let r = (wide - count * 1.570_796_310_901_641_8) - count * 1.589_325_477_352_819_5e-8;
+    let r = (turns * 4.0 - (shifted - ROUND)) * std::f64::consts::FRAC_PI_2;
     let z = r * r;
     let sine = r + r
         * z
@@ -72,8 +73,6 @@ fn circular(x: f32, quarter: u64) -> f32 {
     );
     let value = select(quadrant & 1 != 0, cosine, sine);
     let value = f64::from_bits(value.to_bits() ^ (quadrant & 2) << 62);
-    // The sine of a zero is that zero.
-    let value = select((x == 0.0) & (quarter == 0), f64::from(x), value);
     select(x.is_finite(), value as f32, f32::NAN)
 }
 

@@ -1,5 +1,6 @@
 //! Lowering that the floating point instructions share: half precision, mixed precision, minimum and maximum.
 
+use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
 
 use super::emit;
@@ -15,12 +16,14 @@ use crate::types::ScalarType;
 ///
 /// `f` and `g` are the same sum, difference or product: in a format of more than twice the precision, rounding it and
 /// then once more to a half is as good as rounding once, as long as the wider result is not subnormal.
-pub fn halves<F, G>(ty: ScalarType, _: F, _: G) -> Result<Handlers, LowerError>
+pub fn halves<F, G>(ty: ScalarType, mode: Mode, _: F, _: G) -> Result<Handlers, LowerError>
 where
     F: Fn(f32, f32) -> f32 + 'static,
     G: Fn(f64, f64) -> f64 + 'static,
 {
     Ok(match ty {
+        ScalarType::F16 if mode.0 == 0 => shape::lanes::<(F16, F16), Single<F, true>>(),
+        ScalarType::F16x2 if mode.0 == 0 => shape::halves::<(F16, F16), Single<F, true>>(),
         ScalarType::F16 => shape::lanes::<(F16, F16), Single<F>>(),
         ScalarType::F16x2 => shape::halves::<(F16, F16), Single<F>>(),
         // Results of bf16 that are subnormal need more range.
@@ -30,18 +33,18 @@ where
     })
 }
 
-/// A function of `f32` on halves.
-struct Single<F>(PhantomData<F>);
+/// A function of `f32` on halves; `PLAIN`: there are no modifiers to look at.
+struct Single<F, const PLAIN: bool = false>(PhantomData<F>);
 
 /// A function of `f64` on halves.
 struct Double<F>(PhantomData<F>);
 
-impl<T: Half, F: Fn(f32, f32) -> f32> Scalar<(T, T)> for Single<F> {
+impl<T: Half, F: Fn(f32, f32) -> f32, const PLAIN: bool> Scalar<(T, T)> for Single<F, PLAIN> {
     type Output = T;
 
     #[inline(always)]
     fn call(mode: u16, (a, b): (T, T)) -> T {
-        let mode = Mode(mode);
+        let mode = if PLAIN { Mode(0) } else { Mode(mode) };
         T::output(mode, conjure::<F>()(a.input(mode), b.input(mode)))
     }
 }
@@ -77,22 +80,29 @@ pub fn half_function<F: Fn(f32) -> f32 + 'static>(ty: ScalarType, _: F) -> Resul
     })
 }
 
-/// Handlers of an operation on the sign bits of halves, after flushing if `ftz`.
-pub fn signs<F: Fn(u16) -> u16 + Copy + 'static>(ty: ScalarType, ftz: bool, f: F) -> Result<Handlers, LowerError> {
-    #[inline(always)]
-    fn flushed<T: Half>(a: T) -> T {
-        let subnormal = a.widen().abs() < T::MIN_POSITIVE;
-        T::from_bits(a.to_bits() & std::hint::select_unpredictable(subnormal, 0x8000, 0xffff))
-    }
-    Ok(match (ty, ftz) {
-        (ScalarType::F16 | ScalarType::Bf16, false) => shape::unary(f),
-        (ScalarType::F16x2 | ScalarType::Bf16x2, false) => shape::unary_halves(move |_, a: u16| f(a)),
-        (ScalarType::F16, true) => shape::unary(move |a: F16| f(flushed(a).0)),
-        (ScalarType::Bf16, true) => shape::unary(move |a: Bf16| f(flushed(a).0)),
-        (ScalarType::F16x2, true) => shape::unary_halves(move |_, a: F16| f(flushed(a).0)),
-        (ScalarType::Bf16x2, true) => shape::unary_halves(move |_, a: Bf16| f(flushed(a).0)),
-        (other, _) => return Err(emit::no_such(other)),
+/// Handlers of an operation on the sign bits of halves, after flushing if `.ftz` is in `extra`; NaN becomes canonical.
+pub fn signs<F: Fn(u16) -> u16 + 'static>(ty: ScalarType, _: F) -> Result<Handlers, LowerError> {
+    Ok(match ty {
+        ScalarType::F16 => shape::lanes::<(F16,), Sign<F>>(),
+        ScalarType::F16x2 => shape::halves::<(F16,), Sign<F>>(),
+        ScalarType::Bf16 => shape::lanes::<(Bf16,), Sign<F>>(),
+        ScalarType::Bf16x2 => shape::halves::<(Bf16,), Sign<F>>(),
+        other => return Err(emit::no_such(other)),
     })
+}
+
+/// A function of the bits of halves.
+struct Sign<F>(PhantomData<F>);
+
+impl<T: Half, F: Fn(u16) -> u16> Scalar<(T,)> for Sign<F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mode: u16, (a,): (T,)) -> T {
+        let subnormal = (mode & Mode::FTZ != 0) & (a.widen().abs() < T::MIN_POSITIVE);
+        let bits = a.to_bits() & select(subnormal, 0x8000, 0xffff);
+        T::from_bits(select(T::is_nan(a), T::NAN.to_bits(), conjure::<F>()(bits)))
+    }
 }
 
 /// Emits operand `index`, a half, as `f32`.
@@ -144,7 +154,7 @@ pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: Scal
             let sign = select_sign(flags, (a.to_bits() ^ b.to_bits()) & 0x8000_0000);
             let clear = |x: f32| if flags & XORSIGN != 0 { x.abs() } else { x };
             let r = with_nan::<MAX, f32>(flags, clear(a), clear(b));
-            f32::from_bits(r.to_bits() | sign)
+            f32::from_bits(r.to_bits() | select(r.is_nan(), 0, sign))
         }),
         (ScalarType::F16, _) => shape::lanes::<(F16, F16), OfHalves<MAX>>(),
         (ScalarType::Bf16, _) => shape::lanes::<(Bf16, Bf16), OfHalves<MAX>>(),
@@ -163,7 +173,7 @@ fn select_sign(flags: u16, sign: u32) -> u32 {
 fn with_nan<const MAX: bool, T: super::float::Ordered>(flags: u16, a: T, b: T) -> T {
     let number = of_two(Extremum { max: MAX, nan: false }, a, b);
     let nan = (flags & NAN != 0) & (a.is_nan() | b.is_nan());
-    std::hint::select_unpredictable(nan, T::NAN, number)
+    select(nan, T::NAN, number)
 }
 
 /// The smaller or the larger of two halves, with the flags in `extra`.
@@ -176,7 +186,7 @@ impl<const MAX: bool, T: Half> Scalar<(T, T)> for OfHalves<MAX> {
     fn call(flags: u16, (a, b): (T, T)) -> T {
         let flushed = |x: T| {
             let subnormal = (flags & Mode::FTZ != 0) & (x.widen().abs() < T::MIN_POSITIVE);
-            T::from_bits(x.to_bits() & std::hint::select_unpredictable(subnormal, 0x8000, 0xffff))
+            T::from_bits(x.to_bits() & select(subnormal, 0x8000, 0xffff))
         };
         let (a, b) = (flushed(a), flushed(b));
         let sign = select_sign(flags, u32::from((a.to_bits() ^ b.to_bits()) & 0x8000)) as u16;
@@ -188,7 +198,7 @@ impl<const MAX: bool, T: Half> Scalar<(T, T)> for OfHalves<MAX> {
             }
         };
         let r = with_nan::<MAX, T>(flags, clear(a), clear(b));
-        T::from_bits(r.to_bits() | sign)
+        T::from_bits(r.to_bits() | select(T::is_nan(r), 0, sign))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Instruction;
 use super::emit::{self, by_type};
-use super::float::{Mode, by_mode};
+use super::float::{Mode, SCALE, by_mode, propagate};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -64,7 +64,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         2 => {
             let product = by_mode!(
                 mode,
-                M => shape::binary(|a: f32, b: f32| M.output(M.input(a) * M.input(b))),
+                M => shape::binary(|a: f32, b: f32| {
+                    let (a, b) = (M.input(a), M.input(b));
+                    M.flushed(a * b, (a * SCALE) * (b * SCALE))
+                }),
                 shape::binary_with(|mode: u16, a: f32, b: f32| {
                     let mode = Mode(mode);
                     mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
@@ -74,17 +77,23 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         }
         3 => {
             let product = if mode.is_nearest() {
-                shape::binary(|a: f64, b: f64| a * b)
+                shape::binary(|a: f64, b: f64| propagate(a * b, a, b))
             } else {
                 shape::binary_with(|mode: u16, a: f64, b: f64| {
-                    soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64)
+                    propagate(soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
                 })
             };
             emit::lanes(l, product, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
         }
         _ => {
             let ty = m.ty("type")?;
-            emit::lanes(l, mixed::halves(ty, |a, b| a * b, |a, b| a * b)?, mode.0, ty, &[ty, ty])
+            emit::lanes(
+                l,
+                mixed::halves(ty, mode, |a, b| a * b, |a, b| a * b)?,
+                mode.0,
+                ty,
+                &[ty, ty],
+            )
         }
     }
 }

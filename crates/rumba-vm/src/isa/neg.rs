@@ -1,8 +1,8 @@
-//! `neg`: negative. The sign bit of a NaN is inverted too.
+//! `neg`: negative. NaN becomes canonical, except in `f64`, where it stays as it is.
 
 use super::Instruction;
 use super::emit::{self, by_type};
-use super::float::flush;
+use super::float::{Mode, canonical, flush, propagate};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -35,13 +35,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
                 by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_neg())),
             )
         }
-        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| -flush(a))),
-        1 => (ScalarType::F32, shape::unary(|a: u32| a ^ 0x8000_0000)),
-        2 => (ScalarType::F64, shape::unary(|a: u64| a ^ 1 << 63)),
+        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| canonical(-flush(a)))),
+        1 => (ScalarType::F32, shape::unary(|a: f32| canonical(-a))),
+        2 => (ScalarType::F64, shape::unary(|a: f64| propagate(-a, a, a))),
         _ => {
             let ty = m.ty("htype")?;
-            (ty, mixed::signs(ty, flush_too, |sign| sign ^ 0x8000)?)
+            (ty, mixed::signs(ty, |sign| sign ^ 0x8000)?)
         }
     };
-    emit::lanes(l, negative, 0, ty, &[ty])
+    emit::lanes(l, negative, Mode::of(m).0, ty, &[ty])
 }

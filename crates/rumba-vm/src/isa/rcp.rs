@@ -48,11 +48,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, reciprocal, mode.0, ty, &[ty])
 }
 
-/// Only the upper half of a number's bits, or a zero of its sign for a subnormal.
+/// Only the upper half of a number's bits, or a zero of its sign for a subnormal. A NaN with nothing there is an infinity.
 #[inline(always)]
 pub(super) fn coarse(x: f64) -> f64 {
     let upper = f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000);
     let zero = f64::from_bits(x.to_bits() & 1 << 63);
-    let number = select(x.abs() < f64::MIN_POSITIVE, zero, upper);
-    select(x.is_nan(), f64::from_bits(0x7fff_ffff_0000_0000), number)
+    let number = select(upper.abs() < f64::MIN_POSITIVE, zero, upper);
+    select(upper.is_nan(), f64::from_bits(0x7fff_ffff_0000_0000), number)
 }

@@ -1,6 +1,8 @@
 //! `rem`: remainder of the division towards zero.
 //!
-//! The manual leaves a divisor of zero open; the hardware gives the dividend.
+//! The manual leaves a divisor of zero open; the hardware gives all ones.
+
+use std::hint::select_unpredictable as select;
 
 use super::Instruction;
 use super::emit;
@@ -29,8 +31,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ScalarType::S16 => shape::binary(|a: i16, b: i16| remainder_s32(a.into(), b.into()) as i16),
         ScalarType::U32 => shape::binary(remainder_u32),
         ScalarType::S32 => shape::binary(remainder_s32),
-        ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_rem(b).unwrap_or(a)),
-        ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { a } else { a.wrapping_rem(b) }),
+        ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_rem(b).unwrap_or(u64::MAX)),
+        ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_rem(b) }),
         other => return Err(emit::no_such(other)),
     };
     emit::lanes(l, remainder, 0, ty, &[ty, ty])
@@ -38,11 +40,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 #[inline(always)]
 fn remainder_u32(a: u32, b: u32) -> u32 {
-    // A divisor of zero takes nothing away.
-    a.wrapping_sub(divide_u32(a, b).wrapping_mul(b))
+    select(b == 0, u32::MAX, a.wrapping_sub(divide_u32(a, b).wrapping_mul(b)))
 }
 
 #[inline(always)]
 fn remainder_s32(a: i32, b: i32) -> i32 {
-    a.wrapping_sub(divide_s32(a, b).wrapping_mul(b))
+    select(b == 0, -1, a.wrapping_sub(divide_s32(a, b).wrapping_mul(b)))
 }

@@ -2,7 +2,7 @@
 
 use super::Instruction;
 use super::emit::{self, by_type};
-use super::float::{Mode, by_mode};
+use super::float::{Mode, by_mode, propagate};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -85,10 +85,10 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
                 mode.sum(mode.input(a).into(), (-mode.input(b)).into())
             })
         )),
-        ScalarType::F64 if mode.is_nearest() => Ok(shape::binary(|a: f64, b: f64| a - b)),
+        ScalarType::F64 if mode.is_nearest() => Ok(shape::binary(|a: f64, b: f64| propagate(a - b, a, b))),
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
-            soft::add(a, -b, Mode(mode).get_rounding(), soft::Format::F64)
+            propagate(soft::add(a, -b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),
-        _ => mixed::halves(ty, |a, b| a - b, |a, b| a - b),
+        _ => mixed::halves(ty, mode, |a, b| a - b, |a, b| a - b),
     }
 }
