@@ -48,7 +48,8 @@ pub(super) static CVT: Instruction = Instruction {
     lower,
 };
 
-use super::{cvt_integer, cvt_small};
+use super::cvt_integer::{self, by_rounding};
+use super::cvt_small;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     match m.form() {
@@ -118,9 +119,13 @@ fn finite_half<T: Half>(flags: u16, x: f32) -> T {
 }
 
 /// `f32` with 10 fraction bits, rounded to nearest, ties away from zero.
+///
+/// NaN is merely cut short, and `.satfinite` steps down from it as from infinity, as on an H200.
 #[inline(always)]
 fn tf32_away(flags: u16, x: f32) -> u32 {
-    finish_tf32(flags, x, x.to_bits().wrapping_add(0x1000) & !0x1fff)
+    let bits = x.to_bits();
+    let rounded = select(x.is_nan(), bits, bits.wrapping_add(0x1000)) & !0x1fff;
+    finite_tf32(flags, rounded)
 }
 
 /// `f32` with 10 fraction bits, rounded to nearest even or towards zero.
@@ -129,15 +134,15 @@ fn tf32(flags: u16, x: f32) -> u32 {
     let bits = x.to_bits();
     let nearest = bits.wrapping_add(0xfff).wrapping_add(bits >> 13 & 1);
     let rounded = select(Mode(flags).is_nearest(), nearest, bits) & !0x1fff;
-    finish_tf32(flags, x, rounded)
+    let r = finite_tf32(flags, rounded);
+    let r = select((flags & Mode::RELU != 0) & (x <= 0.0), 0, r);
+    select(x.is_nan(), 0x7fff_e000, r)
 }
 
 #[inline(always)]
-fn finish_tf32(flags: u16, x: f32, rounded: u32) -> u32 {
-    let infinite = rounded & 0x7fff_ffff == 0x7f80_0000;
-    let r = select(infinite & (flags & SATFINITE != 0), rounded - 0x2000, rounded);
-    let r = select((flags & Mode::RELU != 0) & (x < 0.0), 0, r);
-    select(x.is_nan(), 0x7fff_ffff, r)
+fn finite_tf32(flags: u16, rounded: u32) -> u32 {
+    let beyond = rounded & 0x7fff_ffff >= 0x7f80_0000;
+    select(beyond & (flags & SATFINITE != 0), rounded.wrapping_sub(0x2000), rounded)
 }
 
 fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -162,7 +167,11 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let handlers = match (to.is_float(), from.is_float()) {
         (false, false) if m.has(".sat") => cvt_integer::saturating(to, from)?,
         (false, false) => cvt_integer::wrapping(to, from)?,
-        (false, true) => cvt_integer::from_float(to, from, mode)?,
+        (false, true) => {
+            let a = l.wide_source(1, from)?;
+            let dst = l.wide_destination(0, to)?;
+            return cvt_integer::from_float(l, (dst, to), (a, from), mode);
+        }
         (true, false) => cvt_integer::to_float(to, from, mode)?,
         (true, true) if to == from => same_format(to, mode, integral)?,
         (true, true) => between_floats(to, from, mode)?,
@@ -310,14 +319,14 @@ impl<T: Format> Scalar<(f64,)> for FromDouble<T> {
 fn same_format(ty: ScalarType, mode: Mode, integral: bool) -> Result<Handlers, LowerError> {
     Ok(match (ty, integral) {
         (ScalarType::F32, false) if mode.0 & !3 == 0 => shape::unary(|a: u32| a),
+        (ScalarType::F64, false) if mode.0 & !3 == 0 => shape::unary(|a: u64| a),
         (ScalarType::F32, false) => shape::unary_with(|mode: u16, a: f32| Mode(mode).output(Mode(mode).input(a))),
-        (ScalarType::F32, true) => shape::unary_with(|mode: u16, a: f32| {
-            let mode = Mode(mode);
-            mode.output(cvt_integer::integral_single(mode, mode.input(a)))
-        }),
-        (ScalarType::F64, true) => {
-            shape::unary_with(|mode: u16, a: f64| f64::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a)))
-        }
+        (ScalarType::F32, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| {
+            Mode(mode).output(cvt_integer::integral_single(R, Mode(mode).input(a)))
+        })),
+        (ScalarType::F64, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f64| {
+            f64::from_f64(Mode(mode), cvt_integer::integral(R, a))
+        })),
         (_, true) => by_type!(ty, T: F16 Bf16 => shape::unary_with(|mode: u16, a: T| {
             T::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a.to_f64(Mode(mode))))
         })),

@@ -3,16 +3,15 @@
 use std::hint::select_unpredictable as select;
 
 use super::emit::{self, by_type};
-use super::float::{Mode, Rounding, to_odd_f32};
+use super::float::{Mode, Ordered, Rounding, to_odd_f32};
 use super::half::{Bf16, F16, Half};
-use super::lane::Lane;
 use super::shape;
-use crate::lower::LowerError;
+use crate::lower::{LowerError, Lowering, Place};
 use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// Integer to integer: the low bits, or an extension as the source type says.
-pub fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
+pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
         8 => shape::unary(|a: A| a as u8),
         16 => shape::unary(|a: A| a as u16),
@@ -22,7 +21,7 @@ pub fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError
 }
 
 /// Integer to integer, clamped to the range of the destination.
-pub fn saturating(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
+pub(super) fn saturating(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     Ok(
         by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => {
             const LOW: A = if D::MIN as i128 > A::MIN as i128 { D::MIN as A } else { A::MIN };
@@ -32,9 +31,28 @@ pub fn saturating(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerErr
     )
 }
 
+/// An expression for each rounding: `by_rounding!(mode, R => expression about the constant mode R)`.
+macro_rules! by_rounding {
+    ($mode:expr, $constant:ident => $body:expr) => {{
+        macro_rules! with {
+            ($rounding:ident) => {{
+                const $constant: Mode = Mode::rounding($crate::isa::float::Rounding::$rounding);
+                $body
+            }};
+        }
+        match $mode.get_rounding() {
+            $crate::isa::float::Rounding::Nearest => with!(Nearest),
+            $crate::isa::float::Rounding::Zero => with!(Zero),
+            $crate::isa::float::Rounding::Down => with!(Down),
+            $crate::isa::float::Rounding::Up => with!(Up),
+        }
+    }};
+}
+pub(super) use by_rounding;
+
 /// `x` rounded to an integer as the mode says.
 #[inline(always)]
-pub fn integral(mode: Mode, x: f64) -> f64 {
+pub(super) fn integral(mode: Mode, x: f64) -> f64 {
     match mode.get_rounding() {
         Rounding::Nearest => x.round_ties_even(),
         Rounding::Zero => x.trunc(),
@@ -45,7 +63,7 @@ pub fn integral(mode: Mode, x: f64) -> f64 {
 
 /// `x` rounded to an integer as the mode says.
 #[inline(always)]
-pub fn integral_single(mode: Mode, x: f32) -> f32 {
+pub(super) fn integral_single(mode: Mode, x: f32) -> f32 {
     match mode.get_rounding() {
         Rounding::Nearest => x.round_ties_even(),
         Rounding::Zero => x.trunc(),
@@ -54,35 +72,55 @@ pub fn integral_single(mode: Mode, x: f32) -> f32 {
     }
 }
 
-/// Floating point to integer, rounded as [`Mode`] in `extra` says and clamped.
-pub fn from_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
-    let zero = mode.get_rounding() == Rounding::Zero;
+/// Emits a conversion from floating point to an integer, clamped.
+///
+/// A rounding other than towards zero, which the conversion does by itself, is an operation of its own, and so is
+/// flushing.
+pub(super) fn from_float(
+    l: &mut Lowering<'_>,
+    (dst, to): (Place, ScalarType),
+    (a, from): (Place, ScalarType),
+    mode: Mode,
+) -> Result<(), LowerError> {
+    let places = |a| [a, Place::None, Place::None, Place::None];
+    if mode == Mode::rounding(Rounding::Zero) {
+        emit::emit(l, clamped(to, from)?, 0, dst, places(a));
+        return Ok(());
+    }
+    let (between, round) = match from {
+        ScalarType::F16 => (
+            ScalarType::F32,
+            by_rounding!(mode, R => shape::unary(|a: F16| integral_single(R, a.widen()))),
+        ),
+        ScalarType::Bf16 => (
+            ScalarType::F32,
+            by_rounding!(mode, R => shape::unary(|a: Bf16| integral_single(R, a.widen()))),
+        ),
+        ScalarType::F32 => (
+            ScalarType::F32,
+            by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| integral_single(R, Mode(mode).input(a)))),
+        ),
+        _ => (
+            ScalarType::F64,
+            by_rounding!(mode, R => shape::unary(|a: f64| integral(R, a))),
+        ),
+    };
+    let rounded = l.scratch(between);
+    emit::emit(l, round, mode.0, rounded, places(a));
+    emit::emit(l, clamped(to, between)?, 0, dst, places(rounded));
+    Ok(())
+}
+
+/// Floating point to integer, towards zero and clamped. Where 64 bits are involved, NaN becomes the highest bit instead
+/// of zero.
+fn clamped(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => match from {
-        ScalarType::F16 => from_single::<F16, D>(zero, |_, a| a.widen()),
-        ScalarType::Bf16 => from_single::<Bf16, D>(zero, |_, a| a.widen()),
-        ScalarType::F32 => from_single::<f32, D>(zero, |mode, a| Mode(mode).input(a)),
-        ScalarType::F64 if zero => shape::unary(|a: f64| select(a.is_nan(), D::INDEFINITE, D::clamped(a))),
-        ScalarType::F64 => shape::unary_with(|mode: u16, a: f64| {
-            select(a.is_nan(), D::INDEFINITE, D::clamped(integral(Mode(mode), a)))
-        }),
+        ScalarType::F16 => shape::unary(|a: F16| select(a.is_nan(), D::NAN, D::clamped_single(a.widen()))),
+        ScalarType::Bf16 => shape::unary(|a: Bf16| select(a.is_nan(), D::NAN, D::clamped_single(a.widen()))),
+        ScalarType::F32 => shape::unary(|a: f32| select(a.is_nan(), D::NAN, D::clamped_single(a))),
+        ScalarType::F64 => shape::unary(|a: f64| select(a.is_nan(), D::INDEFINITE, D::clamped(a))),
         other => return Err(emit::no_such(other)),
     }))
-}
-
-/// Handlers from a format that `f32` includes. The conversion itself rounds towards zero, so that this rounding is for
-/// free.
-fn from_single<A: Lane, D: Lane + FromFloat>(zero: bool, number: impl Fn(u16, A) -> f32 + Copy + 'static) -> Handlers {
-    if zero {
-        shape::unary_with(move |mode: u16, a: A| {
-            let x = number(mode, a);
-            select(x.is_nan(), D::NAN, D::clamped_single(x))
-        })
-    } else {
-        shape::unary_with(move |mode: u16, a: A| {
-            let x = number(mode, a);
-            select(x.is_nan(), D::NAN, D::clamped_single(integral_single(Mode(mode), x)))
-        })
-    }
 }
 
 /// The integers as destinations, from `f32` and from `f64`.
@@ -164,7 +202,7 @@ from_float! {
 }
 
 /// Integer to floating point, rounded as the mode says.
-pub fn to_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
+pub(super) fn to_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
     let plain = mode.0 == 0;
     Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to {
         ScalarType::F32 if plain => shape::unary(|a: A| a as f32),

@@ -126,7 +126,7 @@ fn power(exponent: i32) -> f64 {
 }
 
 /// Lowers the forms with small formats.
-pub fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     const FORM_FROM_F32: usize = 6;
     const FORM_FROM_HALVES: usize = 7;
     const FORM_TO_HALVES: usize = 8;

@@ -5,6 +5,8 @@
 
 use std::hint::select_unpredictable as select;
 
+use super::float::{Mode, Rounding};
+
 /// Adding it rounds a small number to an integer and leaves that in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
@@ -20,6 +22,9 @@ fn polynomial<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     sum
 }
 
+/// One turn over 2 pi.
+const PER_TURN: f32 = 0.159_154_94;
+
 /// Sine.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
@@ -34,11 +39,11 @@ pub fn cos(x: f32) -> f32 {
 
 /// Sine of `x` and a quarter turn if `quarter`.
 ///
-/// As on the hardware, the angle is made one in turns by a product in `f32`, whose rounding error grows with the angle;
-/// what follows is exact to the last place.
+/// As on the hardware, the angle is made one in turns by a product in `f32` that is rounded towards zero, whose error
+/// grows with the angle; what follows is exact to the last place.
 #[inline(always)]
 fn circular(x: f32, quarter: u64) -> f32 {
-    let turns = f64::from(x * std::f32::consts::FRAC_1_PI * 0.5);
+    let turns = f64::from(Mode::rounding(Rounding::Zero).round(f64::from(x) * f64::from(PER_TURN)));
     let turns = turns - turns.round_ties_even();
     // From -2 to 2 quarters.
     let shifted = turns * 4.0 + ROUND;

@@ -1,7 +1,7 @@
 //! Combinators that turn a scalar function into handlers over the 32 lanes of a warp.
 //!
 //! The function is given as a closure that captures nothing. It is compiled twice, for any processor of the target and
-//! for AVX2 with its companions, as a loop over chunks of eight lanes that the compiler vectorises. For that the
+//! for AVX2 with its companions, as a loop over the lanes that the compiler vectorises. For that the
 //! closure should be free of branches ([`std::hint::select_unpredictable`] chooses between two values), and it must be
 //! total: it also runs on the values of inactive lanes, whose results are dropped.
 //!
@@ -14,7 +14,7 @@ use crate::isa::lane::{Lane, Raw};
 use crate::op::{Handlers, Pc};
 use crate::warp::{FULL, LANES, Warp};
 
-/// Lanes computed together.
+/// Lanes whose masks are collected together.
 const CHUNK: usize = 8;
 
 /// How a processor merges lanes and collects masks: the two things that do not vectorise by themselves.
@@ -167,6 +167,16 @@ pub(super) fn conjure<F>() -> F {
     unsafe { MaybeUninit::<F>::uninit().assume_init() }
 }
 
+/// One lane of a slot.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program; `lane` is below 32.
+#[inline(always)]
+unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T {
+    // SAFETY: the slot has 32 lanes.
+    T::from_raw(unsafe { warp.lanes::<T::Raw>(slot).add(lane).read() })
+}
+
 /// Eight lanes of a slot.
 ///
 /// # Safety
@@ -187,24 +197,27 @@ fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
     lanes
 }
 
-/// Writes a slot from a function over chunks: directly if all lanes are active, otherwise through a copy.
+/// Writes a slot from a function of the lane.
+///
+/// The values are collected first: a loop that stores to a place of its own is one that the compiler vectorises, and
+/// it keeps them in registers on their way to the slot. A source may share the slot.
 ///
 /// # Safety
 /// `slot` is a slot for `R` of the warp's program; the processor is `X`.
 #[inline(always)]
-unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, mut compute: impl FnMut(usize) -> [R; CHUNK]) {
-    let place = warp.lanes::<[R; CHUNK]>(slot);
-    let mut copy = MaybeUninit::<[[R; CHUNK]; LANES / CHUNK]>::uninit();
-    let full = warp.active == FULL;
-    let out = if full { place } else { copy.as_mut_ptr().cast() };
-    for chunk in 0..LANES / CHUNK {
-        let values = compute(chunk);
-        // SAFETY: both places have 32 lanes. A source that shares the slot was read up to this chunk.
-        unsafe { out.add(chunk).write(values) };
+unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
+    let mut values = [R::ZERO; LANES];
+    for (lane, value) in values.iter_mut().enumerate() {
+        *value = compute(lane);
     }
-    if !full {
-        // SAFETY: both places have 32 lanes, and all of `out` has been written.
-        unsafe { X::select::<R>(place.cast(), out.cast(), place.cast(), warp.active) };
+    let place = warp.lanes::<R>(slot);
+    // SAFETY: both places have 32 lanes.
+    unsafe {
+        if warp.active == FULL {
+            place.cast::<[R; LANES]>().write(values);
+        } else {
+            X::select::<R>(place, values.as_ptr(), place, warp.active);
+        }
     }
 }
 
@@ -402,9 +415,8 @@ impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                fill(|lane| S::call(pc.extra, (A::from_raw(a[lane]),)).into_raw())
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+                S::call(pc.extra, (lane::<A>(warp, pc.a, index),)).into_raw()
             });
         }
     }
@@ -415,10 +427,8 @@ impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                fill(|lane| S::call(pc.extra, (A::from_raw(a[lane]), B::from_raw(b[lane]))).into_raw())
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+                S::call(pc.extra, (lane::<A>(warp, pc.a, index), lane::<B>(warp, pc.b, index))).into_raw()
             });
         }
     }
@@ -429,17 +439,16 @@ impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), 
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                let c = read::<C>(warp, pc.c, chunk);
-                fill(|lane| {
-                    S::call(
-                        pc.extra,
-                        (A::from_raw(a[lane]), B::from_raw(b[lane]), C::from_raw(c[lane])),
-                    )
-                    .into_raw()
-                })
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+                S::call(
+                    pc.extra,
+                    (
+                        lane::<A>(warp, pc.a, index),
+                        lane::<B>(warp, pc.b, index),
+                        lane::<C>(warp, pc.c, index),
+                    ),
+                )
+                .into_raw()
             });
         }
     }
@@ -450,23 +459,17 @@ impl<A: Lane, B: Lane, C: Lane, D: Lane, S: Scalar<(A, B, C, D)>> Body for Lanes
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |chunk| {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<B>(warp, pc.b, chunk);
-                let c = read::<C>(warp, pc.c, chunk);
-                let d = read::<D>(warp, pc.d, chunk);
-                fill(|lane| {
-                    S::call(
-                        pc.extra,
-                        (
-                            A::from_raw(a[lane]),
-                            B::from_raw(b[lane]),
-                            C::from_raw(c[lane]),
-                            D::from_raw(d[lane]),
-                        ),
-                    )
-                    .into_raw()
-                })
+            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+                S::call(
+                    pc.extra,
+                    (
+                        lane::<A>(warp, pc.a, index),
+                        lane::<B>(warp, pc.b, index),
+                        lane::<C>(warp, pc.c, index),
+                        lane::<D>(warp, pc.d, index),
+                    ),
+                )
+                .into_raw()
             });
         }
     }
@@ -480,11 +483,11 @@ where
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, u32>(warp, pc.dst, |chunk| {
-                let a = read::<u32>(warp, pc.a, chunk);
-                let low = fill(|lane| S::call(pc.extra, (A::from_raw(a[lane] & 0xffff),)).into_raw());
-                let high = fill(|lane| S::call(pc.extra, (A::from_raw(a[lane] >> 16),)).into_raw() << 16);
-                fill(|lane| low[lane] | high[lane])
+            write::<X, u32>(warp, pc.dst, |index| {
+                let a = lane::<u32>(warp, pc.a, index);
+                let low = S::call(pc.extra, (A::from_raw(a & 0xffff),)).into_raw();
+                let high = S::call(pc.extra, (A::from_raw(a >> 16),)).into_raw();
+                low | high << 16
             });
         }
     }
@@ -498,16 +501,12 @@ where
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, u32>(warp, pc.dst, |chunk| {
-                let a = read::<u32>(warp, pc.a, chunk);
-                let b = read::<u32>(warp, pc.b, chunk);
-                let low = fill(|lane| {
-                    S::call(pc.extra, (A::from_raw(a[lane] & 0xffff), A::from_raw(b[lane] & 0xffff))).into_raw()
-                });
-                let high = fill(|lane| {
-                    S::call(pc.extra, (A::from_raw(a[lane] >> 16), A::from_raw(b[lane] >> 16))).into_raw() << 16
-                });
-                fill(|lane| low[lane] | high[lane])
+            write::<X, u32>(warp, pc.dst, |index| {
+                let a = lane::<u32>(warp, pc.a, index);
+                let b = lane::<u32>(warp, pc.b, index);
+                let low = S::call(pc.extra, (A::from_raw(a & 0xffff), A::from_raw(b & 0xffff))).into_raw();
+                let high = S::call(pc.extra, (A::from_raw(a >> 16), A::from_raw(b >> 16))).into_raw();
+                low | high << 16
             });
         }
     }
@@ -521,34 +520,25 @@ where
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, u32>(warp, pc.dst, |chunk| {
-                let a = read::<u32>(warp, pc.a, chunk);
-                let b = read::<u32>(warp, pc.b, chunk);
-                let c = read::<u32>(warp, pc.c, chunk);
-                let low = fill(|lane| {
-                    S::call(
-                        pc.extra,
-                        (
-                            A::from_raw(a[lane] & 0xffff),
-                            A::from_raw(b[lane] & 0xffff),
-                            A::from_raw(c[lane] & 0xffff),
-                        ),
-                    )
-                    .into_raw()
-                });
-                let high = fill(|lane| {
-                    S::call(
-                        pc.extra,
-                        (
-                            A::from_raw(a[lane] >> 16),
-                            A::from_raw(b[lane] >> 16),
-                            A::from_raw(c[lane] >> 16),
-                        ),
-                    )
-                    .into_raw()
-                        << 16
-                });
-                fill(|lane| low[lane] | high[lane])
+            write::<X, u32>(warp, pc.dst, |index| {
+                let a = lane::<u32>(warp, pc.a, index);
+                let b = lane::<u32>(warp, pc.b, index);
+                let c = lane::<u32>(warp, pc.c, index);
+                let low = S::call(
+                    pc.extra,
+                    (
+                        A::from_raw(a & 0xffff),
+                        A::from_raw(b & 0xffff),
+                        A::from_raw(c & 0xffff),
+                    ),
+                )
+                .into_raw();
+                let high = S::call(
+                    pc.extra,
+                    (A::from_raw(a >> 16), A::from_raw(b >> 16), A::from_raw(c >> 16)),
+                )
+                .into_raw();
+                low | high << 16
             });
         }
     }
@@ -659,15 +649,15 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
         let f = conjure::<F>();
         let flag = if pc.extra & 1 != 0 { warp.carry } else { 0 };
         let mut mask = 0;
+        let mut values = [A::Raw::ZERO; LANES];
         // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
         unsafe {
-            write::<X, A::Raw>(warp, pc.dst, |chunk| {
+            for chunk in 0..LANES / CHUNK {
                 let a = read::<A>(warp, pc.a, chunk);
                 let b = read::<A>(warp, pc.b, chunk);
                 let c = read::<A>(warp, pc.c, chunk);
                 let flag = flag >> (chunk * CHUNK);
                 let mut carries = [A::Raw::ZERO; CHUNK];
-                let mut values = [A::Raw::ZERO; CHUNK];
                 for lane in 0..CHUNK {
                     let (value, carry) = f(
                         A::from_raw(a[lane]),
@@ -675,12 +665,12 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
                         A::from_raw(c[lane]),
                         flag & (1 << lane) != 0,
                     );
-                    values[lane] = value.into_raw();
+                    values[chunk * CHUNK + lane] = value.into_raw();
                     carries[lane] = A::Raw::spread(carry);
                 }
                 mask |= X::mask(&carries) << (chunk * CHUNK);
-                values
-            });
+            }
+            write::<X, A::Raw>(warp, pc.dst, |lane| values[lane]);
         }
         if pc.extra & 2 != 0 {
             warp.set_carry(mask);
