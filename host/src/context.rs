@@ -42,8 +42,18 @@ impl Context {
     /// Retains the device's primary context.
     pub(crate) fn new(ordinal: u32, device: cust::device::Device) -> Result<Arc<Context>> {
         let failed = |operation: &str, error| Error::from(DriverError::new(operation.to_owned(), error));
-        let handle =
-            cust::context::Context::new(device).map_err(|error| failed("start a context on the device", error))?;
+        let handle = cust::context::Context::new(device).map_err(|error| {
+            let error = DriverError::new("start a context on the device".to_owned(), error);
+            // The fault of a context that is gone: this driver keeps it.
+            if error.code().loses_context() {
+                Error::NeedsRestart {
+                    device: ordinal,
+                    error: Box::new(error),
+                }
+            } else {
+                error.into()
+            }
+        })?;
         CurrentContext::set_current(&handle).map_err(|error| failed("make the context current", error))?;
         let limits = Limits::of(device).map_err(|error| failed("read the device's limits", error))?;
         let lanes = Lanes::new().map_err(|error| failed("create the default stream", error))?;

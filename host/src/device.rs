@@ -280,7 +280,8 @@ impl Device {
     /// use with [`Error::ContextDestroyed`].
     ///
     /// # Errors
-    /// The driver's, if no new context can be started.
+    /// [`Error::NeedsRestart`] after a kernel's failure if the driver keeps it until the process ends,
+    /// as NVIDIA's does; the driver's.
     pub fn reset(&self) -> Result<()> {
         let mut context = self.slot.context.write();
         let destroyed = context.destroy(self.slot.raw);

@@ -48,7 +48,7 @@ pub enum Error {
     /// The context was lost to an earlier fault; nothing in it can be used any more.
     #[error(
         "cannot {operation}: the context of device {device} was lost when {cause}\n\
-         help: `device.reset()` starts a new context; modules, buffers and streams must be made anew"
+         help: `device.reset()` starts a new context where the driver can; modules, buffers and streams must be made anew"
     )]
     ContextLost {
         /// What was asked for.
@@ -57,6 +57,19 @@ pub enum Error {
         device: u32,
         /// The first line of the fault that ended the context.
         cause: String,
+    },
+
+    /// The driver keeps the fault of an earlier context until the process ends. NVIDIA's does.
+    #[error(
+        "cannot start a new context on device {device}: the driver still reports an earlier fault, {} ({})\n\
+         help: this driver recovers only in a new process; start the program again",
+        error.text, error.name
+    )]
+    NeedsRestart {
+        /// The number of the device.
+        device: u32,
+        /// What the driver said.
+        error: Box<DriverError>,
     },
 
     /// The context was destroyed by `Device::reset`, and with it the thing that was to be used.

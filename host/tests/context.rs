@@ -1,20 +1,31 @@
 //! The life of a context: things dropped in any order, kernels that fail, and a reset.
 //!
-//! These tests end the process's one context again and again, so they take turns.
+//! Each test has a process of its own, because a context is the process's one, and because after a
+//! kernel's failure NVIDIA's driver does not start another.
 
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, DevicePointer, Error, Fault, LaunchConfig};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::Command;
 
-/// A device in its first state; the guard keeps the other tests out.
-fn start() -> (MutexGuard<'static, ()>, Device) {
-    static TURN: Mutex<()> = Mutex::new(());
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let device = Device::new().expect("there is a device");
-    if !device.is_usable() {
-        device.reset().expect("a reset ends every fault");
+/// Runs the test of this name in a process of its own.
+#[track_caller]
+fn alone(name: &str, test: impl FnOnce(Device) -> rumba::Result<()>) {
+    const CHILD: &str = "RUMBA_TEST_ALONE";
+    if std::env::var_os(CHILD).is_some() {
+        return Device::new().and_then(test).unwrap_or_else(|error| panic!("{error}"));
     }
-    (turn, device)
+    let program = std::env::current_exe().expect("a test knows itself");
+    let output = Command::new(program)
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, "1")
+        .output();
+    let output = output.expect("a test can be run again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("1 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Launches `scale` from PTX in which something stands in for its store.
@@ -29,176 +40,195 @@ fn fail(device: &Device, instead: &str) -> Box<Fault> {
 }
 
 #[test]
-fn everything_is_dropped_in_any_order() -> rumba::Result<()> {
-    let (_turn, device) = start();
-    // Things by number, dropped in the order of each permutation.
-    for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 0, 4, 2, 3], [2, 4, 0, 3, 1]] {
-        let device = device.clone();
-        let module = device.load(PTX)?;
-        let mut buffer = device.zeros::<f32>(1 << 16)?;
-        let stream = device.stream()?;
-        module.launch(LaunchConfig::for_each(1 << 16).stream(&stream), scale(2.0, &mut buffer))?;
-        let event = stream.record()?;
-        let mut things: Vec<Option<Box<dyn std::any::Any>>> = vec![
-            Some(Box::new(device)),
-            Some(Box::new(module)),
-            Some(Box::new(buffer)),
-            Some(Box::new(stream)),
-            Some(Box::new(event)),
-        ];
-        for index in order {
-            things[index] = None;
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn a_buffer_outlives_its_device() -> rumba::Result<()> {
-    let (_turn, device) = start();
-    let buffer = device.buffer_from(&[1_u8, 2, 3])?;
-    drop(device);
-    assert_eq!(buffer.to_vec()?, [1, 2, 3]);
-    // The device that is asked for anew has the same context as the buffer.
-    Device::new()?.zeros::<u8>(3)?.copy_from_buffer(&buffer)
-}
-
-#[test]
-fn after_a_reset_old_things_say_so() -> rumba::Result<()> {
-    let (_turn, device) = start();
-    let old_module = device.load(PTX)?;
-    let mut old_buffer = device.zeros::<f32>(16)?;
-    let old_stream = device.stream()?;
-    let old_event = old_stream.record()?;
-    let mut pinned = device.pinned::<f32>(16)?;
-    device.reset()?;
-
-    let destroyed = |result: rumba::Result<()>, parts: &[&str]| match result {
-        Err(error @ Error::ContextDestroyed { .. }) => {
-            let text = error.to_string();
-            for part in parts.iter().chain(&["destroyed", "device.reset()"]) {
-                assert!(text.contains(part), "`{part}` is missing in: {text}");
+fn everything_is_dropped_in_any_order() {
+    alone("everything_is_dropped_in_any_order", |device| {
+        // Things by number, dropped in the order of each permutation.
+        for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 0, 4, 2, 3], [2, 4, 0, 3, 1]] {
+            let device = device.clone();
+            let module = device.load(PTX)?;
+            let mut buffer = device.zeros::<f32>(1 << 16)?;
+            let stream = device.stream()?;
+            module.launch(LaunchConfig::for_each(1 << 16).stream(&stream), scale(2.0, &mut buffer))?;
+            let event = stream.record()?;
+            let mut things: Vec<Option<Box<dyn std::any::Any>>> = vec![
+                Some(Box::new(device)),
+                Some(Box::new(module)),
+                Some(Box::new(buffer)),
+                Some(Box::new(stream)),
+                Some(Box::new(event)),
+            ];
+            for index in order {
+                things[index] = None;
             }
         }
-        other => panic!("{other:?}"),
-    };
-    destroyed(
-        old_buffer.to_vec().map(drop),
-        &["copy from a DeviceBuffer<f32> of 64 bytes"],
-    );
-    destroyed(old_buffer.copy_from(&[0.0; 16]), &["copy to a DeviceBuffer<f32>"]);
-    destroyed(old_buffer.clear(), &["clear a DeviceBuffer<f32>"]);
-    destroyed(old_module.for_each(1, scale(1.0, &mut [1.0])), &["`scale`"]);
-    destroyed(old_stream.synchronize(), &["stream"]);
-    destroyed(old_event.synchronize(), &["event"]);
-
-    let module = device.load(PTX)?;
-    destroyed(
-        module.for_each(16, scale(1.0, &mut old_buffer)),
-        &["launch `scale` with", "DeviceBuffer<f32>"],
-    );
-    let mut buffer = device.buffer_from(&[1.0_f32; 16])?;
-    destroyed(buffer.copy_from_buffer(&old_buffer), &["DeviceBuffer<f32>"]);
-    let on_old_stream = LaunchConfig::for_each(16).stream(&old_stream);
-    destroyed(
-        module.launch(on_old_stream, scale(2.0, &mut buffer)),
-        &["`scale`", "stream"],
-    );
-    module.for_each(16, scale(2.0, &mut buffer))?;
-    assert_eq!(buffer.to_vec()?, [2.0; 16]);
-
-    pinned.fill(3.0);
-    assert_eq!(*pinned, [3.0; 16], "page-locked memory is the host's");
-    Ok(())
+        Ok(())
+    });
 }
 
 #[test]
-fn access_out_of_bounds() -> rumba::Result<()> {
-    let (_turn, device) = start();
-    let mut buffer = device.buffer_from(&[1.0_f32; 8])?;
-    let module = device.load(PTX)?;
-    let fault = fail(&device, "st.global.f32 [%rd4+1099511627776], %f2;");
-    assert_eq!(
-        (fault.error.code, fault.error.name.as_str()),
-        (700, "CUDA_ERROR_ILLEGAL_ADDRESS")
-    );
-    let text = fault.to_string();
-    for part in [
-        "scale",
-        "CUDA_ERROR_ILLEGAL_ADDRESS",
-        "context is lost",
-        "device.reset()",
-    ] {
-        assert!(text.contains(part), "`{part}` is missing in: {text}");
-    }
+fn a_buffer_outlives_its_device() {
+    alone("a_buffer_outlives_its_device", |device| {
+        let buffer = device.buffer_from(&[1_u8, 2, 3])?;
+        drop(device);
+        assert_eq!(buffer.to_vec()?, [1, 2, 3]);
+        // The device that is asked for anew has the same context as the buffer.
+        Device::new()?.zeros::<u8>(3)?.copy_from_buffer(&buffer)
+    });
+}
 
-    // From here on everything says what happened, and a reset is the way on.
-    assert!(!device.is_usable());
-    for result in [
-        module.for_each(8, scale(1.0, &mut buffer)),
-        buffer.to_vec().map(drop),
-        device.synchronize(),
-        device.zeros::<u8>(1).map(drop),
-    ] {
-        let Err(error @ Error::ContextLost { .. }) = result else {
-            panic!("{result:?}")
+#[test]
+fn after_a_reset_old_things_say_so() {
+    alone("after_a_reset_old_things_say_so", |device| {
+        let old_module = device.load(PTX)?;
+        let mut old_buffer = device.zeros::<f32>(16)?;
+        let old_stream = device.stream()?;
+        let old_event = old_stream.record()?;
+        let mut pinned = device.pinned::<f32>(16)?;
+        device.reset()?;
+
+        let destroyed = |result: rumba::Result<()>, parts: &[&str]| match result {
+            Err(error @ Error::ContextDestroyed { .. }) => {
+                let text = error.to_string();
+                for part in parts.iter().chain(&["destroyed", "device.reset()"]) {
+                    assert!(text.contains(part), "`{part}` is missing in: {text}");
+                }
+            }
+            other => panic!("{other:?}"),
         };
-        assert!(error.to_string().contains("device.reset()"), "{error}");
-    }
-    device.reset()?;
-    assert!(device.is_usable());
-    let mut values = [1.0; 8];
-    device.load(PTX)?.for_each(8, scale(2.0, &mut values))?;
-    assert_eq!(values, [2.0; 8]);
-    Ok(())
+        destroyed(
+            old_buffer.to_vec().map(drop),
+            &["copy from a DeviceBuffer<f32> of 64 bytes"],
+        );
+        destroyed(old_buffer.copy_from(&[0.0; 16]), &["copy to a DeviceBuffer<f32>"]);
+        destroyed(old_buffer.clear(), &["clear a DeviceBuffer<f32>"]);
+        destroyed(old_module.for_each(1, scale(1.0, &mut [1.0])), &["`scale`"]);
+        destroyed(old_stream.synchronize(), &["stream"]);
+        destroyed(old_event.synchronize(), &["event"]);
+
+        let module = device.load(PTX)?;
+        destroyed(
+            module.for_each(16, scale(1.0, &mut old_buffer)),
+            &["launch `scale` with", "DeviceBuffer<f32>"],
+        );
+        let mut buffer = device.buffer_from(&[1.0_f32; 16])?;
+        destroyed(buffer.copy_from_buffer(&old_buffer), &["DeviceBuffer<f32>"]);
+        let on_old_stream = LaunchConfig::for_each(16).stream(&old_stream);
+        destroyed(
+            module.launch(on_old_stream, scale(2.0, &mut buffer)),
+            &["`scale`", "stream"],
+        );
+        module.for_each(16, scale(2.0, &mut buffer))?;
+        assert_eq!(buffer.to_vec()?, [2.0; 16]);
+
+        pinned.fill(3.0);
+        assert_eq!(*pinned, [3.0; 16], "page-locked memory is the host's");
+        Ok(())
+    });
+}
+
+#[test]
+fn access_out_of_bounds() {
+    alone("access_out_of_bounds", |device| {
+        let mut buffer = device.buffer_from(&[1.0_f32; 8])?;
+        let module = device.load(PTX)?;
+        let fault = fail(&device, "st.global.f32 [%rd4+1099511627776], %f2;");
+        assert_eq!(
+            (fault.error.code, fault.error.name.as_str()),
+            (700, "CUDA_ERROR_ILLEGAL_ADDRESS")
+        );
+        let text = fault.to_string();
+        for part in [
+            "scale",
+            "CUDA_ERROR_ILLEGAL_ADDRESS",
+            "context is lost",
+            "device.reset()",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing in: {text}");
+        }
+
+        // From here on everything says what happened, and a reset is the way on if there is one.
+        assert!(!device.is_usable());
+        for result in [
+            module.for_each(8, scale(1.0, &mut buffer)),
+            buffer.to_vec().map(drop),
+            device.synchronize(),
+            device.zeros::<u8>(1).map(drop),
+        ] {
+            let Err(error @ Error::ContextLost { .. }) = result else {
+                panic!("{result:?}")
+            };
+            assert!(error.to_string().contains("device.reset()"), "{error}");
+        }
+        match device.reset() {
+            Ok(()) => {
+                assert!(device.is_usable());
+                let mut values = [1.0; 8];
+                device.load(PTX)?.for_each(8, scale(2.0, &mut values))?;
+                assert_eq!(values, [2.0; 8]);
+            }
+            Err(error @ Error::NeedsRestart { .. }) => {
+                assert!(error.to_string().contains("start the program again"), "{error}");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    });
 }
 
 #[test]
 fn misaligned_access() {
-    let (_turn, device) = start();
-    let fault = fail(&device, "st.global.f32 [%rd4+2], %f2;");
-    assert_eq!(fault.error.name, "CUDA_ERROR_MISALIGNED_ADDRESS", "{fault}");
+    alone("misaligned_access", |device| {
+        let fault = fail(&device, "st.global.f32 [%rd4+2], %f2;");
+        assert_eq!(fault.error.name, "CUDA_ERROR_MISALIGNED_ADDRESS", "{fault}");
+        Ok(())
+    });
 }
 
 #[test]
 fn a_trap() {
-    let (_turn, device) = start();
-    let fault = fail(&device, "trap;");
-    assert!(fault.to_string().contains("scale"), "{fault}");
+    alone("a_trap", |device| {
+        let fault = fail(&device, "trap;");
+        assert!(fault.to_string().contains("scale"), "{fault}");
+        Ok(())
+    });
 }
 
 /// What the report has that only the device can know. A GPU does not say it.
 #[test]
 fn the_report_names_thread_and_allocation() {
-    let (_turn, device) = start();
-    let fault = fail(&device, "st.global.f32 [%rd4+256], %f2;");
-    let Some(report) = &fault.report else { return };
-    for part in ["scale", "thread", "block", "256 bytes"] {
-        assert!(report.contains(part), "`{part}` is missing in: {report}");
-    }
+    alone("the_report_names_thread_and_allocation", |device| {
+        let fault = fail(&device, "st.global.f32 [%rd4+256], %f2;");
+        let Some(report) = &fault.report else { return Ok(()) };
+        for part in ["scale", "thread", "block", "256 bytes"] {
+            assert!(report.contains(part), "`{part}` is missing in: {report}");
+        }
+        Ok(())
+    });
 }
 
 /// A fault of a launch that nobody waited for appears at the next call that does.
 #[test]
-fn a_fault_that_arrives_later() -> rumba::Result<()> {
-    let (_turn, device) = start();
-    let module = device.load(&PTX.replacen("st.global.f32 [%rd4], %f2;", "trap;", 1))?;
-    let mut buffer = device.zeros::<f32>(8)?;
-    let launched = module.for_each(8, scale(1.0, &mut buffer));
-    let result = launched.and_then(|()| device.synchronize());
-    let Err(Error::Fault(fault)) = result else {
-        panic!("{result:?}")
-    };
-    assert_eq!(fault.kernel, Some("scale"));
-    Ok(())
+fn a_fault_that_arrives_later() {
+    alone("a_fault_that_arrives_later", |device| {
+        let module = device.load(&PTX.replacen("st.global.f32 [%rd4], %f2;", "trap;", 1))?;
+        let mut buffer = device.zeros::<f32>(8)?;
+        let launched = module.for_each(8, scale(1.0, &mut buffer));
+        let result = launched.and_then(|()| device.synchronize());
+        let Err(Error::Fault(fault)) = result else {
+            panic!("{result:?}")
+        };
+        assert_eq!(fault.kernel, Some("scale"));
+        Ok(())
+    });
 }
 
 #[test]
-fn device_pointers_are_plain_numbers() -> rumba::Result<()> {
-    let (_turn, device) = start();
-    let buffer = device.zeros::<f64>(4)?;
-    let pointer = buffer.as_device_pointer();
-    assert_eq!(DevicePointer::from_address(pointer.address()), pointer);
-    assert_eq!(pointer.address() % 256, 0);
-    Ok(())
+fn device_pointers_are_plain_numbers() {
+    alone("device_pointers_are_plain_numbers", |device| {
+        let buffer = device.zeros::<f64>(4)?;
+        let pointer = buffer.as_device_pointer();
+        assert_eq!(DevicePointer::from_address(pointer.address()), pointer);
+        assert_eq!(pointer.address() % 256, 0);
+        Ok(())
+    });
 }

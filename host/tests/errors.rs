@@ -58,7 +58,7 @@ fn text_that_is_no_ptx() {
 
 #[test]
 fn truncated_ptx() {
-    let cut = PTX.find("fma.rn").expect("the kernel has one");
+    let cut = PTX.find(".rn.f32 %f3").expect("the kernel has one");
     let line = PTX[..cut].lines().count().to_string();
     let error = says(device().load_named("cut.ptx", &PTX[..cut]), &["cut.ptx", &line]);
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::Ptx { .. })));

@@ -18,7 +18,7 @@ struct Args {
 fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("reduce")?;
-    let x: Vec<f32> = (0..n).map(|i| (i % 101) as f32 / 100.0 - 0.5).collect();
+    let x: Vec<f32> = (0..n).map(|i| (i % 101) as f32 / 100.0).collect();
 
     let mut expected = 0.0_f64;
     let on_cpu = time(|| expected = x.iter().map(|&x| f64::from(x)).sum());

@@ -58,7 +58,8 @@ impl std::fmt::Display for Fault {
         }
         write!(
             f,
-            "\nThe context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."
+            "\nThe context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams \
+             must be made anew."
         )
     }
 }
@@ -159,6 +160,10 @@ impl DriverError {
             name,
             text,
         }
+    }
+
+    pub(crate) fn code(&self) -> Code {
+        Code(self.code)
     }
 }
 
