@@ -72,10 +72,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(
-        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_add(b))
-        ; U16x2 S16x2 => shape::binary(|a: T, b: T| a.zip(b, |a, b| a.wrapping_add(b)))),
-    )
+    Ok(match ty {
+        ScalarType::U16x2 | ScalarType::S16x2 => shape::binary_halves(|_, a: u16, b: u16| a.wrapping_add(b)),
+        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_add(b))),
+    })
 }
 
 fn sum(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
@@ -93,5 +93,101 @@ fn sum(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
             propagate(soft::add(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),
         _ => mixed::halves(ty, mode, |a, b| a + b, |a, b| a + b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn integers() {
+        check(
+            "add.s32 %r0, %r1, %r2",
+            &[(&[0xffff_ffff, 1], 0), (&[0x7fff_ffff, 1], 0x8000_0000)],
+        );
+        check(
+            "add.sat.s32 %r0, %r1, %r2",
+            &[
+                (&[0x7fff_ffff, 1], 0x7fff_ffff),
+                (&[0x8000_0000, 0xffff_ffff], 0x8000_0000),
+                (&[3, 4], 7),
+            ],
+        );
+        check("add.u16 %h0, %h1, %h2", &[(&[0xffff, 2], 1)]);
+        check("add.u64 %rd0, %rd1, %rd2", &[(&[0xffff_ffff_ffff_ffff, 2], 1)]);
+        check("add.s16x2 %r0, %r1, %r2", &[(&[0x0001_ffff, 0x0001_0001], 0x0002_0000)]);
+    }
+
+    #[test]
+    fn floats() {
+        check(
+            "add.f32 %r0, %r1, %r2",
+            &[
+                (&[0x3f80_0000, 0x4000_0000], 0x4040_0000),
+                (&[0x7f80_0000, 0xff80_0000], 0x7fff_ffff),
+                (&[0x8000_0000, 0], 0),
+                (&[1, 1], 2),
+            ],
+        );
+        check(
+            "add.ftz.f32 %r0, %r1, %r2",
+            &[(&[1, 1], 0), (&[0x8000_0001, 0x8000_0001], 0x8000_0000)],
+        );
+        check(
+            "add.sat.f32 %r0, %r1, %r2",
+            &[
+                (&[0x3f80_0000, 0x4000_0000], 0x3f80_0000),
+                (&[0xbf80_0000, 0x3f00_0000], 0),
+                (&[0x7fc0_0000, 0], 0),
+            ],
+        );
+        check(
+            "add.f64 %rd0, %rd1, %rd2",
+            &[
+                (&[0x3fb9_9999_9999_999a, 0x3fc9_9999_9999_999a], 0x3fd3_3333_3333_3334),
+                (&[0x7ff0_0000_0000_0001, 0xfff8_0000_0000_0007], 0xfff8_0000_0000_0007),
+            ],
+        );
+        check(
+            "add.f16 %h0, %h1, %h2",
+            &[(&[0x3c00, 0x3c00], 0x4000), (&[0x7bff, 0x7bff], 0x7c00)],
+        );
+        check(
+            "add.rn.bf16x2 %r0, %r1, %r2",
+            &[(&[0x3f80_3f80, 0x4000_3f80], 0x4040_4000)],
+        );
+    }
+
+    #[test]
+    fn directed() {
+        check(
+            "add.rz.f32 %r0, %r1, %r2",
+            &[
+                (&[0x3f80_0000, 0x3300_0000], 0x3f80_0000),
+                (&[0x7f7f_ffff, 0x7f7f_ffff], 0x7f7f_ffff),
+            ],
+        );
+        check(
+            "add.rp.f32 %r0, %r1, %r2",
+            &[
+                (&[0x3f80_0000, 1], 0x3f80_0001),
+                (&[0xbf80_0000, 1], 0xbf7f_ffff),
+                (&[0x3f80_0000, 0xbf80_0000], 0),
+            ],
+        );
+        check(
+            "add.rm.f32 %r0, %r1, %r2",
+            &[
+                (&[0x3f80_0000, 0x8000_0001], 0x3f7f_ffff),
+                (&[0x3f80_0000, 0xbf80_0000], 0x8000_0000),
+                (&[0, 0], 0),
+            ],
+        );
+        check(
+            "add.rp.f64 %rd0, %rd1, %rd2",
+            &[(&[0x3ff0_0000_0000_0000, 1], 0x3ff0_0000_0000_0001)],
+        );
+        check("add.rm.f32.f16 %r0, %h1, %r2", &[(&[0x3c00, 0x8000_0001], 0x3f7f_ffff)]);
     }
 }

@@ -44,3 +44,22 @@ pub(super) fn with_carry(l: &mut Lowering<'_>, ty: ScalarType, flag: CarryUse) -
     emit::emit(l, sum, flag.extra(), dst, [a, b, a, Place::None]);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check_after;
+
+    #[test]
+    fn chains() {
+        check_after(
+            "add.cc.u32 %r10, %r1, %r1",
+            "addc.u32 %r0, %r1, %r2",
+            &[(&[0x8000_0000, 1], 0x8000_0002), (&[1, 1], 2)],
+        );
+        check_after(
+            "add.cc.u64 %rd10, %rd1, 1; addc.cc.u64 %rd11, %rd1, 0",
+            "addc.u64 %rd0, 0, %rd2",
+            &[(&[0xffff_ffff_ffff_ffff, 7], 8), (&[5, 7], 7)],
+        );
+    }
+}

@@ -42,3 +42,39 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, extract, 0, ty, &[ty, ScalarType::U32, ScalarType::U32])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn fields() {
+        check(
+            "bfe.u32 %r0, %r1, %r2, %r3",
+            &[
+                (&[0xabcd_1234, 8, 8], 0x12),
+                (&[0xffff_ffff, 0, 0], 0),
+                (&[0xffff_ffff, 0x1c, 0x20], 0xf),
+                (&[0xffff_ffff, 0x20, 4], 0),
+                (&[0xabcd_1234, 0x108, 8], 0x12),
+            ],
+        );
+        check(
+            "bfe.s32 %r0, %r1, %r2, %r3",
+            &[
+                (&[0xf000, 0xc, 4], 0xffff_ffff),
+                (&[0x8000_0000, 0x28, 3], 0xffff_ffff),
+                (&[0xff, 4, 0], 0),
+                (&[0x8000_0000, 0x1c, 0x10], 0xffff_fff8),
+            ],
+        );
+        check(
+            "bfe.s64 %rd0, %rd1, %r2, %r3",
+            &[(&[0x8000_0000_0000_0000, 0x3c, 8], 0xffff_ffff_ffff_fff8)],
+        );
+        check(
+            "bfe.u64 %rd0, %rd1, %r2, %r3",
+            &[(&[0xffff_ffff_ffff_ffff, 0x3c, 8], 0xf)],
+        );
+    }
+}

@@ -37,3 +37,25 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 pub(super) fn byte(width: u32, value: u32) -> u32 {
     if width == 32 { value & 0xff } else { value.min(0xff) }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn fields() {
+        check(
+            "bfi.b32 %r0, %r1, %r2, %r3, %r4",
+            &[
+                (&[0xff, 0, 8, 4], 0xf00),
+                (&[0, 0xffff_ffff, 0x1c, 8], 0x0fff_ffff),
+                (&[0xff, 0x55, 0x20, 4], 0x55),
+                (&[0xff, 0x55, 0, 0], 0x55),
+            ],
+        );
+        check(
+            "bfi.b64 %rd0, %rd1, %rd2, %r3, %r4",
+            &[(&[1, 0, 0x3f, 1], 0x8000_0000_0000_0000)],
+        );
+    }
+}

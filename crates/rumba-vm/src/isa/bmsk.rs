@@ -31,3 +31,17 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn mask(position: u32, length: u32) -> u32 {
     (((1_u64 << length) - 1) << position) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn modes() {
+        check(
+            "bmsk.clamp.b32 %r0, %r1, %r2",
+            &[(&[4, 8], 0xff0), (&[0x28, 1], 0), (&[0, 0x28], 0xffff_ffff)],
+        );
+        check("bmsk.wrap.b32 %r0, %r1, %r2", &[(&[0x24, 8], 0xff0)]);
+    }
+}

@@ -22,3 +22,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let reverse = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.reverse_bits()));
     emit::lanes(l, reverse, 0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check("brev.b32 %r0, %r1", &[(&[1], 0x8000_0000), (&[0xf0], 0x0f00_0000)]);
+        check("brev.b64 %rd0, %rd1", &[(&[1], 0x8000_0000_0000_0000)]);
+    }
+}

@@ -23,3 +23,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.leading_zeros()));
     emit::lanes(l, count, 0, ScalarType::U32, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn zero() {
+        check("clz.b32 %r0, %r1", &[(&[0], 0x20), (&[1], 0x1f), (&[0x8000_0000], 0)]);
+        check("clz.b64 %r0, %rd1", &[(&[0], 0x40), (&[1], 0x3f)]);
+    }
+}

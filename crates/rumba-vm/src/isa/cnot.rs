@@ -22,3 +22,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| T::from(a == 0)));
     emit::lanes(l, complement, 0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn zero() {
+        check("cnot.b32 %r0, %r1", &[(&[0], 1), (&[7], 0)]);
+    }
+}

@@ -22,3 +22,23 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let copy = by_type!(ty, T: F32 F64 => shape::binary(|a: T, b: T| b.copysign(a)));
     emit::lanes(l, copy, 0, ty, &[ty, ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn sign_of_the_first() {
+        check(
+            "copysign.f32 %r0, %r1, %r2",
+            &[
+                (&[0x8000_0000, 0x4000_0000], 0xc000_0000),
+                (&[0, 0xc000_0000], 0x4000_0000),
+            ],
+        );
+        check(
+            "copysign.f64 %rd0, %rd1, %rd2",
+            &[(&[0xbff0_0000_0000_0000, 0], 0x8000_0000_0000_0000)],
+        );
+    }
+}

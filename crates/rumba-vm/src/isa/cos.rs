@@ -29,3 +29,16 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     );
     emit::lanes(l, function, 0, ScalarType::F32, &[ScalarType::F32])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check(
+            "cos.approx.f32 %r0, %r1",
+            &[(&[0], 0x3f80_0000), (&[0xff80_0000], 0x7fff_ffff)],
+        );
+    }
+}

@@ -11,6 +11,7 @@ use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// Integer to integer: the low bits, or an extension as the source type says.
+#[expect(clippy::unnecessary_cast, reason = "one source type is the destination type")]
 pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
         8 => shape::unary(|a: A| a as u8),

@@ -107,3 +107,69 @@ fn directed() -> Handlers {
         mode.narrow(f64::from(mode.input(a)) / f64::from(mode.input(b)))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn by_zero_and_overflow() {
+        check(
+            "div.u32 %r0, %r1, %r2",
+            &[
+                (&[7, 2], 3),
+                (&[7, 0], 0xffff_ffff),
+                (&[0xffff_ffff, 1], 0xffff_ffff),
+                (&[0xffff_fffe, 0xffff_ffff], 0),
+            ],
+        );
+        check(
+            "div.s32 %r0, %r1, %r2",
+            &[
+                (&[0xffff_fff9, 2], 0xffff_fffd),
+                (&[0x8000_0000, 0xffff_ffff], 0x8000_0000),
+                (&[1, 0], 0xffff_ffff),
+            ],
+        );
+        check(
+            "div.s64 %rd0, %rd1, %rd2",
+            &[
+                (&[0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], 0x8000_0000_0000_0000),
+                (&[5, 0], 0xffff_ffff_ffff_ffff),
+            ],
+        );
+        check("div.u16 %h0, %h1, %h2", &[(&[9, 0], 0xffff), (&[9, 4], 2)]);
+    }
+
+    #[test]
+    fn floats() {
+        check(
+            "div.rn.f32 %r0, %r1, %r2",
+            &[
+                (&[0x3f80_0000, 0x4040_0000], 0x3eaa_aaab),
+                (&[0x3f80_0000, 0], 0x7f80_0000),
+                (&[0, 0], 0x7fff_ffff),
+            ],
+        );
+        check(
+            "div.rz.f32 %r0, %r1, %r2",
+            &[(&[0x3f80_0000, 0x4040_0000], 0x3eaa_aaaa)],
+        );
+        check(
+            "div.rm.f32 %r0, %r1, %r2",
+            &[(&[0xbf80_0000, 0x4040_0000], 0xbeaa_aaab)],
+        );
+        check(
+            "div.approx.f32 %r0, %r1, %r2",
+            &[
+                (&[0x40c0_0000, 0x4000_0000], 0x4040_0000),
+                (&[0x3f80_0000, 0x7e80_0001], 0),
+                (&[0x7f80_0000, 0x7e80_0001], 0x7f80_0000),
+            ],
+        );
+        check(
+            "div.rp.f64 %rd0, %rd1, %rd2",
+            &[(&[0x3ff0_0000_0000_0000, 0x4008_0000_0000_0000], 0x3fd5_5555_5555_5556)],
+        );
+    }
+}

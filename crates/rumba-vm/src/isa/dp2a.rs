@@ -47,3 +47,17 @@ fn dot<const A: bool, const B: bool>(high: u16, a: u32, b: u32, c: u32) -> u32 {
     let high = half::<A>(a, 1).wrapping_mul(byte::<B>(b, 1));
     (c as i32).wrapping_add(low).wrapping_add(high) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn halves() {
+        check("dp2a.lo.s32.s32 %r0, %r1, %r2, %r3", &[(&[0xffff_0002, 0x305, 1], 8)]);
+        check(
+            "dp2a.hi.u32.u32 %r0, %r1, %r2, %r3",
+            &[(&[0x0001_0002, 0x0305_0000, 1], 0xe)],
+        );
+    }
+}

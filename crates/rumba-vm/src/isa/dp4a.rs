@@ -45,3 +45,21 @@ fn dot<const A: bool, const B: bool>(a: u32, b: u32, c: u32) -> u32 {
     }
     sum as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn signs() {
+        check(
+            "dp4a.s32.s32 %r0, %r1, %r2, %r3",
+            &[(&[0xff02_0304, 0x0101_0101, 0xa], 0x12)],
+        );
+        check(
+            "dp4a.u32.u32 %r0, %r1, %r2, %r3",
+            &[(&[0xff02_0304, 0x0101_0101, 0xa], 0x112)],
+        );
+        check("dp4a.u32.s32 %r0, %r1, %r2, %r3", &[(&[0xff, 0xff, 0], 0xffff_ff01)]);
+    }
+}

@@ -41,43 +41,67 @@ pub fn no_such(what: impl std::fmt::Display) -> LowerError {
 
 /// The Rust type of a scalar type's values.
 macro_rules! lane_type {
-    (B8) => { u8 };
-    (U8) => { u8 };
-    (S8) => { i8 };
-    (B16) => { u16 };
-    (U16) => { u16 };
-    (S16) => { i16 };
-    (B32) => { u32 };
-    (U32) => { u32 };
-    (S32) => { i32 };
-    (B64) => { u64 };
-    (U64) => { u64 };
-    (S64) => { i64 };
-    (F16) => { $crate::isa::half::F16 };
-    (Bf16) => { $crate::isa::half::Bf16 };
-    (F16x2) => { $crate::isa::lane::Pair<$crate::isa::half::F16> };
-    (Bf16x2) => { $crate::isa::lane::Pair<$crate::isa::half::Bf16> };
-    (U16x2) => { $crate::isa::lane::Pair<u16> };
-    (S16x2) => { $crate::isa::lane::Pair<i16> };
-    (F32) => { f32 };
-    (F64) => { f64 };
+    (B8) => {
+        u8
+    };
+    (U8) => {
+        u8
+    };
+    (S8) => {
+        i8
+    };
+    (B16) => {
+        u16
+    };
+    (U16) => {
+        u16
+    };
+    (S16) => {
+        i16
+    };
+    (B32) => {
+        u32
+    };
+    (U32) => {
+        u32
+    };
+    (S32) => {
+        i32
+    };
+    (B64) => {
+        u64
+    };
+    (U64) => {
+        u64
+    };
+    (S64) => {
+        i64
+    };
+    (F16) => {
+        $crate::isa::half::F16
+    };
+    (Bf16) => {
+        $crate::isa::half::Bf16
+    };
+    (F32) => {
+        f32
+    };
+    (F64) => {
+        f64
+    };
 }
 pub(crate) use lane_type;
 
 /// An expression for each of several scalar types: `by_type!(ty, T: U32 S32 => expression about T)`.
 ///
-/// More arms may follow a semicolon. Returns an error from the surrounding function for any other type.
+/// Returns an error from the surrounding function for any other type.
 macro_rules! by_type {
-    ($ty:expr, $T:ident: $($name:ident)* => $body:expr $(; $($other:ident)* => $second:expr)?) => {
+    ($ty:expr, $T:ident: $($name:ident)* => $body:expr) => {
         match $ty {
             $($crate::types::ScalarType::$name => {
                 type $T = $crate::isa::emit::lane_type!($name);
                 $body
             })*
-            $($($crate::types::ScalarType::$other => {
-                type $T = $crate::isa::emit::lane_type!($other);
-                $second
-            })*)?
             other => return Err($crate::isa::emit::no_such(other)),
         }
     };

@@ -42,3 +42,25 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, power, mode.0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check(
+            "ex2.approx.f32 %r0, %r1",
+            &[
+                (&[0x4040_0000], 0x4100_0000),
+                (&[0], 0x3f80_0000),
+                (&[0xc315_0000], 1),
+                (&[0x4348_0000], 0x7f80_0000),
+                (&[0xff80_0000], 0),
+                (&[0x7fc0_0000], 0x7fff_ffff),
+            ],
+        );
+        check("ex2.approx.ftz.f32 %r0, %r1", &[(&[0xc315_0000], 0)]);
+        check("ex2.approx.f16x2 %r0, %r1", &[(&[0x3c00_4000], 0x4000_4400)]);
+    }
+}

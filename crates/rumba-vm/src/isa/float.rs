@@ -347,3 +347,90 @@ pub fn extremum<T: Ordered>(which: Extremum, a: T, b: T) -> T {
     let result = select(a.is_nan(), lone_b, result);
     select(a.is_nan() & b.is_nan(), T::both_nan(b), result)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::soft::{self, Format};
+
+    /// Numbers around every edge of `f32`, and some in between.
+    fn numbers() -> Vec<f32> {
+        let edges = [
+            0,
+            1,
+            2,
+            0x7f_ffff,
+            0x80_0000,
+            0x80_0001,
+            0x100_0000,
+            0x3f7f_ffff,
+            0x3f80_0000,
+            0x3f80_0001,
+            0x4b80_0000,
+            0x7e80_0001,
+            0x7f7f_fffe,
+            0x7f7f_ffff,
+            0x7f80_0000,
+            0x1357_9bdf,
+            0x2468_ace0,
+            0x3faa_aaab,
+            0x5f12_3457,
+        ];
+        edges
+            .into_iter()
+            .flat_map(|bits: u32| [f32::from_bits(bits), -f32::from_bits(bits)])
+            .collect()
+    }
+
+    #[track_caller]
+    fn same(name: &str, result: f32, expected: f64) {
+        let expected = if expected.is_nan() { NAN_F32 } else { expected as f32 };
+        assert_eq!(
+            result.to_bits(),
+            expected.to_bits(),
+            "{name}: {result:e} instead of {expected:e}"
+        );
+    }
+
+    #[test]
+    fn directed_results_are_those_by_integers() {
+        for rounding in Rounding::ALL {
+            let mode = Mode::rounding(rounding);
+            for a in numbers().into_iter().map(f64::from) {
+                same("sqrt", mode.narrow(a.sqrt()), soft::sqrt(a, rounding, Format::F32));
+                for b in numbers().into_iter().map(f64::from) {
+                    let name = format!("{a:e} {b:e} {rounding:?}");
+                    same(&name, mode.sum(a, b), soft::add(a, b, rounding, Format::F32));
+                    same(&name, mode.narrow(a * b), soft::mul(a, b, rounding, Format::F32));
+                    same(&name, mode.narrow(a / b), soft::div(a, b, rounding, Format::F32));
+                    for c in numbers().into_iter().map(f64::from) {
+                        same(&name, mode.sum(a * b, c), soft::fma(a, b, c, rounding, Format::F32));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_integer_way_agrees_with_the_processor() {
+        let nearest = Rounding::Nearest;
+        for a in numbers() {
+            for b in numbers() {
+                let (x, y) = (f64::from(a) * 1.000_000_1, f64::from(b) / 3.0);
+                for (ours, theirs) in [
+                    (soft::add(x, y, nearest, Format::F64), x + y),
+                    (soft::mul(x, y, nearest, Format::F64), x * y),
+                    (soft::div(x, y, nearest, Format::F64), x / y),
+                    (soft::fma(x, y, 1.0, nearest, Format::F64), x.mul_add(y, 1.0)),
+                    (soft::sqrt(x, nearest, Format::F64), x.sqrt()),
+                    (soft::add(a.into(), b.into(), nearest, Format::F32), f64::from(a + b)),
+                ] {
+                    assert!(
+                        ours.to_bits() == theirs.to_bits() || (ours.is_nan() && theirs.is_nan()),
+                        "{x:e} {y:e}"
+                    );
+                }
+            }
+        }
+    }
+}

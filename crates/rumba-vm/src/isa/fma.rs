@@ -111,3 +111,50 @@ impl<T: Half> Scalar<(T, T, T)> for OfHalves {
         T::output_f64(mode, sum_to_odd(product, c.input(mode).into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn rounds_once() {
+        check(
+            "fma.rn.f32 %r0, %r1, %r2, %r3",
+            &[
+                (&[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], 0x2880_0000),
+                (&[0, 0x7f80_0000, 0x3f80_0000], 0x7fff_ffff),
+            ],
+        );
+        check(
+            "fma.rm.f32 %r0, %r1, %r2, %r3",
+            &[
+                (&[0x3f80_0000, 0x3f80_0000, 0xbf80_0000], 0x8000_0000),
+                (&[0x3f80_0000, 0x3f80_0000, 0x8000_0001], 0x3f7f_ffff),
+            ],
+        );
+        check(
+            "fma.rp.f32 %r0, %r1, %r2, %r3",
+            &[(&[0x3f80_0000, 0x3f80_0000, 1], 0x3f80_0001)],
+        );
+        check(
+            "fma.rz.sat.f32 %r0, %r1, %r2, %r3",
+            &[(&[0x4000_0000, 0x4000_0000, 0x3f80_0000], 0x3f80_0000)],
+        );
+        check(
+            "fma.rn.f64 %rd0, %rd1, %rd2, %rd3",
+            &[(
+                &[0x3ff0_0000_0000_0001, 0x3ff0_0000_0000_0001, 0xbff0_0000_0000_0002],
+                0x3970_0000_0000_0000,
+            )],
+        );
+        check("fma.rn.f16 %h0, %h1, %h2, %h3", &[(&[0x3c01, 0x3c01, 0xbc02], 0x10)]);
+        check(
+            "fma.rn.relu.bf16x2 %r0, %r1, %r2, %r3",
+            &[(&[0x3f80_bf80, 0x3f80_3f80, 0], 0x3f80_0000)],
+        );
+        check(
+            "fma.rn.f32.f16 %r0, %h1, %h2, %r3",
+            &[(&[0x3c00, 0x4000, 0x3f80_0000], 0x4040_0000)],
+        );
+    }
+}

@@ -50,3 +50,22 @@ fn find(mask: u32, base: u32, offset: i32) -> u32 {
     }
     u32::MAX
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn directions() {
+        check(
+            "fns.b32 %r0, %r1, %r2, %r3",
+            &[
+                (&[0x16, 1, 0], 1),
+                (&[0x16, 0, 0], 0xffff_ffff),
+                (&[0x16, 0, 2], 2),
+                (&[0x16, 4, 0xffff_fffe], 2),
+                (&[0x16, 0, 4], 0xffff_ffff),
+            ],
+        );
+    }
+}

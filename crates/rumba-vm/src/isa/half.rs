@@ -187,3 +187,40 @@ macro_rules! ordered {
 }
 
 ordered!(F16 Bf16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::soft::{Format, add};
+
+    /// Compares a format with another implementation of it, and its roundings with those by integers.
+    fn agrees<T: Half + std::fmt::Debug + PartialEq>(format: Format, widen: impl Fn(u16) -> f32) {
+        for bits in 0..=u16::MAX {
+            let half = T::from_bits(bits);
+            if half.is_nan() {
+                assert!(widen(bits).is_nan() && T::nearest(half.widen()) == T::NAN);
+                continue;
+            }
+            assert_eq!(half.widen().to_bits(), widen(bits).to_bits());
+            assert_eq!(T::nearest(half.widen()), half);
+        }
+        for bits in (0..=u32::MAX).step_by(10_007) {
+            let x = f32::from_bits(bits);
+            for rounding in Rounding::ALL {
+                let rounded = T::round(Mode::rounding(rounding), x).widen();
+                // Adding a zero of the same sign only rounds.
+                let expected = add(x.into(), 0.0_f64.copysign(x.into()), rounding, format);
+                assert!(
+                    f64::from(rounded).to_bits() == expected.to_bits() || (rounded.is_nan() && x.is_nan()),
+                    "{x:e} {rounding:?}: {rounded:e} instead of {expected:e}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn conversions() {
+        agrees::<F16>(Format::F16, |bits| half::f16::from_bits(bits).to_f32());
+        agrees::<Bf16>(Format::BF16, |bits| half::bf16::from_bits(bits).to_f32());
+    }
+}

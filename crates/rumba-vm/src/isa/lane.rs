@@ -111,21 +111,9 @@ impl<T: Lane<Raw = u32>> Lane for Pair<T> {
 }
 
 impl<T: Copy> Pair<T> {
-    /// Both halves through `f`.
-    #[inline(always)]
-    pub fn map<U>(self, f: impl Fn(T) -> U) -> Pair<U> {
-        Pair(f(self.0), f(self.1))
-    }
-
     /// Both halves with those of `other` through `f`.
     #[inline(always)]
     pub fn zip<U: Copy, V>(self, other: Pair<U>, f: impl Fn(T, U) -> V) -> Pair<V> {
         Pair(f(self.0, other.0), f(self.1, other.1))
-    }
-
-    /// Both halves with those of two others through `f`.
-    #[inline(always)]
-    pub fn zip3<V>(self, b: Self, c: Self, f: impl Fn(T, T, T) -> V) -> Pair<V> {
-        Pair(f(self.0, b.0, c.0), f(self.1, b.1, c.1))
     }
 }

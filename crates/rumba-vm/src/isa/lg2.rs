@@ -29,3 +29,24 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     );
     emit::lanes(l, function, 0, ScalarType::F32, &[ScalarType::F32])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check(
+            "lg2.approx.f32 %r0, %r1",
+            &[
+                (&[0x4100_0000], 0x4040_0000),
+                (&[0], 0xff80_0000),
+                (&[0xbf80_0000], 0x7fff_ffff),
+                (&[0x7f80_0000], 0x7f80_0000),
+                (&[0x3f80_0000], 0),
+                (&[1], 0xc315_0000),
+            ],
+        );
+        check("lg2.approx.ftz.f32 %r0, %r1", &[(&[1], 0xff80_0000)]);
+    }
+}

@@ -68,3 +68,20 @@ fn by_table(table: u16, a: u32, b: u32, c: u32) -> u32 {
     let by_b = |index: u16| by_c(index) ^ (b & (by_c(index) ^ by_c(index + 2)));
     by_b(0) ^ (a & (by_b(0) ^ by_b(4)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn tables() {
+        check("lop3.b32 %r0, %r1, %r2, %r3, 0x96", &[(&[0xc, 0xa, 6], 0)]);
+        check("lop3.b32 %r0, %r1, %r2, %r3, 0x80", &[(&[0xf0, 0xcc, 0xaa], 0x80)]);
+        check(
+            "lop3.b32 %r0, %r1, %r2, %r3, 0x6b",
+            &[(&[0xf0, 0xcc, 0xaa], 0xffff_ff6b)],
+        );
+        check("lop3.b32 %r0, %r1, %r2, %r3, 0xca", &[(&[0xf0, 0xcc, 0xaa], 0xca)]);
+        check("lop3.b32 %r0, %r1, %r2, %r3, 0xe8", &[(&[0xf0, 0xcc, 0xaa], 0xe8)]);
+    }
+}

@@ -84,3 +84,34 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, sum, 0, dst, &[ty, ty, dst])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn integers() {
+        check("mad.lo.s32 %r0, %r1, %r2, %r3", &[(&[3, 4, 5], 0x11)]);
+        check("mad.hi.u32 %r0, %r1, %r2, %r3", &[(&[0xffff_ffff, 0xffff_ffff, 2], 0)]);
+        check(
+            "mad.hi.sat.s32 %r0, %r1, %r2, %r3",
+            &[(&[0x4000_0000, 0x4000_0000, 0x7fff_ffff], 0x7fff_ffff)],
+        );
+        check(
+            "mad.wide.s32 %rd0, %r1, %r2, %rd3",
+            &[(&[0xffff_ffff, 2, 1], 0xffff_ffff_ffff_ffff)],
+        );
+        check(
+            "mad.wide.u16 %r0, %h1, %h2, %r3",
+            &[(&[0xffff, 0xffff, 0xffff_ffff], 0xfffe_0000)],
+        );
+    }
+
+    #[test]
+    fn rounds_once() {
+        check(
+            "mad.rn.f32 %r0, %r1, %r2, %r3",
+            &[(&[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], 0x2880_0000)],
+        );
+    }
+}

@@ -38,3 +38,17 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn parts() {
+        check("mad24.lo.u32 %r0, %r1, %r2, %r3", &[(&[0xff00_0002, 3, 4], 0xa)]);
+        check(
+            "mad24.hi.sat.s32 %r0, %r1, %r2, %r3",
+            &[(&[0x007f_ffff, 0x007f_ffff, 0x7fff_ffff], 0x7fff_ffff)],
+        );
+    }
+}

@@ -58,3 +58,22 @@ pub(super) fn with_carry(l: &mut Lowering<'_>, ty: ScalarType, high: bool, flag:
     emit::emit(l, sum, flag.extra(), dst, [a, b, c, Place::None]);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check_after;
+
+    #[test]
+    fn chains() {
+        check_after(
+            "mad.lo.cc.u32 %r10, %r1, %r2, %r3",
+            "madc.hi.u32 %r0, %r1, %r2, 0",
+            &[(&[0xffff_ffff, 0xffff_ffff, 0xffff_ffff], 0xffff_ffff), (&[2, 3, 4], 0)],
+        );
+        check_after(
+            "add.cc.u32 %r10, %r1, 1",
+            "madc.lo.s32 %r0, %r2, %r3, 0",
+            &[(&[0xffff_ffff, 2, 3], 7), (&[0, 2, 3], 6)],
+        );
+    }
+}

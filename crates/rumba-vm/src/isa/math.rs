@@ -106,7 +106,7 @@ fn power(x: f64) -> f64 {
             1.333_355_814_642_844_3e-3,
             1.540_353_039_338_161e-4,
             1.525_273_380_405_984e-5,
-            1.321_548_679_014_430_9e-6,
+            1.321_548_679_014_431e-6,
             1.017_808_600_923_97e-7,
         ],
     );
@@ -166,4 +166,69 @@ pub fn tanh(x: f32) -> f32 {
         );
     let value = select(magnitude < 0.1, small, large).copysign(wide);
     select(x.is_nan(), f32::NAN, value as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `f32` of a stride that no power of two divides.
+    fn samples() -> impl Iterator<Item = f32> {
+        (0..=u32::MAX)
+            .step_by(40_503)
+            .map(f32::from_bits)
+            .filter(|x| x.is_finite())
+    }
+
+    #[track_caller]
+    fn within(x: f32, result: f32, exact: f64, bound: f64) {
+        let error = (f64::from(result) - exact).abs();
+        assert!(error <= bound, "{x:e}: {result:e} instead of {exact:e}");
+    }
+
+    #[test]
+    fn powers_and_logarithms_are_rounded_once() {
+        for x in samples() {
+            let power = f64::from(x).exp2();
+            let nearest = power as f32;
+            let spacing = (f64::from(nearest.next_up()) - f64::from(nearest)).abs();
+            if nearest.is_finite() {
+                within(x, ex2(x), power, 0.5001 * spacing);
+            } else {
+                assert_eq!(ex2(x), f32::INFINITY);
+            }
+            if x > 0.0 {
+                let logarithm = f64::from(x).log2();
+                within(
+                    x,
+                    lg2(x),
+                    logarithm,
+                    logarithm.abs() * f64::from(f32::EPSILON) * 0.501 + 1e-12,
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_hyperbolic_tangent_is_rounded_once() {
+        for x in samples() {
+            let exact = f64::from(x).tanh();
+            within(x, tanh(x), exact, exact.abs() * f64::from(f32::EPSILON) * 0.51 + 1e-45);
+        }
+    }
+
+    #[test]
+    fn circular_functions_keep_their_documented_bounds() {
+        // Section 9.7.3.18: 2^-20.5 within ±2 pi and 2^-14.7 within ±100 pi; the same for cos.
+        for (limit, exponent) in [(2.0, -20.5_f64), (100.0, -14.7)] {
+            for step in -20_000..=20_000 {
+                let x = (f64::from(step) / 20_000.0 * limit * std::f64::consts::PI) as f32;
+                within(x, sin(x), f64::from(x).sin(), exponent.exp2());
+                within(x, cos(x), f64::from(x).cos(), exponent.exp2());
+            }
+        }
+        for x in samples() {
+            assert!(sin(x).abs() <= 1.0 && cos(x).abs() <= 1.0);
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use super::Instruction;
 use super::emit::{self, by_type};
 use super::float::{Extremum, extremum};
-use super::lane::Pair;
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -34,14 +33,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     match m.form() {
         0 | 1 => {
             let ty = m.ty(if m.form() == 0 { "type" } else { "btype" })?;
-            let result = if relu {
-                match ty {
-                    ScalarType::S32 => shape::binary(|a: i32, b: i32| a.max(b).max(0)),
-                    _ => shape::binary(|a: Pair<i16>, b: Pair<i16>| a.zip(b, |a, b| a.max(b).max(0))),
-                }
-            } else {
-                by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b))
-                    ; U16x2 S16x2 => shape::binary(|a: T, b: T| a.zip(b, |a, b| a.max(b))))
+            let result = match (ty, relu) {
+                (ScalarType::S32, true) => shape::binary(|a: i32, b: i32| a.max(b).max(0)),
+                (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.max(b).max(0)),
+                (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.max(b)),
+                (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.max(b)),
+                _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b))),
             };
             emit::lanes(l, result, 0, ty, &[ty, ty])
         }
@@ -51,5 +48,56 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b));
             emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn integers() {
+        check("max.s32 %r0, %r1, %r2", &[(&[0xffff_ffff, 1], 1)]);
+        check("max.u32 %r0, %r1, %r2", &[(&[0xffff_ffff, 1], 0xffff_ffff)]);
+        check("max.relu.s32 %r0, %r1, %r2", &[(&[0xffff_fffe, 0xffff_ffff], 0)]);
+        check("max.s16x2 %r0, %r1, %r2", &[(&[0xffff_0001, 0x0001_0002], 0x0001_0002)]);
+    }
+
+    #[test]
+    fn zeros_and_nan() {
+        check(
+            "max.f32 %r0, %r1, %r2",
+            &[
+                (&[0x8000_0000, 0], 0),
+                (&[0, 0x8000_0000], 0),
+                (&[0x7fc0_0000, 0x3f80_0000], 0x3f80_0000),
+                (&[0x3f80_0000, 0xffc0_0000], 0x3f80_0000),
+                (&[0x7fc0_0000, 0xffc0_0000], 0x7fff_ffff),
+            ],
+        );
+        check(
+            "max.NaN.f32 %r0, %r1, %r2",
+            &[(&[0x7fc0_0000, 0x3f80_0000], 0x7fff_ffff)],
+        );
+        check(
+            "max.xorsign.abs.f32 %r0, %r1, %r2",
+            &[
+                (&[0xbf80_0000, 0x4000_0000], 0xc000_0000),
+                (&[0x7fc0_0000, 0xffc0_0000], 0x7fff_ffff),
+            ],
+        );
+        check("max.ftz.f32 %r0, %r1, %r2", &[(&[1, 0x8000_0001], 0)]);
+        check(
+            "max.f16 %h0, %h1, %h2",
+            &[(&[0x7e00, 0x3c00], 0x3c00), (&[0x8000, 0], 0)],
+        );
+        check(
+            "max.f64 %rd0, %rd1, %rd2",
+            &[(&[0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000], 0x3ff0_0000_0000_0000)],
+        );
+        check(
+            "max.abs.f32 %r0, %r1, %r2, %r3",
+            &[(&[0xc040_0000, 0x4000_0000, 0xbf80_0000], 0x4040_0000)],
+        );
     }
 }

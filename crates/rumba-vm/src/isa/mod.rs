@@ -104,6 +104,8 @@ mod sub;
 mod subc;
 mod szext;
 mod tanh;
+#[cfg(test)]
+mod testing;
 mod testp;
 mod trap;
 mod vote;

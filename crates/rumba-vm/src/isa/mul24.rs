@@ -41,3 +41,18 @@ pub(super) fn product_u24(a: u32, b: u32) -> u64 {
 pub(super) fn product_s24(a: i32, b: i32) -> i64 {
     i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn parts() {
+        check("mul24.lo.s32 %r0, %r1, %r2", &[(&[0x00ff_ffff, 2], 0xffff_fffe)]);
+        check("mul24.lo.u32 %r0, %r1, %r2", &[(&[0xffff_ffff, 2], 0x01ff_fffe)]);
+        check(
+            "mul24.hi.u32 %r0, %r1, %r2",
+            &[(&[0x00ff_ffff, 0x00ff_ffff], 0xffff_fe00)],
+        );
+    }
+}

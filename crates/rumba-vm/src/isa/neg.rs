@@ -45,3 +45,33 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, negative, Mode::of(m).0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn integers() {
+        check(
+            "neg.s32 %r0, %r1",
+            &[(&[1], 0xffff_ffff), (&[0x8000_0000], 0x8000_0000)],
+        );
+        check("neg.s16 %h0, %h1", &[(&[1], 0xffff)]);
+    }
+
+    #[test]
+    fn floats() {
+        check(
+            "neg.f32 %r0, %r1",
+            &[(&[0], 0x8000_0000), (&[0x7fc0_0000], 0x7fff_ffff)],
+        );
+        check(
+            "neg.f64 %rd0, %rd1",
+            &[
+                (&[0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001),
+                (&[0], 0x8000_0000_0000_0000),
+            ],
+        );
+        check("neg.bf16x2 %r0, %r1", &[(&[0x7fc0_3f80], 0x7fff_bf80)]);
+    }
+}

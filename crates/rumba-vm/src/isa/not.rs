@@ -29,3 +29,15 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| !a));
     emit::lanes(l, complement, 0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn registers_and_predicates() {
+        check("not.b16 %h0, %h1", &[(&[0], 0xffff)]);
+        check("not.b64 %rd0, %rd1", &[(&[0], 0xffff_ffff_ffff_ffff)]);
+        check("not.pred %p0, %p1", &[(&[0], 1), (&[1], 0)]);
+    }
+}

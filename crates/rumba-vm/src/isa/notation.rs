@@ -19,7 +19,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::{LazyLock, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use thiserror::Error;
 
@@ -406,7 +406,7 @@ fn parsed(syntax: &'static str) -> &'static Syntax {
     static PARSED: LazyLock<RwLock<HashMap<usize, &'static Syntax>>> = LazyLock::new(RwLock::default);
     // Texts live forever, so an address names one text; texts that share a start differ in length.
     let key = (syntax.as_ptr() as usize) ^ (syntax.len() << 48);
-    let known = PARSED.read().unwrap_or_else(|e| e.into_inner());
+    let known = PARSED.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(parsed) = known.get(&key) {
         return parsed;
     }
@@ -415,9 +415,9 @@ fn parsed(syntax: &'static str) -> &'static Syntax {
         // A law test parses every registered text, so this is about a text that is not registered.
         panic!("an instruction's syntax text is not in the notation: {message}")
     });
-    *PARSED
+    PARSED
         .write()
-        .unwrap_or_else(|e| e.into_inner())
+        .unwrap_or_else(PoisonError::into_inner)
         .entry(key)
         .or_insert_with(|| Box::leak(Box::new(parsed)))
 }

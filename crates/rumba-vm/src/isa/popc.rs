@@ -23,3 +23,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.count_ones()));
     emit::lanes(l, count, 0, ScalarType::U32, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn counts() {
+        check("popc.b32 %r0, %r1", &[(&[0], 0), (&[0xffff_ffff], 0x20)]);
+        check("popc.b64 %r0, %rd1", &[(&[0xffff_ffff_ffff_ffff], 0x40)]);
+    }
+}

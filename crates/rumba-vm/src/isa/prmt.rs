@@ -55,3 +55,27 @@ fn by_table(table: [u32; 4], a: u32, b: u32, c: u32) -> u32 {
     let odd = select(c & 2 == 0, table[1], table[3]);
     permute(a, b, select(c & 1 == 0, even, odd))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn picks() {
+        check(
+            "prmt.b32 %r0, %r1, %r2, %r3",
+            &[
+                (&[0x3322_1100, 0x7766_5544, 0x7531], 0x7755_3311),
+                (&[0x80, 0, 0x8888], 0xffff_ffff),
+            ],
+        );
+        check(
+            "prmt.b32.f4e %r0, %r1, %r2, %r3",
+            &[(&[0x3322_1100, 0x7766_5544, 1], 0x4433_2211)],
+        );
+        check(
+            "prmt.b32.rc16 %r0, %r1, %r2, %r3",
+            &[(&[0x3322_1100, 0, 1], 0x3322_3322)],
+        );
+    }
+}

@@ -56,3 +56,27 @@ pub(super) fn coarse(x: f64) -> f64 {
     let number = select(upper.abs() < f64::MIN_POSITIVE, zero, upper);
     select(upper.is_nan(), f64::from_bits(0x7fff_ffff_0000_0000), number)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn roundings() {
+        check(
+            "rcp.rn.f32 %r0, %r1",
+            &[(&[0x4040_0000], 0x3eaa_aaab), (&[0x8000_0000], 0xff80_0000)],
+        );
+        check("rcp.rz.f32 %r0, %r1", &[(&[0x4040_0000], 0x3eaa_aaaa)]);
+        check("rcp.rp.ftz.f32 %r0, %r1", &[(&[0x7e80_0001], 0)]);
+        check("rcp.approx.f32 %r0, %r1", &[(&[0x4080_0000], 0x3e80_0000)]);
+        check(
+            "rcp.approx.ftz.f64 %rd0, %rd1",
+            &[
+                (&[0x4010_0000_0000_0000], 0x3fd0_0000_0000_0000),
+                (&[1], 0x7ff0_0000_0000_0000),
+                (&[0x7ff0_0000_0000_0001], 0),
+            ],
+        );
+    }
+}

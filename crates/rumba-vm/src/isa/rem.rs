@@ -47,3 +47,29 @@ fn remainder_u32(a: u32, b: u32) -> u32 {
 fn remainder_s32(a: i32, b: i32) -> i32 {
     select(b == 0, -1, a.wrapping_sub(divide_s32(a, b).wrapping_mul(b)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn by_zero_and_overflow() {
+        check("rem.u32 %r0, %r1, %r2", &[(&[7, 3], 1), (&[7, 0], 0xffff_ffff)]);
+        check(
+            "rem.s32 %r0, %r1, %r2",
+            &[
+                (&[0xffff_fff9, 3], 0xffff_ffff),
+                (&[0x8000_0000, 0xffff_ffff], 0),
+                (&[7, 0xffff_fffd], 1),
+            ],
+        );
+        check(
+            "rem.s64 %rd0, %rd1, %rd2",
+            &[
+                (&[0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], 0),
+                (&[7, 0], 0xffff_ffff_ffff_ffff),
+            ],
+        );
+        check("rem.s16 %h0, %h1, %h2", &[(&[0xfff9, 3], 0xffff)]);
+    }
+}

@@ -39,3 +39,25 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, root, 0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check(
+            "rsqrt.approx.f32 %r0, %r1",
+            &[
+                (&[0x4080_0000], 0x3f00_0000),
+                (&[0], 0x7f80_0000),
+                (&[0xbf80_0000], 0x7fff_ffff),
+                (&[0x7f80_0000], 0),
+            ],
+        );
+        check(
+            "rsqrt.approx.f64 %rd0, %rd1",
+            &[(&[0x4010_0000_0000_0000], 0x3fe0_0000_0000_0000)],
+        );
+    }
+}

@@ -27,3 +27,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     }));
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn differences() {
+        check("sad.u32 %r0, %r1, %r2, %r3", &[(&[1, 0xffff_ffff, 1], 0xffff_ffff)]);
+        check("sad.s32 %r0, %r1, %r2, %r3", &[(&[1, 0xffff_ffff, 1], 3)]);
+    }
+}

@@ -27,3 +27,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::Pred])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn chooses() {
+        check("selp.b32 %r0, %r1, %r2, %p3", &[(&[1, 2, 1], 1), (&[1, 2, 0], 2)]);
+        check("selp.f64 %rd0, %rd1, %rd2, %p3", &[(&[1, 2, 0], 2)]);
+    }
+}

@@ -8,7 +8,7 @@
 //! What the scalar functions compute is not decided here.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
 use crate::isa::lane::{Lane, Raw};
 use crate::op::{Handlers, Pc};
@@ -164,7 +164,7 @@ mod avx2 {
 pub(super) fn conjure<F>() -> F {
     const { assert!(size_of::<F>() == 0, "the closure of a handler captures something") };
     // SAFETY: the type has no bytes, and a value of it was given to the combinator that made the handler.
-    unsafe { MaybeUninit::<F>::uninit().assume_init() }
+    unsafe { NonNull::<F>::dangling().read() }
 }
 
 /// One lane of a slot.

@@ -49,3 +49,19 @@ fn left(a: u32, b: u32, count: u32) -> u32 {
 fn right(a: u32, b: u32, count: u32) -> u32 {
     (pair(a, b) >> count) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn modes() {
+        check(
+            "shf.l.wrap.b32 %r0, %r1, %r2, %r3",
+            &[(&[0x8000_0000, 1, 1], 3), (&[7, 9, 0x20], 9)],
+        );
+        check("shf.l.clamp.b32 %r0, %r1, %r2, %r3", &[(&[7, 9, 0x28], 7)]);
+        check("shf.r.wrap.b32 %r0, %r1, %r2, %r3", &[(&[2, 1, 1], 0x8000_0001)]);
+        check("shf.r.clamp.b32 %r0, %r1, %r2, %r3", &[(&[7, 9, 0x28], 9)]);
+    }
+}

@@ -27,3 +27,21 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     }));
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn amounts() {
+        check(
+            "shl.b32 %r0, %r1, %r2",
+            &[(&[1, 0x1f], 0x8000_0000), (&[1, 0x20], 0), (&[1, 0x100], 0)],
+        );
+        check("shl.b16 %h0, %h1, %r2", &[(&[1, 0xf], 0x8000), (&[1, 0x10], 0)]);
+        check(
+            "shl.b64 %rd0, %rd1, %r2",
+            &[(&[1, 0x3f], 0x8000_0000_0000_0000), (&[1, 0x40], 0)],
+        );
+    }
+}

@@ -31,3 +31,25 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn amounts() {
+        check(
+            "shr.u32 %r0, %r1, %r2",
+            &[(&[0x8000_0000, 0x1f], 1), (&[0x8000_0000, 0x20], 0)],
+        );
+        check(
+            "shr.s32 %r0, %r1, %r2",
+            &[(&[0x8000_0000, 0x1f], 0xffff_ffff), (&[0x8000_0000, 0x63], 0xffff_ffff)],
+        );
+        check("shr.s16 %h0, %h1, %r2", &[(&[0x8000, 0x14], 0xffff)]);
+        check(
+            "shr.u64 %rd0, %rd1, %r2",
+            &[(&[0x8000_0000_0000_0000, 0x3f], 1), (&[0x8000_0000_0000_0000, 0x40], 0)],
+        );
+    }
+}

@@ -29,3 +29,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     );
     emit::lanes(l, function, 0, ScalarType::F32, &[ScalarType::F32])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check("sin.approx.f32 %r0, %r1", &[(&[0], 0), (&[0x7f80_0000], 0x7fff_ffff)]);
+    }
+}

@@ -52,3 +52,25 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, choose, 0, ty, &[ty, ty, control])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn sign_of_the_third() {
+        check(
+            "slct.b32.s32 %r0, %r1, %r2, %r3",
+            &[(&[1, 2, 0], 1), (&[1, 2, 0x8000_0000], 2)],
+        );
+        check(
+            "slct.b64.f32 %rd0, %rd1, %rd2, %r3",
+            &[
+                (&[1, 2, 0x8000_0000], 1),
+                (&[1, 2, 0x7fc0_0000], 2),
+                (&[1, 2, 0x8000_0001], 2),
+            ],
+        );
+        check("slct.ftz.b32.f32 %r0, %r1, %r2, %r3", &[(&[1, 2, 0x8000_0001], 1)]);
+    }
+}

@@ -185,7 +185,7 @@ pub fn add(a: f64, b: f64, rounding: Rounding, format: Format) -> f64 {
 /// `a * b`, rounded once.
 pub fn mul(a: f64, b: f64, rounding: Rounding, format: Format) -> f64 {
     let product = a * b;
-    if !product.is_finite() && !(a.is_finite() && b.is_finite()) || a == 0.0 || b == 0.0 {
+    if !a.is_finite() || !b.is_finite() || a == 0.0 || b == 0.0 {
         return product;
     }
     // A zero of the product's sign does not change it.

@@ -41,3 +41,30 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, root, mode.0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn negative() {
+        check(
+            "sqrt.rn.f32 %r0, %r1",
+            &[
+                (&[0x4080_0000], 0x4000_0000),
+                (&[0xbf80_0000], 0x7fff_ffff),
+                (&[0x8000_0000], 0x8000_0000),
+            ],
+        );
+        check("sqrt.rz.f32 %r0, %r1", &[(&[0x4000_0000], 0x3fb5_04f3)]);
+        check("sqrt.rp.f32 %r0, %r1", &[(&[0x4000_0000], 0x3fb5_04f4)]);
+        check(
+            "sqrt.rp.f64 %rd0, %rd1",
+            &[(&[0x4000_0000_0000_0000], 0x3ff6_a09e_667f_3bcd)],
+        );
+        check(
+            "sqrt.rz.f64 %rd0, %rd1",
+            &[(&[0x4000_0000_0000_0000], 0x3ff6_a09e_667f_3bcc)],
+        );
+    }
+}

@@ -92,3 +92,38 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
         _ => mixed::halves(ty, mode, |a, b| a - b, |a, b| a - b),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn integers() {
+        check("sub.s32 %r0, %r1, %r2", &[(&[0, 1], 0xffff_ffff)]);
+        check("sub.sat.s32 %r0, %r1, %r2", &[(&[0x8000_0000, 1], 0x8000_0000)]);
+    }
+
+    #[test]
+    fn floats() {
+        check(
+            "sub.f32 %r0, %r1, %r2",
+            &[
+                (&[0x4040_0000, 0x3f80_0000], 0x4000_0000),
+                (&[0x7f80_0000, 0x7f80_0000], 0x7fff_ffff),
+            ],
+        );
+        check(
+            "sub.rm.f32 %r0, %r1, %r2",
+            &[(&[0x3f80_0000, 0x3f80_0000], 0x8000_0000)],
+        );
+        check(
+            "sub.f64 %rd0, %rd1, %rd2",
+            &[(&[0x3ff0_0000_0000_0000, 0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001)],
+        );
+        check("sub.f16x2 %r0, %r1, %r2", &[(&[0x4000_3c00, 0x3c00_3c00], 0x3c00_0000)]);
+        check(
+            "sub.rz.sat.f32.bf16 %r0, %h1, %r2",
+            &[(&[0x4000, 0x3f00_0000], 0x3f80_0000)],
+        );
+    }
+}

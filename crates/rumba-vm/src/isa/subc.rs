@@ -44,3 +44,17 @@ pub(super) fn with_borrow(l: &mut Lowering<'_>, ty: ScalarType, flag: CarryUse) 
     emit::emit(l, difference, flag.extra(), dst, [a, b, a, Place::None]);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check_after;
+
+    #[test]
+    fn chains() {
+        check_after(
+            "sub.cc.u32 %r10, %r1, %r2",
+            "subc.u32 %r0, %r1, %r2",
+            &[(&[1, 2], 0xffff_fffe), (&[2, 1], 1)],
+        );
+    }
+}

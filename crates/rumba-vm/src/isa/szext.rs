@@ -42,3 +42,24 @@ fn signed(a: i32, bits: u32) -> i32 {
     let unused = (32 - bits) & 31;
     select(bits == 0, 0, (a << unused) >> unused)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn modes() {
+        check(
+            "szext.clamp.s32 %r0, %r1, %r2",
+            &[
+                (&[0x80, 8], 0xffff_ff80),
+                (&[0xff, 0], 0),
+                (&[0x8000_0000, 0x28], 0x8000_0000),
+            ],
+        );
+        check(
+            "szext.wrap.u32 %r0, %r1, %r2",
+            &[(&[0xffff, 0x28], 0xff), (&[0xffff, 0x20], 0)],
+        );
+    }
+}

@@ -31,3 +31,22 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, tangent, 0, ty, &[ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn ends() {
+        check(
+            "tanh.approx.f32 %r0, %r1",
+            &[
+                (&[0], 0),
+                (&[0x7f80_0000], 0x3f80_0000),
+                (&[0xff80_0000], 0xbf80_0000),
+                (&[0x7fc0_0000], 0x7fff_ffff),
+            ],
+        );
+        check("tanh.approx.bf16 %h0, %h1", &[(&[0xc2c8], 0xbf80)]);
+    }
+}

@@ -27,3 +27,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn registers_and_predicates() {
+        check("xor.b32 %r0, %r1, %r2", &[(&[0xf0f0, 0xff00], 0xff0)]);
+        check("xor.pred %p0, %p1, %p2", &[(&[1, 1], 0), (&[1, 0], 1)]);
+    }
+}
