@@ -191,7 +191,7 @@ impl Device {
         entered.check(mem_get_info(), operation).map(|(free, _)| free)
     }
 
-    /// Loads PTX text. Give it a name with [`Module::named`] if errors should say more than "PTX text".
+    /// Loads PTX text. Errors call it "the PTX text"; [`Device::load_named`] gives it a name.
     ///
     /// # Errors
     /// [`crate::ModuleError`] with the compiler's messages, their lines and columns.

@@ -47,7 +47,7 @@ pub enum Error {
 
     /// The context was lost to an earlier fault; nothing in it can be used any more.
     #[error(
-        "cannot {operation}: the context of device {device} was lost when {cause}\n\
+        "cannot {operation}: the context of device {device} was lost to an earlier fault: {cause}\n\
          help: `device.reset()` starts a new context where the driver can; modules, buffers and streams must be made anew"
     )]
     ContextLost {
@@ -116,7 +116,7 @@ pub enum Error {
 
     /// The device has too little free memory.
     #[error(
-        "out of device memory: {operation} needs {bytes} bytes, device {device} has {free} of {total} free\n\
+        "out of device memory: cannot {operation}, which needs {bytes} bytes; device {device} has {free} of {total} free\n\
          help: drop buffers that are no longer needed, or work in smaller pieces"
     )]
     OutOfMemory {

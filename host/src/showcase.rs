@@ -37,6 +37,7 @@ pub struct Showcase {
     device: Device,
     module: Module,
     rows: Vec<Row>,
+    notes: Vec<String>,
 }
 
 /// One result, as `cargo xtask demo` reads it.
@@ -71,6 +72,7 @@ impl Options {
             device,
             module,
             rows: Vec::new(),
+            notes: Vec::new(),
         })
     }
 }
@@ -118,6 +120,11 @@ impl Showcase {
         });
     }
 
+    /// Says something about the results, where a person reads them.
+    pub fn note(&mut self, what: &str) {
+        self.notes.push(what.to_owned());
+    }
+
     /// Prints the results.
     ///
     /// # Errors
@@ -133,6 +140,9 @@ impl Showcase {
                 self.device.name(),
                 table(&self.rows)
             );
+            for note in &self.notes {
+                println!("{note}");
+            }
         }
         match self.rows.iter().filter(|row| !row.ok).count() {
             0 => Ok(()),

@@ -141,7 +141,7 @@ fn a_block_of_2048_threads() {
         }
     ));
     let launch = module().launch((1, (64, 32)), scale(2.0, &mut values));
-    launch_error(launch, &["64 × 32", "2048 threads"]);
+    launch_error(launch, &["64 × 32 = 2048 threads"]);
     let launch = module().launch((1, (1, 1, 128)), scale(2.0, &mut values));
     launch_error(launch, &["z dimension is 128", "at most 64"]);
     assert_eq!(values, [1.0; 8], "nothing ran");

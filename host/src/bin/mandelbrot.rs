@@ -68,7 +68,7 @@ fn main() -> anyhow::Result<()> {
 
     write_image(&output, &iterations, width, height, limit)
         .with_context(|| format!("could not write the image {}", output.display()))?;
-    eprintln!("image:  {}", output.display());
+    show.note(&format!("image: {}", output.display()));
     show.finish()
 }
 

@@ -8,9 +8,9 @@ use cuda_std::launch::ContractError;
 pub enum LaunchError {
     /// A block has more threads than the device runs in one.
     #[error(
-        "cannot launch `{kernel}`: a block of {} has {threads} threads, this device runs at most {limit} in one block\n\
+        "cannot launch `{kernel}`: a block of {} threads, this device runs at most {limit} in one block\n\
          help: use smaller blocks and more of them, or `for_each`, which chooses",
-        shape(block)
+        product(block, *.threads)
     )]
     BlockTooLarge {
         /// The kernel.
@@ -25,10 +25,10 @@ pub enum LaunchError {
 
     /// A block has more threads than this kernel can be run with.
     #[error(
-        "cannot launch `{kernel}`: a block of {} has {threads} threads, this kernel runs with at most {limit} in one \
+        "cannot launch `{kernel}`: a block of {} threads, this kernel runs with at most {limit} in one \
          block (it needs {registers} registers in each thread, or is declared so)\n\
          help: use smaller blocks and more of them, or `for_each`, which chooses",
-        shape(block)
+        product(block, *.threads)
     )]
     BlockTooLargeForKernel {
         /// The kernel.
@@ -116,6 +116,13 @@ pub enum LaunchError {
     /// The arguments do not fit the shape of the launch.
     #[error("cannot launch {0}")]
     Contract(ContractError),
+}
+
+fn product(block: &[u32; 3], threads: u64) -> String {
+    match block {
+        [_, 1, 1] => threads.to_string(),
+        _ => format!("{} = {threads}", shape(block)),
+    }
 }
 
 fn shape(dimensions: &[u32; 3]) -> String {
