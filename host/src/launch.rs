@@ -279,9 +279,10 @@ impl Launch<'_> {
     /// Copies host memory in, runs the kernel, waits, and copies host memory out.
     fn finish(&self, module: &Module, arguments: &mut Arguments<'_>, timings: Option<&mut Timings>) -> Result<()> {
         let start = Instant::now();
-        let staging = self.copy_in(arguments)?;
+        let mut staging = self.copy_in(arguments)?;
         let copied_in = Instant::now();
 
+        staging.in_use = true;
         let mut kernel_time = None;
         if timings.is_some() {
             let before = Event::on(module.context(), self.lane)?;
@@ -294,6 +295,7 @@ impl Launch<'_> {
             self.wait()?;
         }
 
+        staging.in_use = false;
         let computed = Instant::now();
         for (transfer, &(_, address)) in arguments.transfers_mut().iter_mut().zip(&staging.blocks) {
             if let Some(destination) = transfer.host.destination() {
@@ -319,6 +321,8 @@ impl Launch<'_> {
     fn copy_in(&self, arguments: &mut Arguments<'_>) -> Result<Staging<'_>> {
         let mut staging = Staging {
             entered: self.entered,
+            lane: self.lane,
+            in_use: false,
             blocks: SmallVec::new(),
         };
         for index in 0..arguments.transfers().len() {
@@ -343,6 +347,9 @@ impl Launch<'_> {
 /// Device memory for the host slices of one launch, given back to the pool at the end.
 struct Staging<'e> {
     entered: &'e Entered<'e>,
+    lane: &'e Lane,
+    /// A kernel may be using it.
+    in_use: bool,
     /// Bytes and address, in the order of the transfers.
     blocks: SmallVec<[(usize, u64); 8]>,
 }
@@ -365,6 +372,10 @@ impl Staging<'_> {
 
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
+        if self.in_use {
+            // Something failed between the launch and the wait. If this fails too, the context is lost.
+            let _ = self.lane.raw.synchronize();
+        }
         let mut pool = self.entered.context.pool.lock();
         for &(bytes, address) in self.blocks.iter().filter(|block| block.0 > 0) {
             pool.give(bytes, address);
