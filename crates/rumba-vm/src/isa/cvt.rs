@@ -19,7 +19,7 @@ use crate::types::ScalarType;
 /// `cvt`
 pub(super) static CVT: Instruction = Instruction {
     name: "cvt",
-    section: "9.7.9.21",
+    section: "9.7.9.21, 9.7.9.22",
     syntax: "
         cvt{.rnd}{.ftz}{.sat}.dtype.atype  d, a;
         .rnd = { .rni, .rzi, .rmi, .rpi, .rn, .rz, .rm, .rp };
@@ -44,6 +44,11 @@ pub(super) static CVT: Instruction = Instruction {
         cvt.rnd{.satfinite}.ue8m0x2.bf16x2      d, a;
         cvt.rn.bf16x2.ue8m0x2                   d, a;
         .rnd = { .rz, .rp };
+
+        cvt.pack.sat.half.s32             d, a, b;
+        cvt.pack.sat.part.s32.b32         d, a, b, c;
+        .half = { .u16, .s16 };
+        .part = { .u8, .s8, .u4, .s4, .u2, .s2 };
     ",
     lower,
 };
@@ -95,6 +100,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             ScalarType::B32,
             &[ScalarType::F32],
         ),
+        12 | 13 => cvt_integer::pack(l, m),
         _ => cvt_small::lower(l, m),
     }
 }
@@ -432,6 +438,22 @@ mod tests {
         );
         check("cvt.rmi.f32.f32 %r0, %r1", &[(&[0xbf00_0000], 0xbf80_0000)]);
         check("cvt.rni.f64.f64 %rd0, %rd1", &[(&[0x3fe0_0000_0000_0000], 0)]);
+    }
+
+    #[test]
+    fn packed_integers() {
+        check(
+            "cvt.pack.sat.s16.s32 %r0, %r1, %r2",
+            &[(&[0x0001_0000, 0xffff_0000], 0x7fff_8000)],
+        );
+        check(
+            "cvt.pack.sat.u8.s32.b32 %r0, %r1, %r2, %r3",
+            &[(&[0xffff_ffff, 300, 0x1234_5678], 0x5678_00ff)],
+        );
+        check(
+            "cvt.pack.sat.s4.s32.b32 %r0, %r1, %r2, %r3",
+            &[(&[100, 0xffff_ff00, 0x12], 0x1278)],
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::hint::select_unpredictable as select;
 use super::emit::{self, by_type};
 use super::float::{Mode, Ordered, Rounding, to_odd_f32};
 use super::half::{Bf16, F16, Half};
+use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering, Place};
 use crate::op::Handlers;
@@ -30,6 +31,34 @@ pub(super) fn saturating(to: ScalarType, from: ScalarType) -> Result<Handlers, L
             shape::unary(|a: A| a.clamp(LOW, HIGH) as D)
         })),
     )
+}
+
+/// Lowers `cvt.pack`: two integers, clamped, as the low bits of a register; what the third operand holds moves up.
+pub(super) fn pack(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let (text, third) = match m.get("half") {
+        Some(text) => (text, false),
+        None => (m.get("part").unwrap_or_default(), true),
+    };
+    let (signed, bits) = (text.starts_with(".s"), text[2..].parse::<u16>().unwrap_or(16));
+    let a = l.source(1, ScalarType::S32)?;
+    let b = l.source(2, ScalarType::S32)?;
+    let c = if third {
+        l.source(3, ScalarType::B32)?
+    } else {
+        l.constant(ScalarType::B32, 0)
+    };
+    let dst = l.destination(0, ScalarType::B32)?;
+    let packed = shape::ternary_with(|extra: u16, a: i32, b: i32, c: u32| {
+        let (bits, signed) = (u32::from(extra >> 1), extra & 1);
+        let span = (1_i32 << bits) - 1;
+        let low = -(i32::from(signed) << (bits - 1));
+        let part = |x: i32| (x.max(low).min(low + span) & span) as u32;
+        // Two halves leave no room for a third operand.
+        let above = (u64::from(c) << (2 * bits)) as u32;
+        above | part(a) << bits | part(b)
+    });
+    emit::emit(l, packed, bits << 1 | u16::from(signed), dst, [a, b, c, Place::None]);
+    Ok(())
 }
 
 /// An expression for each rounding: `by_rounding!(mode, R => expression about the constant mode R)`.

@@ -12,7 +12,6 @@ use super::notation::Matched;
 use super::shape;
 use super::soft;
 use crate::lower::{LowerError, Lowering};
-use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `div`
@@ -47,12 +46,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         form => {
             let mode = Mode::of(m);
             let quotient = if form == 1 {
-                by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))), directed())
+                by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))))
             } else {
                 by_mode!(mode, M => shape::binary(|a: f32, b: f32| {
                     let (a, b) = (M.input(a), M.input(b));
                     M.flushed(a / b, (a * SCALE) / (b / SCALE))
-                }), directed())
+                }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)))
             };
             emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
         }
@@ -100,12 +99,10 @@ fn approximate(a: f32, b: f32) -> f32 {
     select(large, sign, a / b)
 }
 
-/// Quotients in the directed roundings: an `f64` quotient of `f32` numbers is exact or not close to any `f32`.
-fn directed() -> Handlers {
-    shape::binary_with(|mode: u16, a: f32, b: f32| {
-        let mode = Mode(mode);
-        mode.narrow(f64::from(mode.input(a)) / f64::from(mode.input(b)))
-    })
+/// A quotient in a directed rounding: an `f64` quotient of `f32` numbers is exact or not close to any `f32`.
+#[inline(always)]
+fn directed(mode: Mode, a: f32, b: f32) -> f32 {
+    mode.narrow(f64::from(mode.input(a)) / f64::from(mode.input(b)))
 }
 
 #[cfg(test)]

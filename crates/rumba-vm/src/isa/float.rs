@@ -134,14 +134,15 @@ impl Mode {
     #[inline(always)]
     pub fn round(self, x: f64) -> f32 {
         let near = x as f32;
-        let (far, exact) = (f64::from(near).abs(), x.abs());
-        let negative = x.is_sign_negative();
-        let outwards = (self.is(Rounding::Up) & !negative) | (self.is(Rounding::Down) & negative);
-        let inwards = !self.is(Rounding::Nearest) & !outwards;
-        let more = u32::from(outwards & (far < exact));
-        let less = u32::from(inwards & (far > exact));
-        let magnitude = (near.to_bits() & 0x7fff_ffff).wrapping_add(more).wrapping_sub(less);
-        f32::from_bits(magnitude | (near.to_bits() & 0x8000_0000))
+        let wide = f64::from(near);
+        let above = self.is(Rounding::Down) & (wide > x);
+        let below = self.is(Rounding::Up) & (wide < x);
+        let beyond = self.is(Rounding::Zero) & (wide.abs() > x.abs());
+        // One step of the magnitude goes down for a positive number and up for a negative one.
+        let down = select(near.to_bits() >> 31 != 0, 1, u32::MAX);
+        let step = select(self.is(Rounding::Up), down.wrapping_neg(), down);
+        let step = select(self.is(Rounding::Zero), u32::MAX, step);
+        f32::from_bits(near.to_bits().wrapping_add(select(above | below | beyond, step, 0)))
     }
 
     /// The sign of an exact zero sum: positive if the signs differ, but negative when rounding down.
@@ -163,23 +164,39 @@ impl Mode {
     }
 }
 
-/// Gives an expression for the mode as a constant if it rounds to nearest, and another one if it does not.
+/// Chooses between handlers by mode, so that those of frequent modes know their mode at compile time.
 ///
-/// `by_mode!(mode, M => nearest, directed)`; in `nearest`, `M` is a constant of type [`Mode`].
+/// `by_mode!(mode, M => nearest, D => directed)`: in `nearest`, `M` is the mode, which rounds to nearest; in `directed`,
+/// `D` is the mode if nothing but a rounding is asked for, and otherwise `None`: then the operation's `extra` tells.
+/// `by_mode!(mode, M => nearest)`: there is no directed rounding.
 macro_rules! by_mode {
-    ($mode:expr, $constant:ident => $nearest:expr, $directed:expr) => {{
-        macro_rules! with {
+    ($mode:expr, $constant:ident => $nearest:expr, $directed_mode:ident => $directed:expr) => {{
+        macro_rules! directed {
+            ($constant_mode:expr) => {{
+                const $directed_mode: Option<$crate::isa::float::Mode> = $constant_mode;
+                $directed
+            }};
+        }
+        match $mode.0 {
+            1 => directed!(Some($crate::isa::float::Mode(1))),
+            2 => directed!(Some($crate::isa::float::Mode(2))),
+            3 => directed!(Some($crate::isa::float::Mode(3))),
+            bits if bits & 3 != 0 => directed!(None),
+            _ => $crate::isa::float::by_mode!($mode, $constant => $nearest),
+        }
+    }};
+    ($mode:expr, $constant:ident => $nearest:expr) => {{
+        macro_rules! nearest {
             ($bits:expr) => {{
                 const $constant: $crate::isa::float::Mode = $crate::isa::float::Mode($bits);
                 $nearest
             }};
         }
         match $mode.0 {
-            0 => with!(0),
-            4 => with!(4),
-            8 => with!(8),
-            12 => with!(12),
-            _ => $directed,
+            0 => nearest!(0),
+            4 => nearest!(4),
+            8 => nearest!(8),
+            _ => nearest!(12),
         }
     }};
 }
@@ -252,11 +269,11 @@ pub fn sum_to_odd(a: f64, b: f64) -> f64 {
 #[inline(always)]
 pub fn to_odd_f32(x: f64) -> f32 {
     let near = x as f32;
-    let (far, exact) = (f64::from(near).abs(), x.abs());
+    let wide = f64::from(near);
+    let inexact = (wide < x) | (wide > x);
+    let step = select(wide.abs() < x.abs(), 1, u32::MAX);
     let even = near.to_bits() & 1 == 0;
-    let more = u32::from(even & (far < exact));
-    let less = u32::from(even & (far > exact));
-    f32::from_bits(near.to_bits().wrapping_add(more).wrapping_sub(less))
+    f32::from_bits(near.to_bits().wrapping_add(select(inexact & even, step, 0)))
 }
 
 /// Whether [`minimum`] or the maximum is wanted, and what becomes of NaN.

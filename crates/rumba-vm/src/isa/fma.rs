@@ -65,7 +65,7 @@ fn fused(mode: Mode) -> Handlers {
             })
             .avx2,
         },
-        shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(Mode(mode), a, b, c))
+        D => shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(D.unwrap_or(Mode(mode)), a, b, c))
     )
 }
 

@@ -68,8 +68,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
                     let (a, b) = (M.input(a), M.input(b));
                     M.flushed(a * b, (a * SCALE) * (b * SCALE))
                 }),
-                shape::binary_with(|mode: u16, a: f32, b: f32| {
-                    let mode = Mode(mode);
+                D => shape::binary_with(|mode: u16, a: f32, b: f32| {
+                    let mode = D.unwrap_or(Mode(mode));
                     mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
                 })
             );

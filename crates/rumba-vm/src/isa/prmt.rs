@@ -38,13 +38,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 /// Selector bits 2..0 name a byte; bit 3 replaces it by copies of its sign.
 #[inline(always)]
 fn permute(a: u32, b: u32, selectors: u32) -> u32 {
-    let bytes = u64::from(b) << 32 | u64::from(a);
     let mut result = 0;
     for position in 0..4 {
         let selector = selectors >> (position * 4);
-        let byte = (bytes >> ((selector & 7) * 8)) as u8;
-        let sign = (byte as i8 >> 7) as u8;
-        result |= u32::from(select(selector & 8 != 0, sign, byte)) << (position * 8);
+        let word = select(selector & 4 != 0, b, a);
+        // The byte at the top of a word, of which a shift makes copies of the sign.
+        let byte = word << (24 - (selector & 3) * 8);
+        let byte = select(selector & 8 != 0, (byte as i32 >> 7) as u32, byte);
+        result |= byte >> 24 << (position * 8);
     }
     result
 }

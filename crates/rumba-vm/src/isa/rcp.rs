@@ -35,7 +35,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             by_mode!(
                 mode,
                 M => shape::unary(|a: f32| M.output(1.0 / M.input(a))),
-                shape::unary_with(|mode: u16, a: f32| Mode(mode).narrow(1.0 / f64::from(Mode(mode).input(a))))
+                D => shape::unary_with(|mode: u16, a: f32| {
+                    let mode = D.unwrap_or(Mode(mode));
+                    mode.narrow(1.0 / f64::from(mode.input(a)))
+                })
             ),
         ),
         2 if mode.is_nearest() => (ScalarType::F64, shape::unary(|a: f64| 1.0 / a)),

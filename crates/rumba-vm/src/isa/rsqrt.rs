@@ -30,8 +30,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             ScalarType::F32,
             by_mode!(
                 mode,
-                M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32)),
-                return Err(emit::no_such("a directed rounding"))
+                M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32))
             ),
         ),
         (_, false) => (ScalarType::F64, shape::unary(|a: f64| 1.0 / a.sqrt())),

@@ -24,8 +24,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let function = by_mode!(
         mode,
-        M => shape::unary(|a: f32| M.output(math::sin(M.input(a)))),
-        return Err(emit::no_such("a directed rounding"))
+        M => shape::unary(|a: f32| M.output(math::sin(M.input(a))))
     );
     emit::lanes(l, function, 0, ScalarType::F32, &[ScalarType::F32])
 }

@@ -30,7 +30,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             by_mode!(
                 mode,
                 M => shape::unary(|a: f32| M.output(M.input(a).sqrt())),
-                shape::unary_with(|mode: u16, a: f32| Mode(mode).narrow(f64::from(Mode(mode).input(a)).sqrt()))
+                D => shape::unary_with(|mode: u16, a: f32| {
+                    let mode = D.unwrap_or(Mode(mode));
+                    mode.narrow(f64::from(mode.input(a)).sqrt())
+                })
             ),
         ),
         _ if mode.is_nearest() => (ScalarType::F64, shape::unary(|a: f64| a.sqrt())),

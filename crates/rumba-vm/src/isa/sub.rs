@@ -80,8 +80,8 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
         ScalarType::F32 => Ok(by_mode!(
             mode,
             M => shape::binary(|a: f32, b: f32| M.output(M.input(a) - M.input(b))),
-            shape::binary_with(|mode: u16, a: f32, b: f32| {
-                let mode = Mode(mode);
+            D => shape::binary_with(|mode: u16, a: f32, b: f32| {
+                let mode = D.unwrap_or(Mode(mode));
                 mode.sum(mode.input(a).into(), (-mode.input(b)).into())
             })
         )),
