@@ -1,7 +1,7 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(abi_ptx, allow_internal_unstable, link_llvm_intrinsics)
+    feature(allow_internal_unstable, link_llvm_intrinsics, optimize_attribute)
 )]
 #![cfg_attr(
     target_arch = "nvptx64",

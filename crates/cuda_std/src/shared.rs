@@ -419,6 +419,11 @@ impl<L: Layout> SharedParameter for Shared<L> {
                 "a kernel can have 15 `Shared` parameters: put several tiles into one, as a tuple"
             );
         };
+        // SAFETY: no larger block, says the caller. Then indices of threads need no check in a tile.
+        unsafe {
+            core::hint::assert_unchecked(thread_idx_x() < L::BLOCK[0]);
+            core::hint::assert_unchecked(thread_idx_y() < L::BLOCK[1]);
+        }
         Self {
             memory: storage.as_mut_ptr(),
             barrier: BARRIER,
