@@ -81,7 +81,7 @@ operations! {
     "llvm.nvvm.read.ptx.sreg.lanemask.lt" fn lane_mask_lt() -> u32;
     "llvm.nvvm.read.ptx.sreg.clock64" fn clock() -> u64;
     "llvm.nvvm.read.ptx.sreg.globaltimer" fn global_timer() -> u64;
-    "llvm.nvvm.read.ptx.sreg.dynamic.smem.size" fn dynamic_shared_bytes() -> u32;
+    "llvm.nvvm.read.ptx.sreg.dynamic_smem_size" fn dynamic_shared_bytes() -> u32;
 }
 
 // Barriers and fences: PTX ISA, "Parallel Synchronization and Communication Instructions".

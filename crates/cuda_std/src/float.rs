@@ -133,15 +133,33 @@ pub trait GpuFloat: Copy + PartialOrd + 'static {
     /// A power. 4 ulp, 2 ulp.
     #[must_use]
     fn powf(self, exponent: Self) -> Self;
-    /// The error function. 2 ulp, 2 ulp.
+    /// See [`erf`].
+    #[doc(hidden)]
     #[must_use]
-    fn erf(self) -> Self;
-    /// The complementary error function. 4 ulp, 5 ulp.
+    fn __erf(self) -> Self;
+    /// See [`erfc`].
+    #[doc(hidden)]
     #[must_use]
-    fn erfc(self) -> Self;
+    fn __erfc(self) -> Self;
     /// The gamma function. 5 ulp, 10 ulp.
     #[must_use]
     fn tgamma(self) -> Self;
+}
+
+/// The error function. 2 ulp for `f32`, 2 ulp for `f64`.
+///
+/// A function rather than a method, because the standard library is about to have the method.
+#[inline(always)]
+#[must_use]
+pub fn erf<F: GpuFloat>(x: F) -> F {
+    x.__erf()
+}
+
+/// The complementary error function, 1 less [`erf`]. 4 ulp for `f32`, 5 ulp for `f64`.
+#[inline(always)]
+#[must_use]
+pub fn erfc<F: GpuFloat>(x: F) -> F {
+    x.__erfc()
 }
 
 /// Implements the trait for one type from the table of its functions.
@@ -262,8 +280,8 @@ gpu_float! {
         log2() = "__nv_log2f", log2f;
         log10() = "__nv_log10f", log10f;
         powf(exponent) = "__nv_powf", powf;
-        erf() = "__nv_erff", erff;
-        erfc() = "__nv_erfcf", erfcf;
+        __erf() = "__nv_erff", erff;
+        __erfc() = "__nv_erfcf", erfcf;
         tgamma() = "__nv_tgammaf", tgammaf;
     }
 }
@@ -307,8 +325,8 @@ gpu_float! {
         log2() = "__nv_log2", log2;
         log10() = "__nv_log10", log10;
         powf(exponent) = "__nv_pow", pow;
-        erf() = "__nv_erf", erf;
-        erfc() = "__nv_erfc", erfc;
+        __erf() = "__nv_erf", erf;
+        __erfc() = "__nv_erfc", erfc;
         tgamma() = "__nv_tgamma", tgamma;
     }
 }
@@ -337,8 +355,8 @@ mod host {
 
     macro_rules! both {
         ($($function:ident($($argument:ident),*);)*) => {
-            functions! { f32 { $($function($($argument),*);)* } libm { erf = erff; erfc = erfcf; tgamma = tgammaf; } }
-            functions! { f64 { $($function($($argument),*);)* } libm { erf = erf; erfc = erfc; tgamma = tgamma; } }
+            functions! { f32 { $($function($($argument),*);)* } libm { __erf = erff; __erfc = erfcf; tgamma = tgammaf; } }
+            functions! { f64 { $($function($($argument),*);)* } libm { __erf = erf; __erfc = erfc; tgamma = tgamma; } }
         };
     }
 
@@ -365,6 +383,6 @@ mod tests {
         assert_eq!(GpuFloat::sin(1.0_f32), 1.0_f32.sin());
         assert_eq!(GpuFloat::atan2(1.0_f64, -2.0), 1.0_f64.atan2(-2.0));
         assert_eq!(GpuFloat::fract(-1.25_f64), -0.25);
-        assert!((GpuFloat::erf(1.0_f64) - 0.842_700_792_949_714_9).abs() < 1e-15);
+        assert!((super::erf(1.0_f64) - 0.842_700_792_949_714_9).abs() < 1e-15);
     }
 }

@@ -324,14 +324,39 @@ impl<T: Element, const N: usize> Shared<Tile<T, N>> {
     /// This thread's elements when a block smaller than the tile shares all of it out, with their
     /// indices: the thread's own, then one block further each time.
     #[inline(always)]
-    pub fn own_strided(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
-        let first = self.memory.cast::<T>();
-        let step = block_dim_x() as usize;
-        (thread_idx_x() as usize..N).step_by(step).map(move |index| {
-            // SAFETY: below `N`; the remainder by the block's size is this thread's index, and no
-            // other thread's.
-            (index, unsafe { &mut *first.add(index) })
-        })
+    pub fn own_strided(&mut self) -> OwnStrided<'_, T, N> {
+        OwnStrided {
+            memory: self.memory,
+            next: thread_idx_x(),
+            step: block_dim_x(),
+            tile: PhantomData,
+        }
+    }
+}
+
+/// See [`Shared::own_strided`].
+#[derive(Debug)]
+pub struct OwnStrided<'a, T, const N: usize> {
+    memory: *mut [T; N],
+    next: u32,
+    step: u32,
+    tile: PhantomData<&'a mut [T; N]>,
+}
+
+impl<'a, T, const N: usize> Iterator for OwnStrided<'a, T, N> {
+    type Item = (usize, &'a mut T);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.next as usize;
+        if index >= N {
+            return None;
+        }
+        // Shared memory is far smaller than 4 GiB, a block than a tile.
+        self.next = self.next.wrapping_add(self.step);
+        // SAFETY: below `N`; the remainder by the block's size is this thread's index, and no other
+        // thread's; each index is given out once.
+        Some((index, unsafe { &mut *self.memory.cast::<T>().add(index) }))
     }
 }
 

@@ -238,7 +238,7 @@ pub(crate) fn expand(input: TokenStream, line_end: bool) -> syn::Result<TokenStr
                 const CONVERSIONS: &'static [::cuda_std::io::Conversion] =
                     &[#(<#generics as ::cuda_std::io::Print>::CONVERSION),*];
             }
-            match (#(&#expressions,)*) {
+            match (#(&(#expressions),)*) {
                 (#(#names,)*) => ::cuda_std::io::emit(Format, Values::new(#(#printed),*)),
             }
         }

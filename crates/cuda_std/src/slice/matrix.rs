@@ -50,7 +50,12 @@ impl<T: Element> DisjointSlice2<T> {
             let offset = row as usize * self.columns as usize + column as usize;
             // SAFETY: within the matrix. No other thread has this index: the launch is 2-D at most.
             // This thread has no other reference to the element, since `self` is borrowed.
-            unsafe { &mut *self.start.add(offset) }
+            unsafe {
+                let element = self.start.add(offset);
+                // Two lengths hide from the compiler that this cannot wrap around to null.
+                core::hint::assert_unchecked(!element.is_null());
+                &mut *element
+            }
         })
     }
 
@@ -125,7 +130,12 @@ impl<T: Element> DisjointSlice3<T> {
             let offset = line * self.columns as usize + column as usize;
             // SAFETY: within the volume. No other thread has this index, and this thread has no
             // other reference to the element, since `self` is borrowed.
-            unsafe { &mut *self.start.add(offset) }
+            unsafe {
+                let element = self.start.add(offset);
+                // Two lengths hide from the compiler that this cannot wrap around to null.
+                core::hint::assert_unchecked(!element.is_null());
+                &mut *element
+            }
         })
     }
 
