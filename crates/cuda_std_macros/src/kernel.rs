@@ -202,9 +202,6 @@ fn host(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
 
 /// A type as one would write it: tokens, less the spaces that printing tokens adds.
 pub(crate) fn source_text(ty: &Type) -> String {
-    if let Some(text) = ty.span().source_text() {
-        return text;
-    }
     let mut text = String::new();
     for character in ty.to_token_stream().to_string().chars() {
         let glued = |c: char| "<>&[](),:*;".contains(c);

@@ -4,8 +4,7 @@
 //! syntax only: a type that has the right form but cannot be passed is left to the compiler, whose
 //! message `cuda_std` words.
 
-use proc_macro2::Span;
-use syn::spanned::Spanned;
+use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{Attribute, Error, FnArg, GenericArgument, Ident, ItemFn, Lifetime, Pat, PathArguments, ReturnType, Type};
 
@@ -36,8 +35,8 @@ pub(crate) enum Kind {
 struct Problems(Option<Error>);
 
 impl Problems {
-    fn add(&mut self, span: Span, message: impl std::fmt::Display) {
-        let error = Error::new(span, message);
+    fn add(&mut self, place: impl ToTokens, message: impl std::fmt::Display) {
+        let error = Error::new_spanned(place, message);
         match &mut self.0 {
             Some(all) => all.combine(error),
             none => *none = Some(error),
@@ -50,15 +49,29 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
     let mut problems = Problems::default();
     qualifiers(function, &mut problems);
     let unsafe_kernel = function.sig.unsafety.is_some();
-    let parameters = function
+    let parameters: Vec<Parameter> = function
         .sig
         .inputs
         .iter()
         .filter_map(|input| parameter(input, unsafe_kernel, &mut problems))
         .collect();
+    sixteenth_barrier(&parameters, &mut problems);
     match problems.0 {
         Some(error) => Err(error),
         None => Ok(parameters),
+    }
+}
+
+/// A block has 16 barriers: one is `sync_threads`, and each `Shared` parameter has one.
+fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
+    let mut shared = parameters
+        .iter()
+        .filter(|parameter| matches!(parameter.kind, Kind::Shared));
+    if let Some(parameter) = shared.nth(15) {
+        problems.add(
+            &parameter.ty,
+            "a kernel can have 15 `Shared` parameters, one for each barrier; put several tiles into one, as a tuple",
+        );
     }
 }
 
@@ -67,35 +80,35 @@ fn qualifiers(function: &ItemFn, problems: &mut Problems) {
     let signature = &function.sig;
     if let Some(asyncness) = signature.asyncness {
         problems.add(
-            asyncness.span,
+            asyncness,
             "a kernel cannot be `async`: every thread runs it from start to end; remove `async`",
         );
     }
     if let Some(constness) = signature.constness {
         problems.add(
-            constness.span,
+            constness,
             "a kernel cannot be `const`: it runs on the device only; remove `const`",
         );
     }
     if let Some(abi) = &signature.abi {
         problems.add(
-            abi.span(),
+            abi,
             "`#[kernel]` gives the function its calling convention; remove `extern`",
         );
     }
     if !signature.generics.params.is_empty() {
         problems.add(
-            signature.generics.params.span(),
+            &signature.generics.params,
             "a kernel cannot be generic: it is compiled once, to one PTX entry; write a generic function and a kernel \
              for each type that calls it (lifetimes can be left out)",
         );
     }
     if let Some(clause) = &signature.generics.where_clause {
-        problems.add(clause.span(), "a kernel cannot have a `where` clause; remove it");
+        problems.add(clause, "a kernel cannot have a `where` clause; remove it");
     }
     if let Some(variadic) = &signature.variadic {
         problems.add(
-            variadic.span(),
+            variadic,
             "a kernel cannot take a variable number of parameters; pass a slice",
         );
     }
@@ -103,7 +116,7 @@ fn qualifiers(function: &ItemFn, problems: &mut Problems) {
         && !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty())
     {
         problems.add(
-            ty.span(),
+            ty,
             "a kernel returns nothing: it runs in thousands of threads; write results to an output such as \
              `mut out: DisjointSlice<f32>`",
         );
@@ -112,7 +125,7 @@ fn qualifiers(function: &ItemFn, problems: &mut Problems) {
         let path = unwrap_unsafe(attribute);
         if path == "no_mangle" || path == "export_name" || path == "link_section" {
             problems.add(
-                attribute.span(),
+                attribute,
                 format!("`#[kernel]` exports the function under its own name; remove `#[{path}]`"),
             );
         }
@@ -136,7 +149,7 @@ fn parameter(input: &FnArg, unsafe_kernel: bool, problems: &mut Problems) -> Opt
         FnArg::Typed(typed) => typed,
         FnArg::Receiver(receiver) => {
             problems.add(
-                receiver.span(),
+                receiver,
                 "a kernel cannot be a method: the host has no `self` to pass; write a function outside the `impl` and \
                  pass the fields it needs",
             );
@@ -145,19 +158,16 @@ fn parameter(input: &FnArg, unsafe_kernel: bool, problems: &mut Problems) -> Opt
     };
     let Pat::Ident(pattern) = &*typed.pat else {
         problems.add(
-            typed.pat.span(),
+            &typed.pat,
             "a kernel parameter is a plain name; name it and take it apart in the body",
         );
         return None;
     };
     if let Some(by_ref) = pattern.by_ref {
-        problems.add(by_ref.span, "a kernel parameter is a plain name; remove `ref`");
+        problems.add(by_ref, "a kernel parameter is a plain name; remove `ref`");
     }
     if let Some((_, subpattern)) = &pattern.subpat {
-        problems.add(
-            subpattern.span(),
-            "a kernel parameter is a plain name; remove the pattern",
-        );
+        problems.add(subpattern, "a kernel parameter is a plain name; remove the pattern");
     }
     let kind = kind(&typed.ty, unsafe_kernel, problems)?;
     Some(Parameter {
@@ -185,7 +195,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                 (Type::Slice(slice), Some(_)) => {
                     let element = text(&slice.elem);
                     problems.add(
-                    ty.span(),
+                    ty,
                     format!(
                         "every thread would get the same `&mut [{element}]`; write `mut out: DisjointSlice<{element}>`, in \
                          which each thread reaches its own element, or `&[Atomic<{element}>]`, which all threads may change"
@@ -194,13 +204,13 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                     None
                 }
                 (Type::Path(path), _) if path.path.is_ident("str") => {
-                    problems.add(ty.span(), "text cannot be passed to a kernel; pass its bytes, `&[u8]`");
+                    problems.add(ty, "text cannot be passed to a kernel; pass its bytes, `&[u8]`");
                     None
                 }
                 (Type::Array(array), None) => {
                     let element = text(&array.elem);
                     problems.add(
-                    ty.span(),
+                    ty,
                     format!(
                         "a reference to an array cannot be a kernel parameter; take `{}` by value, or a slice `&[{element}]`",
                         text(&reference.elem)
@@ -210,7 +220,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                 }
                 (Type::TraitObject(_), _) => {
                     problems.add(
-                        ty.span(),
+                        ty,
                         "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data",
                     );
                     None
@@ -218,7 +228,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                 (element, None) => {
                     let element = text(element);
                     problems.add(
-                    ty.span(),
+                    ty,
                     format!("a reference cannot be a kernel parameter; take `{element}` by value, or a slice `&[{element}]`"),
                 );
                     None
@@ -226,7 +236,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                 (element, Some(_)) => {
                     let element = text(element);
                     problems.add(
-                    ty.span(),
+                    ty,
                     format!(
                         "every thread would get the same `&mut {element}`; write `mut out: PerBlock<{element}>` for one \
                          element per block, `DisjointSlice<{element}>` for one per thread, or `&[Atomic<{element}>]`"
@@ -240,7 +250,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
         Type::Ptr(pointer) => {
             let element = text(&pointer.elem);
             problems.add(
-                ty.span(),
+                ty,
                 format!(
                     "a raw pointer makes a kernel unsafe to launch; write `unsafe fn`, or take `&[{element}]` to read and \
                      `DisjointSlice<{element}>` to write"
@@ -250,7 +260,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
         }
         Type::Tuple(_) => {
             problems.add(
-                ty.span(),
+                ty,
                 "a tuple has no fixed layout; write a structure with `#[repr(C)]` and \
                  `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`, or several parameters",
             );
@@ -258,28 +268,28 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
         }
         Type::ImplTrait(_) => {
             problems.add(
-                ty.span(),
+                ty,
                 "a kernel cannot be generic: it is compiled once, to one PTX entry; name the type",
             );
             None
         }
         Type::TraitObject(_) => {
             problems.add(
-                ty.span(),
+                ty,
                 "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data",
             );
             None
         }
         Type::BareFn(_) => {
             problems.add(
-                ty.span(),
+                ty,
                 "a function pointer of the host means nothing on the device; call the function by name in the kernel",
             );
             None
         }
         Type::Slice(slice) => {
             problems.add(
-                ty.span(),
+                ty,
                 format!(
                     "a slice is passed by reference: write `&{}`",
                     text(&Type::Slice(slice.clone()))
@@ -316,7 +326,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option
         ),
         _ => return Some(Kind::Bound(Box::new(ty.clone()))),
     };
-    problems.add(ty.span(), advice);
+    problems.add(ty, advice);
     None
 }
 
@@ -326,7 +336,7 @@ fn lifetimes(ty: &Type, problems: &mut Problems) {
     impl<'ast> Visit<'ast> for Finder<'_> {
         fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
             self.0.add(
-                lifetime.span(),
+                lifetime,
                 format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"),
             );
         }

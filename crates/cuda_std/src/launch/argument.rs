@@ -33,10 +33,12 @@ use crate::{DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock};
 #[diagnostic::on_unimplemented(
     message = "a kernel parameter of type `{P}` cannot take `{Self}`",
     label = "does not fit the kernel's parameter, `{P}`",
-    note = "`{P}` by value: pass exactly that type, so `2.0_f32` or `n as u32` where needed",
-    note = "`[T]` (an input, `&[T]` in the kernel): pass `&slice`, `&vec`, `In(&..)` or `&device_buffer` with that very `T`",
-    note = "`DisjointSlice<T>`, `PerBlock<T>`, `[Atomic<T>]` (outputs): pass `&mut slice`, `&mut vec`, `InOut(&mut ..)`, `Out(&mut ..)` or `&mut device_buffer`",
-    note = "`DisjointSlice2<T>`, `DisjointSlice3<T>`: pass the shape too, `(&mut output, [rows, columns])`"
+    note = "a value takes exactly its type: write `2.0_f32`, or convert with `as u32`",
+    note = "`[T]`, which is `&[T]` in the kernel, takes `&slice`, `&vec`, `In(&vec)` or `&device_buffer` of that very `T`",
+    note = "outputs (`DisjointSlice<T>`, `PerBlock<T>`, `[Atomic<T>]`) take `&mut slice`, `&mut vec`, `InOut(&mut vec)`, \
+            `Out(&mut vec)` or `&mut device_buffer`; `DisjointSlice2<T>` and `DisjointSlice3<T>` take the shape too: \
+            `(&mut vec, [rows, columns])`",
+    note = "raw pointers take a device pointer of the runtime"
 )]
 pub unsafe trait Argument<'a, P: ?Sized> {
     /// Appends this argument to the list.

@@ -1,0 +1,8 @@
+use cuda_std::prelude::*;
+
+#[kernel]
+pub fn first(x: &'static [f32], mut y: DisjointSlice<f32>) {
+    let _ = (x, y.own());
+}
+
+fn main() {}

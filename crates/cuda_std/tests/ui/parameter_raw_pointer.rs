@@ -1,0 +1,8 @@
+use cuda_std::prelude::*;
+
+#[kernel]
+pub fn fill(y: *mut f32) {
+    let _ = y;
+}
+
+fn main() {}
