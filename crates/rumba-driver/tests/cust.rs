@@ -71,9 +71,9 @@ fn a_kernel_adds_vectors() -> Result<(), Box<dyn std::error::Error>> {
 #[test]
 fn errors_have_names_and_texts() -> Result<(), Box<dyn std::error::Error>> {
     let _context = cust::quick_init()?;
-    let error = Module::from_ptx("not PTX", &[]).err().expect("no module");
+    let error = Module::from_ptx("not PTX", &[]).expect_err("no module");
     assert_eq!(error.to_string(), "\"device kernel image is invalid\"");
-    let error = DeviceBuffer::<u8>::zeroed(1 << 46).err().expect("no memory");
+    let error = DeviceBuffer::<u8>::zeroed(1 << 46).expect_err("no memory");
     assert_eq!(error, cust::error::CudaError::OutOfMemory);
     let module = Module::from_ptx(PTX, &[])?;
     assert_eq!(module.get_function("no").err(), Some(cust::error::CudaError::NotFound));

@@ -87,7 +87,7 @@ impl Machine {
         // SAFETY: `cuMemHostRegister` demands of its caller that the memory outlives the registration.
         unsafe {
             self.device
-                .register(start, bytes as usize, Some("cuMemHostRegister".into()))
+                .register(start, bytes as usize, Some("cuMemHostRegister".into()));
         };
     }
 

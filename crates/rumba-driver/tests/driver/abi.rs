@@ -26,7 +26,6 @@ declare! {
     cuDeviceGetAttribute(P<c_int>, c_int, c_int);
     cuDeviceComputeCapability(P<c_int>, P<c_int>, c_int);
     cuDeviceGetUuid_v2(P<[u8; 16]>, c_int);
-    cuDeviceGetPCIBusId(P<c_char>, c_int, c_int);
     cuDeviceCanAccessPeer(P<c_int>, c_int, c_int);
     cuDevicePrimaryCtxRetain(P<usize>, c_int);
     cuDevicePrimaryCtxRelease_v2(c_int);

@@ -14,7 +14,7 @@ pub use memory::*;
 pub use module::*;
 pub use order::*;
 
-use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use crate::abi::*;

@@ -11,7 +11,7 @@ pub fn functions() {
         kernel(module, c"two"),
     );
     let (mut number, mut offset, mut bytes, mut same) = (0, 9, 9, 0);
-    let mut attribute = |number, function| {
+    let attribute = |number, function| {
         let mut value = -99;
         steps! { 0 => cuFuncGetAttribute(&mut value, number, function); }
         value
@@ -152,7 +152,7 @@ pub fn parameters() {
         1 => run(store, parameters.as_mut_ptr(), extra.as_mut_ptr());
     }
     // SAFETY: the variable lives until the end of the scenario.
-    let mut set_size = |bytes| unsafe { size_at.write(bytes) };
+    let set_size = |bytes| unsafe { size_at.write(bytes) };
     set_size(16);
     steps! { 701 => run(store, null_mut(), extra.as_mut_ptr()); }
     set_size(0);
