@@ -276,7 +276,7 @@ pub fn to_odd_f32(x: f64) -> f32 {
     f32::from_bits(near.to_bits().wrapping_add(select(inexact & even, step, 0)))
 }
 
-/// Whether [`minimum`] or the maximum is wanted, and what becomes of NaN.
+/// Whether the minimum or the maximum is wanted, and what becomes of NaN.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Extremum {
     /// The maximum instead of the minimum.
