@@ -6,11 +6,15 @@
 use expect_test::{Expect, expect};
 use faulty_kernels as kernels;
 use rumba::{Device, Error, Module};
+use std::sync::{Mutex, PoisonError};
 
 const PTX: &str = include_str!(env!("FAULTY_PTX"));
 
-/// A device of this test's own state: a fault makes the context unusable until it is reset.
+/// Launches on a context of the test's own: a fault makes it unusable, so it is reset, and tests in one process take
+/// turns.
 fn with_module(launch: impl FnOnce(&Device, &Module) -> Result<(), Error>, report: Expect) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: every test of this file sets the same value before its first driver call.
     unsafe { std::env::set_var("RUMBA_DEVICE", "soft") };
     let device = Device::new().expect("the software device is always there");
@@ -18,6 +22,8 @@ fn with_module(launch: impl FnOnce(&Device, &Module) -> Result<(), Error>, repor
         .load_named("faulty_kernels.ptx", PTX)
         .expect("the module is right, its kernels are not");
     let error = launch(&device, &module).expect_err("the kernel is wrong");
+    drop(module);
+    device.reset().expect("the software device recovers");
     report.assert_eq(&hide_addresses(&error.to_string()));
 }
 
@@ -53,7 +59,7 @@ fn write_behind_end() {
               at tests/faulty/src/lib.rs:15:14
               <ptx> line 442
             The driver calls it: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)
-            The context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."#]],
+            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
 }
 
@@ -75,7 +81,7 @@ fn read_misaligned() {
               at tests/faulty/src/lib.rs:26:23
               <ptx> line 408
             The driver calls it: misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS, 716)
-            The context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."#]],
+            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
 }
 
@@ -91,7 +97,7 @@ fn index_behind_end() {
                  inlined at crates/cuda_std/src/panic.rs:99:9
               <ptx> line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."#]],
+            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
 }
 
@@ -108,7 +114,7 @@ fn add_overflow() {
                  inlined at crates/cuda_std/src/panic.rs:99:9
               <ptx> line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."#]],
+            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
 }
 
@@ -125,7 +131,7 @@ fn failed_assert() {
                  inlined at crates/cuda_std/src/panic.rs:99:9
               <ptx> line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."#]],
+            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
 }
 
@@ -142,6 +148,6 @@ fn divide_by_zero() {
                  inlined at crates/cuda_std/src/panic.rs:99:9
               <ptx> line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one; modules, buffers and streams must be made anew."#]],
+            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
 }
