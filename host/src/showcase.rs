@@ -214,7 +214,7 @@ fn table(rows: &[Row]) -> Table {
         let device = row.copy_in_s + row.kernel_s + row.copy_out_s;
         let times = [row.cpu_s, row.copy_in_s, row.kernel_s, row.copy_out_s, device].map(Duration::from_secs_f64);
         let mut cells = vec![Cell::new(&row.name), Cell::new(row.n)];
-        cells.extend(times.map(|time| Cell::new(format!("{time:.2?}")).set_alignment(CellAlignment::Right)));
+        cells.extend(times.map(|time| Cell::new(shown(time)).set_alignment(CellAlignment::Right)));
         cells.push(match row.ok {
             true => Cell::new("correct").fg(Color::Green),
             false => Cell::new("WRONG").fg(Color::Red),
@@ -224,9 +224,30 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
+/// A duration with a unit that fits, three significant digits.
+fn shown(time: Duration) -> String {
+    match time.as_secs_f64() {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-1 => format!("{:.0} ms", s * 1e3),
+        s if s >= 1e-2 => format!("{:.1} ms", s * 1e3),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s if s >= 1e-4 => format!("{:.0} µs", s * 1e6),
+        s => format!("{:.1} µs", s * 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{close, same};
+    use super::{close, same, shown};
+    use std::time::Duration;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit() {
+        let shown: Vec<String> = [2.5, 0.25, 0.025, 0.0025, 0.000_25, 0.000_002_5]
+            .map(|seconds| shown(Duration::from_secs_f64(seconds)))
+            .into();
+        assert_eq!(shown, ["2.50 s", "250 ms", "25.0 ms", "2.50 ms", "250 µs", "2.5 µs"]);
+    }
 
     #[test]
     fn differences_are_named() {

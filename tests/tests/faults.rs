@@ -57,7 +57,7 @@ fn write_behind_end() {
             illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes
               in kernel `write_behind_end`, block (0, 0, 0), thread (100, 0, 0)
               at tests/faulty/src/lib.rs:15:14
-              <ptx> line 442
+              PTX line 442
             The driver calls it: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -79,7 +79,7 @@ fn read_misaligned() {
             misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes
               in kernel `read_misaligned`, block (0, 0, 0), thread (0, 0, 0)
               at tests/faulty/src/lib.rs:26:23
-              <ptx> line 408
+              PTX line 408
             The driver calls it: misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS, 716)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -91,11 +91,10 @@ fn index_behind_end() {
     with_module(
         |_, module| module.for_each(64, kernels::index_behind_end(&[1, 2, 3], &mut y)),
         expect![[r#"
-            assertion failed: index out of bounds: the len is 3 but the index is 5 (in `kernel`)
+            assertion failed: index out of bounds: the len is 3 but the index is 5
               in kernel `index_behind_end`, block (0, 0, 0), thread (0, 0, 0)
               at tests/faulty/src/lib.rs:34
-                 inlined at crates/cuda_std/src/panic.rs:99:9
-              <ptx> line 806
+              PTX line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -108,11 +107,10 @@ fn add_overflow() {
     with_module(
         |_, module| module.for_each(64, kernels::add_overflow(&x, &mut y)),
         expect![[r#"
-            assertion failed: attempt to add with overflow (in `kernel`)
+            assertion failed: attempt to add with overflow
               in kernel `add_overflow`, block (0, 0, 0), thread (40, 0, 0)
               at tests/faulty/src/lib.rs:43
-                 inlined at crates/cuda_std/src/panic.rs:99:9
-              <ptx> line 806
+              PTX line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -125,11 +123,10 @@ fn failed_assert() {
     with_module(
         |_, module| module.for_each(128, kernels::failed_assert(&x, &mut y)),
         expect![[r#"
-            assertion failed: x must be below 100 (in `kernel`)
+            assertion failed: x must be below 100
               in kernel `failed_assert`, block (0, 0, 0), thread (100, 0, 0)
               at tests/faulty/src/lib.rs:52
-                 inlined at crates/cuda_std/src/panic.rs:99:9
-              <ptx> line 806
+              PTX line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -142,11 +139,10 @@ fn divide_by_zero() {
     with_module(
         |_, module| module.for_each(3, kernels::divide_by_zero(&x, &mut y)),
         expect![[r#"
-            assertion failed: attempt to divide by zero (in `kernel`)
+            assertion failed: attempt to divide by zero
               in kernel `divide_by_zero`, block (0, 0, 0), thread (1, 0, 0)
               at tests/faulty/src/lib.rs:62
-                 inlined at crates/cuda_std/src/panic.rs:99:9
-              <ptx> line 806
+              PTX line 806
             The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );

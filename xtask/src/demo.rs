@@ -103,13 +103,14 @@ fn table(records: &[Record]) -> Table {
     table
 }
 
-/// Seconds with a unit that fits, three significant digits.
+/// Seconds with a unit that fits, three significant digits, as the programs themselves show them.
 fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.2} s"),
         s if s >= 1e-1 => format!("{:.0} ms", s * 1e3),
         s if s >= 1e-2 => format!("{:.1} ms", s * 1e3),
         s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s if s >= 1e-4 => format!("{:.0} µs", s * 1e6),
         s => format!("{:.1} µs", s * 1e6),
     }
 }
@@ -121,6 +122,6 @@ mod tests {
     #[test]
     fn times_have_three_digits_and_a_unit() {
         let shown: Vec<String> = [2.5, 0.25, 0.025, 0.0025, 0.000_25].map(time).into();
-        assert_eq!(shown, ["2.50 s", "250 ms", "25.0 ms", "2.50 ms", "250.0 µs"]);
+        assert_eq!(shown, ["2.50 s", "250 ms", "25.0 ms", "2.50 ms", "250 µs"]);
     }
 }

@@ -440,10 +440,11 @@ unsafe fn fill(warp: &Warp, slot: u16, class: Class, value: impl Fn(usize) -> u1
 fn describe(context: &Context<'_>, block: &Block, warp: u32, raw: RawFault, live: Vec<LiveThreads>) -> Fault {
     let debug = &context.program.debug;
     let (ptx, ptx_line) = debug.ptx(raw.source);
-    let mut locations = debug.locations(raw.source);
-    if let Some(location) = raw.location {
-        locations.insert(0, location);
-    }
+    // An assertion says itself where it stands; the instruction that reports it may be far from there.
+    let locations = match raw.location {
+        Some(location) => vec![location],
+        None => debug.locations(raw.source),
+    };
     Fault {
         kind: raw.kind,
         kernel: context.program.name.clone(),

@@ -120,7 +120,8 @@ unsafe fn assertfail(warp: &mut Warp, pc: Pc) -> Pc {
         |slot| String::from_utf8_lossy(&string_at(warp, lane, argument(warp, slot, lane), MAX_STRING)).into_owned();
     let (message, file, function) = (text(pc.a), text(pc.b), text(pc.d));
     let line = argument(warp, pc.c, lane) as u32;
-    let message = if function.is_empty() || function == "unknown" {
+    // `kernel` is what the device library says: a panic does not know its function.
+    let message = if ["", "unknown", "kernel"].contains(&function.as_str()) {
         message
     } else {
         format!("{message} (in `{function}`)")

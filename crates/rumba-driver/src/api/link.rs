@@ -105,7 +105,7 @@ pub(crate) extern "C" fn cuLinkAddData_v2(
             return Err(wrong("data", "empty", "there is nothing to link"));
         }
         let bytes = data.slice("data", size)?;
-        let name = name.get("name").map_or("<ptx>".into(), |name| name.to_string_lossy());
+        let name = name.get("name").map_or("PTX".into(), |name| name.to_string_lossy());
         add(state, kind, || image::read_bytes(bytes, &name))
     })
 }

@@ -15,7 +15,7 @@ use crate::soft::module::{Function, Module};
 use crate::soft::report;
 
 /// What PTX that came without a name is called in reports.
-const UNNAMED: &str = "<ptx>";
+const UNNAMED: &str = "PTX";
 
 pub(crate) extern "C" fn cuModuleLoad(module: Out<CUmodule>, path: Text) -> Code {
     answer(|| {
