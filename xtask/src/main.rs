@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod gallery;
 mod inspect;
+mod isa;
 mod new;
 mod run;
 mod setup;
@@ -40,6 +41,7 @@ enum Command {
     Run(run::Args),
     Check(check::Args),
     Inspect(inspect::Args),
+    Isa(isa::Args),
     Bench(bench::Args),
     New(new::Args),
     Ci(ci::Args),
@@ -65,6 +67,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Isa(args) => isa::run(args),
         Command::Bench(args) => bench::run(args),
         Command::New(args) => new::run(args),
         Command::Ci(args) => ci::run(args),

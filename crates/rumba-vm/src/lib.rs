@@ -17,6 +17,7 @@ mod cfg;
 mod check;
 mod clock;
 mod control;
+pub mod coverage;
 mod device;
 mod fault;
 mod function;

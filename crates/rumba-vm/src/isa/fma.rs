@@ -24,7 +24,7 @@ pub(super) static FMA: Instruction = Instruction {
 
         fma.rnd{.ftz}{.sat}.type        d, a, b, c;
         fma.rnd{.ftz}.relu.type         d, a, b, c;
-        fma.rnd{.ftz}{.relu}{.sat}.btype  d, a, b, c;
+        fma.rnd{.relu}.btype  d, a, b, c;
         .rnd = { .rn };
         .type = { .f16, .f16x2 };
         .btype = { .bf16, .bf16x2 };

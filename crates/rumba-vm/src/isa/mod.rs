@@ -108,6 +108,7 @@ mod tanh;
 mod testing;
 mod testp;
 mod trap;
+pub mod unsupported;
 mod vote;
 mod xor;
 

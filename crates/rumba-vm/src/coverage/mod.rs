@@ -1,0 +1,150 @@
+//! How much of PTX the machine executes, measured against three lists of forms.
+//!
+//! A form counts as covered if the machine accepts an instruction of it: one with fitting operands is put into a module,
+//! which [`Device::load`] has to take. Nothing is concluded from names. What a loaded instruction computes is a matter
+//! of other tests.
+
+mod completion;
+mod fragments;
+mod operands;
+
+use crate::isa::unsupported;
+use crate::{Device, LoadError, Source};
+
+/// A list of forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct List {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub about: &'static str,
+    text: &'static str,
+}
+
+/// The lists: what LLVM can print, what nvcc printed, what Numba printed.
+pub const LISTS: [List; 3] = [
+    List {
+        name: "llvm",
+        about: "every form that LLVM 22 can print",
+        text: include_str!("../../data/ptx-llvm22.txt"),
+    },
+    List {
+        name: "nvcc",
+        about: "what nvcc 13.5 emitted for 71 programs",
+        text: include_str!("../../data/ptx-nvcc.txt"),
+    },
+    List {
+        name: "numba",
+        about: "what Numba's test-suite compiles to",
+        text: include_str!("../../data/ptx-numba.txt"),
+    },
+];
+
+impl List {
+    /// The forms, as they are listed.
+    pub fn forms(&self) -> impl Iterator<Item = &'static str> {
+        self.text.lines().filter(|line| !line.starts_with('#'))
+    }
+}
+
+/// Forms that LLVM prints and NVIDIA's assembler refuses, so that no program can have them.
+const REFUSED: [&str; 9] = [
+    "atom.cta.add.bf16",
+    "atom.cta.add.f16",
+    "atom.sys.add.bf16",
+    "atom.sys.add.f16",
+    "fma.rn.ftz.bf16",
+    "fma.rn.ftz.relu.bf16",
+    "fma.rn.ftz.sat.bf16",
+    "fma.rn.sat.bf16",
+    "lg2.approx.f64",
+];
+
+/// What the machine makes of a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It executes it.
+    Covered,
+    /// It does not, on purpose; the reason.
+    OutOfScope(&'static str),
+    /// It refuses it; the first instruction that it refuses, and what it says.
+    Missing {
+        /// The instruction.
+        instruction: String,
+        /// The first line of the refusal.
+        reason: String,
+    },
+}
+
+/// The instructions that a listed form stands for, each a complete statement; `None` for those whose operands are not
+/// known.
+pub fn statements(listed: &str) -> Vec<Option<String>> {
+    let (opcode, kind) = listed
+        .split_once(' ')
+        .map_or((listed, None), |(opcode, kind)| (opcode, Some(kind)));
+    completion::complete(opcode)
+        .into_iter()
+        .map(|opcode| match kind {
+            Some(kind) => operands::statement(&format!("{opcode} {kind}")),
+            None => operands::statement(&opcode),
+        })
+        .collect()
+}
+
+/// A module of one kernel that holds the statement.
+pub fn module(statement: &str) -> String {
+    operands::module(statement)
+}
+
+/// The family of a form: its mnemonic.
+pub fn family(listed: &str) -> &str {
+    let end = listed.find(['.', ' ']).unwrap_or(listed.len());
+    &listed[..end]
+}
+
+/// What the machine makes of a form.
+pub fn check(device: &Device, listed: &str) -> Verdict {
+    if let Some(reason) = unsupported::reason(listed.split(' ').next().unwrap_or(listed)) {
+        return Verdict::OutOfScope(reason);
+    }
+    if REFUSED.contains(&listed) {
+        return Verdict::OutOfScope("NVIDIA's assembler refuses it");
+    }
+    for statement in statements(listed) {
+        let Some(statement) = statement else {
+            return Verdict::Missing {
+                instruction: listed.to_owned(),
+                reason: "no operands are known that would suit it".to_owned(),
+            };
+        };
+        if let Err(error) = accepts(device, &statement) {
+            return Verdict::Missing {
+                instruction: statement,
+                reason: error,
+            };
+        }
+    }
+    Verdict::Covered
+}
+
+/// Whether the machine loads a module with this statement.
+fn accepts(device: &Device, statement: &str) -> Result<(), String> {
+    let text = module(statement);
+    let source = Source {
+        name: "form.ptx",
+        ptx: &text,
+    };
+    let module = device.load(&[source]).map_err(|error| match error {
+        LoadError::Source(list) => list
+            .iter()
+            .flat_map(|errors| &errors.diagnostics)
+            .map(|diagnostic| diagnostic.message.lines().next().unwrap_or_default().to_owned())
+            .next()
+            .unwrap_or_default(),
+        error @ LoadError::Memory { .. } => error.to_string(),
+    })?;
+    match module.function("k") {
+        Some(_) => Ok(()),
+        None => Err("the kernel cannot be launched".to_owned()),
+    }
+}

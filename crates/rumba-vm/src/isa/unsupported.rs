@@ -1,0 +1,63 @@
+//! What of PTX this machine does not execute: the one list of it, with the reasons.
+//!
+//! A module that holds such an instruction loads; a kernel that holds one, or calls a function that does, cannot be
+//! launched. Everything that is neither here nor in [`super::INSTRUCTIONS`] is taken for a mistake in the source.
+
+/// Instructions that are not executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsupported {
+    /// How their opcodes begin, in whole modifiers; `*` stands for any one modifier.
+    pub opcodes: &'static [&'static str],
+    /// Why they are not executed.
+    pub reason: &'static str,
+}
+
+/// Every instruction of PTX that is not executed.
+pub const UNSUPPORTED: &[Unsupported] = &[
+    Unsupported {
+        opcodes: &["tcgen05"],
+        reason: "tensor cores of the fifth generation, with memory of their own (sm_100)",
+    },
+    Unsupported {
+        opcodes: &["wgmma"],
+        reason: "tensor cores on warp groups (sm_90a)",
+    },
+    Unsupported {
+        opcodes: &["cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "multimem"],
+        reason: "bulk and tensor copies, and memory of several devices at once",
+    },
+    Unsupported {
+        opcodes: &["tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"],
+        reason: "textures, samplers and surfaces",
+    },
+];
+
+/// Why an opcode is not executed; `None` if it is not on the list.
+pub fn reason(opcode: &str) -> Option<&'static str> {
+    let begins = |start: &str| {
+        let mut modifiers = opcode.split('.');
+        start.split('.').all(|wanted| {
+            modifiers
+                .next()
+                .is_some_and(|modifier| wanted == "*" || wanted == modifier)
+        })
+    };
+    UNSUPPORTED
+        .iter()
+        .find(|entry| entry.opcodes.iter().any(|start| begins(start)))
+        .map(|entry| entry.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    #[test]
+    fn whole_modifiers_count() {
+        assert!(reason("tex.1d.v4.f32.s32").is_some());
+        assert!(reason("cp.async.bulk.commit_group").is_some());
+        assert!(reason("cp.async.ca.shared.global").is_none());
+        assert!(reason("testp.finite.f32").is_none());
+        assert!(reason("cp.async").is_none());
+    }
+}
