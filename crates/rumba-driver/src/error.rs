@@ -68,6 +68,8 @@ pub(crate) enum Error {
         /// The faults at length.
         report: String,
     },
+    #[error("{0}")]
+    NotExecuted(String),
     #[error("PTX of version {0} is newer than 9.x, which is the newest that the software device reads")]
     PtxVersion(String),
     #[error("{0}")]
@@ -132,7 +134,7 @@ impl Error {
             Self::NoPtx(_) => Code::NoBinaryForGpu,
             Self::Ptx { .. } => Code::InvalidPtx,
             Self::PtxVersion(_) => Code::UnsupportedPtxVersion,
-            Self::Unserved { .. } | Self::NotInDriver { .. } => Code::NotSupported,
+            Self::Unserved { .. } | Self::NotInDriver { .. } | Self::NotExecuted(_) => Code::NotSupported,
             Self::InHostFunction => Code::NotPermitted,
             Self::Limit(_) => Code::UnsupportedLimit,
             Self::ParameterBytes { .. } => Code::LaunchOutOfResources,

@@ -27,6 +27,14 @@ pub(crate) struct Target {
     pub(crate) vector_instructions: bool,
 }
 
+/// Why a kernel has no program.
+pub(crate) enum Refusal {
+    /// The source is wrong.
+    Wrong(Vec<Located>),
+    /// The source is right, for all that is known, but the machine does not execute all of it.
+    Unsupported(Vec<Located>),
+}
+
 /// Builds the program of a kernel.
 pub(crate) fn program<'m>(
     symbols: &'m Symbols<'m>,
@@ -34,7 +42,7 @@ pub(crate) fn program<'m>(
     names: &[String],
     kernel: FunctionId,
     target: &Target,
-) -> Result<Program, Vec<Located>> {
+) -> Result<Program, Refusal> {
     let mut debug = Debug {
         sources: names.to_vec(),
         ..Debug::default()
@@ -55,11 +63,14 @@ pub(crate) fn program<'m>(
         }
     }
     if !errors.is_empty() {
-        return Err(errors);
+        return Err(Refusal::Wrong(errors));
+    }
+    if !lowering.unsupported.is_empty() {
+        return Err(Refusal::Unsupported(lowering.unsupported));
     }
     let ast = symbols.functions[kernel].ast;
     let source = symbols.functions[kernel].source;
-    let fail = |message: String| vec![(source, Diagnostic::new(ast.name_span, message))];
+    let fail = |message: String| Refusal::Wrong(vec![(source, Diagnostic::new(ast.name_span, message))]);
     let pool = lowering.pool;
     debug.shared_variables.clone_from(&pool.shared_variables);
     let mut assembly = Assembly::new(&pool, &functions, target.vector_instructions);

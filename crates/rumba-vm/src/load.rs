@@ -8,7 +8,7 @@ use rumba_ptx::{Diagnostic, Report};
 use thiserror::Error;
 
 use crate::allocations::{AllocationKind, MemoryError};
-use crate::assemble;
+use crate::assemble::{self, Refusal};
 use crate::device::Inner;
 use crate::lower::literal_bits;
 use crate::program::{Parameter, Program, SHARED_START};
@@ -99,6 +99,8 @@ impl LoadError {
 pub(crate) struct ModuleInner {
     pub(crate) device: Arc<Inner>,
     pub(crate) kernels: Vec<Arc<Program>>,
+    /// Kernels with instructions that the machine does not execute, by name.
+    refused: HashMap<String, LoadError>,
     /// Variables by name: address, size.
     pub(crate) globals: HashMap<String, (u64, usize)>,
     allocations: Vec<u64>,
@@ -123,7 +125,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// A kernel.
+    /// A kernel that can be launched.
     pub fn function(&self, name: &str) -> Option<Function> {
         let program = self.inner.kernels.iter().find(|program| program.name == name)?;
         Some(Function {
@@ -132,7 +134,12 @@ impl Module {
         })
     }
 
-    /// All kernels, in the order of the sources.
+    /// What the machine does not execute of a kernel that the module has and [`Self::function`] does not give.
+    pub fn refusal(&self, name: &str) -> Option<&LoadError> {
+        self.inner.refused.get(name)
+    }
+
+    /// All kernels that can be launched, in the order of the sources.
     pub fn functions(&self) -> impl Iterator<Item = Function> + '_ {
         self.inner.kernels.iter().map(|program| Function {
             module: Arc::clone(&self.inner),
@@ -233,6 +240,7 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
     let mut inner = ModuleInner {
         device: Arc::clone(device),
         kernels: Vec::new(),
+        refused: HashMap::new(),
         globals: HashMap::new(),
         allocations: Vec::new(),
         ptx_version: modules
@@ -258,7 +266,11 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         }
         match assemble::program(&symbols, &texts, &names, id, &target) {
             Ok(program) => inner.kernels.push(Arc::new(program)),
-            Err(found) => errors.extend(found),
+            Err(Refusal::Wrong(found)) => errors.extend(found),
+            Err(Refusal::Unsupported(found)) => {
+                let name = function.ast.name.to_owned();
+                inner.refused.insert(name, LoadError::new(sources, found));
+            }
         }
     }
     if !errors.is_empty() {

@@ -14,6 +14,7 @@ use crate::op::Handlers;
 use crate::program::{Class, Fixed, Pool, Reference};
 use crate::scope::{Binding, Register, Scope};
 use crate::special::Special;
+use crate::symbols::Located;
 use crate::types::ScalarType;
 
 /// Where an operand lives.
@@ -260,6 +261,8 @@ pub struct Lowering<'m> {
     pub(crate) fixups: Vec<Draft>,
     /// The guard, until the instruction takes care of it itself.
     pub(crate) guard: Option<(Place, bool)>,
+    /// Instructions that the machine does not execute, with the source that they stand in.
+    pub(crate) unsupported: Vec<Located>,
 }
 
 /// What an operand without a slot of its own turns out to be.
@@ -278,6 +281,7 @@ impl<'m> Lowering<'m> {
             source: 0,
             fixups: Vec::new(),
             guard: None,
+            unsupported: Vec::new(),
         }
     }
 

@@ -166,3 +166,32 @@ fn copies(
         .collect();
     assert_eq!(bench.download(to, 64 * size), expected, "{ptx}");
 }
+
+/// A module with one kernel that the machine executes and two that it does not.
+const PARTLY: &str = "
+.version 8.0
+.target sm_90a
+.address_size 64
+.func sampled() { wgmma.fence.sync.aligned; ret; }
+.visible .entry good(.param .u64 out) { .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 7; ret; }
+.visible .entry bad() { wgmma.fence.sync.aligned; ret; }
+.visible .entry indirectly() { call sampled; ret; }
+";
+
+#[test]
+fn a_kernel_that_is_not_executed_does_not_spoil_its_module() {
+    let bench = Bench::new(PARTLY);
+    let out = bench.zeros(4);
+    bench.run("good", 1, 1, &[out.into()]).unwrap();
+    assert_eq!(bench.download(out, 4), [7, 0, 0, 0]);
+    for (name, line) in [("bad", "test.ptx:7"), ("indirectly", "test.ptx:5")] {
+        assert!(bench.module.function(name).is_none());
+        let refusal = bench.module.refusal(name).unwrap().to_string();
+        assert!(
+            refusal.contains("`wgmma.fence.sync.aligned` is not executed by this device"),
+            "{refusal}"
+        );
+        assert!(refusal.contains(line), "{refusal}");
+    }
+    assert!(bench.module.refusal("good").is_none());
+}

@@ -121,10 +121,7 @@ pub(crate) extern "C" fn cuModuleGetFunction(function: Out<CUfunction>, handle: 
         if let Some(known) = functions.get(&*text) {
             return function.put("hfunc", *known);
         }
-        let kernel = module.program.kernel(&text).ok_or_else(|| Error::NotFound {
-            kind: "kernel",
-            name: text.clone().into_owned(),
-        })?;
+        let kernel = module.program.kernel(&text)?;
         let context = module.context.clone();
         let (found, _) = driver
             .functions

@@ -164,8 +164,17 @@ impl Machine {
 }
 
 impl Program {
-    pub(crate) fn kernel(&self, name: &str) -> Option<Kernel> {
-        let function = self.module.function(name)?;
+    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        let function = self
+            .module
+            .function(name)
+            .ok_or_else(|| match self.module.refusal(name) {
+                Some(refusal) => Error::NotExecuted(refusal.to_string()),
+                None => Error::NotFound {
+                    kind: "kernel",
+                    name: name.to_owned(),
+                },
+            })?;
         let attributes = function.attributes();
         let needs = Needs {
             registers: attributes.registers,
@@ -182,7 +191,7 @@ impl Program {
                 bytes: one.bytes,
             })
             .collect();
-        Some(Kernel {
+        Ok(Kernel {
             needs,
             parameters,
             function,

@@ -102,13 +102,20 @@ pub fn family(listed: &str) -> &str {
     &listed[..end]
 }
 
+/// Why a form does not have to be executed; `None` if it has to.
+pub fn out_of_scope(listed: &str) -> Option<&'static str> {
+    if REFUSED.contains(&listed) {
+        return Some("NVIDIA's assembler refuses it");
+    }
+    let opcode = listed.split(' ').next().unwrap_or(listed);
+    let modifiers: Vec<&str> = opcode.split('.').skip(1).collect();
+    unsupported::reason(family(listed), &modifiers)
+}
+
 /// What the machine makes of a form.
 pub fn check(device: &Device, listed: &str) -> Verdict {
-    if let Some(reason) = unsupported::reason(listed.split(' ').next().unwrap_or(listed)) {
+    if let Some(reason) = out_of_scope(listed) {
         return Verdict::OutOfScope(reason);
-    }
-    if REFUSED.contains(&listed) {
-        return Verdict::OutOfScope("NVIDIA's assembler refuses it");
     }
     for statement in statements(listed) {
         let Some(statement) = statement else {

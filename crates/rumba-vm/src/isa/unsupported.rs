@@ -6,7 +6,7 @@
 /// Instructions that are not executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported {
-    /// How their opcodes begin, in whole modifiers; `*` stands for any one modifier.
+    /// How their opcodes begin, in whole modifiers.
     pub opcodes: &'static [&'static str],
     /// Why they are not executed.
     pub reason: &'static str,
@@ -32,15 +32,12 @@ pub const UNSUPPORTED: &[Unsupported] = &[
     },
 ];
 
-/// Why an opcode is not executed; `None` if it is not on the list.
-pub fn reason(opcode: &str) -> Option<&'static str> {
+/// Why an opcode is not executed; `None` if it is not on the list. The modifiers carry their dots.
+pub fn reason(mnemonic: &str, modifiers: &[&str]) -> Option<&'static str> {
     let begins = |start: &str| {
-        let mut modifiers = opcode.split('.');
-        start.split('.').all(|wanted| {
-            modifiers
-                .next()
-                .is_some_and(|modifier| wanted == "*" || wanted == modifier)
-        })
+        let mut wanted = start.split('.');
+        let mut modifiers = modifiers.iter().map(|modifier| modifier.trim_start_matches('.'));
+        wanted.next() == Some(mnemonic) && wanted.all(|wanted| modifiers.next() == Some(wanted))
     };
     UNSUPPORTED
         .iter()
@@ -54,10 +51,10 @@ mod tests {
 
     #[test]
     fn whole_modifiers_count() {
-        assert!(reason("tex.1d.v4.f32.s32").is_some());
-        assert!(reason("cp.async.bulk.commit_group").is_some());
-        assert!(reason("cp.async.ca.shared.global").is_none());
-        assert!(reason("testp.finite.f32").is_none());
-        assert!(reason("cp.async").is_none());
+        assert!(reason("tex", &[".1d", ".v4", ".f32", ".s32"]).is_some());
+        assert!(reason("cp", &[".async", ".bulk", ".commit_group"]).is_some());
+        assert!(reason("cp", &[".async", ".ca", ".shared", ".global"]).is_none());
+        assert!(reason("testp", &[".finite", ".f32"]).is_none());
+        assert!(reason("cp", &[".async"]).is_none());
     }
 }
