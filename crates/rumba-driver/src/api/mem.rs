@@ -69,7 +69,7 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> Code {
             return Ok(());
         }
         driver.free(pointer, "device memory", |kind| {
-            !matches!(kind, Kind::Host { .. } | Kind::Registered { .. })
+            !matches!(kind, Kind::Host { .. } | Kind::Registered { .. } | Kind::Array)
         })
     })
 }

@@ -3,6 +3,7 @@
 //! A call checks in the order in which NVIDIA's driver does (initialised, context, then arguments), since
 //! callers see only the first code. Its name in [`crate::calls`] is what exports it.
 
+pub(crate) mod array;
 pub(crate) mod attributes;
 pub(crate) mod ctx;
 pub(crate) mod device;
@@ -23,4 +24,5 @@ pub(crate) mod pointer;
 pub(crate) mod pool;
 pub(crate) mod primary;
 pub(crate) mod profiler;
+pub(crate) mod rectangle;
 pub(crate) mod stream;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use crate::abi::{CUcontext, CUdevice, CUstream};
 use crate::choice;
 use crate::error::Error;
+use crate::soft::array::Array;
 use crate::soft::context::{self, Context, Owner};
 use crate::soft::handle::Handles;
 use crate::soft::machine::Machine;
@@ -24,6 +25,7 @@ pub(crate) struct Driver {
     pub(crate) events: Handles<Event>,
     pub(crate) links: Handles<Link>,
     pub(crate) pools: Handles<()>,
+    pub(crate) arrays: Handles<Array>,
     primary: RwLock<Primary>,
     ids: AtomicU64,
 }
@@ -63,6 +65,7 @@ impl Driver {
                     events: Handles::new("event", 5),
                     links: Handles::new("link state", 6),
                     pools: Handles::new("memory pool", 7),
+                    arrays: Handles::new("array", 8),
                     primary: RwLock::new(Primary {
                         retained: 0,
                         flags: 0,
@@ -241,6 +244,7 @@ impl Driver {
         }
         self.functions.retain(|function| function.context.life != context.life);
         self.modules.retain(|module| module.context.life != context.life);
+        self.arrays.retain(|array| array.context.life != context.life);
         self.links.retain(|link| link.context.life != context.life);
     }
 }

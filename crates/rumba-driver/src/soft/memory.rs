@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     },
     /// `cuMemAllocManaged`.
     Managed,
+    /// The elements of a CUDA array, which no address names.
+    Array,
     /// `cuMemHostAlloc`, with its flags.
     Host {
         /// The flags it was made with.

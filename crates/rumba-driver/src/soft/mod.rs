@@ -2,6 +2,7 @@
 //!
 //! Only [`machine`] names the SIMT machine; only `crate::api` is `extern "C"`.
 
+pub(crate) mod array;
 pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod handle;

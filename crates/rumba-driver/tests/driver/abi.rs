@@ -109,6 +109,17 @@ declare! {
     cuMemcpyDtoH_v2(P<c_void>, u64, usize);
     cuMemcpyDtoD_v2(u64, u64, usize);
     cuMemcpy2D_v2(*const Copy2d);
+    cuMemcpy3D_v2(*const Copy3d);
+    cuMemcpyHtoA_v2(usize, usize, *const c_void, usize);
+    cuMemcpyAtoH_v2(P<c_void>, usize, usize, usize);
+    cuMemcpyAtoD_v2(u64, usize, usize, usize);
+    cuMemcpyDtoA_v2(usize, usize, u64, usize);
+    cuMemcpyAtoA_v2(usize, usize, usize, usize, usize);
+    cuArrayCreate_v2(P<usize>, *const Flat);
+    cuArray3DCreate_v2(P<usize>, *const Deep);
+    cuArrayDestroy(usize);
+    cuArrayGetDescriptor_v2(P<Flat>, usize);
+    cuArray3DGetDescriptor_v2(P<Deep>, usize);
     cuMemsetD8_v2(u64, u8, usize);
     cuMemsetD16_v2(u64, u16, usize);
     cuMemsetD32_v2(u64, c_uint, usize);
@@ -157,4 +168,54 @@ pub struct Side {
     pub device: u64,
     pub array: usize,
     pub pitch: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Copy3d {
+    pub source: Side3d,
+    pub target: Side3d,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// One side of [`Copy3d`].
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Side3d {
+    pub x: usize,
+    pub y: usize,
+    pub z: usize,
+    pub level: usize,
+    pub memory: u32,
+    pub host: usize,
+    pub device: u64,
+    pub array: usize,
+    pub reserved: usize,
+    pub pitch: usize,
+    pub height: usize,
+}
+
+/// `CUDA_ARRAY_DESCRIPTOR`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Flat {
+    pub width: usize,
+    pub height: usize,
+    pub format: c_int,
+    pub channels: c_uint,
+}
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Deep {
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+    pub format: c_int,
+    pub channels: c_uint,
+    pub flags: c_uint,
 }

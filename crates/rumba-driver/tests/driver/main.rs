@@ -30,6 +30,8 @@ scenarios! {
     primary_context,
     device_memory,
     copies,
+    arrays,
+    boxes,
     fills,
     host_memory,
     managed_memory,

@@ -1,5 +1,6 @@
 //! The scenarios: what is called in which order, with the code that each call must answer.
 
+mod array;
 mod context;
 mod execution;
 mod failure;
@@ -7,6 +8,7 @@ mod memory;
 mod module;
 mod order;
 
+pub use array::*;
 pub use context::*;
 pub use execution::*;
 pub use failure::*;
