@@ -6,6 +6,7 @@
 
 use crate::error::{Code, DriverError, Error, Fault, Result};
 use crate::memory::Pool;
+use crate::panics::Panics;
 use crate::stream::Lanes;
 use crate::{Limits, driver};
 use cust::context::CurrentContext;
@@ -27,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) pool: Mutex<Pool>,
     /// The streams of this context.
     pub(crate) lanes: ManuallyDrop<Lanes>,
+    /// What threads that panicked have left behind.
+    pub(crate) panics: Panics,
     /// The kernel that was launched last, for reports of faults that arrive later.
     last_kernel: AtomicPtr<cuda_std::launch::Kernel>,
     /// What ended the context, once a fault has.
@@ -62,6 +65,7 @@ impl Context {
             limits,
             pool: Mutex::default(),
             lanes: ManuallyDrop::new(lanes),
+            panics: Panics::default(),
             last_kernel: AtomicPtr::default(),
             lost: OnceLock::new(),
             alive: RwLock::new(true),

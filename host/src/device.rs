@@ -267,12 +267,12 @@ impl Device {
     /// Waits until the device has finished all work of this context.
     ///
     /// # Errors
-    /// [`Error::Fault`] if a kernel failed meanwhile.
+    /// [`Error::Fault`] if a kernel failed meanwhile, [`Error::Panic`] if a thread of one panicked.
     pub fn synchronize(&self) -> Result<()> {
         let context = self.context();
         let operation = || "wait for the device".to_owned();
         let entered = context.enter(operation)?;
-        entered.check(cust::context::CurrentContext::synchronize(), operation)
+        entered.check_wait(cust::context::CurrentContext::synchronize(), operation)
     }
 
     /// Destroys the context with everything in it and starts a new one. This is the way on after a

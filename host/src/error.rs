@@ -4,11 +4,13 @@
 //! It makes no decisions: what is checked, and when, is the business of the callers.
 
 mod driver;
+mod kernel_panic;
 mod launch;
 mod module;
 
 pub(crate) use driver::{Code, answer};
 pub use driver::{DriverError, Fault};
+pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
 pub use module::ModuleError;
 
@@ -44,6 +46,10 @@ pub enum Error {
     /// A kernel did something that stopped it, and its context with it.
     #[error(transparent)]
     Fault(Box<Fault>),
+
+    /// A thread of a kernel panicked. The context is as good as before.
+    #[error(transparent)]
+    Panic(Box<KernelPanic>),
 
     /// The context was lost to an earlier fault; nothing in it can be used any more.
     #[error(
@@ -145,6 +151,22 @@ pub enum Error {
 impl From<DriverError> for Error {
     fn from(error: DriverError) -> Error {
         Error::Driver(Box::new(error))
+    }
+}
+
+impl From<KernelPanic> for Error {
+    fn from(panic: KernelPanic) -> Error {
+        Error::Panic(Box::new(panic))
+    }
+}
+
+impl Error {
+    /// With the name of the kernel, where a panic does not know it.
+    pub(crate) fn in_kernel(mut self, name: &'static str) -> Error {
+        if let Error::Panic(panic) = &mut self {
+            panic.kernel.get_or_insert(name);
+        }
+        self
     }
 }
 

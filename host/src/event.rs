@@ -28,12 +28,12 @@ impl Event {
     /// Waits until the event has happened.
     ///
     /// # Errors
-    /// [`crate::Error::Fault`] if a kernel before it failed.
+    /// [`crate::Error::Fault`] if a kernel before it failed, [`crate::Error::Panic`] if a thread of one panicked.
     pub fn synchronize(&self) -> Result<()> {
         let operation = || "wait for an event".to_owned();
         let entered = self.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
-        entered.check(answer(unsafe { sys::cuEventSynchronize(self.raw) }), operation)
+        entered.check_wait(answer(unsafe { sys::cuEventSynchronize(self.raw) }), operation)
     }
 
     /// Whether the event has happened.
@@ -45,7 +45,7 @@ impl Event {
         let entered = self.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         match answer(unsafe { sys::cuEventQuery(self.raw) }) {
-            Ok(()) => Ok(true),
+            Ok(()) => entered.check_wait(Ok::<_, Code>(true), operation),
             Err(Code::NOT_READY) => Ok(false),
             Err(error) => entered.check(Err(error), operation),
         }

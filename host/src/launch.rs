@@ -53,7 +53,7 @@ impl Module {
     /// # Errors
     /// [`LaunchError`] for a launch that the device or the kernel does not allow,
     /// [`crate::ModuleError`] for a kernel that is not in the module, [`crate::Error::Fault`] for
-    /// one that failed.
+    /// one that failed, [`crate::Error::Panic`] for one of whose threads one panicked.
     ///
     /// # Examples
     /// ```
@@ -314,8 +314,10 @@ impl Launch<'_> {
     }
 
     fn wait(&self) -> Result<()> {
-        self.entered
-            .check(self.lane.raw.synchronize(), || format!("run `{}`", self.kernel.name))
+        let waited = self
+            .entered
+            .check_wait(self.lane.raw.synchronize(), || format!("run `{}`", self.kernel.name));
+        waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 
     fn copy_in(&self, arguments: &mut Arguments<'_>) -> Result<Staging<'_>> {

@@ -34,6 +34,7 @@ mod event;
 mod launch;
 mod memory;
 mod module;
+mod panics;
 mod ptx;
 mod stream;
 
@@ -46,7 +47,7 @@ pub mod test_kernels;
 pub use cuda_std::launch::{ContractError, In, InOut, Out};
 pub use cust::device::DeviceAttribute;
 pub use device::{Device, Limits};
-pub use error::{DriverError, Error, Fault, LaunchError, ModuleError, Result};
+pub use error::{DriverError, Error, Fault, KernelPanic, LaunchError, ModuleError, Result};
 pub use event::Event;
 pub use launch::{Dim3, LaunchConfig, Timings};
 pub use memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};

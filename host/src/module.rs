@@ -3,6 +3,7 @@
 use crate::context::{Context, Entered};
 use crate::driver;
 use crate::error::{Code, DriverError, Error, ModuleError, Result, answer};
+use crate::panics::Bell;
 use crate::ptx::{self, Signature};
 use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::function::FunctionAttribute;
@@ -49,6 +50,8 @@ struct Inner {
     name: String,
     ptx: String,
     signatures: OnceLock<Option<Vec<Signature>>>,
+    /// Where its kernels ring when they panic, if they can.
+    bell: Option<Arc<Bell>>,
 }
 
 /// A kernel of a module, ready to launch.
@@ -108,12 +111,14 @@ impl Module {
         let text = CString::new(ptx).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
 
         let operation = || format!("load {name}");
-        let raw = {
+        let (raw, bell) = {
             let entered = context.enter(operation)?;
-            match cust::module::Module::from_ptx_cstr(&text, &[]) {
+            let raw = match cust::module::Module::from_ptx_cstr(&text, &[]) {
                 Ok(raw) => raw,
                 Err(error) => return Err(load_error(&entered, name, error.into(), &text)),
-            }
+            };
+            let bell = entered.check(context.panics.attach(&raw, ptx), operation)?;
+            (raw, bell)
         };
         let inner = Inner {
             context,
@@ -122,6 +127,7 @@ impl Module {
             name,
             ptx: ptx.to_owned(),
             signatures: OnceLock::new(),
+            bell,
         };
         Ok(Module { inner: Arc::new(inner) })
     }
@@ -356,6 +362,9 @@ impl Drop for Inner {
         if let Some(_entered) = self.context.enter_to_release() {
             // Kernels may still be running. An error is a fault that every later call reports.
             let _ = cust::context::CurrentContext::synchronize();
+            if let Some(bell) = &self.bell {
+                self.context.panics.detach(bell);
+            }
             // SAFETY: dropped once, here, in a living context, with none of its kernels running.
             unsafe { ManuallyDrop::drop(&mut self.raw) };
         }

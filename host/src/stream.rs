@@ -60,11 +60,11 @@ impl Stream {
     /// Waits until all work that was put on this stream is done.
     ///
     /// # Errors
-    /// [`Error::Fault`] if a kernel failed meanwhile.
+    /// [`Error::Fault`] if a kernel failed meanwhile, [`Error::Panic`] if a thread of one panicked.
     pub fn synchronize(&self) -> Result<()> {
         let operation = || "wait for a stream".to_owned();
         let entered = self.inner.context.enter(operation)?;
-        entered.check(self.inner.lane.raw.synchronize(), operation)
+        entered.check_wait(self.inner.lane.raw.synchronize(), operation)
     }
 
     /// Marks this moment in the stream's order of work.

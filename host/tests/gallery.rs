@@ -59,29 +59,56 @@ fn one_sum_for_each_block() -> rumba::Result<()> {
     Ok(())
 }
 
-/// It ends its context, so it runs in a process of its own: see context.rs.
 #[test]
-fn an_index_panic_names_the_line() {
-    const CHILD: &str = "RUMBA_TEST_PANIC";
-    if std::env::var_os(CHILD).is_none() {
-        let program = std::env::current_exe().expect("a test knows itself");
-        let output = std::process::Command::new(program)
-            .args(["--exact", "an_index_panic_names_the_line", "--nocapture"])
-            .env(CHILD, "1")
-            .output()
-            .expect("a test can be run again");
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        // NVIDIA's driver prints the assertion itself, the error has it where the device reports.
-        for part in ["1 passed", "saxpy.rs", "the len is 4 but the index is 4"] {
-            assert!(text.contains(part), "`{part}` is missing in: {text}");
-        }
-        return;
-    }
-    let (_, module) = start().expect("there is a device");
-    let mut y = [0.0; 5];
-    let Err(Error::Fault(fault)) = module.for_each(5, saxpy(1.0, &[1.0; 4], &mut y)) else {
-        panic!("an index beyond the end must end the kernel");
+fn one_of_a_million_threads_panics_and_the_context_stays_usable() -> rumba::Result<()> {
+    const N: usize = 1_000_000;
+    let (_, module) = start()?;
+    let mut y = vec![0.0; N];
+    let Err(Error::Panic(panic)) = module.for_each(N, saxpy(1.0, &vec![1.0; N - 1], &mut y)) else {
+        panic!("the last thread has no element of x");
     };
-    assert_eq!(fault.error.name, "CUDA_ERROR_ASSERT", "{fault}");
-    println!("{fault}");
+    assert_eq!(
+        panic.message,
+        "index out of bounds: the len is 999999 but the index is 999999"
+    );
+    assert!(
+        panic.file.ends_with("saxpy.rs") && panic.line > 1 && panic.column > 1,
+        "{panic}"
+    );
+    assert_eq!((panic.kernel, panic.threads), (Some("saxpy"), 1), "{panic}");
+    assert_eq!((panic.block, panic.thread), ([3906, 0, 0], [63, 0, 0]), "{panic}");
+
+    module.for_each(N, saxpy(1.0, &vec![1.0; N], &mut y))?;
+    assert_eq!(y, vec![1.0; N]);
+    Ok(())
+}
+
+#[test]
+fn panics_of_launches_that_nobody_waited_for_are_told_at_the_next_wait() -> rumba::Result<()> {
+    fn is_panic_of(threads: u32, result: rumba::Result<()>) {
+        match result {
+            Err(Error::Panic(panic)) => assert_eq!(panic.threads, threads, "{panic}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    let (device, module) = start()?;
+    let x = device.buffer_from(&[1.0_f32; 3])?;
+    let mut y = device.zeros::<f32>(8)?;
+    module.for_each(8, saxpy(1.0, &x, &mut y))?;
+    is_panic_of(5, device.synchronize());
+    device.synchronize()?;
+
+    // Two launches, one panic: the first counts the threads of both.
+    module.for_each(8, saxpy(1.0, &x, &mut y))?;
+    module.launch((1, 4), saxpy(1.0, &x, &mut y))?;
+    is_panic_of(6, y.copy_to(&mut [0.0; 8]));
+    // The threads that had an element of x have done their work each time.
+    assert_eq!(y.to_vec()?, [3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+
+    // Of a module that is gone.
+    module.for_each(8, saxpy(1.0, &x, &mut y))?;
+    drop(module);
+    is_panic_of(5, device.stream()?.synchronize());
+    Ok(())
 }

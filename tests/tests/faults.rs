@@ -57,7 +57,7 @@ fn write_behind_end() {
             illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes
               in kernel `write_behind_end`, block (0, 0, 0), thread (100, 0, 0)
               at tests/faulty/src/lib.rs:15:14
-              PTX line 442
+              PTX line 500
             The driver calls it: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -79,7 +79,7 @@ fn read_misaligned() {
             misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes
               in kernel `read_misaligned`, block (0, 0, 0), thread (0, 0, 0)
               at tests/faulty/src/lib.rs:26:23
-              PTX line 408
+              PTX line 466
             The driver calls it: misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS, 716)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
     );
@@ -91,12 +91,9 @@ fn index_behind_end() {
     with_module(
         |_, module| module.for_each(64, kernels::index_behind_end(&[1, 2, 3], &mut y)),
         expect![[r#"
-            assertion failed: index out of bounds: the len is 3 but the index is 5
-              in kernel `index_behind_end`, block (0, 0, 0), thread (0, 0, 0)
-              at tests/faulty/src/lib.rs:34
-              PTX line 806
-            The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
+            the kernel `index_behind_end` panicked at tests/faulty/src/lib.rs:34:14: index out of bounds: the len is 3 but the index is 5
+              in block (0, 0, 0), thread (0, 0, 0), and in 63 more threads
+            The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
 }
 
@@ -107,12 +104,9 @@ fn add_overflow() {
     with_module(
         |_, module| module.for_each(64, kernels::add_overflow(&x, &mut y)),
         expect![[r#"
-            assertion failed: attempt to add with overflow
-              in kernel `add_overflow`, block (0, 0, 0), thread (40, 0, 0)
-              at tests/faulty/src/lib.rs:43
-              PTX line 806
-            The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
+            the kernel `add_overflow` panicked at tests/faulty/src/lib.rs:43:14: attempt to add with overflow
+              in block (0, 0, 0), thread (40, 0, 0)
+            The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
 }
 
@@ -123,12 +117,9 @@ fn failed_assert() {
     with_module(
         |_, module| module.for_each(128, kernels::failed_assert(&x, &mut y)),
         expect![[r#"
-            assertion failed: x must be below 100
-              in kernel `failed_assert`, block (0, 0, 0), thread (100, 0, 0)
-              at tests/faulty/src/lib.rs:52
-              PTX line 806
-            The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
+            the kernel `failed_assert` panicked at tests/faulty/src/lib.rs:52:9: x must be below 100
+              in block (0, 0, 0), thread (100, 0, 0), and in 27 more threads
+            The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
 }
 
@@ -139,11 +130,8 @@ fn divide_by_zero() {
     with_module(
         |_, module| module.for_each(3, kernels::divide_by_zero(&x, &mut y)),
         expect![[r#"
-            assertion failed: attempt to divide by zero
-              in kernel `divide_by_zero`, block (0, 0, 0), thread (1, 0, 0)
-              at tests/faulty/src/lib.rs:62
-              PTX line 806
-            The driver calls it: device-side assert triggered (CUDA_ERROR_ASSERT, 710)
-            The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
+            the kernel `divide_by_zero` panicked at tests/faulty/src/lib.rs:62:14: attempt to divide by zero
+              in block (0, 0, 0), thread (1, 0, 0)
+            The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
 }

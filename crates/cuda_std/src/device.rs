@@ -84,6 +84,13 @@ operations! {
     "llvm.nvvm.read.ptx.sreg.dynamic_smem_size" fn dynamic_shared_bytes() -> u32;
 }
 
+// Ends: of the thread, and of the whole launch with its context. The host panics by itself.
+#[cfg(target_arch = "nvptx64")]
+operations! {
+    "llvm.nvvm.exit" fn exit() -> !;
+    "llvm.trap" fn trap() -> !;
+}
+
 // Barriers and fences: PTX ISA, "Parallel Synchronization and Communication Instructions".
 operations! {
     "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_sync_aligned(barrier: u32);

@@ -1,7 +1,7 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(allow_internal_unstable, link_llvm_intrinsics, optimize_attribute)
+    feature(allow_internal_unstable, asm_experimental_arch, link_llvm_intrinsics)
 )]
 #![cfg_attr(
     target_arch = "nvptx64",
@@ -37,6 +37,7 @@
 //! | the lanes of a warp | [`warp`] |
 //! | mathematics | [`float`] |
 //! | printing | [`io`] |
+//! | panics | [`panic`](mod@panic) |
 //! | what the host does | `launch` |
 //!
 //! Functions that only a device can carry out panic on the host and name themselves. Nothing here
@@ -56,8 +57,7 @@ pub mod float;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
-#[cfg(target_arch = "nvptx64")]
-mod panic;
+pub mod panic;
 pub mod prelude;
 pub mod shared;
 pub mod sync;

@@ -69,7 +69,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         same_length("copy from the device", self.length, destination.len())?;
         let entered = self.memory.enter("copy from")?;
         let copied = raw::copy_out(self.address(), bytemuck::cast_slice_mut(destination));
-        entered.check(copied, || self.memory.operation("copy from"))
+        entered.check_wait(copied, || self.memory.operation("copy from"))
     }
 
     /// A copy of the elements on the host.

@@ -123,6 +123,10 @@ functions! {
     LLVMGetFunctionCallConv(ValueRef) -> c_uint;
     LLVMCreateStringAttribute(ContextRef, *const c_char, c_uint, *const c_char, c_uint) -> Attribute;
     LLVMAddAttributeAtIndex(ValueRef, c_uint, Attribute);
+    LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
+    LLVMCreateEnumAttribute(ContextRef, c_uint, u64) -> Attribute;
+    LLVMGetEnumAttributeAtIndex(ValueRef, c_uint, c_uint) -> Attribute;
+    LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
     LLVMRemoveStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint);
     LLVMGetFirstBasicBlock(ValueRef) -> BasicBlock;
     LLVMGetNextBasicBlock(BasicBlock) -> BasicBlock;
@@ -131,6 +135,7 @@ functions! {
     LLVMGetInstructionOpcode(ValueRef) -> c_int;
     LLVMInstructionEraseFromParent(ValueRef);
     LLVMGetOperand(ValueRef, c_uint) -> ValueRef;
+    LLVMIsAFunction(ValueRef) -> ValueRef;
     LLVMIsAGlobalVariable(ValueRef) -> ValueRef;
     LLVMGetValueKind(ValueRef) -> c_int;
     LLVMIsConstantString(ValueRef) -> Bool;
@@ -139,6 +144,7 @@ functions! {
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;
+    LLVMRemoveCallSiteEnumAttribute(ValueRef, c_uint, c_uint);
 
     LLVMInstructionGetDebugLoc(ValueRef) -> Metadata;
     LLVMInstructionSetDebugLoc(ValueRef, Metadata);

@@ -401,6 +401,31 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// Whether a function never returns.
+    pub(crate) fn never_returns(self) -> bool {
+        let kind = self.attribute_kind("noreturn");
+        // SAFETY: the index is the function's own; the answer is null if there is no such attribute.
+        unsafe { !(self.api().LLVMGetEnumAttributeAtIndex)(self.raw, c_uint::MAX, kind).is_null() }
+    }
+
+    /// Has a function inlined wherever it is called, whatever it asks for itself.
+    pub(crate) fn always_inline(self) {
+        let api = self.api();
+        // SAFETY: the index is the function's own; removing what is not there does nothing.
+        unsafe {
+            for name in ["noinline", "optnone", "cold", "minsize", "optsize"] {
+                (api.LLVMRemoveEnumAttributeAtIndex)(self.raw, c_uint::MAX, self.attribute_kind(name));
+            }
+            let attribute = (api.LLVMCreateEnumAttribute)(self.context.raw, self.attribute_kind("alwaysinline"), 0);
+            (api.LLVMAddAttributeAtIndex)(self.raw, c_uint::MAX, attribute);
+        }
+    }
+
+    pub(super) fn attribute_kind(self, name: &str) -> c_uint {
+        // SAFETY: the name is only read; an unknown one gives 0, which is no attribute.
+        unsafe { (self.api().LLVMGetEnumAttributeKindForName)(name.as_ptr().cast(), name.len()) }
+    }
+
     /// The instructions of a function, block by block.
     pub(crate) fn instructions(self) -> Vec<Instruction<'c>> {
         let api = self.api();
@@ -453,12 +478,24 @@ impl<'c> Instruction<'c> {
         if self.opcode() != Opcode::Call {
             return None;
         }
-        // SAFETY: the instruction is a call.
-        let raw = unsafe { (self.api().LLVMGetCalledValue)(self.raw) };
+        // SAFETY: the instruction is a call, and has a callee; the answer is null if that is no function.
+        let raw = unsafe { (self.api().LLVMIsAFunction)((self.api().LLVMGetCalledValue)(self.raw)) };
         (!raw.is_null()).then_some(Value {
             context: self.context,
             raw,
         })
+    }
+
+    /// Takes back what a call says against inlining.
+    pub(crate) fn allow_inlining(self, callee: Value<'c>) {
+        // SAFETY: called for calls; the index is the function's own, and removing what is not there does nothing.
+        unsafe {
+            (self.context.api().LLVMRemoveCallSiteEnumAttribute)(
+                self.raw,
+                c_uint::MAX,
+                callee.attribute_kind("noinline"),
+            );
+        }
     }
 
     /// The text that the first argument of a call points at, without its final NUL, where that is a

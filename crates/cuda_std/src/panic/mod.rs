@@ -1,0 +1,22 @@
+//! Panics in kernels: what a thread leaves behind, and how the host reads it.
+//!
+//! A thread that panics writes down where and why in a [`Record`] of its module, tells the host that there is something
+//! to read, and exits. The launch runs to its end without it, and the context stays usable. The first panic since the
+//! host last looked is kept, the others are counted.
+//!
+//! * Nothing is formatted on the device: a record holds addresses of texts, and numbers. The host makes the sentence.
+//! * All of it is inlined into the kernel: a call, even one that never happens, costs every thread of a kernel the
+//!   registers and the stack of a call.
+//! * Without a runtime that said where to ring (the `bell` is null), a panic ends in `trap`, which stops the kernel and
+//!   its context.
+//!
+//! A barrier does not wait for threads that have exited. A kernel whose threads wait for each other in memory may wait
+//! for one that panicked, and then it ends only by the driver's or the device's time limit.
+
+#[cfg(target_arch = "nvptx64")]
+mod device;
+mod record;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use record::RECORD_SYMBOL;
+pub use record::{Kind, Place, Record};

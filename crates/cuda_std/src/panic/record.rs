@@ -1,0 +1,146 @@
+//! The layout that device and host agree upon. How it is written is not here, nor how the host gets at it.
+
+/// What a thread that panicked leaves behind: one for each module, a variable in global memory.
+///
+/// Addresses are of global memory; lengths are in bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::AnyBitPattern, bytemuck::NoUninit)]
+pub struct Record {
+    /// Where the device rings: the address of a `u64`, usually in host memory, to which it writes the record's address.
+    pub bell: u64,
+    /// Threads that have panicked since the record was read. What follows is of the first.
+    pub count: u32,
+    /// Which sentence: the number of a [`Kind`].
+    pub kind: u32,
+    /// The address of the [`Place`].
+    pub place: u64,
+    /// Address and length of the text, for a kind that has one.
+    pub text: [u64; 2],
+    /// The numbers of a kind that has some.
+    pub numbers: [u64; 2],
+    /// Index of the block in the grid, then of the thread in the block.
+    pub indices: [u32; 6],
+    /// How many indices there are: 6, also before a panic. The device reads it so that the compiler cannot know it.
+    pub dimensions: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Where in the source: the memory of a [`core::panic::Location`], which the device's side checks when it is compiled.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::AnyBitPattern, bytemuck::NoUninit)]
+pub struct Place {
+    /// Address and length of the file's name.
+    pub file: [u64; 2],
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+/// The variable's name in PTX.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const RECORD_SYMBOL: &str = "__rumba_panics";
+
+/// Declares the kinds of panics: a name, and the sentence of `core` with `{}` for the text and for the numbers.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $sentence:literal,)*) => {
+        /// What kind of panic it was. The sentences are those of the core library.
+        #[repr(u32)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Kind {
+            /// Its sentence: `{}` is the text, `{0}` and `{1}` are the numbers.
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn sentence(number: u32) -> Option<&'static str> {
+                const SENTENCES: &[&str] = &[$($sentence),*];
+                SENTENCES.get(number as usize).copied()
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A message as it stands in the source.
+    Text = "{}",
+    /// An index that is not below the length.
+    Index = "index out of bounds: the len is {0} but the index is {1}",
+    /// A range that starts behind the end of the slice.
+    RangeStart = "range start index {0} out of range for slice of length {1}",
+    /// A range that ends behind the end of the slice.
+    RangeEnd = "range end index {0} out of range for slice of length {1}",
+    /// A range that ends before it starts.
+    RangeOrder = "slice index starts at {0} but ends at {1}",
+}
+
+impl Record {
+    /// A record without a panic.
+    pub const fn with_bell(bell: u64) -> Self {
+        Self {
+            bell,
+            count: 0,
+            kind: 0,
+            place: 0,
+            text: [0; 2],
+            numbers: [0; 2],
+            indices: [0; 6],
+            dimensions: 6,
+            reserved: 0,
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Record {
+    /// The sentence, given the text to which the record points.
+    ///
+    /// # Examples
+    /// ```
+    /// use cuda_std::panic::{Kind, Record};
+    ///
+    /// let record = Record { kind: Kind::Index as u32, numbers: [3, 5], ..Record::default() };
+    /// assert_eq!(record.message(""), "index out of bounds: the len is 3 but the index is 5");
+    /// let record = Record { kind: Kind::Text as u32, ..Record::default() };
+    /// assert_eq!(record.message("no seat left"), "no seat left");
+    /// ```
+    pub fn message(&self, text: &str) -> std::string::String {
+        let Some(sentence) = Kind::sentence(self.kind) else {
+            return std::format!("a panic of the unknown kind {}", self.kind);
+        };
+        let mut message = sentence.replace("{}", text);
+        // A text may have braces of its own.
+        if sentence != "{}" {
+            for (index, number) in self.numbers.iter().enumerate() {
+                message = message.replace(&std::format!("{{{index}}}"), &std::format!("{number}"));
+            }
+        }
+        message
+    }
+}
+
+#[cfg(all(test, not(target_arch = "nvptx64")))]
+mod tests {
+    use super::{Kind, Record};
+
+    #[test]
+    fn the_layout_has_no_padding() {
+        assert_eq!(size_of::<Record>(), 8 + 2 * 4 + 8 + 16 + 16 + 24 + 8);
+    }
+
+    #[test]
+    fn texts_with_braces_stay_as_they_are() {
+        let record = Record {
+            kind: Kind::Text as u32,
+            ..Record::default()
+        };
+        assert_eq!(record.message("{0} of {}"), "{0} of {}");
+        let unknown = Record {
+            kind: 99,
+            ..Record::default()
+        };
+        assert_eq!(unknown.message(""), "a panic of the unknown kind 99");
+    }
+}

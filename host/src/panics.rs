@@ -1,0 +1,163 @@
+//! Panics of kernels: where the device rings, and how the records are read.
+//!
+//! Every module whose kernels can panic has a record in device memory ([`cuda_std::panic`]) and a bell, a word of host
+//! memory to which the device writes the record's address. Looking at a bell costs a load; the record is read only when
+//! it has rung. When to look is the callers' business: after each wait for the device.
+
+use crate::context::Entered;
+use crate::error::{Code, KernelPanic, Result, answer};
+use crate::memory;
+use bytemuck::Zeroable;
+use cuda_std::panic::{Place, RECORD_SYMBOL, Record};
+use cust::memory::CopyDestination;
+use cust::sys;
+use parking_lot::Mutex;
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest text that is believed.
+const MAX_TEXT: u64 = 1 << 16;
+
+/// A record as cust copies it.
+type Words = [u64; size_of::<Record>() / 8];
+
+/// What threads that panicked have left behind in a context.
+#[derive(Default)]
+pub(crate) struct Panics {
+    /// Of the modules that are loaded.
+    bells: Mutex<Vec<Arc<Bell>>>,
+    /// Of a module that was dropped before anyone looked.
+    left: Mutex<Option<KernelPanic>>,
+}
+
+/// A word of pinned host memory: 0, or the address of a record in which a panic is written.
+pub(crate) struct Bell {
+    word: *mut u64,
+}
+
+// SAFETY: the word is used as an atomic only.
+unsafe impl Send for Bell {}
+// SAFETY: as above.
+unsafe impl Sync for Bell {}
+
+impl Bell {
+    /// The bell, and where the device finds it.
+    fn new() -> Result<(Bell, u64), Code> {
+        let (mut word, mut address) = (std::ptr::null_mut(), 0);
+        // SAFETY: the context is current, as for every function here; both are valid places.
+        unsafe {
+            answer(sys::cuMemHostAlloc(
+                &mut word,
+                size_of::<u64>(),
+                sys::CU_MEMHOSTALLOC_DEVICEMAP,
+            ))?;
+            answer(sys::cuMemHostGetDevicePointer_v2(&mut address, word, 0))?;
+        }
+        let bell = Bell { word: word.cast() };
+        bell.word().store(0, Ordering::Relaxed);
+        Ok((bell, address))
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: aligned, allocated until `Panics::detach`, and used as an atomic only.
+        unsafe { AtomicU64::from_ptr(self.word) }
+    }
+
+    /// The panic it rang for. Silences it.
+    fn take(&self) -> Result<Option<KernelPanic>, Code> {
+        match self.word().swap(0, Ordering::Acquire) {
+            0 => Ok(None),
+            record => read(record).map(Some),
+        }
+    }
+}
+
+impl Panics {
+    /// Tells a module's kernels where to ring, if they can panic.
+    pub(crate) fn attach(&self, module: &cust::module::Module, ptx: &str) -> Result<Option<Arc<Bell>>, Code> {
+        // cust panics if a variable has another size than is said, so the text is asked first.
+        if !ptx.contains(&format!("{RECORD_SYMBOL}[{}]", size_of::<Record>())) {
+            return Ok(None);
+        }
+        let symbol = CString::new(RECORD_SYMBOL).expect("the name has no zero");
+        let mut record = module.get_global::<Words>(&symbol)?;
+        let (bell, address) = Bell::new()?;
+        let words: Words = bytemuck::cast(Record::with_bell(address));
+        record.copy_from(&words)?;
+        let bell = Arc::new(bell);
+        self.bells.lock().push(bell.clone());
+        Ok(Some(bell))
+    }
+
+    /// Forgets a module that is about to be unloaded, none of whose kernels run any more.
+    pub(crate) fn detach(&self, bell: &Arc<Bell>) {
+        let mut bells = self.bells.lock();
+        bells.retain(|other| !Arc::ptr_eq(other, bell));
+        if let Ok(Some(panic)) = bell.take() {
+            self.left.lock().get_or_insert(panic);
+        }
+        // SAFETY: allocated by `Bell::new`; no kernel writes to it any more, and with the lock held
+        // nobody reads it. An error is a fault that every later call reports.
+        let _ = unsafe { sys::cuMemFreeHost(bell.word.cast()) };
+    }
+
+    /// The panic that a thread of a kernel has left behind, after a wait for the device.
+    pub(crate) fn take(&self) -> Result<Option<KernelPanic>, Code> {
+        let bells = self.bells.lock();
+        let mut found = self.left.lock().take();
+        for bell in bells.iter() {
+            if let Some(panic) = bell.take()? {
+                match &mut found {
+                    None => found = Some(panic),
+                    Some(first) => first.threads = first.threads.saturating_add(panic.threads),
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads a record and makes it ready for the next panic.
+#[cold]
+fn read(address: u64) -> Result<KernelPanic, Code> {
+    let mut record = Record::zeroed();
+    memory::copy_out(address, bytemuck::bytes_of_mut(&mut record))?;
+    let unread = Record::with_bell(record.bell);
+    memory::copy_in(address, bytemuck::bytes_of(&unread))?;
+
+    let mut place = Place::zeroed();
+    memory::copy_out(record.place, bytemuck::bytes_of_mut(&mut place))?;
+    let [block_x, block_y, block_z, x, y, z] = record.indices;
+    Ok(KernelPanic {
+        message: record.message(&text(record.text)?),
+        file: text(place.file)?,
+        line: place.line,
+        column: place.column,
+        kernel: None,
+        block: [block_x, block_y, block_z],
+        thread: [x, y, z],
+        threads: record.count,
+    })
+}
+
+fn text([address, length]: [u64; 2]) -> Result<String, Code> {
+    let mut bytes = vec![0; length.min(MAX_TEXT) as usize];
+    memory::copy_out(address, &mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Entered<'_> {
+    /// As [`Entered::check`], for a wait: a panic of a kernel that is now done is an error too.
+    pub(crate) fn check_wait<T, C: Into<Code>>(
+        &self,
+        result: Result<T, C>,
+        operation: impl Fn() -> String,
+    ) -> Result<T> {
+        let value = self.check(result, &operation)?;
+        match self.check(self.context.panics.take(), operation)? {
+            None => Ok(value),
+            Some(panic) => Err(panic.into()),
+        }
+    }
+}
