@@ -56,8 +56,8 @@ fn print_statements() {
     let mut seen = std::collections::BTreeSet::new();
     for list in LISTS {
         for form in list.forms() {
-            if coverage::out_of_scope(form).is_none() {
-                seen.extend(coverage::statements(form).into_iter().flatten());
+            if coverage::out_of_scope(&form).is_none() {
+                seen.extend(coverage::statements(&form).into_iter().flatten());
             }
         }
     }
@@ -82,8 +82,8 @@ impl Counts {
 
 struct Survey {
     list: List,
-    families: BTreeMap<&'static str, Counts>,
-    missing: Vec<(&'static str, String, String)>,
+    families: BTreeMap<String, Counts>,
+    missing: Vec<(String, String, String)>,
 }
 
 impl Survey {
@@ -94,8 +94,8 @@ impl Survey {
             missing: Vec::new(),
         };
         for form in list.forms() {
-            let counts = survey.families.entry(coverage::family(form)).or_default();
-            match coverage::check(device, form) {
+            let counts = survey.families.entry(coverage::family(&form).to_owned()).or_default();
+            match coverage::check(device, &form) {
                 Verdict::Covered => counts.covered += 1,
                 Verdict::OutOfScope(_) => counts.out_of_scope += 1,
                 Verdict::Missing { instruction, reason } => {

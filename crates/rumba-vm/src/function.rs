@@ -323,11 +323,10 @@ impl<'m> Walk<'_, 'm> {
                     self.survey_operand(item, written, vector, call);
                 }
             }
-            OperandKind::Member(..)
-            | OperandKind::Literal(_)
-            | OperandKind::Element(_)
-            | OperandKind::Not(_)
-            | OperandKind::Negative(_) => {}
+            OperandKind::Member(name, _) => {
+                *self.lowering.function.definitions.entry(name).or_default() += u32::from(written);
+            }
+            OperandKind::Literal(_) | OperandKind::Element(_) | OperandKind::Not(_) | OperandKind::Negative(_) => {}
         }
     }
 }

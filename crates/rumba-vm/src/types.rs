@@ -47,6 +47,8 @@ pub enum ScalarType {
     F32,
     /// IEEE double precision.
     F64,
+    /// Two `f32`, the first in the low bits.
+    F32x2,
     /// Two unsigned 16-bit integers.
     U16x2,
     /// Two signed 16-bit integers.
@@ -76,6 +78,7 @@ const NAMES: &[(&str, ScalarType)] = &[
     ("tf32", ScalarType::Tf32),
     ("f32", ScalarType::F32),
     ("f64", ScalarType::F64),
+    ("f32x2", ScalarType::F32x2),
     ("u16x2", ScalarType::U16x2),
     ("s16x2", ScalarType::S16x2),
     ("pred", ScalarType::Pred),
@@ -108,7 +111,7 @@ impl ScalarType {
             | Self::Bf16x2
             | Self::U16x2
             | Self::S16x2 => 32,
-            Self::B64 | Self::U64 | Self::S64 | Self::F64 => 64,
+            Self::B64 | Self::U64 | Self::S64 | Self::F64 | Self::F32x2 => 64,
             Self::B128 => 128,
         }
     }

@@ -7,22 +7,12 @@ use rumba_vm::{Config, Device};
 
 /// How many forms of a family are still missing. The figures must shrink.
 const GAPS: &[(&str, usize)] = &[
-    ("add", 1),
-    ("alloca", 1),
     ("clusterlaunchcontrol", 2),
     ("cp", 9),
-    ("cvt", 1),
-    ("cvta", 10),
-    ("fma", 1),
     ("ldmatrix", 36),
     ("mbarrier", 68),
     ("mma", 390),
-    ("mul", 1),
-    ("st", 2),
-    ("stackrestore", 1),
-    ("stacksave", 1),
     ("stmatrix", 18),
-    ("sub", 1),
     ("wmma", 7),
 ];
 
@@ -34,18 +24,21 @@ fn every_form_in_scope_is_covered_but_the_known_gaps() {
         ..Config::default()
     };
     let device = Device::new(config).unwrap();
-    let mut missing: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for list in LISTS {
         for form in list.forms() {
-            if let Verdict::Missing { instruction, reason } = coverage::check(&device, form) {
+            if let Verdict::Missing { instruction, reason } = coverage::check(&device, &form) {
                 let line = format!("{form} of {}: `{instruction}`: {reason}", list.name);
-                missing.entry(coverage::family(form)).or_default().push(line);
+                missing
+                    .entry(coverage::family(&form).to_owned())
+                    .or_default()
+                    .push(line);
             }
         }
     }
     let mut wrong = Vec::new();
     for (family, known) in GAPS {
-        let now = missing.get(family).map_or(0, Vec::len);
+        let now = missing.get(*family).map_or(0, Vec::len);
         if now < *known {
             wrong.push(format!(
                 "of `{family}` {now} forms are missing instead of {known}: lower the figure in GAPS"
@@ -70,6 +63,9 @@ fn every_form_in_scope_is_covered_but_the_known_gaps() {
 
 #[test]
 fn the_lists_are_whole() {
-    let counts = LISTS.map(|list| (list.name, list.forms().count()));
-    assert_eq!(counts, [("llvm", 2624), ("nvcc", 350), ("numba", 393)]);
+    let counts = LISTS.map(|list| (list.name, list.forms().len()));
+    assert_eq!(
+        counts,
+        [("llvm", 2624), ("nvcc", 350), ("numba", 393), ("manual", 3678)]
+    );
 }

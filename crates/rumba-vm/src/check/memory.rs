@@ -327,6 +327,40 @@ fn examine(warp: &mut Warp, pc: Pc, bytes: u64, kind: AccessKind, out: &mut Addr
     Ok(())
 }
 
+/// Brings a lane's write of any number of bytes of shared memory through the door: the host address, or where the warp
+/// stops.
+#[inline(never)]
+pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, bytes: u64) -> Result<u64, Pc> {
+    let (kind, space) = (AccessKind::Write, Space::from_bits(pc.extra));
+    let found = match space {
+        Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base),
+        Space::Local => {
+            let own = warp.stack_base + lane as u64 * warp.stack_stride;
+            within(warp, address, bytes, STACK_START, warp.stack_stride, own)
+        }
+        Space::Generic | Space::Global | Space::Const | Space::Param => flat(warp, lane, address, bytes, kind, space)
+            .and_then(|bounds| match bounds {
+                None => Ok(address),
+                Some(_) => Err("that is not an address in shared memory".into()),
+            }),
+    };
+    found.map_err(|place| {
+        let access = Access {
+            kind,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            space: space.name(),
+        };
+        warp.raise(RawFault::access(
+            FaultKind::IllegalAddress,
+            pc,
+            lane,
+            address,
+            access,
+            place,
+        ))
+    })
+}
+
 fn within(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, base: u64) -> Result<u64, String> {
     if address >= start && address.checked_add(bytes).is_some_and(|last| last <= end) {
         return Ok(base + address);

@@ -164,12 +164,12 @@ const COMPLETIONS: &[(&str, &str)] = &[
 pub(super) fn complete(listed: &str) -> Vec<String> {
     match COMPLETIONS.iter().find(|(start, _)| *start == listed) {
         Some((_, patterns)) => patterns.split_whitespace().flat_map(expand).collect(),
-        None => vec![listed.to_owned()],
+        None => expand(listed),
     }
 }
 
 /// The texts that a pattern stands for.
-fn expand(pattern: &str) -> Vec<String> {
+pub(super) fn expand(pattern: &str) -> Vec<String> {
     let Some((head, rest)) = pattern.split_once('{') else {
         return vec![pattern.to_owned()];
     };

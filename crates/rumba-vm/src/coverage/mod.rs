@@ -21,8 +21,8 @@ pub struct List {
     text: &'static str,
 }
 
-/// The lists: what LLVM can print, what nvcc printed, what Numba printed.
-pub const LISTS: [List; 3] = [
+/// The lists: what LLVM can print, what nvcc printed, what Numba printed, and what is in none of these.
+pub const LISTS: [List; 4] = [
     List {
         name: "llvm",
         about: "every form that LLVM 22 can print",
@@ -38,12 +38,24 @@ pub const LISTS: [List; 3] = [
         about: "what Numba's test-suite compiles to",
         text: include_str!("../../data/ptx-numba.txt"),
     },
+    List {
+        name: "manual",
+        about: "further forms of the PTX manual",
+        text: include_str!("../../data/ptx-manual.txt"),
+    },
 ];
 
 impl List {
-    /// The forms, as they are listed.
-    pub fn forms(&self) -> impl Iterator<Item = &'static str> {
-        self.text.lines().filter(|line| !line.starts_with('#'))
+    /// The forms: an opcode, and behind a space what kind of operands is meant if there are several.
+    pub fn forms(&self) -> Vec<String> {
+        let lines = self.text.lines().filter(|line| !line.starts_with('#'));
+        lines
+            .flat_map(|line| {
+                let (opcode, kind) = line.split_at(line.find(' ').unwrap_or(line.len()));
+                let opcodes = completion::expand(opcode).into_iter();
+                opcodes.map(move |opcode| format!("{opcode}{kind}"))
+            })
+            .collect()
     }
 }
 

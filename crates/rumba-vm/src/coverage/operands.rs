@@ -170,8 +170,12 @@ pub(super) fn statement(listed: &str) -> Option<String> {
             _ => opcode.lanes(ty, &[ty]),
         },
         "popc" | "clz" | "bfind" => opcode.lanes("u32", &[ty]),
+        "min" | "max" if kind == "three" => opcode.lanes(ty, &[ty, ty, ty]),
         "add" | "sub" | "min" | "max" | "and" | "or" | "xor" | "addc" | "subc" | "mul24" | "copysign" | "div"
         | "rem" | "mul" | "fma" | "mad" | "madc" | "mad24" => arithmetic(&opcode, ty),
+        "createpolicy" if opcode.has("range") => opcode.with("%rd0, [gmem], %r1, %r2"),
+        "createpolicy" if opcode.has("fractional") => opcode.with("%rd0, 0.5"),
+        "createpolicy" => opcode.with("%rd0, %rd1"),
         "sad" => opcode.lanes(ty, &[ty, ty, ty]),
         "shl" | "shr" => opcode.lanes(ty, &[ty, "u32"]),
         "shf" => opcode.lanes("b32", &["b32", "b32", "u32"]),
@@ -180,7 +184,8 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "bmsk" | "szext" => opcode.lanes("b32", &["b32", "u32"]),
         "fns" => opcode.lanes("b32", &["b32", "b32", "s32"]),
         "dp2a" | "dp4a" | "prmt" => opcode.lanes("b32", &["b32"; 3]),
-        "lop3" => opcode.with("%r0, %r1, %r2, %r3, 0x6b"),
+        "lop3" if opcode.has("b32") && opcode.modifiers.len() == 1 => opcode.with("%r0, %r1, %r2, %r3, 0x6b"),
+        "lop3" => opcode.with("%r0|%p0, %r1, %r2, %r3, 0x6b, %p1"),
         "selp" => opcode.with(format!(
             "{0}, {1}, {2}, %p1",
             register(ty, 0),
@@ -245,7 +250,22 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "cp" => async_copy(&opcode)?,
         "clusterlaunchcontrol" => opcode.with("[smem], [smem+64]"),
         "mma" | "wmma" | "ldmatrix" | "stmatrix" => fragments::statement(&opcode)?,
+        mnemonic if mnemonic.starts_with('v') => video(&opcode, kind),
         _ => return None,
+    })
+}
+
+/// The video instructions.
+fn video(opcode: &Opcode<'_>, kind: &str) -> String {
+    let elements = opcode.mnemonic.chars().last().and_then(|last| last.to_digit(10));
+    opcode.with(match (elements, kind) {
+        (Some(2), "part") => "%r0.h1, %r1.h03, %r2.h21, %r3",
+        (Some(4), "part") => "%r0.b310, %r1.b7310, %r2.b0246, %r3",
+        (None, "part") => "%r0.h1, %r1.b3, %r2.h0, %r3",
+        (Some(_), _) => "%r0, %r1, %r2, %r3",
+        (None, _) if opcode.mnemonic == "vmad" => "%r0, %r1, %r2, %r3",
+        (None, _) if opcode.has("add") || opcode.has("min") || opcode.has("max") => "%r0, %r1, %r2, %r3",
+        (None, _) => "%r0, %r1, %r2",
     })
 }
 
@@ -320,7 +340,8 @@ fn load(opcode: &Opcode<'_>, ty: &str) -> String {
     } else {
         vector(ty, 0, count)
     };
-    opcode.with(format!("{dst}, {}", opcode.address()))
+    let policy = if opcode.starts("L2::cache_hint") { ", %rd90" } else { "" };
+    opcode.with(format!("{dst}, {}{policy}", opcode.address()))
 }
 
 fn store(opcode: &Opcode<'_>, ty: &str) -> String {
@@ -338,7 +359,8 @@ fn store(opcode: &Opcode<'_>, ty: &str) -> String {
         let store = opcode.with(format!("[argument], {source}"));
         return format!("{{ .param .align 32 .b8 argument[32]; {store} call taker, (argument); }}");
     }
-    opcode.with(format!("{}, {source}", opcode.address()))
+    let policy = if opcode.starts("L2::cache_hint") { ", %rd90" } else { "" };
+    opcode.with(format!("{}, {source}{policy}", opcode.address()))
 }
 
 fn atomic(opcode: &Opcode<'_>, ty: &str, has_result: bool) -> String {

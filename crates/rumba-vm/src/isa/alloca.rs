@@ -2,10 +2,12 @@
 
 use super::Instruction;
 use super::notation::Matched;
+use super::shape;
 use crate::fault::{FaultKind, RawFault};
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Fixed};
+use crate::types::ScalarType;
 use crate::warp::{Warp, lanes_of};
 
 /// `alloca`
@@ -14,7 +16,7 @@ pub(super) static ALLOCA: Instruction = Instruction {
     section: "9.7.14.3",
     syntax: "
         alloca.type ptr, size{, align};
-        .type = { .u64 };
+        .type = { .u32, .u64 };
     ",
     lower,
 };
@@ -31,8 +33,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         .ok()
         .filter(|align| align.is_power_of_two())
         .ok_or_else(|| LowerError::new("the alignment is a power of two below 65536"))?;
-    let a = l.source(1, ty)?;
-    let dst = l.destination(0, ty)?;
+    let given = l.source(1, ty)?;
+    let asked = l.destination(0, ty)?;
+    let narrow = ty == ScalarType::U32;
+    let (mut a, mut dst) = (given, asked);
+    if narrow {
+        (a, dst) = (l.scratch(ScalarType::U64), l.scratch(ScalarType::U64));
+        l.emit(Draft::unary(shape::unary(|size: u32| u64::from(size)), a, given));
+    }
     let b = l.pool.fixed(Class::W64, Fixed::StackPointer);
     l.function.has_alloca = true;
     l.emit(Draft {
@@ -42,6 +50,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         extra,
         ..Draft::new(Handlers::same(alloca))
     });
+    if narrow {
+        l.emit(Draft::unary(shape::unary(|start: u64| start as u32), asked, dst));
+    }
     Ok(())
 }
 

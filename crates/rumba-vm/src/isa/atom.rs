@@ -24,13 +24,27 @@ pub(super) static ATOM: Instruction = Instruction {
         .hint = { .L2::cache_hint };
         .type = { .b16, .b32, .b64, .b128 };
 
-        atom{.sem}{.scope}{.ss}.op.noftz{.hint}.type d, [a], b{, policy};
+        atom{.sem}{.scope}{.ss}.add.noftz{.hint}.type d, [a], b{, policy};
         .sem = { .relaxed, .acquire, .release, .acq_rel };
         .scope = { .cta, .cluster, .gpu, .sys };
         .ss = { .global, .shared{::cta, ::cluster} };
-        .op = { .add, .min, .max };
         .hint = { .L2::cache_hint };
         .type = { .f16, .f16x2, .bf16, .bf16x2 };
+
+        atom{.sem}{.scope}{.global}.add{.hint}.vec.f32         d, [a], b{, policy};
+        atom{.sem}{.scope}{.global}.vec.f32.add{.hint}         d, [a], b{, policy};
+        atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.pair   d, [a], b{, policy};
+        atom{.sem}{.scope}{.global}.vec.pair.op.noftz{.hint}   d, [a], b{, policy};
+        atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec8.half  d, [a], b{, policy};
+        atom{.sem}{.scope}{.global}.vec8.half.op.noftz{.hint}  d, [a], b{, policy};
+        .sem = { .relaxed, .acquire, .release, .acq_rel };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .op = { .add, .min, .max };
+        .hint = { .L2::cache_hint };
+        .vec = { .v2, .v4 };
+        .vec8 = { .v2, .v4, .v8 };
+        .pair = { .f16x2, .bf16x2 };
+        .half = { .f16, .bf16 };
     ",
     lower,
 };

@@ -18,6 +18,7 @@ use crate::check::memory::{Addresses, Door, Flat, Shared, Space, scattered};
 use crate::fault::AccessKind;
 use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
+use crate::program::Class;
 use crate::types::ScalarType;
 use crate::warp::{Warp, lanes_of};
 
@@ -241,10 +242,73 @@ fn both(old: u32, b: u32, f: fn(u32, u32) -> u32) -> u32 {
     old.zip(b, |old, b| f(u32::from(old), u32::from(b)) as u16).into_raw()
 }
 
+/// The operation that the modifiers name.
+fn operation<'s>(m: &Matched<'s>) -> &'s str {
+    match m.get("op") {
+        Some(name) => name,
+        None if m.has(".add") => ".add",
+        None => ".cas",
+    }
+}
+
+/// Lowers the forms with vectors, which are as many operations on one element each.
+fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Result<(), LowerError> {
+    let ty = match (m.get("pair"), m.get("half")) {
+        (Some(_), _) => m.ty("pair")?,
+        (_, Some(_)) => m.ty("half")?,
+        (None, None) => ScalarType::F32,
+    };
+    let count = match m.get("vec").or(m.get("vec8")) {
+        Some(".v2") => 2,
+        Some(".v4") => 4,
+        _ => 8,
+    };
+    let space = if m.has(".global") {
+        Space::Global
+    } else {
+        Space::Generic
+    };
+    let name = operation(m);
+    let handlers = find(name, ty, space)
+        .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
+    let first = usize::from(has_result);
+    let address = memory::address(l, first, space)?;
+    let mut sources = Vec::with_capacity(count);
+    for source in memory::elements(l, first + 1, count)? {
+        sources.push(l.source_operand(source, ty, false)?);
+    }
+    let mut results = Vec::new();
+    for (position, b) in sources.into_iter().enumerate() {
+        let offset = address.offset.wrapping_add(position as i64 * i64::from(ty.bytes()));
+        // A result must not replace a source of a later element.
+        let dst = if has_result { l.scratch(ty) } else { Place::None };
+        results.push(dst);
+        l.emit(Draft {
+            dst,
+            a: address.base,
+            b,
+            c: b,
+            extra: space as u16 | if has_result { 0 } else { NO_RESULT },
+            imm: offset.cast_unsigned(),
+            ..Draft::new(handlers)
+        });
+    }
+    if has_result {
+        for (target, result) in memory::elements(l, 0, count)?.into_iter().zip(results) {
+            let target = l.destination_operand(target, ty, false)?;
+            l.emit(Draft::unary(memory::copy(Class::of(ty)), target, result));
+        }
+    }
+    Ok(())
+}
+
 /// Lowers `atom` (whose operand 0 is the destination) and `red` (which has none).
 pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Result<(), LowerError> {
+    if m.get("vec").is_some() || m.get("vec8").is_some() {
+        return lower_vector(l, m, has_result);
+    }
     let ty = m.ty("type")?;
-    let name = m.get("op").unwrap_or(".cas");
+    let name = operation(m);
     let space = memory::space(m);
     let handlers = find(name, ty, space)
         .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;

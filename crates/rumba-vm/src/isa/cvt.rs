@@ -1,6 +1,6 @@
 //! `cvt`: conversion between types, with rounding and saturation.
 //!
-//! A conversion to an integer clamps to its range, with or without `.sat`. The stochastic rounding `.rs` is not here.
+//! A conversion to an integer clamps to its range, with or without `.sat`.
 
 use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
@@ -49,12 +49,18 @@ pub(super) static CVT: Instruction = Instruction {
         cvt.pack.sat.part.s32.b32         d, a, b, c;
         .half = { .u16, .s16 };
         .part = { .u8, .s8, .u4, .s4, .u2, .s2 };
+
+        cvt.rs{.relu}{.satfinite}.h2type.f32  d, a, b, rbits;
+        cvt.rs{.relu}.satfinite.small4.f32    d, abef, rbits;
+        .h2type = { .f16x2, .bf16x2 };
+        .small4 = { .e4m3x4, .e5m2x4, .e2m3x4, .e3m2x4, .e2m1x4 };
     ",
     lower,
 };
 
 use super::cvt_integer::{self, by_rounding};
 use super::cvt_small;
+use super::cvt_stochastic;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     match m.form() {
@@ -101,6 +107,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             &[ScalarType::F32],
         ),
         12 | 13 => cvt_integer::pack(l, m),
+        14 => cvt_stochastic::halves(l, m),
+        15 => cvt_stochastic::fours(l, m),
         _ => cvt_small::lower(l, m),
     }
 }

@@ -13,46 +13,46 @@ use crate::types::ScalarType;
 
 /// A small format: sign, exponent, fraction.
 #[derive(Clone, Copy)]
-struct Small {
-    exponent_bits: u32,
-    fraction_bits: u32,
+pub(super) struct Small {
+    pub(super) exponent_bits: u32,
+    pub(super) fraction_bits: u32,
     /// The code of the largest finite number.
-    largest: u8,
+    pub(super) largest: u8,
     /// The code of what NaN becomes.
-    nan: u8,
+    pub(super) nan: u8,
     /// The code of infinity, in formats that have it.
     infinity: Option<u8>,
 }
 
-const E4M3: Small = Small {
+pub(super) const E4M3: Small = Small {
     exponent_bits: 4,
     fraction_bits: 3,
     largest: 0x7e,
     nan: 0x7f,
     infinity: None,
 };
-const E5M2: Small = Small {
+pub(super) const E5M2: Small = Small {
     exponent_bits: 5,
     fraction_bits: 2,
     largest: 0x7b,
     nan: 0x7f,
     infinity: Some(0x7c),
 };
-const E2M1: Small = Small {
+pub(super) const E2M1: Small = Small {
     exponent_bits: 2,
     fraction_bits: 1,
     largest: 0x07,
     nan: 0x07,
     infinity: None,
 };
-const E2M3: Small = Small {
+pub(super) const E2M3: Small = Small {
     exponent_bits: 2,
     fraction_bits: 3,
     largest: 0x1f,
     nan: 0x1f,
     infinity: None,
 };
-const E3M2: Small = Small {
+pub(super) const E3M2: Small = Small {
     exponent_bits: 3,
     fraction_bits: 2,
     largest: 0x1f,

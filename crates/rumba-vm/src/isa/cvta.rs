@@ -1,10 +1,14 @@
 //! `cvta`: from an address in a state space to a generic one, and back.
 //!
+//! Addresses of 32 bits are the low half of those of 64: they hold all of an address in shared or local memory, and not
+//! all of a generic one.
+//!
 //! Global, constant and parameter addresses are generic addresses already.
 
 use super::Instruction;
 use super::memory::{copy, space};
 use super::notation::Matched;
+use super::shape;
 use crate::check::memory::Space;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
@@ -19,28 +23,45 @@ pub(super) static CVTA: Instruction = Instruction {
     syntax: "
         cvta{.to}.ss.size p, a;
         .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
-        .size = { .u64 };
+        .size = { .u32, .u64 };
     ",
     lower,
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let back = m.has(".to");
-    let from = l.source(1, ScalarType::U64)?;
+    let size = m.ty("size")?;
+    let narrow = size == ScalarType::U32;
+    let mut from = l.source(1, size)?;
+    if narrow {
+        let wide = l.scratch(ScalarType::U64);
+        l.emit(Draft::unary(
+            shape::unary(|address: u32| u64::from(address)),
+            wide,
+            from,
+        ));
+        from = wide;
+    }
     let handlers = match space(m) {
         Space::Shared => Handlers::same(if back { shared::<true> } else { shared::<false> }),
         Space::Local => Handlers::same(if back { local::<true> } else { local::<false> }),
         // A function's own parameters lie on its stack.
         Space::Param if !l.function.is_entry => Handlers::same(if back { local::<true> } else { local::<false> }),
         Space::Generic | Space::Global | Space::Const | Space::Param => {
-            if l.alias(0, from) {
+            if !narrow && l.alias(0, from) {
                 return Ok(());
             }
             copy(Class::W64)
         }
     };
-    let to = l.destination(0, ScalarType::U64)?;
-    l.emit(Draft::unary(handlers, to, from));
+    let to = l.destination(0, size)?;
+    if narrow {
+        let wide = l.scratch(ScalarType::U64);
+        l.emit(Draft::unary(handlers, wide, from));
+        l.emit(Draft::unary(shape::unary(|address: u64| address as u32), to, wide));
+    } else {
+        l.emit(Draft::unary(handlers, to, from));
+    }
     Ok(())
 }
 

@@ -32,11 +32,14 @@ pub(super) static FMA: Instruction = Instruction {
         fma.rnd{.sat}.f32.atype  d, a, b, c;
         .rnd = { .rn, .rz, .rm, .rp };
         .atype = { .f16, .bf16 };
+
+        fma.rnd{.ftz}.f32x2  d, a, b, c;
+        .rnd = { .rn, .rz, .rm, .rp };
     ",
     lower,
 };
 
-use super::mixed;
+use super::{f32x2, mixed};
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
@@ -45,6 +48,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         1 => double(l, mode),
         2 | 3 => half(l, mode, m.ty("type")?),
         4 => half(l, mode, m.ty("btype")?),
+        6 => f32x2::fused(l, mode),
         _ => mixed::widened_product(l, m.ty("atype")?, mode, fused(mode)),
     }
 }

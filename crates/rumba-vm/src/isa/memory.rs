@@ -87,7 +87,7 @@ fn vector(m: &Matched<'_>) -> usize {
 }
 
 /// The operands of a vector, of which there are `count`.
-fn elements<'m>(
+pub(super) fn elements<'m>(
     l: &Lowering<'m>,
     index: usize,
     count: usize,

@@ -28,9 +28,11 @@ mod cnot;
 pub mod comparison;
 mod copysign;
 mod cos;
+mod createpolicy;
 mod cvt;
 mod cvt_integer;
 mod cvt_small;
+mod cvt_stochastic;
 mod cvta;
 mod discard;
 mod div;
@@ -40,6 +42,7 @@ mod elect;
 pub mod emit;
 mod ex2;
 mod exit;
+mod f32x2;
 mod fence;
 pub mod float;
 mod fma;
@@ -109,6 +112,8 @@ mod testing;
 mod testp;
 mod trap;
 pub mod unsupported;
+mod video;
+mod video_simd;
 mod vote;
 mod xor;
 
@@ -152,6 +157,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &cnot::CNOT,
     &copysign::COPYSIGN,
     &cos::COS,
+    &createpolicy::CREATEPOLICY,
     &cvt::CVT,
     &cvta::CVTA,
     &discard::DISCARD,
@@ -218,7 +224,30 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &tanh::TANH,
     &testp::TESTP,
     &trap::TRAP,
+    &video::VABSDIFF,
+    &video_simd::VABSDIFF2,
+    &video_simd::VABSDIFF4,
+    &video::VADD,
+    &video_simd::VADD2,
+    &video_simd::VADD4,
+    &video_simd::VAVRG2,
+    &video_simd::VAVRG4,
+    &video::VMAD,
+    &video::VMAX,
+    &video_simd::VMAX2,
+    &video_simd::VMAX4,
+    &video::VMIN,
+    &video_simd::VMIN2,
+    &video_simd::VMIN4,
     &vote::VOTE,
+    &video::VSET,
+    &video_simd::VSET2,
+    &video_simd::VSET4,
+    &video::VSHL,
+    &video::VSHR,
+    &video::VSUB,
+    &video_simd::VSUB2,
+    &video_simd::VSUB4,
     &xor::XOR,
 ];
 

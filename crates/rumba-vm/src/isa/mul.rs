@@ -33,11 +33,14 @@ pub(super) static MUL: Instruction = Instruction {
         mul{.rnd}.type  d, a, b;
         .rnd = { .rn };
         .type = { .bf16, .bf16x2 };
+
+        mul{.rnd}{.ftz}.f32x2  d, a, b;
+        .rnd = { .rn, .rz, .rm, .rp };
     ",
     lower,
 };
 
-use super::mixed;
+use super::{f32x2, mixed};
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
@@ -85,6 +88,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             };
             emit::lanes(l, product, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
         }
+        6 => f32x2::product(l, mode),
         _ => {
             let ty = m.ty("type")?;
             emit::lanes(

@@ -17,13 +17,27 @@ pub(super) static RED: Instruction = Instruction {
         .hint = { .L2::cache_hint };
         .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
 
-        red{.sem}{.scope}{.ss}.op.noftz{.hint}.type [a], b{, policy};
+        red{.sem}{.scope}{.ss}.add.noftz{.hint}.type [a], b{, policy};
         .sem = { .relaxed, .release };
         .scope = { .cta, .cluster, .gpu, .sys };
         .ss = { .global, .shared{::cta, ::cluster} };
-        .op = { .add, .min, .max };
         .hint = { .L2::cache_hint };
         .type = { .f16, .f16x2, .bf16, .bf16x2 };
+
+        red{.sem}{.scope}{.global}.add{.hint}.vec.f32         [a], b{, policy};
+        red{.sem}{.scope}{.global}.vec.f32.add{.hint}         [a], b{, policy};
+        red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.pair   [a], b{, policy};
+        red{.sem}{.scope}{.global}.vec.pair.op.noftz{.hint}   [a], b{, policy};
+        red{.sem}{.scope}{.global}.op.noftz{.hint}.vec8.half  [a], b{, policy};
+        red{.sem}{.scope}{.global}.vec8.half.op.noftz{.hint}  [a], b{, policy};
+        .sem = { .relaxed, .release };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .op = { .add, .min, .max };
+        .hint = { .L2::cache_hint };
+        .vec = { .v2, .v4 };
+        .vec8 = { .v2, .v4, .v8 };
+        .pair = { .f16x2, .bf16x2 };
+        .half = { .f16, .bf16 };
     ",
     lower,
 };

@@ -5,12 +5,17 @@
 use super::Instruction;
 use super::memory;
 use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use super::shape;
+use crate::check::memory::{Space, written_range};
+use crate::lower::{Draft, LowerError, Lowering};
+use crate::op::{Handlers, Pc};
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
 
 /// `st`
 pub(super) static ST: Instruction = Instruction {
     name: "st",
-    section: "9.7.9.11",
+    section: "9.7.9.11, 9.7.9.13",
     syntax: "
         st{.mmio}{.sem}{.scope}{.ss}{.cop}{.evict1}{.evict2}{.hint}{.vec}.type [a], b{, policy};
         .sem = { .weak, .volatile, .relaxed, .release };
@@ -22,10 +27,61 @@ pub(super) static ST: Instruction = Instruction {
         .hint = { .L2::cache_hint };
         .vec = { .v2, .v4, .v8 };
         .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+
+        st.bulk{.weak}{.shared::cta} [a], size, initval;
     ",
     lower,
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    if m.form() == 1 {
+        return lower_bulk(l, m);
+    }
     memory::lower_store(l, m)
+}
+
+fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let space = if m.has(".shared::cta") {
+        Space::Shared
+    } else {
+        Space::Generic
+    };
+    let address = memory::address(l, 0, space)?;
+    let ty = match l.register_type(l.operand(1)?)? {
+        Some(ty) if ty.bits() == 32 => ScalarType::U32,
+        _ => ScalarType::U64,
+    };
+    let mut size = l.source(1, ty)?;
+    if ty == ScalarType::U32 {
+        let wide = l.scratch(ScalarType::U64);
+        l.emit(Draft::unary(shape::unary(|size: u32| u64::from(size)), wide, size));
+        size = wide;
+    }
+    if l.literal(2) != Some(0) {
+        return Err(LowerError::new("memory can only be filled with the number 0").at(l.operand(2)?.span));
+    }
+    l.emit(Draft {
+        a: address.base,
+        b: size,
+        imm: address.offset.cast_unsigned(),
+        extra: space as u16,
+        defines: 0,
+        ..Draft::new(Handlers::same(fill))
+    });
+    Ok(())
+}
+
+/// Fills `b` bytes at `[a + imm]` with zeros.
+unsafe fn fill(warp: &mut Warp, pc: Pc) -> Pc {
+    let (addresses, sizes) = (warp.lanes::<u64>(pc.a), warp.lanes::<u64>(pc.b));
+    for lane in lanes_of(warp.active) {
+        // SAFETY: both slots have 32 lanes of 64 bits.
+        let (address, bytes) = unsafe { ((*addresses.add(lane)).wrapping_add(pc.imm), *sizes.add(lane)) };
+        match written_range(warp, pc, lane, address, bytes) {
+            // SAFETY: the door says that so many bytes there may be written.
+            Ok(host) => unsafe { std::ptr::write_bytes(host as *mut u8, 0, bytes as usize) },
+            Err(stop) => return stop,
+        }
+    }
+    pc.next()
 }

@@ -3,6 +3,7 @@
 use super::Instruction;
 use super::memory::copy;
 use super::notation::Matched;
+use super::shape;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::program::{Class, Fixed};
 use crate::types::ScalarType;
@@ -11,13 +12,18 @@ use crate::types::ScalarType;
 pub(super) static STACKRESTORE: Instruction = Instruction {
     name: "stackrestore",
     section: "9.7.14.2",
-    syntax: "stackrestore.u64 a;",
+    syntax: "stackrestore.type a; .type = { .u32, .u64 };",
     lower,
 };
 
-fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let saved = l.source(0, ScalarType::U64)?;
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let saved = l.source(0, ty)?;
     let pointer = l.pool.fixed(Class::W64, Fixed::StackPointer);
-    l.emit(Draft::unary(copy(Class::W64), pointer, saved));
+    let handlers = match ty {
+        ScalarType::U32 => shape::unary(|saved: u32| u64::from(saved)),
+        _ => copy(Class::W64),
+    };
+    l.emit(Draft::unary(handlers, pointer, saved));
     Ok(())
 }

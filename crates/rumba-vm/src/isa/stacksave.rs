@@ -3,6 +3,7 @@
 use super::Instruction;
 use super::memory::copy;
 use super::notation::Matched;
+use super::shape;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::program::{Class, Fixed};
 use crate::types::ScalarType;
@@ -11,14 +12,19 @@ use crate::types::ScalarType;
 pub(super) static STACKSAVE: Instruction = Instruction {
     name: "stacksave",
     section: "9.7.14.1",
-    syntax: "stacksave.u64 d;",
+    syntax: "stacksave.type d; .type = { .u32, .u64 };",
     lower,
 };
 
-fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let pointer = l.pool.fixed(Class::W64, Fixed::StackPointer);
-    let dst = l.destination(0, ScalarType::U64)?;
+    let ty = m.ty("type")?;
+    let dst = l.destination(0, ty)?;
     l.function.has_alloca = true;
-    l.emit(Draft::unary(copy(Class::W64), dst, pointer));
+    let handlers = match ty {
+        ScalarType::U32 => shape::unary(|pointer: u64| pointer as u32),
+        _ => copy(Class::W64),
+    };
+    l.emit(Draft::unary(handlers, dst, pointer));
     Ok(())
 }

@@ -37,11 +37,14 @@ pub(super) static SUB: Instruction = Instruction {
         sub{.rnd}{.sat}.f32.atype  d, a, c;
         .rnd = { .rn, .rz, .rm, .rp };
         .atype = { .f16, .bf16 };
+
+        sub{.rnd}{.ftz}.f32x2  d, a, b;
+        .rnd = { .rn, .rz, .rm, .rp };
     ",
     lower,
 };
 
-use super::mixed;
+use super::{f32x2, mixed};
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
@@ -66,6 +69,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         3 => float(ScalarType::F32),
         4 => float(ScalarType::F64),
         7 => return mixed::widened(l, m.ty("atype")?, mode, difference(mode, ScalarType::F32)?),
+        8 => return f32x2::sum::<true>(l, mode),
         _ => float(m.ty("type")?),
     };
     emit::lanes(l, difference?, mode.0, ty, &[ty, ty])

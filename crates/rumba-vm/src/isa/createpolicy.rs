@@ -1,0 +1,59 @@
+//! `createpolicy`: a cache policy, which is a number that other instructions take as a hint and ignore here.
+//!
+//! The number is not the one that a GPU makes: programs have no use for its bits.
+
+use super::Instruction;
+use super::memory::copy;
+use super::notation::Matched;
+use crate::lower::{Draft, LowerError, Lowering};
+use crate::program::Class;
+use crate::types::ScalarType;
+
+/// `createpolicy`
+pub(super) static CREATEPOLICY: Instruction = Instruction {
+    name: "createpolicy",
+    section: "9.7.9.18",
+    syntax: "
+        createpolicy.range{.global}.primary{.secondary}.b64 d, [a], bytes, total;
+        createpolicy.fractional.primary{.secondary}.b64     d{, fraction};
+        createpolicy.cvt.L2.b64                             d, property;
+        .primary = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
+        .secondary = { .L2::evict_first, .L2::evict_unchanged };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let policy = match m.form() {
+        0 => {
+            l.address(1)?;
+            l.source(2, ScalarType::U32)?;
+            l.source(3, ScalarType::U32)?;
+            l.constant(ScalarType::U64, 0)
+        }
+        1 => {
+            if l.operand_count() == 2 {
+                l.source(1, ScalarType::F32)?;
+            }
+            l.constant(ScalarType::U64, 0)
+        }
+        _ => l.source(1, ScalarType::U64)?,
+    };
+    let dst = l.destination(0, ScalarType::U64)?;
+    l.emit(Draft::unary(copy(Class::W64), dst, policy));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::check;
+
+    #[test]
+    fn a_policy_is_a_number() {
+        check("createpolicy.fractional.L2::evict_last.b64 %rd0, 0.25", &[(&[], 0)]);
+        check(
+            "createpolicy.cvt.L2.b64 %rd0, %rd1",
+            &[(&[0x10f0_0000_0000_0000], 0x10f0_0000_0000_0000)],
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Instructions on memory whose results unit tests of single instructions cannot see.
+
+mod common;
+
+use common::{Bench, kernel, u32s};
+use rumba_vm::FaultKind;
+
+#[test]
+fn atomics_on_vectors_work_element_by_element() {
+    let body = "
+    ld.global.v2.b32 {%r10, %r11}, [%rd1];
+    mov.b32 %r12, 0x3f800000; mov.b32 %r13, 0x40000000;
+    // The results take the places of the sources, crosswise.
+    atom.global.add.v2.f32 {%r13, %r12}, [%rd1], {%r12, %r13};
+    st.global.v2.b32 [%rd1+8], {%r13, %r12};
+    mov.b32 {%rs1, %rs2}, 0x4000bc00;
+    red.global.max.noftz.v2.f16 [%rd1+16], {%rs1, %rs2};
+    red.global.v2.f16x2.add.noftz [%rd1+20], {%r10, %r12};
+    ";
+    let bench = Bench::new(&kernel("", body));
+    let out = bench.upload(&[
+        0x4040_0000_u32,
+        0x4080_0000,
+        0,
+        0,
+        0x3c00_c000,
+        0x3c00_3c00,
+        0x3c00_4000,
+        0,
+    ]);
+    bench.run("k", 1, 1, &[out.into(), 1_u32.into()]).unwrap();
+    assert_eq!(
+        u32s(&bench.download(out, 28)),
+        [
+            0x4080_0000,
+            0x40c0_0000,
+            0x4040_0000,
+            0x4080_0000,
+            0x4000_bc00,
+            // As halves: 1 + 2.125 over 1 + 0, and 1 + 2.25 over 2 + 0.
+            0x4240_3c00,
+            0x4280_4000,
+        ]
+    );
+}
+
+#[test]
+fn bulk_stores_fill_shared_memory() {
+    let body = "
+    mov.u64 %rd10, buffer;
+    st.shared.b32 [buffer], -1; st.shared.b32 [buffer+8], -1; st.shared.b32 [buffer+24], -1;
+    add.u64 %rd10, %rd10, 8;
+    st.bulk.weak.shared::cta [%rd10], 16, 0;
+    ld.shared.b32 %r10, [buffer]; ld.shared.b32 %r11, [buffer+8]; ld.shared.b32 %r12, [buffer+24];
+    st.global.b32 [%rd1], %r10; st.global.b32 [%rd1+4], %r11; st.global.b32 [%rd1+8], %r12;
+    cvta.shared.u64 %rd11, %rd10;
+    mov.u64 %rd12, 32;
+    setp.eq.u32 %p1, %r1, 7;
+    @%p1 st.bulk [%rd11], %rd12, 0;
+    ";
+    let bench = Bench::new(&kernel(".shared .align 8 .b8 buffer[32];", body));
+    let out = bench.zeros(16);
+    bench.run("k", 1, 1, &[out.into(), 1_u32.into()]).unwrap();
+    assert_eq!(u32s(&bench.download(out, 12)), [u32::MAX, 0, u32::MAX]);
+    let fault = bench.fault("k", 1, 1, &[out.into(), 7_u32.into()]);
+    assert_eq!(fault.kind, FaultKind::IllegalAddress, "{fault}");
+}
