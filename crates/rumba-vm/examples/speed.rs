@@ -70,6 +70,7 @@ impl Bench {
             dynamic_shared: 0,
             parameters: &parameters.0,
             cooperative: false,
+            cluster: None,
         };
         let mut best = (Duration::MAX, Statistics::default());
         for _ in 0..RUNS {
@@ -198,6 +199,7 @@ fn main() -> Result<(), Failure> {
             dynamic_shared: 0,
             parameters: &[],
             cooperative: false,
+            cluster: None,
         };
         let start = Instant::now();
         for _ in 0..launches {

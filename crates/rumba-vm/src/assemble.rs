@@ -84,7 +84,7 @@ pub(crate) fn program<'m>(
             handles.insert(symbols.functions[*id].handle, assembly.starts[index] as u32);
         }
     }
-    let (max_threads, required_block) = block_limits(ast);
+    let limits = limits(ast);
     let stack_bytes = assembly.stack_bytes();
     Ok(Program {
         name: ast.name.to_owned(),
@@ -107,8 +107,12 @@ pub(crate) fn program<'m>(
         dynamic_align: pool.dynamic_align,
         parameters: parameter_list,
         parameter_bytes,
-        max_threads,
-        required_block,
+        max_threads: limits.threads,
+        required_block: limits.block,
+        required_cluster: limits.cluster,
+        max_cluster: limits.max_cluster,
+        explicit_cluster: limits.explicit_cluster,
+        blocks_are_clusters: limits.blocks_are_clusters,
         registers: assembly.registers.clamp(8, 255),
         ops: assembly.ops.into_boxed_slice(),
         debug,
@@ -131,27 +135,45 @@ fn parameter_list(ast: &ast::Function<'_>) -> Result<(Vec<Parameter>, usize), St
     Ok((list, end as usize))
 }
 
-fn block_limits(ast: &ast::Function<'_>) -> (u32, Option<[u32; 3]>) {
-    let mut threads = 1024;
-    let mut required = None;
+/// What a kernel's directives say about launches.
+struct Limits {
+    threads: u32,
+    block: Option<[u32; 3]>,
+    cluster: Option<[u32; 3]>,
+    max_cluster: Option<u32>,
+    explicit_cluster: bool,
+    blocks_are_clusters: bool,
+}
+
+fn limits(ast: &ast::Function<'_>) -> Limits {
+    let mut limits = Limits {
+        threads: 1024,
+        block: None,
+        cluster: None,
+        max_cluster: None,
+        explicit_cluster: false,
+        blocks_are_clusters: false,
+    };
     for directive in &ast.directives {
         match directive {
-            FunctionDirective::MaxNTid([x, y, z]) => threads = x.saturating_mul(*y).saturating_mul(*z).clamp(1, 1024),
-            FunctionDirective::ReqNTid(shape) => required = Some(*shape),
+            FunctionDirective::MaxNTid([x, y, z]) => {
+                limits.threads = x.saturating_mul(*y).saturating_mul(*z).clamp(1, 1024);
+            }
+            FunctionDirective::ReqNTid(shape) => limits.block = Some(*shape),
+            FunctionDirective::ReqNCtaPerCluster(shape) => limits.cluster = Some(*shape),
+            FunctionDirective::MaxClusterRank(blocks) => limits.max_cluster = Some(*blocks),
+            FunctionDirective::ExplicitCluster => limits.explicit_cluster = true,
+            FunctionDirective::BlocksAreClusters => limits.blocks_are_clusters = true,
             FunctionDirective::MaxNReg(_)
             | FunctionDirective::MinNCtaPerSm(_)
             | FunctionDirective::MaxNCtaPerSm(_)
             | FunctionDirective::NoReturn
             | FunctionDirective::Pragma(_)
-            | FunctionDirective::ReqNCtaPerCluster(_)
-            | FunctionDirective::ExplicitCluster
-            | FunctionDirective::MaxClusterRank(_)
-            | FunctionDirective::BlocksAreClusters
             | FunctionDirective::AbiPreserve(_)
             | FunctionDirective::AbiPreserveControl(_) => {}
         }
     }
-    (threads, required)
+    limits
 }
 
 /// Where an operation of the flat list goes on.

@@ -3,6 +3,7 @@
 //! A block is data: it can be left after any turn and continued later by the same worker. Which blocks run is decided
 //! in [`crate::launch`].
 
+use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{FaultKind, LiveThreads, RawFault};
 use crate::launch::Context;
 use crate::op::Pc;
@@ -52,9 +53,20 @@ pub(crate) struct BlockState {
     barriers: [Barrier; BARRIERS],
     /// Barriers that somebody has arrived at.
     used: u16,
-    /// Barriers that were completed, and whose waiters are to be woken.
-    completed: u16,
+    /// Barriers that were completed, and whose waiters are to be woken; [`OUTSIDE`] for those of cluster and grid.
+    completed: u32,
+    /// Where the block lies in the grid.
+    pub(crate) coordinates: [u32; 3],
+    /// The block's cluster, and its rank there.
+    pub(crate) cluster: *mut Cluster,
+    pub(crate) rank: u32,
+    grid: *const GridBarrier,
+    /// Threads that have arrived at the barrier of the grid; the block arrives there when all have.
+    grid_arrived: u32,
 }
+
+/// In [`BlockState::completed`]: a barrier beyond the block.
+const OUTSIDE: u32 = 1 << BARRIERS;
 
 impl BlockState {
     pub(crate) fn new() -> Self {
@@ -64,6 +76,11 @@ impl BlockState {
             barriers: [FRESH_BARRIER; BARRIERS],
             used: 0,
             completed: 0,
+            coordinates: [0; 3],
+            cluster: std::ptr::null_mut(),
+            rank: 0,
+            grid: std::ptr::null(),
+            grid_arrived: 0,
         }
     }
 
@@ -73,6 +90,7 @@ impl BlockState {
         }
         self.used = 0;
         self.completed = 0;
+        self.grid_arrived = 0;
         self.live_threads = threads;
         for (index, live) in self.live.iter_mut().enumerate() {
             let first = (index * LANES) as u32;
@@ -86,6 +104,43 @@ impl BlockState {
         self.live_threads -= mask.count_ones();
         for id in lanes_of(u32::from(self.used)) {
             self.complete(id);
+        }
+        if self.cluster().exited(self.rank, warp, mask) {
+            self.completed |= OUTSIDE;
+        }
+        self.complete_grid();
+    }
+
+    /// The block's cluster.
+    #[allow(clippy::mut_from_ref, reason = "one worker has all of a cluster and uses one operation's part at a time")]
+    pub(crate) fn cluster(&self) -> &mut Cluster {
+        // SAFETY: the launch has set it, and it belongs to the worker that runs the block.
+        unsafe { &mut *self.cluster }
+    }
+
+    /// Lanes arrive at the barrier of the cluster.
+    pub(crate) fn arrive_at_cluster(&mut self, warp: u32, mask: u32) -> Result<(), String> {
+        if self.cluster().arrive(self.rank, warp, mask)? {
+            self.completed |= OUTSIDE;
+        }
+        Ok(())
+    }
+
+    /// Threads arrive at the barrier of the grid, and wait for the phase that is given to end.
+    pub(crate) fn arrive_at_grid(&mut self, threads: u32) -> u32 {
+        // SAFETY: the launch has set it and outlives its blocks.
+        let phase = unsafe { (*self.grid).phase() };
+        self.grid_arrived += threads;
+        self.complete_grid();
+        phase
+    }
+
+    fn complete_grid(&mut self) {
+        if self.grid_arrived > 0 && self.grid_arrived >= self.live_threads {
+            self.grid_arrived = 0;
+            // SAFETY: as in `arrive_at_grid`.
+            unsafe { (*self.grid).arrive() };
+            self.completed |= OUTSIDE;
         }
     }
 
@@ -174,6 +229,13 @@ pub(crate) enum Outcome {
     Finished,
     /// Its turn is over.
     Preempted,
+    /// Its threads wait for other blocks, of the cluster or the whole grid.
+    Blocked {
+        /// Whether some of them wait for the grid.
+        grid: bool,
+    },
+    /// Its threads wait for each other.
+    Deadlock,
     /// A thread of this warp made a mistake.
     Fault(u32, Box<RawFault>),
 }
@@ -183,7 +245,7 @@ pub(crate) struct Block {
     pub(crate) coordinates: [u32; 3],
     pub(crate) warps: Vec<Warp>,
     /// Shared with the warps, which is why it is a pointer; owned by this.
-    state: *mut BlockState,
+    pub(crate) state: *mut BlockState,
     threads: u32,
 }
 
@@ -207,12 +269,24 @@ impl Block {
         }
     }
 
-    /// Makes the block ready to run `threads` threads from `entry`.
-    pub(crate) fn start(&mut self, coordinates: [u32; 3], threads: u32, entry: Pc) {
+    /// Makes the block ready to run `threads` threads from `entry`, as member `rank` of a cluster that it has joined.
+    pub(crate) fn start(
+        &mut self,
+        coordinates: [u32; 3],
+        threads: u32,
+        entry: Pc,
+        (cluster, rank): (*mut Cluster, u32),
+        grid: &GridBarrier,
+    ) {
         self.coordinates = coordinates;
         self.threads = threads;
         // SAFETY: no warp runs.
-        unsafe { (*self.state).start(threads) };
+        let state = unsafe { &mut *self.state };
+        state.start(threads);
+        state.coordinates = coordinates;
+        state.cluster = cluster;
+        state.rank = rank;
+        state.grid = grid;
         for (index, warp) in self.warps.iter_mut().enumerate() {
             let live = mask_of(threads - (index * LANES) as u32);
             warp.block = self.state;
@@ -236,6 +310,8 @@ impl Block {
     /// executed to `executed`.
     pub(crate) fn run(&mut self, quantum: u64, executed: &mut u64) -> Outcome {
         let mut spent = 0;
+        // Another block may have completed what this one waits for.
+        self.release();
         loop {
             let mut progress = false;
             let mut done = true;
@@ -277,7 +353,7 @@ impl Block {
                 return Outcome::Finished;
             }
             if !progress && self.warps.iter().all(|warp| warp.stop != Stop::Turn) {
-                return self.deadlock();
+                return self.blocked().unwrap_or(Outcome::Deadlock);
             }
             if spent > quantum {
                 return Outcome::Preempted;
@@ -290,6 +366,9 @@ impl Block {
         // SAFETY: no warp runs.
         let state = unsafe { &mut *self.state };
         state.completed = 0;
+        let cluster_phase = state.cluster().phase();
+        // SAFETY: the launch has set it and outlives its blocks.
+        let grid_phase = unsafe { (*state.grid).phase() };
         for warp in &mut self.warps {
             let mut woken = false;
             for index in 0..warp.splits.len() {
@@ -307,11 +386,21 @@ impl Block {
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
+                    Wait::Cluster { phase } if cluster_phase != phase => {
+                        warp.splits[index].wait = Wait::Ready;
+                        woken = true;
+                    }
+                    Wait::Grid { phase } if grid_phase != phase => {
+                        warp.splits[index].wait = Wait::Ready;
+                        woken = true;
+                    }
                     Wait::Ready
                     | Wait::Lanes { .. }
                     | Wait::AnyLanes { .. }
                     | Wait::Barrier { .. }
-                    | Wait::BarrierResult { .. } => {}
+                    | Wait::BarrierResult { .. }
+                    | Wait::Cluster { .. }
+                    | Wait::Grid { .. } => {}
                 }
             }
             if woken && warp.stop == Stop::Blocked {
@@ -320,7 +409,18 @@ impl Block {
         }
     }
 
-    fn deadlock(&self) -> Outcome {
+    /// How the turn ended of a block in which nobody can go on, if other blocks can help.
+    fn blocked(&self) -> Option<Outcome> {
+        // SAFETY: no warp runs.
+        let state = unsafe { &*self.state };
+        let mut waits = self.warps.iter().flat_map(|warp| &warp.splits).map(|split| split.wait);
+        let grid = state.grid_arrived == 0 && waits.clone().any(|wait| matches!(wait, Wait::Grid { .. }));
+        let cluster = state.cluster().size() > 1 && waits.any(|wait| matches!(wait, Wait::Cluster { .. }));
+        (grid || cluster).then_some(Outcome::Blocked { grid })
+    }
+
+    /// What to say of a block in which nobody can go on, and the warp that is to say it.
+    pub(crate) fn deadlock(&self, in_cluster: bool) -> (u32, RawFault) {
         let missing = self
             .warps
             .iter()
@@ -330,14 +430,10 @@ impl Block {
         let split = warp.splits.first();
         let lane = split.map_or(0, |split| split.mask.trailing_zeros() as usize);
         let pc = split.map_or(warp.pc, |split| split.pc);
-        let message = "every thread of the block waits for others, and none of them can go on";
-        let fault = RawFault::new(
-            FaultKind::Deadlock,
-            back(pc, split.map(|split| split.wait)),
-            lane,
-            message,
-        );
-        Outcome::Fault(missing as u32, Box::new(fault))
+        let whole = if in_cluster { "cluster" } else { "block" };
+        let message = format!("every thread of the {whole} waits for others, and none of them can go on");
+        let wait = split.map(|split| split.wait);
+        (missing as u32, RawFault::new(FaultKind::Deadlock, back(pc, wait), lane, message))
     }
 
     /// Where the threads stand that have not exited.
@@ -358,15 +454,26 @@ impl Block {
                         format!("waiting for lanes {missing:#010x} of the warp (mask {members:#010x})")
                     }
                     Wait::Barrier { id, .. } | Wait::BarrierResult { id, .. } => self.describe_barrier(usize::from(id)),
+                    Wait::Cluster { .. } => {
+                        // SAFETY: no warp runs.
+                        let (arrived, live) = unsafe { (*self.state).cluster().progress() };
+                        format!("waiting at the barrier of the cluster, where {arrived} of {live} threads have arrived")
+                    }
+                    Wait::Grid { .. } => "waiting at the barrier of the grid".to_owned(),
                 };
                 let debug = &context.program.debug;
+                let (ptx, ptx_line) = debug.ptx(pc.source);
                 list.push(LiveThreads {
                     block: self.coordinates,
                     thread: context.thread(warp.index, mask.trailing_zeros()),
                     count: mask.count_ones(),
+                    warps: 1,
+                    blocks: 1,
                     state,
+                    pc: pc.source,
                     location: debug.locations(pc.source).into_iter().next(),
-                    ptx_line: debug.ptx(pc.source).1,
+                    ptx,
+                    ptx_line,
                 });
             }
         }
@@ -392,7 +499,7 @@ impl Block {
 /// The operation that lanes wait at: those at barriers go on behind it.
 fn back(pc: Pc, wait: Option<Wait>) -> Pc {
     match wait {
-        Some(Wait::Barrier { .. } | Wait::AnyLanes { .. }) => Pc::new(pc.as_ptr().wrapping_sub(1)),
+        Some(Wait::Barrier { .. } | Wait::AnyLanes { .. } | Wait::Cluster { .. } | Wait::Grid { .. }) => Pc::new(pc.as_ptr().wrapping_sub(1)),
         Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. }) | None => pc,
     }
 }

@@ -178,7 +178,7 @@ impl<'m> Lowering<'m> {
                     parameters: &ast.parameters,
                 };
                 if ast.body.is_none() {
-                    let Some(native) = native::find(name) else {
+                    let Some((native, waits)) = native::find(name) else {
                         let message = format!("`{name}` is called, but no source defines it");
                         return Err(LowerError::new(message)
                             .at(target.span)
@@ -186,14 +186,15 @@ impl<'m> Lowering<'m> {
                     };
                     self.pass(name, arguments, signature.parameters)?;
                     let [dst, b, c, d] = [0, 1, 2, 3].map(|index| self.transfer(index));
-                    self.emit(Draft {
+                    let draft = Draft {
                         dst,
                         a: dst,
                         b,
                         c,
                         d,
                         ..Draft::new(native)
-                    });
+                    };
+                    self.emit_control(draft, if waits { Control::Park } else { Control::Next });
                     return self.take_results(name, returns, signature.returns);
                 }
                 if ast.kind == ast::FunctionKind::Entry {

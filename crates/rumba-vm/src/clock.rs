@@ -1,4 +1,5 @@
-//! Reading clocks: `%clock`, `%clock64` and `%globaltimer` with their halves.
+//! Reading special registers that are not filled in by the launch: `%clock`, `%clock64` and `%globaltimer` with their
+//! halves, and `%is_explicit_cluster`, which is a predicate.
 //!
 //! The clock counts executed warp instructions, so that it does not depend on the machine underneath; the global timer
 //! is the system's time in nanoseconds.
@@ -10,7 +11,7 @@ use crate::op::{Handlers, Pc};
 use crate::special::Special;
 use crate::warp::{LANES, Warp};
 
-/// The operation that reads a clock into its destination.
+/// The operation that reads such a register into its destination.
 pub(crate) fn read(special: Special) -> Draft {
     let handlers = match special {
         Special::Clock64 => Handlers::same(read_64::<false>),
@@ -18,6 +19,7 @@ pub(crate) fn read(special: Special) -> Draft {
         Special::ClockHi => Handlers::same(read_32::<false, true>),
         Special::GlobalTimerLo => Handlers::same(read_32::<true, false>),
         Special::GlobalTimerHi => Handlers::same(read_32::<true, true>),
+        Special::IsExplicitCluster => Handlers::same(is_explicit_cluster),
         _ => Handlers::same(read_32::<false, false>),
     };
     Draft::new(handlers)
@@ -31,6 +33,13 @@ fn now(warp: &Warp, global: bool) -> u64 {
     } else {
         warp.executed()
     }
+}
+
+unsafe fn is_explicit_cluster(warp: &mut Warp, pc: Pc) -> Pc {
+    let mask = if warp.context().explicit_cluster { u32::MAX } else { 0 };
+    // SAFETY: the destination is a predicate of the program.
+    unsafe { warp.set_predicate(pc.dst, mask) };
+    pc.next()
 }
 
 unsafe fn read_64<const GLOBAL: bool>(warp: &mut Warp, pc: Pc) -> Pc {

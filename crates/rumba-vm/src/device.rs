@@ -3,11 +3,13 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::arena::{Arena, SHARED_STRIDE};
+use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
 use crate::load::{self, Function, LoadError, Module, Source};
@@ -19,10 +21,18 @@ use crate::warp::LANES;
 /// Bytes of parameters that a kernel may have.
 pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
 
+/// Where, in the window for parameters, the state of a grid's barrier lies, and its size: a word that says how large it
+/// is, and the counter.
+const GRID_WORKSPACE: usize = MAX_PARAMETER_BYTES.next_multiple_of(4096);
+const GRID_WORKSPACE_BYTES: usize = 64;
+
 /// Threads and blocks that one multiprocessor keeps resident.
 const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 * 1024;
+
+/// How long a launch may take if nobody says otherwise: a kernel that works is done long before.
+pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// Which checks are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +56,8 @@ pub struct Config {
     pub workers: usize,
     /// Operations, each for a whole warp, that a launch may execute.
     pub instruction_limit: u64,
+    /// How long a launch may take.
+    pub time_limit: Option<Duration>,
     /// Bytes of stack per thread where a kernel's need cannot be computed.
     pub stack_bytes: u64,
     /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
@@ -60,7 +72,8 @@ impl Default for Config {
         Self {
             memory_bytes: half_of_memory(),
             workers: 0,
-            instruction_limit: 64_000_000_000,
+            instruction_limit: u64::MAX,
+            time_limit: Some(TIME_LIMIT),
             stack_bytes: 64 * 1024,
             vector_instructions: true,
             checks: Checks::default(),
@@ -150,6 +163,20 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
+    /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
+    fn grid_workspace(&self) -> u64 {
+        let address = self.arena.parameters.start + GRID_WORKSPACE as u64;
+        // SAFETY: the window was committed up to here when the device was made, and only one launch runs at a time.
+        unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
+        self.allocations.register(
+            address,
+            GRID_WORKSPACE_BYTES,
+            AllocationKind::Global,
+            Some("barrier of the grid".into()),
+        );
+        address
+    }
+
     /// The address of another function.
     pub(crate) fn next_handle(&self) -> u64 {
         let window = self.arena.functions;
@@ -177,7 +204,7 @@ impl Device {
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         arena
-            .commit(arena.parameters, MAX_PARAMETER_BYTES)
+            .commit(arena.parameters, GRID_WORKSPACE + GRID_WORKSPACE_BYTES)
             .map_err(Error::AddressSpace)?;
         let properties = Properties {
             name: format!("Rumba software device ({workers} workers)"),
@@ -354,6 +381,32 @@ impl Device {
         by_threads.min(by_shared).min(BLOCKS_PER_MULTIPROCESSOR)
     }
 
+    /// The size of the clusters of a launch.
+    fn cluster(function: &Function, launch: &Launch<'_>) -> Result<[u32; 3], LaunchError> {
+        let program = &function.program;
+        let size = launch.cluster.or(program.required_cluster).unwrap_or([1; 3]);
+        let wrong = |reason: String| Err(LaunchError::Cluster { size, reason });
+        if let Some(required) = program.required_cluster
+            && required != size
+        {
+            return wrong(format!("the kernel requires {required:?} (.reqnctapercluster)"));
+        }
+        if program.explicit_cluster && launch.cluster.or(program.required_cluster).is_none() {
+            return wrong("the kernel wants the launch to say how large they are (.explicitcluster)".into());
+        }
+        let blocks = size.iter().map(|extent| u64::from(*extent)).product::<u64>();
+        let limit = u64::from(program.max_cluster.unwrap_or(MAX_CLUSTER).min(MAX_CLUSTER));
+        if blocks == 0 || blocks > limit {
+            return wrong(format!("a cluster has 1 to {limit} blocks"));
+        }
+        let fits = launch.grid.iter().zip(size).all(|(grid, extent)| grid % extent == 0);
+        if !fits && !program.blocks_are_clusters {
+            let grid = launch.grid;
+            return wrong(format!("the grid {grid:?} is not a multiple of that"));
+        }
+        Ok(size)
+    }
+
     fn check_launch(&self, function: &Function, launch: &Launch<'_>) -> Result<u32, LaunchError> {
         let properties = &self.inner.properties;
         let program = &function.program;
@@ -436,6 +489,14 @@ impl Device {
     /// # Errors
     /// If the launch is impossible or the kernel makes a mistake.
     pub fn launch(&self, function: &Function, launch: &Launch<'_>) -> Result<Statistics, LaunchFailure> {
+        let cluster = Self::cluster(function, launch)?;
+        let mut launch = *launch;
+        if function.program.blocks_are_clusters {
+            for (grid, extent) in launch.grid.iter_mut().zip(cluster) {
+                *grid = grid.saturating_mul(extent);
+            }
+        }
+        let launch = &launch;
         let residency = self.check_launch(function, launch)?;
         let inner = &*self.inner;
         let program = &*function.program;
@@ -455,12 +516,15 @@ impl Device {
                 .register(parameters, launch.parameters.len(), AllocationKind::Parameters, None);
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
-        let workers = inner.workers.len().min(usize::try_from(blocks).unwrap_or(usize::MAX));
-        let residency = if launch.cooperative {
-            blocks.div_ceil(workers as u64) as usize
+        let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
+        let workers = inner.workers.len().min(clusters);
+        let resident_clusters = if launch.cooperative {
+            clusters.div_ceil(workers)
         } else {
-            residency as usize
+            residency as usize / (blocks as usize / clusters)
         };
+        let residency = resident_clusters.max(1) * (blocks as usize / clusters);
+        let grid_workspace = if launch.cooperative { inner.grid_workspace() } else { 0 };
         let stack = program
             .stack_bytes
             .unwrap_or(inner.config.stack_bytes)
@@ -479,8 +543,14 @@ impl Device {
             workers: inner.workers.len(),
             residency,
             cooperative: launch.cooperative,
+            cluster,
+            explicit_cluster: launch.cluster.or(program.required_cluster).is_some(),
+            grid_workspace,
+            grid_barrier: GridBarrier::new(blocks),
             memcheck: inner.config.checks.memcheck,
             instruction_limit: inner.config.instruction_limit,
+            time_limit: inner.config.time_limit,
+            started: Instant::now(),
         };
         let progress = Progress::new();
         inner.pool.run(workers, &|number| {
@@ -490,9 +560,12 @@ impl Device {
         if !launch.parameters.is_empty() {
             inner.allocations.unregister(parameters);
         }
+        if grid_workspace != 0 {
+            inner.allocations.unregister(grid_workspace);
+        }
         inner.output.flush();
         let warp_instructions = progress.executed();
-        match progress.into_fault() {
+        match progress.into_fault(&context) {
             Some(fault) => Err(Box::new(fault).into()),
             None => Ok(Statistics {
                 warp_instructions,

@@ -3,6 +3,8 @@
 //! A fault is the kernel's mistake. Mistakes in asking for a launch are [`LaunchError`], mistakes in a module
 //! [`crate::load::LoadError`].
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use thiserror::Error;
@@ -118,25 +120,89 @@ impl fmt::Display for Location {
     }
 }
 
-/// A warp that still had something to do when a launch was ended.
+/// Threads that still had something to do when a launch was ended, all at the same place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveThreads {
-    /// The block.
+    /// The first of the blocks that they belong to.
     pub block: [u32; 3],
-    /// The first of the threads, and how many there are.
+    /// The first of the threads.
     pub thread: [u32; 3],
     /// How many threads.
     pub count: u32,
+    /// In how many warps.
+    pub warps: u32,
+    /// In how many blocks.
+    pub blocks: u32,
+    /// The instruction that they stand at, counted from the start of the program.
+    pub pc: u32,
     /// What they do.
     pub state: String,
     /// Where they stand.
     pub location: Option<Location>,
+    /// The name of the PTX source.
+    pub ptx: String,
     /// The line of the PTX.
     pub ptx_line: u32,
 }
 
-/// Threads that a report lists at most.
+/// Places that a report lists at most.
 const MAX_LISTED: usize = 16;
+
+impl LiveThreads {
+    /// One entry for all threads that do the same at the same place, most threads first.
+    pub(crate) fn summary(all: Vec<Self>) -> Vec<Self> {
+        let mut places: Vec<Self> = Vec::new();
+        let mut known: HashMap<(u32, String), (usize, HashSet<[u32; 3]>)> = HashMap::new();
+        for one in all {
+            match known.entry((one.pc, one.state.clone())) {
+                Entry::Occupied(mut entry) => {
+                    let (index, blocks) = entry.get_mut();
+                    blocks.insert(one.block);
+                    let place = &mut places[*index];
+                    place.count += one.count;
+                    place.warps += one.warps;
+                    place.blocks = blocks.len() as u32;
+                    let order = |live: &Self| {
+                        let ([a, b, c], [x, y, z]) = (live.block, live.thread);
+                        [c, b, a, z, y, x]
+                    };
+                    if order(&one) < order(place) {
+                        place.block = one.block;
+                        place.thread = one.thread;
+                    }
+                }
+                Entry::Vacant(entry) => {
+                    entry.insert((places.len(), HashSet::from([one.block])));
+                    places.push(one);
+                }
+            }
+        }
+        places.sort_by_key(|place| (std::cmp::Reverse(place.count), place.pc));
+        places
+    }
+}
+
+impl fmt::Display for LiveThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (block, thread) = (triple(self.block), triple(self.thread));
+        match (self.count, self.warps, self.blocks) {
+            (1, ..) => write!(f, "block {block}, thread {thread}"),
+            (count, 1, 1) => write!(f, "block {block}, {count} threads from {thread}"),
+            (count, warps, 1) => write!(f, "block {block}, {count} threads of {warps} warps from {thread}"),
+            (count, warps, blocks) => {
+                write!(
+                    f,
+                    "{count} threads of {warps} warps in {blocks} blocks, from block {block}, thread {thread}"
+                )
+            }
+        }?;
+        write!(f, ": {}", self.state)?;
+        if let Some(location) = &self.location {
+            write!(f, " at {location}")?;
+        }
+        Ok(())
+    }
+}
 
 /// A kernel's mistake, and everything that is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,15 +268,7 @@ impl fmt::Display for Fault {
             }
         }
         for live in self.live.iter().take(MAX_LISTED) {
-            let threads = match live.count {
-                1 => format!("thread {}", triple(live.thread)),
-                count => format!("{count} threads from {}", triple(live.thread)),
-            };
-            write!(f, "\n  block {}, {threads}: {}", triple(live.block), live.state)?;
-            if let Some(location) = &live.location {
-                write!(f, " at {location}")?;
-            }
-            write!(f, " ({} line {})", self.ptx, live.ptx_line)?;
+            write!(f, "\n  {live} ({} line {}, pc {})", live.ptx, live.ptx_line, live.pc)?;
         }
         if self.live.len() > MAX_LISTED {
             write!(f, "\n  and {} more", self.live.len() - MAX_LISTED)?;
@@ -275,6 +333,14 @@ pub enum LaunchError {
         /// What there is.
         limit: u32,
     },
+    /// Clusters that the device does not have or the kernel does not allow.
+    #[error("clusters of {}: {reason}", triple(*.size))]
+    Cluster {
+        /// The size of the clusters, in blocks.
+        size: [u32; 3],
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The parameters have the wrong size.
     #[error("the kernel takes {expected} bytes of parameters, and {given} were given")]
     Parameters {
@@ -322,20 +388,6 @@ impl RawFault {
             source: pc.source,
             lane,
             message: message.into(),
-            address: None,
-            access: None,
-            place: None,
-            location: None,
-        }
-    }
-
-    /// A fault of no operation in particular.
-    pub(crate) fn new_nowhere(kind: FaultKind, message: String) -> Self {
-        Self {
-            kind,
-            source: u32::MAX,
-            lane: 0,
-            message,
             address: None,
             access: None,
             place: None,

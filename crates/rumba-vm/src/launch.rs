@@ -3,9 +3,11 @@
 //! Workers take blocks in order from a counter. A block that does not finish within its turn may be waiting for others:
 //! its worker then starts more blocks, up to what a device would keep resident, and lets them take turns.
 
+use std::cell::UnsafeCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -13,6 +15,7 @@ use crate::allocations::Allocations;
 use crate::arena::{Arena, SHARED_STRIDE};
 use crate::block::{Block, Outcome};
 use crate::check::memory::{Bounds, CACHES};
+use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
 use crate::op::Pc;
 use crate::printf::Output;
@@ -23,6 +26,10 @@ use crate::warp::{LANES, UNIT, Warp};
 
 /// Operations after which a worker thinks of other blocks.
 const BLOCK_TURN: u64 = 1 << 20;
+
+/// How long other blocks go on after a block has failed: one that comes before it may fail, too, and is then reported
+/// instead, so that reports do not depend on the workers' speed.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What to launch a kernel with.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +44,8 @@ pub struct Launch<'a> {
     pub parameters: &'a [u8],
     /// Whether all blocks have to be resident at once.
     pub cooperative: bool,
+    /// Blocks of a cluster in each dimension, if the launch says so.
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// What a launch did.
@@ -79,8 +88,16 @@ pub(crate) struct Context<'a> {
     /// Blocks that a worker may keep resident.
     pub(crate) residency: usize,
     pub(crate) cooperative: bool,
+    /// Blocks of a cluster in each dimension.
+    pub(crate) cluster: [u32; 3],
+    pub(crate) explicit_cluster: bool,
+    /// Where compiled code keeps the state of the grid's barrier; 0 without one.
+    pub(crate) grid_workspace: u64,
+    pub(crate) grid_barrier: GridBarrier,
     pub(crate) memcheck: bool,
     pub(crate) instruction_limit: u64,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) started: Instant,
 }
 
 impl Context<'_> {
@@ -88,7 +105,7 @@ impl Context<'_> {
         self.block.iter().product()
     }
 
-    fn blocks(&self) -> u64 {
+    pub(crate) fn blocks(&self) -> u64 {
         self.grid.iter().map(|size| u64::from(*size)).product()
     }
 
@@ -103,9 +120,51 @@ impl Context<'_> {
         [index % x, index / x % y, index / x / y]
     }
 
-    fn coordinates(&self, index: u64) -> [u32; 3] {
-        let [x, y, _] = self.grid.map(u64::from);
+    /// Blocks of a cluster.
+    pub(crate) fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Clusters of the grid in each dimension.
+    fn clusters(&self) -> [u32; 3] {
+        [0, 1, 2].map(|axis| self.grid[axis] / self.cluster[axis])
+    }
+
+    /// The coordinates of a cluster in the grid.
+    fn cluster_coordinates(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.clusters().map(u64::from);
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
+
+    /// The coordinates of the block of a rank in its cluster.
+    fn rank_coordinates(&self, rank: u32) -> [u32; 3] {
+        let [x, y, _] = self.cluster;
+        [rank % x, rank / x % y, rank / x / y]
+    }
+
+    /// The coordinates of a block in the grid. Blocks are counted cluster by cluster.
+    fn coordinates(&self, index: u64) -> [u32; 3] {
+        let size = u64::from(self.cluster_size());
+        let cluster = self.cluster_coordinates(index / size);
+        let inside = self.rank_coordinates((index % size) as u32);
+        [0, 1, 2].map(|axis| cluster[axis] * self.cluster[axis] + inside[axis])
+    }
+
+    /// Why the launch has to end, if it does.
+    fn exhausted(&self, executed: u64) -> Option<String> {
+        if executed > self.instruction_limit {
+            let most = self.instruction_limit;
+            return Some(format!(
+                "the launch executed {executed} instructions, and at most {most} are allowed"
+            ));
+        }
+        let limit = self.time_limit?;
+        (self.started.elapsed() > limit).then(|| {
+            format!(
+                "the launch did not end within {} seconds; threads may be waiting for something that never happens",
+                limit.as_secs_f64()
+            )
+        })
     }
 
     /// Offset of dynamic shared memory.
@@ -140,7 +199,12 @@ impl Context<'_> {
             Special::Tid(axis) => u64::from(self.thread(warp, lane)[usize::from(axis)]),
             Special::NTid(axis) => u64::from(self.block[usize::from(axis)]),
             // Set for each block.
-            Special::CtaId(_) => 0,
+            Special::CtaId(_) | Special::ClusterId(_) | Special::ClusterCtaId(_) | Special::ClusterCtaRank => 0,
+            Special::NClusterId(axis) => u64::from(self.clusters()[usize::from(axis)]),
+            Special::ClusterNCtaId(axis) => u64::from(self.cluster[usize::from(axis)]),
+            Special::ClusterNCtaRank => u64::from(self.cluster_size()),
+            Special::GridWorkspace(true) => self.grid_workspace >> 32,
+            Special::GridWorkspace(false) => self.grid_workspace,
             Special::NCtaId(axis) => u64::from(self.grid[usize::from(axis)]),
             Special::LaneId => u64::from(lane),
             Special::WarpId => u64::from(warp),
@@ -162,8 +226,22 @@ impl Context<'_> {
             | Special::Clock64
             | Special::GlobalTimer
             | Special::GlobalTimerLo
-            | Special::GlobalTimerHi => 0,
+            | Special::GlobalTimerHi
+            | Special::IsExplicitCluster => 0,
         }
+    }
+
+    /// The value of a special register that each block has its own of.
+    fn block_special(&self, special: Special, index: u64) -> Option<u32> {
+        let rank = (index % u64::from(self.cluster_size())) as u32;
+        let cluster = || self.cluster_coordinates(index / u64::from(self.cluster_size()));
+        Some(match special {
+            Special::CtaId(axis) => self.coordinates(index)[usize::from(axis)],
+            Special::ClusterId(axis) => cluster()[usize::from(axis)],
+            Special::ClusterCtaId(axis) => self.rank_coordinates(rank)[usize::from(axis)],
+            Special::ClusterCtaRank => rank,
+            _ => return None,
+        })
     }
 
     fn parameter(&self, offset: usize, ty: ScalarType) -> u128 {
@@ -194,9 +272,23 @@ struct Resident {
     slot: usize,
     /// The launch that it is prepared for.
     prepared: u64,
-    /// Index of the block in the grid.
+    /// Number of the block in the order in which blocks are begun.
     index: u64,
+    /// Which of the worker's clusters it belongs to, and its rank there.
+    cluster: usize,
+    rank: u32,
 }
+
+/// A cluster that a worker keeps.
+struct ResidentCluster {
+    /// Shared with the states of the blocks.
+    state: Box<UnsafeCell<Cluster>>,
+    /// Indices of its blocks among the worker's residents, by rank.
+    members: Vec<usize>,
+}
+
+// SAFETY: a cluster is used by one worker at a time.
+unsafe impl Send for ResidentCluster {}
 
 /// What a worker keeps from launch to launch.
 pub(crate) struct Worker {
@@ -204,6 +296,7 @@ pub(crate) struct Worker {
     caches: Vec<Bounds>,
     epoch: u64,
     residents: Vec<Resident>,
+    clusters: Vec<ResidentCluster>,
 }
 
 impl Worker {
@@ -213,18 +306,30 @@ impl Worker {
             caches: Vec::new(),
             epoch: 0,
             residents: Vec::new(),
+            clusters: Vec::new(),
         }
+    }
+
+    /// The cluster of a resident.
+    fn cluster(&mut self, resident: usize) -> &mut Cluster {
+        self.clusters[self.residents[resident].cluster].state.get_mut()
     }
 }
 
 /// What the workers of a launch tell each other.
 pub(crate) struct Progress {
+    /// The next cluster to begin.
     next: AtomicU64,
     executed: AtomicU64,
     /// Blocks from this one on need not be run: an earlier one has failed.
     end: AtomicU64,
-    failed: AtomicBool,
     first: Mutex<Option<(u64, Fault)>>,
+    /// When the first block failed, in milliseconds since the launch was begun.
+    failed_at: AtomicU64,
+    /// Why everybody has to stop.
+    stop: OnceLock<String>,
+    /// Who was at work then.
+    live: Mutex<Vec<LiveThreads>>,
 }
 
 impl Progress {
@@ -233,8 +338,10 @@ impl Progress {
             next: AtomicU64::new(0),
             executed: AtomicU64::new(0),
             end: AtomicU64::new(u64::MAX),
-            failed: AtomicBool::new(false),
             first: Mutex::new(None),
+            failed_at: AtomicU64::new(u64::MAX),
+            stop: OnceLock::new(),
+            live: Mutex::new(Vec::new()),
         }
     }
 
@@ -243,21 +350,31 @@ impl Progress {
         self.executed.load(Ordering::Relaxed)
     }
 
-    /// The fault of the first block that had one.
-    pub(crate) fn into_fault(self) -> Option<Fault> {
-        self.first
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .map(|(_, fault)| fault)
+    /// The fault of the first block that had one; otherwise that the launch had to be stopped.
+    pub(crate) fn into_fault(self, context: &Context<'_>) -> Option<Fault> {
+        let first = self.first.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (first, self.stop.into_inner()) {
+            (Some((_, fault)), _) => Some(fault),
+            (None, Some(message)) => Some(stopped(context, message, LiveThreads::summary(live))),
+            (None, None) => None,
+        }
     }
 
-    fn fail(&self, index: u64, fault: Fault) {
+    fn fail(&self, context: &Context<'_>, index: u64, fault: Fault) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.as_ref().is_none_or(|(known, _)| index < *known) {
             *first = Some((index, fault));
         }
         self.end.fetch_min(index, Ordering::AcqRel);
-        self.failed.store(true, Ordering::Release);
+        let now = context.started.elapsed().as_millis() as u64;
+        self.failed_at.fetch_min(now, Ordering::AcqRel);
+    }
+
+    /// Whether a block failed so long ago that others can no longer be expected to end: they may be waiting for it.
+    fn is_over(&self, context: &Context<'_>) -> bool {
+        let failed_at = self.failed_at.load(Ordering::Acquire);
+        failed_at != u64::MAX && context.started.elapsed() > Duration::from_millis(failed_at) + GRACE
     }
 }
 
@@ -266,34 +383,24 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     worker.caches.clear();
     worker.caches.resize(2 * CACHES, Bounds::default());
     worker.epoch = context.allocations.epoch();
-    let blocks = context.blocks();
+    let size = context.cluster_size() as usize;
+    let clusters = context.blocks() / size as u64;
     let mut running: VecDeque<usize> = VecDeque::new();
     let mut idle: Vec<usize> = (0..worker.residents.len()).rev().collect();
-    let mut wanted = if context.cooperative { context.residency } else { 1 };
+    let mut wanted = if context.cooperative { context.residency } else { size };
+    // Blocks in a row that had nothing to do.
+    let mut waiting = 0;
     loop {
-        while running.len() < wanted {
-            let index = progress.next.fetch_add(1, Ordering::Relaxed);
-            if index >= blocks || index >= progress.end.load(Ordering::Acquire) {
+        while worker.residents.len() - idle.len() + size <= wanted {
+            let cluster = progress.next.fetch_add(1, Ordering::Relaxed);
+            let index = cluster * size as u64;
+            if cluster >= clusters || index >= progress.end.load(Ordering::Acquire) {
                 break;
             }
-            let slot = idle.pop().unwrap_or_else(|| {
-                let slot = worker.residents.len() * context.workers + worker.number;
-                worker.residents.push(Resident {
-                    block: Block::new(),
-                    registers: Vec::new(),
-                    slot,
-                    prepared: u64::MAX,
-                    index: 0,
-                });
-                worker.residents.len() - 1
-            });
-            if let Err(error) = start(context, worker, slot, index) {
+            if let Err(error) = begin(context, worker, &mut idle, &mut running, index) {
                 let fault = refused(context, index, &error);
-                progress.fail(index, fault);
-                idle.push(slot);
-                break;
+                progress.fail(context, index, fault);
             }
-            running.push_back(slot);
         }
         let Some(current) = running.pop_front() else { break };
         let epoch = context.allocations.epoch();
@@ -302,57 +409,166 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
             worker.caches.fill(Bounds::default());
         }
         let resident = &mut worker.residents[current];
-        if resident.index >= progress.end.load(Ordering::Acquire) {
-            idle.push(current);
+        let index = resident.index;
+        if index >= progress.end.load(Ordering::Acquire) || progress.is_over(context) {
+            finish(worker, current, &mut idle);
+            continue;
+        }
+        if progress.stop.get().is_some() {
+            let mut live = progress.live.lock().unwrap_or_else(PoisonError::into_inner);
+            live.extend(resident.block.live(context));
             continue;
         }
         let mut executed = 0;
         let outcome = resident.block.run(BLOCK_TURN, &mut executed);
         let total = progress.executed.fetch_add(executed, Ordering::Relaxed) + executed;
+        if !matches!(outcome, Outcome::Blocked { .. }) || executed > 0 {
+            worker.cluster(current).idle = 0;
+            waiting = 0;
+        }
         match outcome {
-            Outcome::Finished => idle.push(current),
-            Outcome::Preempted if total > context.instruction_limit => {
-                let live = resident.block.live(context);
-                let message = format!(
-                    "the launch executed {total} instructions, and at most {} are allowed",
-                    context.instruction_limit
-                );
-                let raw = RawFault::new_nowhere(FaultKind::Timeout, message);
-                let index = resident.index;
-                progress.fail(index, describe(context, &resident.block, 0, raw, live));
-                idle.push(current);
+            Outcome::Finished => {
+                context.grid_barrier.finish();
+                finish(worker, current, &mut idle);
+                continue;
             }
             Outcome::Preempted => {
-                wanted = (wanted + 1).min(context.residency);
+                wanted = (wanted + size).min(context.residency);
                 running.push_back(current);
             }
-            Outcome::Fault(warp, raw) => {
-                let live = match raw.kind {
-                    FaultKind::Deadlock => resident.block.live(context),
-                    _ => Vec::new(),
-                };
-                let index = resident.index;
-                progress.fail(index, describe(context, &resident.block, warp, *raw, live));
-                idle.push(current);
+            Outcome::Blocked { grid } => {
+                let cluster = worker.cluster(current);
+                cluster.idle = if grid { 0 } else { cluster.idle + 1 };
+                if cluster.idle > cluster.unfinished {
+                    // Unless it is because another one of them has failed.
+                    if progress.failed_at.load(Ordering::Acquire) == u64::MAX {
+                        let fault = deadlock(context, worker, current);
+                        progress.fail(context, index, fault);
+                    }
+                    finish(worker, current, &mut idle);
+                    continue;
+                }
+                running.push_back(current);
+                waiting += 1;
+                if waiting > running.len() {
+                    // Other workers have the blocks that these ones wait for.
+                    std::thread::yield_now();
+                }
             }
+            Outcome::Deadlock => {
+                let fault = deadlock(context, worker, current);
+                progress.fail(context, index, fault);
+                finish(worker, current, &mut idle);
+                continue;
+            }
+            Outcome::Fault(warp, raw) => {
+                let block = &worker.residents[current].block;
+                progress.fail(context, index, describe(context, block, warp, *raw, Vec::new()));
+                finish(worker, current, &mut idle);
+                continue;
+            }
+        }
+        if let Some(message) = context.exhausted(total) {
+            // Whoever is first says why.
+            let _ = progress.stop.set(message);
         }
     }
 }
 
-/// Makes a resident run block `index`.
-fn start(context: &Context<'_>, worker: &mut Worker, resident: usize, index: u64) -> std::io::Result<()> {
+/// Begins the blocks of a cluster, the first of which has the number `first`.
+fn begin(
+    context: &Context<'_>,
+    worker: &mut Worker,
+    idle: &mut Vec<usize>,
+    running: &mut VecDeque<usize>,
+    first: u64,
+) -> std::io::Result<()> {
+    let mut members = Vec::with_capacity(1);
+    for _ in 0..context.cluster_size() {
+        members.push(idle.pop().unwrap_or_else(|| {
+            let slot = worker.residents.len() * context.workers + worker.number;
+            worker.residents.push(Resident {
+                block: Block::new(),
+                registers: Vec::new(),
+                slot,
+                prepared: u64::MAX,
+                index: 0,
+                cluster: 0,
+                rank: 0,
+            });
+            worker.clusters.push(ResidentCluster {
+                state: Box::default(),
+                members: Vec::new(),
+            });
+            worker.residents.len() - 1
+        }));
+    }
+    // There are as many clusters as residents, and the first resident's is free if that one was.
+    let cluster = members[0];
+    worker.clusters[cluster].state.get_mut().clear();
+    for (rank, resident) in members.iter().enumerate() {
+        let index = first + rank as u64;
+        if let Err(error) = start(context, worker, *resident, index, (cluster, rank as u32)) {
+            idle.extend(members);
+            return Err(error);
+        }
+    }
+    running.extend(&members);
+    worker.clusters[cluster].members = members;
+    Ok(())
+}
+
+/// Lets go of a block that need not run any more; its memory serves others when the whole cluster is at that point.
+fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>) {
+    let Resident { cluster, rank, .. } = worker.residents[resident];
+    let cluster = &mut worker.clusters[cluster];
+    let state = cluster.state.get_mut();
+    state.finish(rank);
+    if state.unfinished == 0 {
+        idle.append(&mut cluster.members);
+    }
+}
+
+/// The fault of a block whose threads all wait in vain.
+fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize) -> Fault {
+    let block = &worker.residents[resident].block;
+    let members = &worker.clusters[worker.residents[resident].cluster].members;
+    let live = members
+        .iter()
+        .flat_map(|member| worker.residents[*member].block.live(context));
+    let mut live: Vec<_> = live.collect();
+    if members.len() > 1 {
+        live = LiveThreads::summary(live);
+    }
+    let (warp, raw) = block.deadlock(members.len() > 1);
+    describe(context, block, warp, raw, live)
+}
+
+/// Makes a resident run the block with the number `index`, as a member of a cluster.
+fn start(
+    context: &Context<'_>,
+    worker: &mut Worker,
+    resident: usize,
+    index: u64,
+    (cluster, rank): (usize, u32),
+) -> std::io::Result<()> {
     let number = worker.number;
     let caches = worker.caches.as_mut_ptr();
+    let cluster_state = worker.clusters[cluster].state.get();
     let resident = &mut worker.residents[resident];
     if resident.prepared != context.number {
         prepare(context, number, caches, resident)?;
         resident.prepared = context.number;
     }
     resident.index = index;
-    let coordinates = context.coordinates(index);
+    resident.cluster = cluster;
+    resident.rank = rank;
     for (slot, class, value) in &context.program.fixed {
         let value = match value {
-            Fixed::Special(Special::CtaId(axis)) => u128::from(coordinates[usize::from(*axis)]),
+            Fixed::Special(special) => match context.block_special(*special, index) {
+                Some(value) => u128::from(value),
+                None => continue,
+            },
             Fixed::StackPointer => context.fixed(*value, number, 0, 0),
             _ => continue,
         };
@@ -361,14 +577,21 @@ fn start(context: &Context<'_>, worker: &mut Worker, resident: usize, index: u64
             unsafe { fill(warp, *slot, *class, |_| value) };
         }
     }
+    let base = context.arena.shared.start + (resident.slot * SHARED_STRIDE) as u64;
     let shared = context.shared_end() - SHARED_START;
     if shared > 0 {
-        let start = context.arena.shared.start + (resident.slot * SHARED_STRIDE) as u64 + SHARED_START;
+        let start = base + SHARED_START;
         // SAFETY: this part of the window was committed for this resident alone.
         unsafe { std::ptr::write_bytes(start as *mut u8, crate::allocations::FRESH, shared as usize) };
     }
     let entry = Pc::new(context.program.ops.as_ptr().wrapping_add(context.program.entry));
-    resident.block.start(coordinates, context.threads(), entry);
+    let threads = context.threads();
+    // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
+    unsafe { (*cluster_state).join(base, resident.block.state, threads) };
+    let coordinates = context.coordinates(index);
+    resident
+        .block
+        .start(coordinates, threads, entry, (cluster_state, rank), &context.grid_barrier);
     Ok(())
 }
 
@@ -457,6 +680,25 @@ fn describe(context: &Context<'_>, block: &Block, warp: u32, raw: RawFault, live
         access: raw.access,
         place: raw.place,
         message: raw.message,
+        live,
+    }
+}
+
+/// The fault of a launch that was stopped.
+fn stopped(context: &Context<'_>, message: String, live: Vec<LiveThreads>) -> Fault {
+    let first = live.first();
+    Fault {
+        kind: FaultKind::Timeout,
+        kernel: context.program.name.clone(),
+        block: first.map_or([0; 3], |first| first.block),
+        thread: first.map_or([0; 3], |first| first.thread),
+        locations: first.and_then(|first| first.location.clone()).into_iter().collect(),
+        ptx: first.map_or_else(String::new, |first| first.ptx.clone()),
+        ptx_line: first.map_or(0, |first| first.ptx_line),
+        address: None,
+        access: None,
+        place: None,
+        message,
         live,
     }
 }

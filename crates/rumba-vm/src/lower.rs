@@ -657,11 +657,10 @@ impl<'m> Lowering<'m> {
     }
 
     fn special(&mut self, special: Special, ty: ScalarType) -> Place {
-        let class = Class::of(ty);
         if !special.is_dynamic() {
-            return self.pool.fixed(class, Fixed::Special(special));
+            return self.pool.fixed(Class::of(ty), Fixed::Special(special));
         }
-        let value = self.new_slot(class);
+        let value = self.scratch(ty);
         self.emit(Draft {
             dst: value,
             ..crate::clock::read(special)

@@ -2,7 +2,8 @@
 //!
 //! Arguments arrive in the transfer slots that `a`, `b`, `c` and `d` name; the result goes to `dst`.
 
-use crate::allocations::AllocationKind;
+use crate::allocations::{Allocation, AllocationKind};
+use crate::cooperative;
 use crate::fault::{FaultKind, Location, RawFault};
 use crate::op::{Handlers, Pc};
 use crate::printf::{self, Arguments};
@@ -11,20 +12,30 @@ use crate::warp::{Warp, lanes_of};
 /// Bytes of a string that are read at most.
 const MAX_STRING: usize = 1 << 16;
 
-/// The operation behind a name.
-pub(crate) fn find(name: &str) -> Option<Handlers> {
+/// The operation behind a name, and whether it may have to wait for other threads.
+pub(crate) fn find(name: &str) -> Option<(Handlers, bool)> {
     let handlers = match name {
         "vprintf" => Handlers::same(vprintf),
         "__assertfail" => Handlers::same(assertfail),
         "malloc" => Handlers::same(malloc),
         "free" => Handlers::same(free),
-        _ => return None,
+        _ => return cooperative::find(name),
     };
-    Some(handlers)
+    Some((handlers, false))
 }
 
 /// Bytes that a lane may read from `address` on, at most `limit`.
 fn readable(warp: &Warp, lane: usize, address: u64, limit: usize) -> usize {
+    room(warp, lane, address, |_| true).min(limit)
+}
+
+/// Bytes that a lane may write from `address` on.
+pub(crate) fn writable(warp: &Warp, lane: usize, address: u64) -> usize {
+    room(warp, lane, address, Allocation::is_writable)
+}
+
+/// Bytes from `address` on that are a lane's to use, in memory that suits it.
+fn room(warp: &Warp, lane: usize, address: u64, suits: impl Fn(&Allocation) -> bool) -> usize {
     let context = warp.context();
     let room = |start: u64, end: u64| {
         if (start..end).contains(&address) {
@@ -33,7 +44,7 @@ fn readable(warp: &Warp, lane: usize, address: u64, limit: usize) -> usize {
             0
         }
     };
-    let found = if context.arena.local.contains(address) {
+    if context.arena.local.contains(address) {
         let stack = warp.stack_base + lane as u64 * warp.stack_stride;
         room(stack, stack + warp.stack_stride)
     } else if context.arena.shared.contains(address) {
@@ -41,10 +52,15 @@ fn readable(warp: &Warp, lane: usize, address: u64, limit: usize) -> usize {
     } else {
         context
             .allocations
-            .bounds(address, |allocation| (allocation.end() - address) as usize)
+            .bounds(address, |allocation| {
+                if suits(allocation) {
+                    (allocation.end() - address) as usize
+                } else {
+                    0
+                }
+            })
             .unwrap_or(0)
-    };
-    found.min(limit)
+    }
 }
 
 /// Copies what a lane may read from `address` on, at most `limit` bytes.
@@ -86,12 +102,12 @@ impl Arguments for Packed<'_> {
 }
 
 /// The value of a transfer slot in a lane.
-fn argument(warp: &Warp, slot: u16, lane: usize) -> u64 {
+pub(crate) fn argument(warp: &Warp, slot: u16, lane: usize) -> u64 {
     // SAFETY: a transfer slot has 32 lanes of 64 bits.
     unsafe { *warp.lanes::<u64>(slot).add(lane) }
 }
 
-fn set_result(warp: &Warp, pc: Pc, lane: usize, value: u64) {
+pub(crate) fn set_result(warp: &Warp, pc: Pc, lane: usize, value: u64) {
     // SAFETY: a transfer slot has 32 lanes of 64 bits.
     unsafe { *warp.lanes::<u64>(pc.dst).add(lane) = value };
 }

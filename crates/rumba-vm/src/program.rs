@@ -283,6 +283,14 @@ pub(crate) struct Program {
     pub(crate) parameter_bytes: usize,
     pub(crate) max_threads: u32,
     pub(crate) required_block: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub(crate) required_cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`
+    pub(crate) max_cluster: Option<u32>,
+    /// `.explicitcluster`: launches have to say how large clusters are.
+    pub(crate) explicit_cluster: bool,
+    /// `.blocksareclusters`: the grid that a launch asks for is one of clusters.
+    pub(crate) blocks_are_clusters: bool,
     /// Registers as a GPU would count them, for occupancy.
     pub(crate) registers: u32,
     pub(crate) debug: Debug,

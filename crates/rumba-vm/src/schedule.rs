@@ -263,6 +263,18 @@ impl Warp {
         self.pick()
     }
 
+    /// Lets some of the active lanes wait, which go on at `pc` like the others.
+    pub(crate) fn park_some(&mut self, pc: Pc, waiting: u32, wait: Wait) -> Pc {
+        if waiting == self.active {
+            return self.park(pc, wait);
+        }
+        if waiting != 0 {
+            self.put(pc, waiting, wait);
+            self.active &= !waiting;
+        }
+        if self.splits.is_empty() { pc } else { self.reschedule(pc) }
+    }
+
     /// Wakes the splits of which all lanes have come that they wait for.
     pub(crate) fn release_lanes(&mut self) {
         for index in 0..self.splits.len() {
@@ -288,7 +300,11 @@ impl Warp {
                         }
                     }
                 }
-                Wait::Ready | Wait::Barrier { .. } | Wait::BarrierResult { .. } => {}
+                Wait::Ready
+                | Wait::Barrier { .. }
+                | Wait::BarrierResult { .. }
+                | Wait::Cluster { .. }
+                | Wait::Grid { .. } => {}
             }
         }
     }

@@ -30,7 +30,16 @@ pub(crate) enum Special {
     GlobalTimerHi,
     DynamicSharedBytes,
     TotalSharedBytes,
-    /// A register that always has this value: clusters of one block, and what no launch sets.
+    ClusterId(u8),
+    NClusterId(u8),
+    ClusterCtaId(u8),
+    ClusterNCtaId(u8),
+    ClusterCtaRank,
+    ClusterNCtaRank,
+    IsExplicitCluster,
+    /// Half of the address of the memory that the barrier of a grid keeps its state in: the upper one if true.
+    GridWorkspace(bool),
+    /// A register that always has this value: what no launch sets.
     Always(u32),
 }
 
@@ -55,8 +64,12 @@ const PLAIN: &[(&str, Special, ScalarType)] = &[
     ("%dynamic_smem_size", Special::DynamicSharedBytes, ScalarType::U32),
     ("%total_smem_size", Special::TotalSharedBytes, ScalarType::U32),
     ("%aggr_smem_size", Special::TotalSharedBytes, ScalarType::U32),
-    ("%cluster_ctarank", Special::Always(0), ScalarType::U32),
-    ("%cluster_nctarank", Special::Always(1), ScalarType::U32),
+    ("%cluster_ctarank", Special::ClusterCtaRank, ScalarType::U32),
+    ("%cluster_nctarank", Special::ClusterNCtaRank, ScalarType::U32),
+    ("%is_explicit_cluster", Special::IsExplicitCluster, ScalarType::Pred),
+    // Compiled code finds the workspace of cooperative launches here.
+    ("%envreg1", Special::GridWorkspace(true), ScalarType::U32),
+    ("%envreg2", Special::GridWorkspace(false), ScalarType::U32),
     ("%current_graph_exec", Special::Always(0), ScalarType::U64),
 ];
 
@@ -71,7 +84,7 @@ impl Special {
                     .ok()
                     .filter(|n| *n < 32)
             };
-            if numbered("%envreg").is_some() {
+            if numbered("%envreg").is_some_and(|number| number != 1 && number != 2) {
                 return Some((Self::Always(0), ScalarType::U32));
             }
             if numbered("%pm").is_some() {
@@ -99,10 +112,12 @@ impl Special {
             ("%ntid" | "%nctaid" | "%nclusterid" | "%cluster_nctaid", 3) => Self::Always(1),
             ("%tid", _) => Self::Tid(axis),
             ("%ntid", _) => Self::NTid(axis),
-            ("%ctaid" | "%clusterid", _) => Self::CtaId(axis),
-            ("%nctaid" | "%nclusterid", _) => Self::NCtaId(axis),
-            ("%cluster_ctaid", _) => Self::Always(0),
-            ("%cluster_nctaid", _) => Self::Always(1),
+            ("%ctaid", _) => Self::CtaId(axis),
+            ("%nctaid", _) => Self::NCtaId(axis),
+            ("%clusterid", _) => Self::ClusterId(axis),
+            ("%nclusterid", _) => Self::NClusterId(axis),
+            ("%cluster_ctaid", _) => Self::ClusterCtaId(axis),
+            ("%cluster_nctaid", _) => Self::ClusterNCtaId(axis),
             _ => return None,
         };
         Some((special, ScalarType::U32))
@@ -112,7 +127,13 @@ impl Special {
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(
             self,
-            Self::Clock | Self::ClockHi | Self::Clock64 | Self::GlobalTimer | Self::GlobalTimerLo | Self::GlobalTimerHi
+            Self::Clock
+                | Self::ClockHi
+                | Self::Clock64
+                | Self::GlobalTimer
+                | Self::GlobalTimerLo
+                | Self::GlobalTimerHi
+                | Self::IsExplicitCluster
         )
     }
 }

@@ -38,6 +38,10 @@ pub(crate) enum Wait {
     Barrier { id: u8, phase: u32 },
     /// The same; what it found out goes to the operation's destination.
     BarrierResult { id: u8, phase: u32 },
+    /// The barrier of the cluster.
+    Cluster { phase: u32 },
+    /// The barrier of the grid.
+    Grid { phase: u32 },
 }
 
 /// Lanes that stand somewhere else than the active ones.

@@ -297,6 +297,7 @@ fn a_grid_barrier_of_a_cooperative_launch() {
         dynamic_shared: 0,
         parameters: &parameters,
         cooperative: true,
+        cluster: None,
     };
     bench.device.launch(&function, &launch).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [160]);
@@ -529,6 +530,7 @@ fn sources_are_linked() {
         dynamic_shared: 0,
         parameters: &out.to_le_bytes(),
         cooperative: false,
+        cluster: None,
     };
     bench.device.launch(&module.function("k").unwrap(), &launch).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [42]);

@@ -366,6 +366,7 @@ fn arithmetic_is_that_of_an_h200() {
                 dynamic_shared: 0,
                 parameters: &parameters,
                 cooperative: false,
+                cluster: None,
             };
             if let Err(error) = device.launch(&module.function("k").unwrap(), &launch) {
                 panic!("{}: {error}", line.text);

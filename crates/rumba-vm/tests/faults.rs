@@ -232,7 +232,7 @@ DONE:";
     let text = fault.to_string();
     assert!(text.contains("at most 10000000 are allowed"), "{text}");
     assert!(
-        text.contains("block (1, 0, 0), 32 threads from (0, 0, 0): running at src/kernel.rs:5:3"),
+        text.contains("block (1, 0, 0), 64 threads of 2 warps from (0, 0, 0): running at src/kernel.rs:5:3"),
         "{text}"
     );
 }
@@ -254,8 +254,8 @@ fn threads_that_wait_for_nobody_are_listed() {
         text,
         "deadlock: every thread of the block waits for others, and none of them can go on\n  in kernel `k`, block (0, 0, \
          0)\n  block (0, 0, 0), 32 threads from (0, 0, 0): waiting at barrier 1, where 32 of 64 threads have arrived \
-         (test.ptx line 29)\n  block (0, 0, 0), 32 threads from (32, 0, 0): waiting at barrier 2, where 32 of 64 threads \
-         have arrived (test.ptx line 26)"
+         (test.ptx line 29, pc 14)\n  block (0, 0, 0), 32 threads from (32, 0, 0): waiting at barrier 2, where 32 of 64 threads \
+         have arrived (test.ptx line 26, pc 12)"
     );
     let body = "
         setp.eq.u32 %p1, %r2, 0;
@@ -380,6 +380,7 @@ fn launches_that_are_impossible() {
         dynamic_shared: 0,
         parameters: &[],
         cooperative: false,
+        cluster: None,
     };
     let error = bench.device.launch(&function, &launch).unwrap_err();
     assert_eq!(

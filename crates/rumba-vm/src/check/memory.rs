@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::allocations::AllocationKind;
+use crate::cluster::{Cluster, MAX_CLUSTER, RANK_SHIFT};
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::op::Pc;
 use crate::program::{SHARED_START, STACK_START};
@@ -282,6 +283,12 @@ fn examine(warp: &mut Warp, pc: Pc, bytes: u64, kind: AccessKind, out: &mut Addr
     for lane in lanes_of(warp.active) {
         let address = given[lane].wrapping_add(pc.imm);
         let found = match space {
+            Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
+                let (rank, offset) = Cluster::split(address, 0);
+                // SAFETY: the block is not in use by anybody else while one of its warps runs.
+                let cluster = unsafe { (*warp.block).cluster() };
+                cluster.resolve(rank, offset, bytes, warp.shared_end)
+            }
             Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base),
             Space::Local => {
                 let own = warp.stack_base + lane as u64 * warp.stack_stride;
@@ -394,15 +401,13 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
 
 fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> String {
     match space {
-        Space::Shared => format!("{} bytes into shared memory", address - SHARED_START),
+        Space::Shared => format!("{} bytes into shared memory", Cluster::split(address, 0).1 - SHARED_START),
         Space::Local => format!("{} bytes into the thread's stack", address - STACK_START),
         Space::Generic | Space::Global | Space::Const | Space::Param => {
             let arena = warp.context().arena;
             if arena.shared.contains(address) {
-                format!(
-                    "{} bytes into shared memory",
-                    address.wrapping_sub(warp.shared_base + SHARED_START)
-                )
+                let offset = (address - arena.shared.start) % crate::arena::SHARED_STRIDE as u64;
+                format!("{} bytes into shared memory", offset.wrapping_sub(SHARED_START))
             } else if arena.local.contains(address) {
                 "in the thread's stack".into()
             } else {
@@ -433,7 +438,12 @@ fn flat(
         } else if offset < crate::arena::SHARED_STRIDE as u64 {
             Err(window_place(warp, offset, bytes, SHARED_START, warp.shared_end, true))
         } else {
-            Err("that is the shared memory of another block".into())
+            // SAFETY: the block is not in use by anybody else while one of its warps runs.
+            let cluster = unsafe { (*warp.block).cluster() };
+            match cluster.owner(address) {
+                Some((rank, offset)) => cluster.resolve(rank, offset, bytes, warp.shared_end).map(|_| None),
+                None => Err("that is the shared memory of another block".into()),
+            }
         };
     }
     if arena.local.contains(address) {

@@ -1,6 +1,6 @@
-//! `barrier`: barriers between the threads of a block.
+//! `barrier`: barriers between the threads of a block, and the one between the threads of a cluster.
 //!
-//! Which threads have arrived is kept in [`crate::block`].
+//! Which threads have arrived is kept in [`crate::block`] and [`crate::cluster`].
 
 use super::Instruction;
 use super::notation::Matched;
@@ -34,9 +34,6 @@ pub(super) static BARRIER: Instruction = Instruction {
 const ARRIVES_ONLY: u64 = 1;
 const GIVES_RESULT: u64 = 2;
 const NEGATED: u64 = 4;
-
-/// The barrier that stands for the one of a cluster, which is a single block here.
-const CLUSTER: u128 = BARRIERS as u128 - 1;
 
 pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let none = l.constant(ScalarType::U32, 0);
@@ -73,9 +70,11 @@ pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
                 None => (RESULT_COUNT, l.destination(0, ty)?),
             };
         }
-        // A cluster is one block: its barrier is split into arrival and waiting only in name.
-        6 => return Ok(()),
-        _ => draft.a = l.constant(ty, CLUSTER),
+        6 => {
+            l.emit(Draft::new(Handlers::same(cluster_arrive)));
+            return Ok(());
+        }
+        _ => draft = Draft::new(Handlers::same(cluster_wait)),
     }
     l.emit_control(draft, Control::Park);
     Ok(())
@@ -132,5 +131,28 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
         warp.park(pc, Wait::BarrierResult { id, phase })
     } else {
         warp.park(pc.next(), Wait::Barrier { id, phase })
+    }
+}
+
+unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    match unsafe { (*warp.block).arrive_at_cluster(warp.index, warp.active) } {
+        Ok(()) => pc.next(),
+        Err(message) => {
+            let lane = warp.active.trailing_zeros() as usize;
+            warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
+        }
+    }
+}
+
+unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let block = unsafe { &*warp.block };
+    match block.cluster().wait(block.rank, warp.index, warp.active) {
+        Ok((waiting, phase)) => warp.park_some(pc.next(), waiting, Wait::Cluster { phase }),
+        Err(message) => {
+            let lane = warp.active.trailing_zeros() as usize;
+            warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
+        }
     }
 }

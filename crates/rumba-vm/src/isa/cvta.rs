@@ -9,7 +9,9 @@ use super::Instruction;
 use super::memory::{copy, space};
 use super::notation::Matched;
 use super::shape;
+use crate::arena::SHARED_STRIDE;
 use crate::check::memory::Space;
+use crate::cluster::Cluster;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::program::Class;
@@ -74,9 +76,36 @@ unsafe fn shared<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     };
     for lane in lanes_of(warp.active) {
         // SAFETY: both slots have 32 lanes of 64 bits.
-        unsafe { *to.add(lane) = (*from.add(lane)).wrapping_add(base) };
+        unsafe {
+            let address = *from.add(lane);
+            let (offset, converted) = if BACK {
+                (address.wrapping_add(base), address.wrapping_add(base))
+            } else {
+                (address, address.wrapping_add(base))
+            };
+            *to.add(lane) = if offset < SHARED_STRIDE as u64 {
+                converted
+            } else {
+                elsewhere::<BACK>(warp, address).unwrap_or(converted)
+            };
+        }
     }
     pc.next()
+}
+
+/// Converts an address in the shared memory of another block of the cluster.
+#[cold]
+fn elsewhere<const BACK: bool>(warp: &Warp, address: u64) -> Option<u64> {
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let block = unsafe { &*warp.block };
+    let cluster = block.cluster();
+    if BACK {
+        let (rank, offset) = cluster.owner(address)?;
+        Some(Cluster::address(rank, offset))
+    } else {
+        let (rank, offset) = Cluster::split(address, block.rank);
+        Some(cluster.base(rank)?.wrapping_add(offset))
+    }
 }
 
 unsafe fn local<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {

@@ -1,11 +1,12 @@
-//! `getctarank`: the rank in its cluster of the block that a shared address belongs to. Clusters are single blocks here.
+//! `getctarank`: the rank in its cluster of the block that a shared address belongs to.
 
 use super::Instruction;
-use super::memory::copy;
 use super::notation::Matched;
+use crate::cluster::Cluster;
 use crate::lower::{Draft, LowerError, Lowering};
-use crate::program::Class;
+use crate::op::{Handlers, Pc};
 use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
 
 /// `getctarank`
 pub(super) static GETCTARANK: Instruction = Instruction {
@@ -18,11 +19,41 @@ pub(super) static GETCTARANK: Instruction = Instruction {
     lower,
 };
 
+/// In an operation's `extra`: addresses count within shared memory instead of being generic.
+const WINDOW: u16 = 1;
+
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    l.source(1, ty)?;
-    let zero = l.constant(ScalarType::U32, 0);
+    // A generic address has 64 bits, so that one of 32 bits is within the window.
+    let window = m.has(".shared::cluster") || ty == ScalarType::U32;
+    let handlers = match ty {
+        ScalarType::U64 => Handlers::same(getctarank::<u64>),
+        _ => Handlers::same(getctarank::<u32>),
+    };
+    let from = l.source(1, ty)?;
     let to = l.destination(0, ScalarType::U32)?;
-    l.emit(Draft::unary(copy(Class::W32), to, zero));
+    l.emit(Draft {
+        extra: if window { WINDOW } else { 0 },
+        ..Draft::unary(handlers, to, from)
+    });
     Ok(())
+}
+
+unsafe fn getctarank<T: Copy + Into<u64>>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from) = (warp.lanes::<u32>(pc.dst), warp.lanes::<T>(pc.a));
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let block = unsafe { &*warp.block };
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the slots have 32 lanes.
+        let address: u64 = unsafe { (*from.add(lane)).into() };
+        let rank = if pc.extra == WINDOW {
+            Cluster::split(address, block.rank).0
+        } else {
+            // What is asked about other memory is not specified.
+            block.cluster().owner(address).map_or(0, |(rank, _)| rank)
+        };
+        // SAFETY: as above.
+        unsafe { *to.add(lane) = rank };
+    }
+    pc.next()
 }

@@ -3,6 +3,7 @@
 use super::Instruction;
 use super::memory::space;
 use super::notation::Matched;
+use crate::arena::SHARED_STRIDE;
 use crate::check::memory::Space;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
@@ -20,10 +21,14 @@ pub(super) static ISSPACEP: Instruction = Instruction {
     lower,
 };
 
+/// Set in an operation's `extra` for the shared memory of all blocks of the cluster.
+const CLUSTER: u16 = 0x100;
+
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let address = l.source(1, ScalarType::U64)?;
     let to = l.destination(0, ScalarType::Pred)?;
-    let extra = space(m) as u16;
+    let cluster = m.get("ss") == Some(".shared::cluster");
+    let extra = space(m) as u16 | if cluster { CLUSTER } else { 0 };
     l.emit(Draft {
         extra,
         ..Draft::unary(Handlers::same(isspacep), to, address)
@@ -41,7 +46,11 @@ unsafe fn isspacep(warp: &mut Warp, pc: Pc) -> Pc {
         let inside = match pc.extra {
             extra if extra == Space::Const as u16 => arena.constants.contains(address),
             extra if extra == Space::Param as u16 => arena.parameters.contains(address),
-            extra if extra == Space::Shared as u16 => arena.shared.contains(address),
+            extra if extra == Space::Shared as u16 => address.wrapping_sub(warp.shared_base) < SHARED_STRIDE as u64,
+            extra if extra == Space::Shared as u16 | CLUSTER => {
+                // SAFETY: the block is not in use by anybody else while one of its warps runs.
+                unsafe { (*warp.block).cluster().owner(address).is_some() }
+            }
             extra if extra == Space::Local as u16 => arena.local.contains(address),
             _ => {
                 let others = [arena.constants, arena.parameters, arena.shared, arena.local];

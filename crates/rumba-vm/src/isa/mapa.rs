@@ -1,11 +1,13 @@
-//! `mapa`: the address of a shared variable in another block of the cluster. Clusters are single blocks here.
+//! `mapa`: the address of a shared variable in another block of the cluster.
 
 use super::Instruction;
-use super::memory::copy;
 use super::notation::Matched;
+use crate::cluster::Cluster;
+use crate::fault::{FaultKind, RawFault};
 use crate::lower::{Draft, LowerError, Lowering};
-use crate::program::Class;
+use crate::op::{Handlers, Pc};
 use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
 
 /// `mapa`
 pub(super) static MAPA: Instruction = Instruction {
@@ -18,11 +20,56 @@ pub(super) static MAPA: Instruction = Instruction {
     lower,
 };
 
+/// In an operation's `extra`: addresses count within shared memory instead of being generic.
+const WINDOW: u16 = 1;
+
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
+    // A generic address has 64 bits, so that one of 32 bits is within the window.
+    let window = m.has(".shared::cluster") || ty == ScalarType::U32;
+    let handlers = match ty {
+        ScalarType::U64 => Handlers::same(mapa::<u64>),
+        _ => Handlers::same(mapa::<u32>),
+    };
     let from = l.source(1, ty)?;
-    l.source(2, ScalarType::U32)?;
+    let rank = l.source(2, ScalarType::U32)?;
     let to = l.destination(0, ty)?;
-    l.emit(Draft::unary(copy(Class::of(ty)), to, from));
+    l.emit(Draft {
+        extra: if window { WINDOW } else { 0 },
+        ..Draft::binary(handlers, to, from, rank)
+    });
     Ok(())
+}
+
+unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from, ranks) = (
+        warp.lanes::<T>(pc.dst),
+        warp.lanes::<T>(pc.a),
+        warp.lanes::<u32>(pc.b),
+    );
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let block = unsafe { &*warp.block };
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the slots have 32 lanes.
+        let (address, rank): (u64, u32) = unsafe { ((*from.add(lane)).into(), *ranks.add(lane)) };
+        let cluster = block.cluster();
+        let Some(base) = cluster.base(rank) else {
+            let message = format!("the cluster has {} blocks, and block {rank} is asked for", cluster.size());
+            return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
+        };
+        let mapped = if pc.extra == WINDOW {
+            Cluster::address(rank, Cluster::split(address, block.rank).1)
+        } else {
+            match cluster.owner(address) {
+                Some((_, offset)) => base + offset,
+                None => {
+                    let message = format!("{address:#x} is not an address in shared memory of the cluster");
+                    return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
+                }
+            }
+        };
+        // SAFETY: as above. An address of the window fits 32 bits.
+        unsafe { *to.add(lane) = T::try_from(mapped).unwrap_or_default() };
+    }
+    pc.next()
 }

@@ -159,6 +159,7 @@ fn run(device: &Device, ptx: &str, mask: u32, cases: &[(&[u64], u64)]) -> Vec<u6
         dynamic_shared: 0,
         parameters: &parameters,
         cooperative: false,
+        cluster: None,
     };
     if let Err(error) = device.launch(&module.function("k").unwrap(), &launch) {
         panic!("{error}");

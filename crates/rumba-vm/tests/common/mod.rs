@@ -203,6 +203,7 @@ impl Bench {
             dynamic_shared,
             parameters: &parameters,
             cooperative: false,
+            cluster: None,
         };
         self.device.launch(&function, &launch)
     }
