@@ -21,6 +21,7 @@
 //! | `RUMBA_DEVICE` | `auto` (default), `gpu`, `soft` |
 //! | `RUMBA_CUDA_LIBRARY` | the path of NVIDIA's library, where the loader does not find `libcuda.so.1` |
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
+//! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
 
 mod abi;
 #[expect(non_snake_case, reason = "these are NVIDIA's names")]

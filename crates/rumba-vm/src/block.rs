@@ -112,7 +112,10 @@ impl BlockState {
     }
 
     /// The block's cluster.
-    #[allow(clippy::mut_from_ref, reason = "one worker has all of a cluster and uses one operation's part at a time")]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "one worker has all of a cluster and uses one operation's part at a time"
+    )]
     pub(crate) fn cluster(&self) -> &mut Cluster {
         // SAFETY: the launch has set it, and it belongs to the worker that runs the block.
         unsafe { &mut *self.cluster }
@@ -233,6 +236,8 @@ pub(crate) enum Outcome {
     Blocked {
         /// Whether some of them wait for the grid.
         grid: bool,
+        /// Whether anything was executed before that.
+        progress: bool,
     },
     /// Its threads wait for each other.
     Deadlock,
@@ -310,6 +315,7 @@ impl Block {
     /// executed to `executed`.
     pub(crate) fn run(&mut self, quantum: u64, executed: &mut u64) -> Outcome {
         let mut spent = 0;
+        let mut any_progress = false;
         // Another block may have completed what this one waits for.
         self.release();
         loop {
@@ -322,6 +328,7 @@ impl Block {
                     continue;
                 }
                 progress = true;
+                any_progress = true;
                 let before = warp.executed();
                 let mut pc = warp.resume(WARP_TURN);
                 while !pc.is_stop() {
@@ -353,7 +360,7 @@ impl Block {
                 return Outcome::Finished;
             }
             if !progress && self.warps.iter().all(|warp| warp.stop != Stop::Turn) {
-                return self.blocked().unwrap_or(Outcome::Deadlock);
+                return self.blocked(any_progress).unwrap_or(Outcome::Deadlock);
             }
             if spent > quantum {
                 return Outcome::Preempted;
@@ -410,13 +417,13 @@ impl Block {
     }
 
     /// How the turn ended of a block in which nobody can go on, if other blocks can help.
-    fn blocked(&self) -> Option<Outcome> {
+    fn blocked(&self, progress: bool) -> Option<Outcome> {
         // SAFETY: no warp runs.
         let state = unsafe { &*self.state };
         let mut waits = self.warps.iter().flat_map(|warp| &warp.splits).map(|split| split.wait);
         let grid = state.grid_arrived == 0 && waits.clone().any(|wait| matches!(wait, Wait::Grid { .. }));
         let cluster = state.cluster().size() > 1 && waits.any(|wait| matches!(wait, Wait::Cluster { .. }));
-        (grid || cluster).then_some(Outcome::Blocked { grid })
+        (grid || cluster).then_some(Outcome::Blocked { grid, progress })
     }
 
     /// What to say of a block in which nobody can go on, and the warp that is to say it.
@@ -433,7 +440,10 @@ impl Block {
         let whole = if in_cluster { "cluster" } else { "block" };
         let message = format!("every thread of the {whole} waits for others, and none of them can go on");
         let wait = split.map(|split| split.wait);
-        (missing as u32, RawFault::new(FaultKind::Deadlock, back(pc, wait), lane, message))
+        (
+            missing as u32,
+            RawFault::new(FaultKind::Deadlock, back(pc, wait), lane, message),
+        )
     }
 
     /// Where the threads stand that have not exited.
@@ -499,7 +509,9 @@ impl Block {
 /// The operation that lanes wait at: those at barriers go on behind it.
 fn back(pc: Pc, wait: Option<Wait>) -> Pc {
     match wait {
-        Some(Wait::Barrier { .. } | Wait::AnyLanes { .. } | Wait::Cluster { .. } | Wait::Grid { .. }) => Pc::new(pc.as_ptr().wrapping_sub(1)),
+        Some(Wait::Barrier { .. } | Wait::AnyLanes { .. } | Wait::Cluster { .. } | Wait::Grid { .. }) => {
+            Pc::new(pc.as_ptr().wrapping_sub(1))
+        }
         Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. }) | None => pc,
     }
 }

@@ -157,7 +157,10 @@ impl Cluster {
     pub(crate) fn split(address: u64, own: u32) -> (u32, u64) {
         match address >> RANK_SHIFT {
             0 => (own, address),
-            rank => ((rank - 1).min(u64::from(u32::MAX)) as u32, address & ((1 << RANK_SHIFT) - 1)),
+            rank => (
+                (rank - 1).min(u64::from(u32::MAX)) as u32,
+                address & ((1 << RANK_SHIFT) - 1),
+            ),
         }
     }
 

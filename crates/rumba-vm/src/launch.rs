@@ -422,7 +422,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
         let mut executed = 0;
         let outcome = resident.block.run(BLOCK_TURN, &mut executed);
         let total = progress.executed.fetch_add(executed, Ordering::Relaxed) + executed;
-        if !matches!(outcome, Outcome::Blocked { .. }) || executed > 0 {
+        if !matches!(outcome, Outcome::Blocked { progress: false, .. }) {
             worker.cluster(current).idle = 0;
             waiting = 0;
         }
@@ -436,7 +436,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
                 wanted = (wanted + size).min(context.residency);
                 running.push_back(current);
             }
-            Outcome::Blocked { grid } => {
+            Outcome::Blocked { grid, .. } => {
                 let cluster = worker.cluster(current);
                 cluster.idle = if grid { 0 } else { cluster.idle + 1 };
                 if cluster.idle > cluster.unfinished {
@@ -589,9 +589,13 @@ fn start(
     // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
     unsafe { (*cluster_state).join(base, resident.block.state, threads) };
     let coordinates = context.coordinates(index);
-    resident
-        .block
-        .start(coordinates, threads, entry, (cluster_state, rank), &context.grid_barrier);
+    resident.block.start(
+        coordinates,
+        threads,
+        entry,
+        (cluster_state, rank),
+        &context.grid_barrier,
+    );
     Ok(())
 }
 

@@ -272,7 +272,11 @@ impl Warp {
             self.put(pc, waiting, wait);
             self.active &= !waiting;
         }
-        if self.splits.is_empty() { pc } else { self.reschedule(pc) }
+        if self.splits.is_empty() {
+            pc
+        } else {
+            self.reschedule(pc)
+        }
     }
 
     /// Wakes the splits of which all lanes have come that they wait for.

@@ -28,6 +28,8 @@ struct Shape {
     block: [u32; 3],
     shared: u32,
     cooperative: bool,
+    /// Blocks of a cluster.
+    cluster: Option<[u32; 3]>,
 }
 
 pub(crate) extern "C" fn cuLaunchKernel(
@@ -53,6 +55,7 @@ pub(crate) extern "C" fn cuLaunchKernel(
                 block,
                 shared,
                 cooperative: false,
+                cluster: None,
             },
             stream,
             parameters,
@@ -83,6 +86,7 @@ pub(crate) extern "C" fn cuLaunchCooperativeKernel(
                 block,
                 shared,
                 cooperative: true,
+                cluster: None,
             },
             stream,
             parameters,
@@ -124,15 +128,12 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
         let config = config.get("config", 0)?;
         let attributes = In::<LaunchAttribute>::from_address(config.attributes);
         let mut cooperative = false;
+        let mut cluster = None;
         for index in 0..config.attribute_count as usize {
             let attribute = attributes.get("attrs", index)?;
             match attribute.id {
                 COOPERATIVE => cooperative = attribute.value[0] != 0,
-                CLUSTER_DIMENSION if attribute.value[..3] != [1, 1, 1] => {
-                    return Err(Error::Unserved {
-                        what: "a launch in clusters",
-                    });
-                }
+                CLUSTER_DIMENSION => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
                 // Hints on caches, priorities and overlap change no result.
                 _ => {}
             }
@@ -142,6 +143,7 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
             block: config.block,
             shared: config.shared,
             cooperative,
+            cluster,
         };
         launch(function, &shape, config.stream, parameters, extra)
     })
@@ -177,6 +179,7 @@ fn launch(
         dynamic_shared: shape.shared,
         parameters: &parameters,
         cooperative: shape.cooperative,
+        cluster: shape.cluster,
     };
     if let Err(fault) = driver.machine.launch(&function.kernel, &launch)? {
         if let Some(assertion) = &fault.assertion {

@@ -2,6 +2,8 @@
 //!
 //! Turns its errors into result codes; decides nothing else.
 
+use std::time::Duration;
+
 use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError};
 
 use crate::code::Code;
@@ -54,7 +56,11 @@ pub(crate) struct Fault {
 
 impl Machine {
     pub(crate) fn new() -> Result<Self, Error> {
-        match Device::new(Config::default()) {
+        let config = Config {
+            time_limit: time_limit()?,
+            ..Config::default()
+        };
+        match Device::new(config) {
             Ok(device) => Ok(Self { device }),
             Err(error) => Err(Error::Device(error.to_string())),
         }
@@ -270,6 +276,22 @@ fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
 }
 
 /// The code that NVIDIA's driver gives for such a failure.
+/// The time that `RUMBA_TIMEOUT` gives each launch, in seconds; 0 for as long as it takes.
+fn time_limit() -> Result<Option<Duration>, Error> {
+    let Some(text) = std::env::var_os("RUMBA_TIMEOUT") else {
+        return Ok(Config::default().time_limit);
+    };
+    let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());
+    match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(Duration::ZERO) => Ok(None),
+        Some(limit) => Ok(Some(limit)),
+        None => Err(Error::Device(format!(
+            "RUMBA_TIMEOUT={} is no number of seconds: give each launch as many as it may take, or 0 for no limit",
+            text.display()
+        ))),
+    }
+}
+
 fn fault_code(kind: FaultKind) -> Code {
     match kind {
         FaultKind::IllegalAddress => Code::IllegalAddress,

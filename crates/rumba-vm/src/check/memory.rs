@@ -401,7 +401,10 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
 
 fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> String {
     match space {
-        Space::Shared => format!("{} bytes into shared memory", Cluster::split(address, 0).1 - SHARED_START),
+        Space::Shared => format!(
+            "{} bytes into shared memory",
+            Cluster::split(address, 0).1 - SHARED_START
+        ),
         Space::Local => format!("{} bytes into the thread's stack", address - STACK_START),
         Space::Generic | Space::Global | Space::Const | Space::Param => {
             let arena = warp.context().arena;

@@ -42,11 +42,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc: Pc) -> Pc {
-    let (to, from, ranks) = (
-        warp.lanes::<T>(pc.dst),
-        warp.lanes::<T>(pc.a),
-        warp.lanes::<u32>(pc.b),
-    );
+    let (to, from, ranks) = (warp.lanes::<T>(pc.dst), warp.lanes::<T>(pc.a), warp.lanes::<u32>(pc.b));
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
     let block = unsafe { &*warp.block };
     for lane in lanes_of(warp.active) {
@@ -54,7 +50,10 @@ unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc
         let (address, rank): (u64, u32) = unsafe { ((*from.add(lane)).into(), *ranks.add(lane)) };
         let cluster = block.cluster();
         let Some(base) = cluster.base(rank) else {
-            let message = format!("the cluster has {} blocks, and block {rank} is asked for", cluster.size());
+            let message = format!(
+                "the cluster has {} blocks, and block {rank} is asked for",
+                cluster.size()
+            );
             return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
         };
         let mapped = if pc.extra == WINDOW {

@@ -186,6 +186,19 @@ impl Bench {
         dynamic_shared: u32,
         args: &[Arg],
     ) -> Result<Statistics, LaunchFailure> {
+        let launch = Launch {
+            grid,
+            block,
+            dynamic_shared,
+            parameters: &[],
+            cooperative: false,
+            cluster: None,
+        };
+        self.launch_as(name, launch, args)
+    }
+
+    /// Launches a kernel as `launch` says, with these parameters.
+    pub(crate) fn launch_as(&self, name: &str, launch: Launch<'_>, args: &[Arg]) -> Result<Statistics, LaunchFailure> {
         let function = self.module.function(name).unwrap();
         let mut parameters = Vec::new();
         for arg in args {
@@ -198,12 +211,8 @@ impl Bench {
             parameters.extend_from_slice(&bytes);
         }
         let launch = Launch {
-            grid,
-            block,
-            dynamic_shared,
             parameters: &parameters,
-            cooperative: false,
-            cluster: None,
+            ..launch
         };
         self.device.launch(&function, &launch)
     }
