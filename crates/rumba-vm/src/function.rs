@@ -100,8 +100,13 @@ impl<'m> Walk<'_, 'm> {
         let mut offset = 0;
         for variable in &ast.parameters {
             let (start, bytes) = parameter_place(variable, offset)?;
-            self.lowering
-                .bind(variable.name, Binding::EntryParameter { offset: start as u32 });
+            self.lowering.bind(
+                variable.name,
+                Binding::EntryParameter {
+                    offset: start as u32,
+                    element: symbols::element_bytes(variable),
+                },
+            );
             offset = start + bytes;
         }
         Ok(())
@@ -326,7 +331,10 @@ impl<'m> Walk<'_, 'm> {
             OperandKind::Member(name, _) => {
                 *self.lowering.function.definitions.entry(name).or_default() += u32::from(written);
             }
-            OperandKind::Literal(_) | OperandKind::Element(_) | OperandKind::Not(_) | OperandKind::Negative(_) => {}
+            OperandKind::Element(element) => {
+                self.lowering.function.in_memory.insert(element.name);
+            }
+            OperandKind::Literal(_) | OperandKind::Not(_) | OperandKind::Negative(_) => {}
         }
     }
 }

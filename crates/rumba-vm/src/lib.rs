@@ -21,6 +21,7 @@ mod control;
 mod cooperative;
 pub mod coverage;
 mod device;
+mod element;
 mod fault;
 mod function;
 pub mod isa;

@@ -589,7 +589,11 @@ impl<'m> Lowering<'m> {
             OperandKind::Not(_) => Err(LowerError::new("a negated predicate cannot be used here")),
             OperandKind::Negative(_) => Err(LowerError::new("a negated register cannot be used here")),
             OperandKind::Vector(_) => Err(LowerError::new("a vector cannot be used here")),
-            OperandKind::Address(_) | OperandKind::Element(_) | OperandKind::Pair(_) | OperandKind::List(_) => {
+            OperandKind::Element(element) => {
+                let address = self.element(element)?;
+                Ok(Source::Place(self.sum(address), ScalarType::U64))
+            }
+            OperandKind::Address(_) | OperandKind::Pair(_) | OperandKind::List(_) => {
                 Err(LowerError::new("a register or an immediate value is needed here"))
             }
         }
@@ -598,15 +602,22 @@ impl<'m> Lowering<'m> {
     /// The address of a variable or function, as its own state space counts.
     pub(crate) fn symbol_address(&mut self, name: &'m str, addend: i64) -> Result<Place, LowerError> {
         let address = self.symbol(name)?;
-        let offset = address.offset.wrapping_add(addend);
-        if offset == 0 {
-            return Ok(address.base);
+        Ok(self.sum(Address {
+            offset: address.offset.wrapping_add(addend),
+            ..address
+        }))
+    }
+
+    /// An address as one value.
+    fn sum(&mut self, address: Address) -> Place {
+        if address.offset == 0 {
+            return address.base;
         }
         let sum = self.new_slot(Class::W64);
-        let offset = self.constant(ScalarType::U64, u128::from(offset.cast_unsigned()));
+        let offset = self.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
         let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
         self.emit(Draft::binary(add, sum, address.base, offset));
-        Ok(sum)
+        sum
     }
 
     /// The address of a variable or function, as its own state space counts: constants are folded.
@@ -619,7 +630,7 @@ impl<'m> Lowering<'m> {
             space,
         };
         match binding {
-            Binding::Local { offset, space } => match self.function.frame {
+            Binding::Local { offset, space, .. } => match self.function.frame {
                 None => {
                     let start = crate::program::STACK_START + offset;
                     Ok(wide(self.constant(ScalarType::U64, u128::from(start)), 0, Some(space)))
@@ -671,8 +682,10 @@ impl<'m> Lowering<'m> {
     /// Operand `index` as address in memory.
     pub(crate) fn address(&mut self, index: usize) -> Result<Address, LowerError> {
         let operand = self.operand(index)?;
-        let OperandKind::Address(address) = &operand.kind else {
-            return Err(LowerError::new("an address in brackets is needed here").at(operand.span));
+        let address = match &operand.kind {
+            OperandKind::Address(address) => address,
+            OperandKind::Element(element) => return self.element(element).map_err(|error| error.at(operand.span)),
+            _ => return Err(LowerError::new("an address in brackets is needed here").at(operand.span)),
         };
         let at = |error: LowerError| error.at(address.base.span);
         match address.base.kind {

@@ -20,11 +20,20 @@ pub(crate) enum Binding<'m> {
     /// A vector of registers.
     Vector(SmallVec<[usize; 4]>),
     /// A variable in the thread's frame: `.local`, or `.param` that needs an address.
-    Local { offset: u64, space: StateSpace },
+    Local {
+        offset: u64,
+        space: StateSpace,
+        /// Bytes of its scalars.
+        element: u64,
+    },
     /// A variable in `.param` that is kept in a slot.
     Parameter { place: Place, ty: ScalarType },
     /// A parameter of a kernel.
-    EntryParameter { offset: u32 },
+    EntryParameter {
+        offset: u32,
+        /// Bytes of its scalars.
+        element: u64,
+    },
     /// A variable in `.shared` declared in the function.
     Shared(&'m ast::Variable<'m>),
     /// A name at module scope.
@@ -186,6 +195,7 @@ impl<'m> Lowering<'m> {
         Ok(Binding::Local {
             offset,
             space: variable.space,
+            element: symbols::element_bytes(variable),
         })
     }
 

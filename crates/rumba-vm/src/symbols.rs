@@ -266,11 +266,7 @@ impl<'s> Symbols<'s> {
 
 /// Bytes of a variable; 0 for an array without a size, such as dynamic shared memory.
 pub(crate) fn variable_bytes(variable: &ast::Variable<'_>) -> Result<u64, Diagnostic> {
-    let element = match ScalarType::try_from(variable.ty) {
-        Ok(ty) => u64::from(ty.bytes()),
-        Err(_) => 8,
-    } * u64::from(variable.vector.unwrap_or(1));
-    let mut bytes = element;
+    let mut bytes = element_bytes(variable) * u64::from(variable.vector.unwrap_or(1));
     for (position, dimension) in variable.dimensions.iter().enumerate() {
         let count = match (dimension, &variable.initializer) {
             (Some(count), _) => *count,
@@ -283,6 +279,11 @@ pub(crate) fn variable_bytes(variable: &ast::Variable<'_>) -> Result<u64, Diagno
             .ok_or_else(|| Diagnostic::new(variable.span, format!("`{}` is too large", variable.name)))?;
     }
     Ok(bytes)
+}
+
+/// Bytes of one scalar of a variable.
+pub(crate) fn element_bytes(variable: &ast::Variable<'_>) -> u64 {
+    ScalarType::try_from(variable.ty).map_or(8, |ty| u64::from(ty.bytes()))
 }
 
 /// The alignment of a variable in bytes.

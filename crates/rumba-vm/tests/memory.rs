@@ -65,3 +65,34 @@ fn bulk_stores_fill_shared_memory() {
     let fault = bench.fault("k", 1, 1, &[out.into(), 7_u32.into()]);
     assert_eq!(fault.kind, FaultKind::IllegalAddress, "{fault}");
 }
+
+#[test]
+fn elements_of_arrays_are_operands() {
+    let declarations = ".global .align 8 .v2 .b32 pairs[2];\n.global .align 2 .b16 halves[4] = {1, 2, 3, 4};";
+    let body = "
+    .local .align 8 .b64 stack[4];
+    .shared .align 4 .b32 tile[4][8];
+    st.shared.b32 tile[10], 7;
+    mov.u64 %rd10, tile[2];
+    ld.shared.b32 %r10, [%rd10+32];
+    mov.b32 %r20, 9;
+    ld.shared.b32 %r11, tile[%r20+1];
+    mov.u64 %rd11, stack[3];
+    mov.u64 %rd12, stack;
+    sub.s64 %rd13, %rd11, %rd12;
+    cvt.u32.u64 %r12, %rd13;
+    mov.u64 %rd14, 2;
+    mov.u64 %rd15, stack[%rd14];
+    sub.s64 %rd13, %rd15, %rd12;
+    cvt.u32.u64 %r13, %rd13;
+    // An index counts scalars, and wraps in 32 bits.
+    st.global.b32 pairs[3], 5;
+    ld.global.v2.b32 {%r14, %r15}, [pairs+8];
+    mov.b32 %r21, -1;
+    ld.global.u16 %rs1, halves[%r21+3];
+    cvt.u32.u16 %r16, %rs1;
+    st.global.b32 [%rd1], %r10; st.global.b32 [%rd1+4], %r11; st.global.b32 [%rd1+8], %r12;
+    st.global.b32 [%rd1+12], %r13; st.global.b32 [%rd1+16], %r15; st.global.b32 [%rd1+20], %r16;
+    ";
+    assert_eq!(common::run(declarations, body, 1, 1, 1, 6), [7, 7, 24, 16, 5, 3]);
+}

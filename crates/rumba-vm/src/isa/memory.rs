@@ -2,7 +2,7 @@
 //!
 //! What an access does is told in [`crate::access`], what it may do in [`crate::check::memory`].
 
-use rumba_ptx::ast::{OperandKind, StateSpace};
+use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
 use super::notation::Matched;
 use crate::access;
@@ -106,16 +106,25 @@ pub(super) fn elements<'m>(
 
 /// A variable in `.param` that an address operand names as a whole.
 fn parameter<'m>(l: &mut Lowering<'m>, index: usize) -> Result<Option<(Binding<'m>, i64)>, LowerError> {
-    let OperandKind::Address(address) = &l.operand(index)?.kind else {
-        return Ok(None);
-    };
-    let OperandKind::Name(name) = address.base.kind else {
-        return Ok(None);
+    let (name, offset) = match &l.operand(index)?.kind {
+        OperandKind::Address(address) => match address.base.kind {
+            OperandKind::Name(name) => (name, address.offset),
+            _ => return Ok(None),
+        },
+        OperandKind::Element(element) => match element.index.kind {
+            OperandKind::Literal(Literal::Integer { value, .. }) => {
+                let count = value.cast_signed().wrapping_add(element.offset);
+                let scale = l.element_bytes(element.name)?;
+                (element.name, count.wrapping_mul(scale as i64))
+            }
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
     };
     let binding = l.lookup(name);
     Ok(match binding {
         Some(binding @ (Binding::EntryParameter { .. } | Binding::Parameter { .. } | Binding::Local { .. })) => {
-            Some((binding, address.offset))
+            Some((binding, offset))
         }
         _ => None,
     })
@@ -129,7 +138,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     let targets = elements(l, 0, count)?;
     if space == Space::Param {
         match parameter(l, 1)? {
-            Some((Binding::EntryParameter { offset }, addend)) => {
+            Some((Binding::EntryParameter { offset, .. }, addend)) => {
                 for (position, target) in targets.iter().enumerate() {
                     let at = i64::from(offset) + addend + position as i64 * i64::from(ty.bytes());
                     let offset = u32::try_from(at)
