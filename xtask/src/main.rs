@@ -4,12 +4,14 @@ mod bench;
 mod build_ptx;
 mod check;
 mod ci;
+mod conformance;
 mod demo;
 mod doctor;
 mod gallery;
 mod inspect;
 mod isa;
 mod new;
+mod quiet;
 mod run;
 mod setup;
 mod shell;
@@ -43,6 +45,7 @@ enum Command {
     Inspect(inspect::Args),
     Isa(isa::Args),
     Bench(bench::Args),
+    Conformance(conformance::Args),
     New(new::Args),
     Ci(ci::Args),
 }
@@ -69,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Inspect(args) => inspect::run(args),
         Command::Isa(args) => isa::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Conformance(args) => conformance::run(args),
         Command::New(args) => new::run(args),
         Command::Ci(args) => ci::run(args),
     }

@@ -1,0 +1,176 @@
+//! `cargo xtask conformance CLIENT`: an unmodified foreign program's own test-suite against our `libcuda.so.1`.
+//!
+//! One file per client; the runner, the lists of expected results and the report know none of them.
+
+mod expected;
+mod numba;
+mod python;
+mod report;
+mod runner;
+mod suite;
+
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use cuda_builder::wheels;
+use expected::Expected;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+use suite::{Driver, Suite};
+
+/// Run a foreign program's own tests against the software device
+///
+/// Installs the unmodified client from its registry into a folder of Rumba's own, builds libcuda.so.1, runs the
+/// client's tests with it, and compares each result with the list in tests/conformance. A new failure and a new pass
+/// both fail the command.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask conformance numba
+  cargo xtask conformance numba --filter test_atomics      these only, with what is known of each failure
+  cargo xtask conformance numba --bless                    take the results over into the list
+  cargo xtask conformance numba --slice                    a few tests of each kind")]
+pub(crate) struct Args {
+    /// The program
+    client: Client,
+    /// Only tests whose names contain this; give it several times for several patterns
+    #[arg(long, value_name = "PATTERN")]
+    filter: Vec<String>,
+    /// Only a few tests of each kind
+    #[arg(long)]
+    slice: bool,
+    /// Rewrite the list of expected results for the tests that ran
+    #[arg(long)]
+    bless: bool,
+    /// How many tests run at once [default: one per core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// How many seconds one test may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    limit: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Client {
+    /// Numba's CUDA tests: kernels in Python
+    Numba,
+}
+
+impl Client {
+    fn suite(self) -> Box<dyn Suite> {
+        match self {
+            Self::Numba => Box::new(numba::Numba),
+        }
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    let suite = args.client.suite();
+    let suite = &*suite;
+    suite
+        .install()
+        .with_context(|| format!("could not install {}", suite.about()))?;
+    let driver = driver(Profile::Release)?;
+    let all = suite.list(&driver)?;
+    let selected: Vec<String> = all.iter().filter(|test| args.selects(suite, test)).cloned().collect();
+    if selected.is_empty() {
+        bail!("none of the {} tests of {} is selected", all.len(), suite.about());
+    }
+    let jobs = args
+        .jobs
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    println!("{}: {} of {} tests", suite.about(), selected.len(), all.len());
+    let start = Instant::now();
+    let records = runner::run_all(suite, &driver, &selected, jobs, Duration::from_secs(args.limit))?;
+    println!("{}", report::table(suite, &records));
+    println!("{:.0} s with {jobs} at once", start.elapsed().as_secs_f64());
+
+    let details = report::details(&records);
+    let log = shell::target()
+        .join("conformance")
+        .join(format!("{}.log", suite.name()));
+    std::fs::write(&log, &details).with_context(|| format!("could not write {}", log.display()))?;
+    if !details.is_empty() {
+        if args.filter.is_empty() {
+            println!("what is known of each failure: {}", log.display());
+        } else {
+            println!("{details}");
+        }
+    }
+
+    let list = list(suite);
+    let mut expected = Expected::read(&list)?;
+    if args.bless {
+        expected.bless(&records, &all);
+        expected.write(&list)?;
+        println!("wrote {}", list.display());
+        return Ok(());
+    }
+    let surprises = expected.compare(&records, &all);
+    for surprise in &surprises {
+        println!("{}", report::line(surprise));
+    }
+    if !surprises.is_empty() {
+        bail!(
+            "{} results differ from {}; `cargo xtask conformance {} --bless` takes them over",
+            surprises.len(),
+            list.display(),
+            suite.name()
+        );
+    }
+    println!("as {} says", list.display());
+    Ok(())
+}
+
+impl Args {
+    fn selects(&self, suite: &dyn Suite, test: &str) -> bool {
+        (self.filter.is_empty() || self.filter.iter().any(|pattern| test.contains(pattern)))
+            && (!self.slice || suite.slice().contains(&test))
+    }
+}
+
+/// The list of a suite's expected results.
+fn list(suite: &dyn Suite) -> PathBuf {
+    shell::workspace()
+        .join("tests/conformance")
+        .join(format!("{}.txt", suite.name()))
+}
+
+/// Where a client is installed: beside NVIDIA's tools, in a folder of its own.
+fn folder(client: &str) -> Result<PathBuf> {
+    let tools = wheels::folder().context("there is no home directory to put it in")?;
+    Ok(tools.join("conformance").join(client))
+}
+
+/// How the driver is built.
+#[derive(Clone, Copy)]
+enum Profile {
+    Release,
+}
+
+/// Builds our `libcuda.so.1` and lays it out as programs look for it.
+fn driver(profile: Profile) -> Result<Driver> {
+    let mut build = shell::cargo();
+    build.args(["build", "--package", "rumba-libcuda"]);
+    let built = match profile {
+        Profile::Release => {
+            build.arg("--release");
+            "release"
+        }
+    };
+    shell::run(&mut build)?;
+    let folder = shell::target().join("conformance").join("driver");
+    std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        link(&shell::target().join(built).join("libcuda.so"), &folder.join(name))?;
+    }
+    Ok(Driver { folder })
+}
+
+/// A symbolic link, made anew.
+fn link(to: &Path, at: &Path) -> Result<()> {
+    if at.symlink_metadata().is_ok() {
+        std::fs::remove_file(at).with_context(|| format!("could not remove {}", at.display()))?;
+    }
+    std::os::unix::fs::symlink(to, at).with_context(|| format!("could not make {}", at.display()))
+}

@@ -1,0 +1,100 @@
+//! Numba: CUDA kernels in Python, compiled to PTX by NVIDIA's libNVVM. Its CUDA tests, `numba.cuda.tests`, unmodified.
+
+use super::python::{self, Environment, Process};
+use super::suite::{Driver, Suite, Worker};
+use crate::shell;
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const PACKAGES: &[&str] = &[
+    "numba==0.61.2",
+    "numpy==2.2.6",
+    "nvidia-cuda-nvcc-cu12==12.4.131",
+    "nvidia-cuda-runtime-cu12==12.4.127",
+    "nvidia-cuda-nvrtc-cu12==12.4.127",
+];
+
+/// A toolkit's files, and where the wheels have them. Numba takes a library only under a name with a version.
+const FILES: [(&str, &str); 4] = [
+    ("nvvm/lib64/libnvvm.so.4", "cuda_nvcc/nvvm/lib64/libnvvm.so"),
+    (
+        "nvvm/libdevice/libdevice.10.bc",
+        "cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
+    ),
+    ("lib64/libcudart.so.12", "cuda_runtime/lib/libcudart.so.12"),
+    ("lib64/libnvrtc.so.12", "cuda_nvrtc/lib/libnvrtc.so.12"),
+];
+
+const TESTS: &str = "numba.cuda.tests";
+
+pub(super) struct Numba;
+
+fn environment() -> Result<Environment> {
+    Ok(Environment::new(super::folder("numba")?.join("venv"), PACKAGES))
+}
+
+/// The part of a CUDA toolkit that Numba looks for, laid out of the wheels.
+fn toolkit() -> Result<PathBuf> {
+    Ok(super::folder("numba")?.join("cuda"))
+}
+
+fn interpreter(driver: &Driver) -> Result<Command> {
+    let mut python = Command::new(environment()?.python());
+    python
+        .current_dir(super::folder("numba")?)
+        .env("CUDA_HOME", toolkit()?)
+        .env("NUMBA_CUDA_DRIVER", driver.folder.join("libcuda.so.1"))
+        .env("RUMBA_DEVICE", "soft")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("LD_LIBRARY_PATH");
+    Ok(python)
+}
+
+impl Suite for Numba {
+    fn name(&self) -> &'static str {
+        "numba"
+    }
+
+    fn about(&self) -> String {
+        format!("Numba ({})", PACKAGES[0])
+    }
+
+    fn is_installed(&self) -> bool {
+        let environment = environment().is_ok_and(|environment| environment.is_installed());
+        environment && toolkit().is_ok_and(|toolkit| FILES.iter().all(|(name, _)| toolkit.join(name).exists()))
+    }
+
+    fn install(&self) -> Result<()> {
+        if self.is_installed() {
+            return Ok(());
+        }
+        let environment = environment()?;
+        environment.install()?;
+        let nvidia = environment.site_packages()?.join("nvidia");
+        python::lay_out(&toolkit()?, &FILES.map(|(name, file)| (name, nvidia.join(file))))
+    }
+
+    fn list(&self, driver: &Driver) -> Result<Vec<String>> {
+        python::list(interpreter(driver)?, TESTS)
+    }
+
+    fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
+        static WORKERS: AtomicUsize = AtomicUsize::new(0);
+        let number = WORKERS.fetch_add(1, Ordering::Relaxed);
+        let log = shell::target().join(format!("conformance/numba-{number}.log"));
+        let driver = driver.clone();
+        let start = move || interpreter(&driver);
+        Ok(Box::new(Process::new(Box::new(start), log)))
+    }
+
+    fn group<'t>(&self, test: &'t str) -> &'t str {
+        let name = test.strip_prefix(TESTS).unwrap_or(test);
+        name.trim_start_matches('.').split('.').next().unwrap_or(test)
+    }
+
+    fn slice(&self) -> &'static [&'static str] {
+        &[]
+    }
+}

@@ -1,0 +1,252 @@
+//! Suites of Python's unittest: a virtual environment, and a process that runs tests by name (`run_tests.py`).
+//! Knows no client.
+
+use super::suite::{Outcome, Verdict, Worker};
+use crate::quiet::run_quietly;
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// The program that runs tests.
+fn program() -> PathBuf {
+    shell::workspace().join("xtask/src/conformance/run_tests.py")
+}
+
+/// How long the registry may take.
+const INSTALL_LIMIT: Duration = Duration::from_secs(600);
+
+/// A virtual environment with packages of exact versions.
+pub(super) struct Environment {
+    folder: PathBuf,
+    packages: &'static [&'static str],
+}
+
+impl Environment {
+    pub(super) fn new(folder: PathBuf, packages: &'static [&'static str]) -> Self {
+        Self { folder, packages }
+    }
+
+    pub(super) fn python(&self) -> PathBuf {
+        self.folder.join("bin/python")
+    }
+
+    /// Written last, with what was installed: an environment without it is a broken one, one with another an old one.
+    fn stamp(&self) -> PathBuf {
+        self.folder.join("installed.txt")
+    }
+
+    pub(super) fn is_installed(&self) -> bool {
+        std::fs::read_to_string(self.stamp()).is_ok_and(|installed| installed == self.packages.join("\n"))
+    }
+
+    /// Makes the environment anew unless it is there.
+    pub(super) fn install(&self) -> Result<()> {
+        if self.is_installed() {
+            return Ok(());
+        }
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder)
+                .with_context(|| format!("could not remove {}", self.folder.display()))?;
+        }
+        let mut venv = Command::new("python3");
+        run_quietly(
+            venv.args(["-m", "venv"]).arg(&self.folder),
+            "making a virtual environment",
+            INSTALL_LIMIT,
+        )
+        .context("it needs Python 3 with the module venv (apt-get install python3-venv)")?;
+        let mut pip = Command::new(self.python());
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ])
+        .args(["--only-binary=:all:", "--retries=1", "--timeout=20"])
+        .args(self.packages);
+        run_quietly(&mut pip, "installing", INSTALL_LIMIT)?;
+        std::fs::write(self.stamp(), self.packages.join("\n"))?;
+        Ok(())
+    }
+
+    /// The folder that packages are installed in.
+    pub(super) fn site_packages(&self) -> Result<PathBuf> {
+        let mut python = Command::new(self.python());
+        python.args(["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]);
+        Ok(PathBuf::from(shell::output(&mut python)?.trim()))
+    }
+}
+
+/// Every test of a package.
+pub(super) fn list(python: Command, package: &str) -> Result<Vec<String>> {
+    let mut python = python;
+    let names = shell::output(python.arg(program()).args(["--list", package]))?;
+    Ok(names.lines().map(str::to_owned).collect())
+}
+
+/// A process of `run_tests.py`, replaced when it dies, hangs, or has seen a failure: what a failed test leaves behind
+/// shall not fail others.
+pub(super) struct Process {
+    start: Box<dyn Fn() -> Result<Command>>,
+    /// Where the tests' own output goes.
+    log: PathBuf,
+    running: Option<Running>,
+}
+
+struct Running {
+    child: Child,
+    questions: ChildStdin,
+    answers: Receiver<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    verdict: String,
+    reason: String,
+    detail: String,
+}
+
+impl Process {
+    /// `start` gives the interpreter with its environment variables.
+    pub(super) fn new(start: Box<dyn Fn() -> Result<Command>>, log: PathBuf) -> Self {
+        let running = None;
+        Self { start, log, running }
+    }
+
+    fn start(&mut self) -> Result<Running> {
+        let log = std::fs::File::create(&self.log).with_context(|| format!("could not make {}", self.log.display()))?;
+        let mut child = (self.start)()?
+            .arg(program())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .context("could not start the interpreter")?;
+        let questions = child.stdin.take().context("the interpreter has no input")?;
+        let output = child.stdout.take().context("the interpreter has no output")?;
+        let (sender, answers) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Running {
+            child,
+            questions,
+            answers,
+        })
+    }
+
+    /// The end of what the process printed.
+    fn said(&self) -> String {
+        let text = std::fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+
+    fn outcome(&self, verdict: Verdict, reason: String) -> Outcome {
+        let detail = self.said();
+        Outcome {
+            verdict,
+            reason,
+            detail,
+        }
+    }
+}
+
+impl Worker for Process {
+    fn run(&mut self, test: &str, limit: Duration) -> Result<Outcome> {
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => self.start()?,
+        };
+        // A process that is gone cannot read: its end shows below, as the end of its answers.
+        let _ = writeln!(running.questions, "{test}");
+        let outcome = match running.answers.recv_timeout(limit) {
+            Ok(line) => {
+                let Answer {
+                    verdict,
+                    reason,
+                    detail,
+                } = serde_json::from_str(&line).with_context(|| format!("{test}: answered `{line}`"))?;
+                let Some(verdict) = Verdict::from_word(&verdict) else {
+                    bail!("{test}: unknown verdict `{verdict}`");
+                };
+                Outcome {
+                    verdict,
+                    reason,
+                    detail,
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let reason = format!("did not end within {} s", limit.as_secs());
+                self.outcome(Verdict::Timeout, reason)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let reason = ending(running.child.wait()?);
+                self.outcome(Verdict::Crash, reason)
+            }
+        };
+        if outcome.verdict.is_failure() {
+            running.end();
+        } else {
+            self.running = Some(running);
+        }
+        Ok(outcome)
+    }
+}
+
+impl Running {
+    /// Ends the process and what it started.
+    fn end(mut self) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.end();
+        }
+    }
+}
+
+fn ending(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("the process died of signal {signal}"),
+        None => format!("the process ended ({status})"),
+    }
+}
+
+/// Makes a folder of symbolic links to files, from their names under it to where they lie.
+pub(super) fn lay_out(folder: &Path, files: &[(&str, PathBuf)]) -> Result<()> {
+    for (name, file) in files {
+        if !file.exists() {
+            bail!("{} is missing", file.display());
+        }
+        let at = folder.join(name);
+        if let Some(parent) = at.parent() {
+            std::fs::create_dir_all(parent).with_context(|| format!("could not make {}", parent.display()))?;
+        }
+        super::link(file, &at)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+"""Runs tests of Python's unittest, for `cargo xtask conformance`.
+
+`python run_tests.py --list PACKAGE` prints the name of every test. `python run_tests.py` reads names from standard
+input, a line each, runs each test and answers with a line of JSON. It decides nothing about results.
+"""
+
+import importlib
+import json
+import os
+import sys
+import traceback
+import unittest
+
+
+def names(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from names(test)
+        else:
+            yield test.id()
+
+
+class Result(unittest.TestResult):
+    """Keeps the gravest of what happened to one test."""
+
+    GRAVITY = ["pass", "xfail", "skip", "fail"]
+
+    def __init__(self):
+        super().__init__()
+        self.answer = {"verdict": "pass", "reason": "", "detail": ""}
+
+    def put(self, verdict, reason, detail=""):
+        if self.GRAVITY.index(verdict) > self.GRAVITY.index(self.answer["verdict"]):
+            self.answer = {"verdict": verdict, "reason": reason, "detail": detail}
+
+    def failed(self, error):
+        kind, value, _ = error
+        lines = str(value).strip().splitlines() or [""]
+        self.put("fail", f"{kind.__name__}: {lines[-1].strip()}"[:200], "".join(traceback.format_exception(*error)))
+
+    def addError(self, test, error):
+        self.failed(error)
+
+    def addFailure(self, test, error):
+        self.failed(error)
+
+    def addSubTest(self, test, subtest, error):
+        if error is not None:
+            self.failed(error)
+
+    def addSkip(self, test, reason):
+        self.put("skip", " ".join(reason.split()))
+
+    def addExpectedFailure(self, test, error):
+        self.put("xfail", "the suite expects it to fail")
+
+    def addUnexpectedSuccess(self, test):
+        self.put("fail", "the suite expects it to fail, and it passed")
+
+
+def serve():
+    # Tests print, and start programs that read and print: the conversation has descriptors of its own.
+    questions = os.fdopen(os.dup(0))
+    answers = os.fdopen(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    for line in questions:
+        result = Result()
+        unittest.defaultTestLoader.loadTestsFromName(line.strip()).run(result)
+        if result.testsRun == 0 and result.answer["verdict"] == "pass":
+            result.put("fail", "no test has this name")
+        sys.stdout.flush()
+        print(json.dumps(result.answer), file=answers, flush=True)
+
+
+def enumerate_tests(package):
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    loader = unittest.TestLoader()
+    # Packages that collect tests themselves make modules' names of files relative to this.
+    root = importlib.import_module(package.split(".")[0])
+    loader._top_level_dir = os.path.dirname(os.path.dirname(root.__file__))
+    # A package's files come in the order of the folder, which is any.
+    for name in sorted(names(loader.loadTestsFromName(package))):
+        print(name, file=answers, flush=True)
+
+
+# Tests that start processes of Python import this file again.
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--list"]:
+        enumerate_tests(sys.argv[2])
+    else:
+        serve()
