@@ -21,6 +21,8 @@ pub(crate) type CUevent = usize;
 pub(crate) type CUlinkState = usize;
 pub(crate) type CUmemoryPool = usize;
 pub(crate) type CUarray = usize;
+pub(crate) type CUlibrary = usize;
+pub(crate) type CUkernel = usize;
 
 /// Runs the body of a call: turns its error into a code, says what `RUMBA_LOG` asks for, and keeps a panic,
 /// which would be a bug of this crate, from crossing into C.

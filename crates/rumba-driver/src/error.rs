@@ -94,6 +94,8 @@ pub(crate) enum Error {
     Registered(u64),
     #[error("the memory at {0:#x} is not registered")]
     NotRegistered(u64),
+    #[error("the device has no execution affinity")]
+    ExecAffinity,
     #[error("no function of the driver is called `{0}`")]
     NoFunction(String),
 }
@@ -139,6 +141,7 @@ impl Error {
             Self::Limit(_) => Code::UnsupportedLimit,
             Self::ParameterBytes { .. } => Code::LaunchOutOfResources,
             Self::TooManyBlocks { .. } => Code::CooperativeLaunchTooLarge,
+            Self::ExecAffinity => Code::UnsupportedExecAffinity,
             Self::NoPeer => Code::PeerAccessUnsupported,
             Self::PeerNotEnabled => Code::PeerAccessNotEnabled,
             Self::Registered(_) => Code::HostMemoryAlreadyRegistered,

@@ -42,9 +42,7 @@ pub(crate) extern "C" fn cuCtxCreate_v3(
 ) -> Code {
     answer(|| {
         if count != 0 {
-            return Err(Error::Unserved {
-                what: "execution affinity",
-            });
+            return Err(Error::ExecAffinity);
         }
         create(context, flags, device)
     })
@@ -306,6 +304,27 @@ pub(crate) extern "C" fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest
         least.put_if(PRIORITIES.1);
         greatest.put_if(PRIORITIES.0);
         Ok(())
+    })
+}
+
+/// `CUexecAffinityParam`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct ExecAffinity {
+    kind: c_int,
+    multiprocessors: c_uint,
+}
+
+pub(crate) extern "C" fn cuCtxGetExecAffinity(affinity: Out<ExecAffinity>, kind: c_int) -> Code {
+    answer(|| {
+        Driver::current()?;
+        affinity.required("pExecAffinity")?;
+        // Only the affinity to a number of multiprocessors exists, and no context can have it.
+        if kind == 0 {
+            Err(Error::ExecAffinity)
+        } else {
+            Err(wrong("type", kind, "there is no such affinity"))
+        }
     })
 }
 

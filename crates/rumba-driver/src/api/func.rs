@@ -9,6 +9,7 @@ use crate::api::ctx::{check_cache_config, check_shared_config};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::soft::machine::Kernel;
 use crate::soft::module::{Function, SHARED_PER_BLOCK};
 
 const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
@@ -19,30 +20,34 @@ const BINARY_VERSION: c_int = 90;
 
 /// The function behind a handle.
 pub(crate) fn function_of(handle: CUfunction) -> Result<Arc<Function>, Error> {
-    Driver::get()?.functions.get(handle)
+    Driver::get()?.function(handle)
 }
 
 pub(crate) extern "C" fn cuFuncGetAttribute(value: Out<c_int>, number: c_int, function: CUfunction) -> Code {
     answer(|| {
         let function = function_of(function)?;
         value.required("pi")?;
-        let needs = function.kernel.needs();
-        let found = match number {
-            0 => needs.max_threads_per_block as c_int,
-            1 => needs.shared_bytes as c_int,
-            2 => needs.const_bytes as c_int,
-            3 => needs.local_bytes as c_int,
-            4 => needs.registers as c_int,
-            5 => needs.ptx_version as c_int,
-            6 => BINARY_VERSION,
-            7 => 0,
-            MAX_DYNAMIC_SHARED_SIZE_BYTES => function.max_dynamic_shared.load(Ordering::Relaxed),
-            PREFERRED_SHARED_MEMORY_CARVEOUT => function.carveout.load(Ordering::Relaxed),
-            // Cluster attributes: none is set.
-            10..=15 => 0,
-            other => return Err(wrong("attrib", other, "there is no such attribute")),
-        };
-        value.put("pi", found)
+        value.put("pi", attribute(&function, number)?)
+    })
+}
+
+/// An attribute of a function, by its number in cuda.h.
+pub(crate) fn attribute(function: &Function, number: c_int) -> Result<c_int, Error> {
+    let needs = function.kernel.needs();
+    Ok(match number {
+        0 => needs.max_threads_per_block as c_int,
+        1 => needs.shared_bytes as c_int,
+        2 => needs.const_bytes as c_int,
+        3 => needs.local_bytes as c_int,
+        4 => needs.registers as c_int,
+        5 => needs.ptx_version as c_int,
+        6 => BINARY_VERSION,
+        7 => 0,
+        MAX_DYNAMIC_SHARED_SIZE_BYTES => function.max_dynamic_shared.load(Ordering::Relaxed),
+        PREFERRED_SHARED_MEMORY_CARVEOUT => function.carveout.load(Ordering::Relaxed),
+        // Cluster attributes: none is set.
+        10..=15 => 0,
+        other => return Err(wrong("attrib", other, "there is no such attribute")),
     })
 }
 
@@ -50,27 +55,32 @@ pub(crate) extern "C" fn cuFuncSetAttribute(function: CUfunction, number: c_int,
     answer(|| {
         let function = function_of(function)?;
         function.context.usable()?;
-        match number {
-            MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-                let room = SHARED_PER_BLOCK.saturating_sub(function.kernel.needs().shared_bytes);
-                if u32::try_from(value).is_ok_and(|bytes| bytes <= room) {
-                    function.max_dynamic_shared.store(value, Ordering::Relaxed);
-                    return Ok(());
-                }
-                Err(wrong(
-                    "value",
-                    value,
-                    "static and dynamic shared memory must fit into 227 KiB",
-                ))
-            }
-            PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
-                function.carveout.store(value, Ordering::Relaxed);
-                Ok(())
-            }
-            PREFERRED_SHARED_MEMORY_CARVEOUT => Err(wrong("value", value, "it is a percentage, or -1")),
-            other => Err(wrong("attrib", other, "it cannot be set")),
-        }
+        set_attribute(&function, number, value)
     })
+}
+
+/// Sets an attribute of a function.
+pub(crate) fn set_attribute(function: &Function, number: c_int, value: c_int) -> Result<(), Error> {
+    match number {
+        MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+            let room = SHARED_PER_BLOCK.saturating_sub(function.kernel.needs().shared_bytes);
+            if u32::try_from(value).is_ok_and(|bytes| bytes <= room) {
+                function.max_dynamic_shared.store(value, Ordering::Relaxed);
+                return Ok(());
+            }
+            Err(wrong(
+                "value",
+                value,
+                "static and dynamic shared memory must fit into 227 KiB",
+            ))
+        }
+        PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
+            function.carveout.store(value, Ordering::Relaxed);
+            Ok(())
+        }
+        PREFERRED_SHARED_MEMORY_CARVEOUT => Err(wrong("value", value, "it is a percentage, or -1")),
+        other => Err(wrong("attrib", other, "it cannot be set")),
+    }
 }
 
 pub(crate) extern "C" fn cuFuncSetCacheConfig(function: CUfunction, config: c_int) -> Code {
@@ -102,15 +112,24 @@ pub(crate) extern "C" fn cuFuncGetParamInfo(
     bytes: Out<usize>,
 ) -> Code {
     answer(|| {
-        let function = function_of(function)?;
-        let parameters = function.kernel.parameters();
-        let parameter = parameters
-            .get(index)
-            .ok_or_else(|| wrong("paramIndex", index, "the kernel has fewer parameters"))?;
-        offset.put("paramOffset", parameter.offset)?;
-        bytes.put_if(parameter.bytes);
-        Ok(())
+        store_parameter(&function_of(function)?.kernel, index, offset, bytes)
     })
+}
+
+/// Stores where a parameter lies in the parameter block.
+pub(crate) fn store_parameter(
+    kernel: &Kernel,
+    index: usize,
+    offset: Out<usize>,
+    bytes: Out<usize>,
+) -> Result<(), Error> {
+    let parameter = kernel
+        .parameters()
+        .get(index)
+        .ok_or_else(|| wrong("paramIndex", index, "the kernel has fewer parameters"))?;
+    offset.put("paramOffset", parameter.offset)?;
+    bytes.put_if(parameter.bytes);
+    Ok(())
 }
 
 pub(crate) extern "C" fn cuFuncIsLoaded(state: Out<c_int>, function: CUfunction) -> Code {

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
-use crate::abi::{Out, Text, answer, wrong};
+use crate::abi::{In, Out, Text, answer, wrong};
 use crate::calls;
 use crate::code::{self, Code};
 use crate::error::Error;
@@ -95,4 +95,16 @@ fn address(
     } else {
         Err(Error::NoFunction(symbol.into_owned()))
     }
+}
+
+/// Tables of functions without names, which tools of NVIDIA's use; the device has none.
+pub(crate) extern "C" fn cuGetExportTable(table: Out<*const c_void>, id: In<[u8; 16]>) -> Code {
+    answer(|| {
+        id.get("pExportTableId", 0)?;
+        table.put("ppExportTable", ptr::null())?;
+        Err(Error::NotFound {
+            kind: "export table",
+            name: "of that number".into(),
+        })
+    })
 }

@@ -157,7 +157,7 @@ fn launch(
     extra: In<u64>,
 ) -> Result<(), Error> {
     let (driver, queue) = Driver::queue(stream)?;
-    let function = driver.functions.get(function)?;
+    let function = driver.function(function)?;
     if function.context.life != queue.context().life {
         return Err(Error::ForeignContext { kind: "function" });
     }

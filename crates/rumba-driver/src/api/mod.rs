@@ -13,6 +13,7 @@ pub(crate) mod host;
 pub(crate) mod init;
 pub(crate) mod jit;
 pub(crate) mod launch;
+pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod mem;
 pub(crate) mod memcpy;

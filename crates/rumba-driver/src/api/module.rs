@@ -1,9 +1,7 @@
 //! Modules: loading PTX, finding functions and variables in it.
 
-use std::collections::HashMap;
-use std::ffi::{OsStr, c_int, c_uint};
+use std::ffi::{CString, OsStr, c_int, c_uint};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{CUdeviceptr, CUfunction, CUmodule, In, Out, Text, answer, wrong};
 use crate::api::jit::Log;
@@ -11,11 +9,11 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::image::{self, Source};
-use crate::soft::module::{Function, Module};
+use crate::soft::module::Module;
 use crate::soft::report;
 
 /// What PTX that came without a name is called in reports.
-const UNNAMED: &str = "PTX";
+pub(crate) const UNNAMED: &str = "PTX";
 
 pub(crate) extern "C" fn cuModuleLoad(module: Out<CUmodule>, path: Text) -> Code {
     answer(|| {
@@ -79,11 +77,7 @@ fn load(module: Out<CUmodule>, log: &Log, sources: impl FnOnce() -> Result<Vec<S
     let program = sources().and_then(|sources| driver.machine.load(&sources));
     log.write(&program);
     let program = program.inspect_err(report::refusal)?;
-    let (handle, _) = driver.modules.insert(|_| Module {
-        context,
-        program,
-        functions: Mutex::new(HashMap::new()),
-    });
+    let (handle, _) = driver.modules.insert(|_| Module::new(context, program));
     module.put("module", handle)
 }
 
@@ -110,31 +104,38 @@ fn module_of(handle: CUmodule) -> Result<(&'static Driver, std::sync::Arc<Module
 
 pub(crate) extern "C" fn cuModuleGetFunction(function: Out<CUfunction>, handle: CUmodule, name: Text) -> Code {
     answer(|| {
-        let (driver, module) = module_of(handle)?;
+        let (driver, _) = module_of(handle)?;
         function.required("hfunc")?;
         let name = name.get("name")?;
-        let text = name.to_string_lossy();
-        if text.is_empty() {
+        if name.is_empty() {
             return Err(wrong("name", "empty", "a function has a name"));
         }
-        let mut functions = module.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = functions.get(&*text) {
-            return function.put("hfunc", *known);
-        }
-        let kernel = module.program.kernel(&text)?;
-        let context = module.context.clone();
-        let (found, _) = driver
-            .functions
-            .insert(|_| Function::new(context, handle, kernel, name.to_owned()));
-        functions.insert(text.into_owned(), found);
-        function.put("hfunc", found)
+        function.put("hfunc", driver.function_in(handle, name)?)
     })
 }
 
 pub(crate) extern "C" fn cuModuleGetFunctionCount(count: Out<c_uint>, handle: CUmodule) -> Code {
     answer(|| {
         let (_, module) = module_of(handle)?;
-        count.put("count", module.program.kernel_count() as c_uint)
+        count.put("count", module.program.kernel_names().len() as c_uint)
+    })
+}
+
+pub(crate) extern "C" fn cuModuleEnumerateFunctions(
+    functions: Out<CUfunction>,
+    count: c_uint,
+    handle: CUmodule,
+) -> Code {
+    answer(|| {
+        let (driver, module) = module_of(handle)?;
+        functions.required("functions")?;
+        for (index, name) in module.program.kernel_names().iter().take(count as usize).enumerate() {
+            let name = CString::new(name.as_str()).unwrap_or_default();
+            functions
+                .at(index)
+                .put("functions", driver.function_in(handle, &name)?)?;
+        }
+        Ok(())
     })
 }
 

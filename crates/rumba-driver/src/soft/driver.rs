@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::soft::array::Array;
 use crate::soft::context::{self, Context, Owner};
 use crate::soft::handle::Handles;
+use crate::soft::library::{Library, LibraryKernel};
 use crate::soft::machine::Machine;
 use crate::soft::memory::{Allocation, Kind, Memory};
 use crate::soft::module::{Function, Link, Module};
@@ -26,6 +27,8 @@ pub(crate) struct Driver {
     pub(crate) links: Handles<Link>,
     pub(crate) pools: Handles<()>,
     pub(crate) arrays: Handles<Array>,
+    pub(crate) libraries: Handles<Library>,
+    pub(crate) kernels: Handles<LibraryKernel>,
     primary: RwLock<Primary>,
     ids: AtomicU64,
 }
@@ -66,6 +69,8 @@ impl Driver {
                     links: Handles::new("link state", 6),
                     pools: Handles::new("memory pool", 7),
                     arrays: Handles::new("array", 8),
+                    libraries: Handles::new("library", 9),
+                    kernels: Handles::new("kernel", 10),
                     primary: RwLock::new(Primary {
                         retained: 0,
                         flags: 0,

@@ -204,8 +204,9 @@ impl Program {
         })
     }
 
-    pub(crate) fn kernel_count(&self) -> usize {
-        self.module.functions().count()
+    /// The names of all kernels that can run.
+    pub(crate) fn kernel_names(&self) -> Vec<String> {
+        self.module.functions().map(|function| function.name().to_owned()).collect()
     }
 
     /// Address and size of a variable.

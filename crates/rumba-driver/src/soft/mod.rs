@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod handle;
 pub(crate) mod image;
+pub(crate) mod library;
 pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod module;

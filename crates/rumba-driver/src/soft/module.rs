@@ -20,6 +20,16 @@ pub(crate) struct Module {
     pub(crate) functions: Mutex<HashMap<String, usize>>,
 }
 
+impl Module {
+    pub(crate) fn new(context: Owner, program: Program) -> Self {
+        Self {
+            context,
+            program,
+            functions: Mutex::default(),
+        }
+    }
+}
+
 /// A kernel of a module.
 pub(crate) struct Function {
     pub(crate) context: Owner,
