@@ -4,6 +4,7 @@
 //! numbers here: what they stand for is looked up, never dereferenced.
 
 use std::any::type_name;
+use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -27,7 +28,9 @@ pub(crate) type CUkernel = usize;
 /// Runs the body of a call: turns its error into a code, says what `RUMBA_LOG` asks for, and keeps a panic,
 /// which would be a bug of this crate, from crossing into C.
 pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    let answered = catch_unwind(AssertUnwindSafe(call));
+    set_per_thread(false);
+    match answered {
         Ok(Ok(())) => {
             if log::level() >= Level::Calls {
                 log::say(
@@ -42,10 +45,32 @@ pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
     }
 }
 
+thread_local! {
+    /// Whether the call in progress means the thread's own default stream where it is given none.
+    static PER_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets which default stream the next call of this thread means.
+pub(crate) fn set_per_thread(value: bool) {
+    // A thread that is ending has no default stream of its own.
+    let _ = PER_THREAD.try_with(|per_thread| per_thread.set(value));
+}
+
+/// Whether the call in progress is a form with `_ptds` or `_ptsz`.
+pub(crate) fn is_per_thread() -> bool {
+    PER_THREAD.try_with(Cell::get).unwrap_or(false)
+}
+
 /// Answers a call with an error.
 pub(crate) fn refuse(call: &str, error: &Error) -> Code {
     let code = error.code();
-    log::say(Level::Errors, format_args!("{call} -> {}: {error}", code.name()));
+    // That something is not ready is an answer, not a mistake.
+    let level = if code == Code::NotReady {
+        Level::Calls
+    } else {
+        Level::Errors
+    };
+    log::say(level, format_args!("{call} -> {}: {error}", code.name()));
     code
 }
 

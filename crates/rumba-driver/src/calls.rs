@@ -8,12 +8,12 @@ use std::ffi::{c_int, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::abi::refuse;
+use crate::abi::{refuse, set_per_thread};
 use crate::api;
 use crate::choice::choice;
 use crate::code::Code;
 use crate::error::Error;
-use crate::trampoline::{first_call, trampoline};
+use crate::trampoline::{first_call, per_thread, trampoline};
 
 macro_rules! calls {
     (
@@ -43,6 +43,14 @@ macro_rules! calls {
             [
                 $($(implementation!($file, $name $(, $target)?),)*)*
                 $(unserved::<{ Call::$missing as usize }> as *mut c_void,)*
+            ]
+        }
+
+        /// Where the forms lead that mean the thread's default stream.
+        fn per_thread_forms() -> [*mut c_void; NAMES.len()] {
+            [
+                $($(per_thread::<{ Call::$name as usize }> as *mut c_void,)*)*
+                $(per_thread::<{ Call::$missing as usize }> as *mut c_void,)*
             ]
         }
 
@@ -88,7 +96,16 @@ pub(crate) extern "C" fn resolve(call: usize) -> *mut c_void {
     static FILLED: Once = Once::new();
     FILLED.call_once(|| {
         let targets = match &choice().library {
-            None => software(),
+            None => {
+                let mut targets = software();
+                for (index, form) in per_thread_forms().into_iter().enumerate() {
+                    SHARED[index].store(targets[index], Ordering::Release);
+                    if is_per_thread_form(NAMES[index]) {
+                        targets[index] = form;
+                    }
+                }
+                targets
+            }
             Some(library) => {
                 let mut targets = absent();
                 for (name, target) in NAMES.iter().zip(&mut targets) {
@@ -107,6 +124,20 @@ pub(crate) extern "C" fn resolve(call: usize) -> *mut c_void {
     SLOTS[call].load(Ordering::Acquire)
 }
 
+/// Where the calls of the software device lead that a form for the thread's default stream shares.
+static SHARED: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
+
+/// Notes that the call means the thread's default stream, and gives where it leads.
+pub(crate) extern "C" fn note_per_thread(call: usize) -> *mut c_void {
+    set_per_thread(true);
+    SHARED[call].load(Ordering::Acquire)
+}
+
+/// Whether a name is that of a form which means the thread's own default stream.
+fn is_per_thread_form(name: &str) -> bool {
+    name.ends_with("_ptds") || name.ends_with("_ptsz")
+}
+
 /// What [`find`] found.
 pub(crate) enum Found {
     /// The call is at this address.
@@ -117,13 +148,18 @@ pub(crate) enum Found {
     Nowhere,
 }
 
-/// The newest form of a call that CUDA `version` (as `cuDriverGetVersion` counts) already had.
-pub(crate) fn find(name: &str, version: c_int) -> Found {
-    let mut best: Option<(u32, usize)> = None;
+/// The newest form of a call that CUDA `version` (as `cuDriverGetVersion` counts) already had. With `own_stream`, the
+/// form that means the thread's default stream, where there is one.
+pub(crate) fn find(name: &str, version: c_int, own_stream: bool) -> Found {
+    let mut best: Option<((u32, bool), usize)> = None;
     let mut later = false;
     for (index, candidate) in NAMES.iter().enumerate() {
         let Some(form) = form_of(candidate, name) else { continue };
-        if since(candidate, form) > version {
+        if form.1 && !own_stream {
+            continue;
+        }
+        let plain = candidate.trim_end_matches("_ptds").trim_end_matches("_ptsz");
+        if since(plain, form.0) > version {
             later = true;
         } else if best.is_none_or(|(other, _)| form > other) {
             best = Some((form, index));
@@ -136,11 +172,17 @@ pub(crate) fn find(name: &str, version: c_int) -> Found {
     }
 }
 
-/// The form that `candidate` is of the call `name`: 1, or N for `_vN`.
-fn form_of(candidate: &str, name: &str) -> Option<u32> {
-    match candidate.strip_prefix(name)? {
-        "" => Some(1),
-        suffix => suffix.strip_prefix("_v")?.parse().ok(),
+/// The form that `candidate` is of the call `name`: 1, or N for `_vN`, and whether it means the thread's default stream.
+fn form_of(candidate: &str, name: &str) -> Option<(u32, bool)> {
+    let suffix = candidate.strip_prefix(name)?;
+    let plain = suffix
+        .strip_suffix("_ptds")
+        .or_else(|| suffix.strip_suffix("_ptsz"))
+        .unwrap_or(suffix);
+    let own_stream = plain.len() < suffix.len();
+    match plain {
+        "" => Some((1, own_stream)),
+        plain => Some((plain.strip_prefix("_v")?.parse().ok()?, own_stream)),
     }
 }
 
@@ -410,11 +452,14 @@ mod tests {
             Found::Later => "later",
             Found::Nowhere => "nowhere",
         };
-        assert_eq!(name(find("cuMemAlloc", 12_000)), "cuMemAlloc_v2");
-        assert_eq!(name(find("cuGetProcAddress", 11_030)), "cuGetProcAddress");
-        assert_eq!(name(find("cuGetProcAddress", 12_000)), "cuGetProcAddress_v2");
-        assert_eq!(name(find("cuMemAllocate", 12_000)), "nowhere");
-        assert_eq!(name(find("cuMem", 12_000)), "nowhere");
+        assert_eq!(name(find("cuMemAlloc", 12_000, false)), "cuMemAlloc_v2");
+        assert_eq!(name(find("cuGetProcAddress", 11_030, false)), "cuGetProcAddress");
+        assert_eq!(name(find("cuGetProcAddress", 12_000, false)), "cuGetProcAddress_v2");
+        assert_eq!(name(find("cuMemAllocate", 12_000, false)), "nowhere");
+        assert_eq!(name(find("cuMem", 12_000, false)), "nowhere");
+        assert_eq!(name(find("cuMemcpyHtoD", 12_000, true)), "cuMemcpyHtoD_v2_ptds");
+        assert_eq!(name(find("cuStreamQuery", 12_000, true)), "cuStreamQuery_ptsz");
+        assert_eq!(name(find("cuMemAlloc", 12_000, true)), "cuMemAlloc_v2");
     }
 
     #[test]

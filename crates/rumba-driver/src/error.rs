@@ -94,6 +94,8 @@ pub(crate) enum Error {
     Registered(u64),
     #[error("the memory at {0:#x} is not registered")]
     NotRegistered(u64),
+    #[error("the work before it is not done yet")]
+    NotReady,
     #[error("the device has no execution affinity")]
     ExecAffinity,
     #[error("no function of the driver is called `{0}`")]
@@ -141,6 +143,7 @@ impl Error {
             Self::Limit(_) => Code::UnsupportedLimit,
             Self::ParameterBytes { .. } => Code::LaunchOutOfResources,
             Self::TooManyBlocks { .. } => Code::CooperativeLaunchTooLarge,
+            Self::NotReady => Code::NotReady,
             Self::ExecAffinity => Code::UnsupportedExecAffinity,
             Self::NoPeer => Code::PeerAccessUnsupported,
             Self::PeerNotEnabled => Code::PeerAccessNotEnabled,

@@ -484,6 +484,14 @@ impl Device {
         Ok(residency)
     }
 
+    /// Refuses a launch that [`Self::launch`] would refuse.
+    ///
+    /// # Errors
+    /// If the launch is impossible.
+    pub fn check(&self, function: &Function, launch: &Launch<'_>) -> Result<(), LaunchError> {
+        self.check_launch(function, launch).map(drop)
+    }
+
     /// Runs a kernel and returns when it has ended.
     ///
     /// # Errors

@@ -111,7 +111,15 @@ fn line(handle: CUarray, offset: usize, bytes: usize) -> Result<Place, Error> {
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoA_v2(target: CUarray, offset: usize, source: In<u8>, bytes: usize) -> Code {
-    answer(|| copy(line(target, offset, bytes)?, Place::Any(source.address()), bytes, 0))
+    answer(|| {
+        copy(
+            line(target, offset, bytes)?,
+            Place::Any(source.address()),
+            bytes,
+            0,
+            true,
+        )
+    })
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoAAsync_v2(
@@ -123,12 +131,20 @@ pub(crate) extern "C" fn cuMemcpyHtoAAsync_v2(
 ) -> Code {
     answer(|| {
         let target = line(target, offset, bytes)?;
-        copy(target, Place::Any(source.address()), bytes, stream)
+        copy(target, Place::Any(source.address()), bytes, stream, false)
     })
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoH_v2(target: Out<c_void>, source: CUarray, offset: usize, bytes: usize) -> Code {
-    answer(|| copy(Place::Any(target.address()), line(source, offset, bytes)?, bytes, 0))
+    answer(|| {
+        copy(
+            Place::Any(target.address()),
+            line(source, offset, bytes)?,
+            bytes,
+            0,
+            true,
+        )
+    })
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoHAsync_v2(
@@ -140,16 +156,16 @@ pub(crate) extern "C" fn cuMemcpyAtoHAsync_v2(
 ) -> Code {
     answer(|| {
         let source = line(source, offset, bytes)?;
-        copy(Place::Any(target.address()), source, bytes, stream)
+        copy(Place::Any(target.address()), source, bytes, stream, false)
     })
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoA_v2(target: CUarray, offset: usize, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(line(target, offset, bytes)?, Place::Device(source), bytes, 0))
+    answer(|| copy(line(target, offset, bytes)?, Place::Device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoD_v2(target: CUdeviceptr, source: CUarray, offset: usize, bytes: usize) -> Code {
-    answer(|| copy(Place::Device(target), line(source, offset, bytes)?, bytes, 0))
+    answer(|| copy(Place::Device(target), line(source, offset, bytes)?, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoA_v2(
@@ -161,6 +177,6 @@ pub(crate) extern "C" fn cuMemcpyAtoA_v2(
 ) -> Code {
     answer(|| {
         let target = line(target, target_offset, bytes)?;
-        copy(target, line(source, source_offset, bytes)?, bytes, 0)
+        copy(target, line(source, source_offset, bytes)?, bytes, 0, true)
     })
 }

@@ -204,15 +204,23 @@ pub(crate) extern "C" fn cuCtxGetApiVersion(context: CUcontext, version: Out<c_u
 }
 
 pub(crate) extern "C" fn cuCtxSynchronize() -> Code {
-    answer(|| Driver::current().map(drop))
+    answer(|| synchronize(&Driver::current()?.1))
+}
+
+/// Waits for all work of a context.
+fn synchronize(context: &Context) -> Result<(), Error> {
+    context.finish();
+    context.usable()
 }
 
 pub(crate) extern "C" fn cuCtxSynchronize_v2(context: CUcontext) -> Code {
     answer(|| {
         if context == 0 {
-            return Driver::current().map(drop);
+            return synchronize(&Driver::current()?.1);
         }
-        Driver::get()?.context(context)?.usable()
+        let context = Driver::get()?.context(context)?;
+        context.usable()?;
+        synchronize(&context)
     })
 }
 

@@ -1,4 +1,4 @@
-//! Events. Work before a record is done when the record is made, so an event is always complete.
+//! Events: records in the order of a stream, and the time between two of them.
 
 use std::ffi::c_uint;
 
@@ -52,26 +52,32 @@ fn record(event: CUevent, stream: CUstream) -> Result<(), Error> {
     if event.context.life != queue.context().life {
         return Err(Error::ForeignContext { kind: "event" });
     }
-    let _turn = queue.enter();
-    event.record();
-    Ok(())
+    event.record(&queue)
 }
 
 pub(crate) extern "C" fn cuEventQuery(event: CUevent) -> Code {
-    answer(|| Driver::event(event).map(drop))
+    answer(|| {
+        let event = Driver::event(event)?;
+        match event.point()? {
+            Some(point) if !point.is_reached() => Err(Error::NotReady),
+            _ => event.context.usable(),
+        }
+    })
 }
 
 pub(crate) extern "C" fn cuEventSynchronize(event: CUevent) -> Code {
-    answer(|| Driver::event(event).map(drop))
+    answer(|| {
+        let event = Driver::event(event)?;
+        if let Some(point) = event.point()? {
+            point.wait();
+        }
+        event.context.usable()
+    })
 }
 
 pub(crate) extern "C" fn cuEventElapsedTime(milliseconds: Out<f32>, start: CUevent, end: CUevent) -> Code {
     answer(|| {
-        let time = |event| {
-            Driver::event(event)?.time().ok_or(Error::EventWithoutTime(
-                "the event was not recorded, or was made with CU_EVENT_DISABLE_TIMING",
-            ))
-        };
+        let time = |event| Driver::event(event)?.time();
         // NVIDIA's driver answers a null result like an unusable event.
         milliseconds
             .required("pMilliseconds")

@@ -111,9 +111,7 @@ pub(crate) extern "C" fn cuFuncGetParamInfo(
     offset: Out<usize>,
     bytes: Out<usize>,
 ) -> Code {
-    answer(|| {
-        store_parameter(&function_of(function)?.kernel, index, offset, bytes)
-    })
+    answer(|| store_parameter(&function_of(function)?.kernel, index, offset, bytes))
 }
 
 /// Stores where a parameter lies in the parameter block.

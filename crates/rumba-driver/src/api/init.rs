@@ -72,6 +72,8 @@ fn address(
     flags: u64,
     status: Option<Out<c_int>>,
 ) -> Result<(), Error> {
+    /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+    const PER_THREAD_DEFAULT_STREAM: u64 = 2;
     const FOUND: c_int = 0;
     const NO_SUCH_SYMBOL: c_int = 1;
     const VERSION_TOO_OLD: c_int = 2;
@@ -80,7 +82,7 @@ fn address(
     if flags > 2 {
         return Err(wrong("flags", flags, "only the two default-stream flags exist"));
     }
-    let (result, found) = match calls::find(&symbol, version) {
+    let (result, found) = match calls::find(&symbol, version, flags & PER_THREAD_DEFAULT_STREAM != 0) {
         calls::Found::At(address) => (FOUND, address),
         calls::Found::Later => (VERSION_TOO_OLD, ptr::null()),
         calls::Found::Nowhere => (NO_SUCH_SYMBOL, ptr::null()),

@@ -1,26 +1,21 @@
-//! Kernel launches. A kernel has run when its launch returns; that it failed is told by the next call, as on
-//! a GPU.
+//! Kernel launches. They are checked here and run in the order of their stream; that a kernel failed is told by a later
+//! call, as on a GPU.
 
 use std::ffi::c_uint;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-use smallvec::SmallVec;
 
 use crate::abi::{CUfunction, CUstream, In, answer, wrong};
 use crate::api::occupancy::resident_blocks;
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
-use crate::soft::machine::Launch;
 use crate::soft::module::Function;
-use crate::soft::report;
+use crate::soft::work::{KernelWork, ParameterBlock, Work};
 
 /// Largest extents of a block and a grid, and most threads in a block.
 const BLOCK: [u32; 3] = [1024, 1024, 64];
 const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
-
-/// Room on the stack for the parameters of ordinary kernels.
-type ParameterBlock = SmallVec<[u8; 256]>;
 
 /// The shape of a launch.
 struct Shape {
@@ -172,23 +167,17 @@ fn launch(
             return Err(Error::TooManyBlocks { blocks, resident });
         }
     }
-    let _turn = queue.enter();
-    let launch = Launch {
+    let work = KernelWork {
+        function,
         grid: shape.grid,
         block: shape.block,
-        dynamic_shared: shape.shared,
-        parameters: &parameters,
+        shared: shape.shared,
         cooperative: shape.cooperative,
         cluster: shape.cluster,
+        parameters,
     };
-    if let Err(fault) = driver.machine.launch(&function.kernel, &launch)? {
-        if let Some(assertion) = &fault.assertion {
-            eprintln!("{assertion}");
-        }
-        report::fault(&fault.report);
-        queue.context().fail(fault.code);
-    }
-    Ok(())
+    driver.machine.check(&work.function.kernel, &work.launch())?;
+    queue.submit(Work::Kernel(Arc::new(work))).map(drop)
 }
 
 /// Refuses what the device's limits, or the function's own, do not allow.

@@ -75,11 +75,7 @@ fn check_options(options: In<c_int>, count: c_uint) -> Result<(), Error> {
     Ok(())
 }
 
-fn load(
-    library: Out<CUlibrary>,
-    log: &Log,
-    sources: impl FnOnce() -> Result<Vec<Source>, Error>,
-) -> Result<(), Error> {
+fn load(library: Out<CUlibrary>, log: &Log, sources: impl FnOnce() -> Result<Vec<Source>, Error>) -> Result<(), Error> {
     let driver = Driver::get()?;
     let loaded = sources().and_then(|sources| {
         let program = driver.machine.load(&sources)?;
@@ -123,7 +119,10 @@ fn kernel_in(driver: &Driver, handle: CUlibrary, library: &Library, name: &std::
     let kernel = match &*spare {
         Some(program) => program.kernel(&text)?,
         None => {
-            let module = library.modules().into_iter().find_map(|one| driver.modules.get(one).ok());
+            let module = library
+                .modules()
+                .into_iter()
+                .find_map(|one| driver.modules.get(one).ok());
             match module {
                 Some(module) => module.program.kernel(&text)?,
                 None => driver.machine.load(&library.sources)?.kernel(&text)?,
@@ -157,7 +156,9 @@ pub(crate) extern "C" fn cuLibraryEnumerateKernels(kernels: Out<CUkernel>, count
         kernels.required("kernels")?;
         for (index, name) in library.names.iter().take(count as usize).enumerate() {
             let name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
-            kernels.at(index).put("kernels", kernel_in(driver, handle, &library, &name)?)?;
+            kernels
+                .at(index)
+                .put("kernels", kernel_in(driver, handle, &library, &name)?)?;
         }
         Ok(())
     })
@@ -186,7 +187,12 @@ fn variable(
         bytes.required("bytes")?;
     }
     let module = driver.modules.get(library.module_in(driver, &context)?)?;
-    let is_managed = |address| driver.memory.holding(address).is_some_and(|one| one.kind == Kind::Managed);
+    let is_managed = |address| {
+        driver
+            .memory
+            .holding(address)
+            .is_some_and(|one| one.kind == Kind::Managed)
+    };
     let (address, size) = module
         .program
         .variable(&name)

@@ -1,7 +1,8 @@
 //! Copies of lines of bytes between host and device memory. Rectangles and boxes are copied in
 //! [`super::rectangle`], arrays in [`super::array`].
 //!
-//! A copy is done when the call returns, also where its name says `Async`.
+//! A copy without `Async` is done when the call returns. One with it is done in the order of its stream; pageable memory
+//! of the host is read, or written, before the call returns, as with NVIDIA's driver.
 
 use std::ffi::c_void;
 
@@ -9,6 +10,7 @@ use crate::abi::{CUcontext, CUdeviceptr, CUstream, In, Out, answer};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::soft::work::{Grid, Transfer};
 
 /// Where one side of a copy is.
 #[derive(Clone, Copy)]
@@ -37,42 +39,33 @@ impl Place {
     }
 }
 
-/// Copies `bytes` in the order of a stream.
-pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream) -> Result<(), Error> {
+/// Copies `bytes` in the order of a stream; `waits` is whether the call returns after the copy in any case.
+pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream, waits: bool) -> Result<(), Error> {
     let (driver, queue) = Driver::queue(stream)?;
     if bytes == 0 {
         return Ok(());
     }
-    let target = target.resolve(driver, bytes as u64, "dst")?;
-    let source = source.resolve(driver, bytes as u64, "src")?;
-    let _turn = queue.enter();
-    transfer(driver, target, source, bytes)
-}
-
-/// Moves bytes between two places that were checked.
-pub(super) fn transfer(driver: &Driver, target: (u64, bool), source: (u64, bool), bytes: usize) -> Result<(), Error> {
-    match (target, source) {
-        ((target, true), (source, true)) => driver.machine.copy(target, source, bytes as u64),
-        ((target, true), (source, false)) => {
-            // SAFETY: the caller gave this host address to read `bytes` from; it is not the machine's memory.
-            let source = unsafe { std::slice::from_raw_parts(source as *const u8, bytes) };
-            driver.machine.write(target, source)
-        }
-        ((target, false), (source, true)) => {
-            // SAFETY: the caller gave this host address to write `bytes` to; it is not the machine's memory.
-            let target = unsafe { std::slice::from_raw_parts_mut(target as *mut u8, bytes) };
-            driver.machine.read(source, target)
-        }
-        ((target, false), (source, false)) => {
-            // SAFETY: the caller gave both host addresses for this; they may overlap.
-            unsafe { std::ptr::copy(source as *const u8, target as *mut u8, bytes) };
-            Ok(())
-        }
-    }
+    let side = |(start, is_device)| Grid {
+        start,
+        is_device,
+        row: bytes,
+        slice: bytes,
+    };
+    let target = side(target.resolve(driver, bytes as u64, "dst")?);
+    let source = side(source.resolve(driver, bytes as u64, "src")?);
+    let transfer = Transfer {
+        target,
+        source,
+        width: bytes,
+        height: 1,
+        depth: 1,
+        staged: None,
+    };
+    queue.copy(transfer, waits)
 }
 
 pub(crate) extern "C" fn cuMemcpy(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::Any(target), Place::Any(source), bytes, 0))
+    answer(|| copy(Place::Any(target), Place::Any(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAsync(
@@ -81,11 +74,11 @@ pub(crate) extern "C" fn cuMemcpyAsync(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Any(target), Place::Any(source), bytes, stream))
+    answer(|| copy(Place::Any(target), Place::Any(source), bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoD_v2(target: CUdeviceptr, source: In<u8>, bytes: usize) -> Code {
-    answer(|| copy(Place::Device(target), Place::Any(source.address()), bytes, 0))
+    answer(|| copy(Place::Device(target), Place::Any(source.address()), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
@@ -94,11 +87,19 @@ pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Any(source.address()), bytes, stream))
+    answer(|| {
+        copy(
+            Place::Device(target),
+            Place::Any(source.address()),
+            bytes,
+            stream,
+            false,
+        )
+    })
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoH_v2(target: Out<c_void>, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::Any(target.address()), Place::Device(source), bytes, 0))
+    answer(|| copy(Place::Any(target.address()), Place::Device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
@@ -107,11 +108,19 @@ pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Any(target.address()), Place::Device(source), bytes, stream))
+    answer(|| {
+        copy(
+            Place::Any(target.address()),
+            Place::Device(source),
+            bytes,
+            stream,
+            false,
+        )
+    })
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoD_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, 0))
+    answer(|| copy(Place::Device(target), Place::Device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
@@ -120,7 +129,7 @@ pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, stream))
+    answer(|| copy(Place::Device(target), Place::Device(source), bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyPeer(
@@ -130,7 +139,7 @@ pub(crate) extern "C" fn cuMemcpyPeer(
     _source_context: CUcontext,
     bytes: usize,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, 0))
+    answer(|| copy(Place::Device(target), Place::Device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyPeerAsync(
@@ -141,5 +150,5 @@ pub(crate) extern "C" fn cuMemcpyPeerAsync(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, stream))
+    answer(|| copy(Place::Device(target), Place::Device(source), bytes, stream, false))
 }

@@ -6,8 +6,10 @@ use crate::abi::{CUdeviceptr, CUstream, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::soft::work::{Fill, Work};
 
-/// Stores `width` elements in each of `height` rows that are `pitch` bytes apart.
+/// Stores `width` elements in each of `height` rows that are `pitch` bytes apart, in the order of a stream. No form of the
+/// call waits for that.
 fn fill(
     target: CUdeviceptr,
     pitch: usize,
@@ -17,10 +19,38 @@ fn fill(
     stream: CUstream,
 ) -> Result<(), Error> {
     let (driver, queue) = Driver::queue(stream)?;
-    if width == 0 || height == 0 {
+    let value = element
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u32::from(*byte));
+    let fill = Fill {
+        target,
+        pitch,
+        value,
+        element: element.len(),
+        width,
+        height,
+    };
+    if !check(driver, &fill)? {
         return Ok(());
     }
-    if !target.is_multiple_of(element.len() as u64) {
+    queue.submit(Work::Fill(fill)).map(drop)
+}
+
+/// Refuses a fill that leaves its memory; gives whether there is anything to fill.
+pub(super) fn check(driver: &Driver, fill: &Fill) -> Result<bool, Error> {
+    let Fill {
+        target,
+        pitch,
+        element,
+        width,
+        height,
+        ..
+    } = *fill;
+    if width == 0 || height == 0 {
+        return Ok(false);
+    }
+    if !target.is_multiple_of(element as u64) {
         return Err(wrong(
             "dstDevice",
             format!("{target:#x}"),
@@ -28,8 +58,8 @@ fn fill(
         ));
     }
     let too_large = || wrong("N", width, "the elements exceed the address space");
-    let row = width.checked_mul(element.len()).ok_or_else(too_large)?;
-    if height > 1 && (pitch < row || !pitch.is_multiple_of(element.len())) {
+    let row = width.checked_mul(element).ok_or_else(too_large)?;
+    if height > 1 && (pitch < row || !pitch.is_multiple_of(element)) {
         return Err(wrong(
             "dstPitch",
             pitch,
@@ -41,13 +71,7 @@ fn fill(
         .and_then(|rows| rows.checked_add(row))
         .ok_or_else(too_large)?;
     driver.check(target, span as u64)?;
-    let _turn = queue.enter();
-    for index in 0..height {
-        driver
-            .machine
-            .fill(target + (index * pitch) as u64, element, width as u64)?;
-    }
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) extern "C" fn cuMemsetD8_v2(target: CUdeviceptr, value: c_uchar, count: usize) -> Code {

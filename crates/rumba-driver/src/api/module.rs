@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr, c_int, c_uint};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use crate::abi::{CUdeviceptr, CUfunction, CUmodule, In, Out, Text, answer, wrong};
 use crate::api::jit::Log;
@@ -87,7 +88,9 @@ pub(crate) extern "C" fn cuModuleUnload(module: CUmodule) -> Code {
             kind: "module",
             value: module,
         })?;
-        driver.modules.get(module)?.context.usable()?;
+        let context = Arc::clone(&driver.modules.get(module)?.context);
+        context.usable()?;
+        context.finish();
         driver.modules.remove(module)?;
         driver.functions.retain(|function| function.module != module);
         Ok(())

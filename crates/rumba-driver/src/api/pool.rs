@@ -41,8 +41,7 @@ pub(crate) extern "C" fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream) 
         if pointer == 0 {
             return Ok(());
         }
-        let _turn = queue.enter();
-        driver.free(pointer, "device memory", |kind| {
+        driver.free_later(&queue, pointer, "device memory", |kind| {
             matches!(kind, Kind::Pooled { .. } | Kind::Device)
         })
     })

@@ -4,10 +4,11 @@
 
 use crate::abi::{CUarray, CUdeviceptr, CUstream, In, answer, wrong};
 use crate::api::array::array;
-use crate::api::memcpy::{Place, transfer};
+use crate::api::memcpy::Place;
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::soft::work::{Grid, Transfer};
 
 /// `CUDA_MEMCPY2D`.
 #[repr(C)]
@@ -91,20 +92,6 @@ impl From<Copy2d> for Copy3d {
     }
 }
 
-/// One side of a checked copy: its first byte, and how far its rows and slices are apart.
-struct Grid {
-    start: u64,
-    is_device: bool,
-    row: usize,
-    slice: usize,
-}
-
-impl Grid {
-    fn row_at(&self, y: usize, z: usize) -> (u64, bool) {
-        (self.start + (z * self.slice + y * self.row) as u64, self.is_device)
-    }
-}
-
 impl Copy3d {
     /// Checks one side and finds its memory.
     fn grid(&self, driver: &Driver, side: &Side3d, name: &'static str) -> Result<Grid, Error> {
@@ -169,38 +156,44 @@ impl Copy3d {
     }
 }
 
-/// Copies a box in the order of a stream.
-fn copy<T: Copy + Into<Copy3d>>(copy: In<T>, stream: CUstream) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
-    let copy: Copy3d = copy.get("pCopy", 0)?.into();
+/// Checks a copy and finds its memory; `None` where there is nothing to copy.
+pub(super) fn transfer(driver: &Driver, copy: Copy3d) -> Result<Option<Transfer>, Error> {
     if copy.width == 0 || copy.height == 0 || copy.depth == 0 {
-        return Ok(());
+        return Ok(None);
     }
-    let target = copy.grid(driver, &copy.target, "dst")?;
-    let source = copy.grid(driver, &copy.source, "src")?;
-    let _turn = queue.enter();
-    for z in 0..copy.depth {
-        for y in 0..copy.height {
-            transfer(driver, target.row_at(y, z), source.row_at(y, z), copy.width)?;
-        }
+    Ok(Some(Transfer {
+        target: copy.grid(driver, &copy.target, "dst")?,
+        source: copy.grid(driver, &copy.source, "src")?,
+        width: copy.width,
+        height: copy.height,
+        depth: copy.depth,
+        staged: None,
+    }))
+}
+
+/// Copies a box in the order of a stream.
+fn copy<T: Copy + Into<Copy3d>>(copy: In<T>, stream: CUstream, waits: bool) -> Result<(), Error> {
+    let (driver, queue) = Driver::queue(stream)?;
+    match transfer(driver, copy.get("pCopy", 0)?.into())? {
+        Some(transfer) => queue.copy(transfer, waits),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 pub(crate) extern "C" fn cuMemcpy2D_v2(pair: In<Copy2d>) -> Code {
-    answer(|| copy(pair, 0))
+    answer(|| copy(pair, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpy2DAsync_v2(pair: In<Copy2d>, stream: CUstream) -> Code {
-    answer(|| copy(pair, stream))
+    answer(|| copy(pair, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpy3D_v2(pair: In<Copy3d>) -> Code {
-    answer(|| copy(pair, 0))
+    answer(|| copy(pair, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpy3DAsync_v2(pair: In<Copy3d>, stream: CUstream) -> Code {
-    answer(|| copy(pair, stream))
+    answer(|| copy(pair, stream, false))
 }
 
 #[cfg(test)]

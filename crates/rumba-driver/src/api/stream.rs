@@ -1,4 +1,4 @@
-//! Streams. Work runs when it is enqueued, so a stream is always done.
+//! Streams: making them, asking about them, waiting for them, host functions in their order.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -6,12 +6,9 @@ use crate::abi::{CUcontext, CUdevice, CUevent, CUstream, Out, answer, wrong};
 use crate::api::ctx::PRIORITIES;
 use crate::code::Code;
 use crate::error::Error;
-use crate::soft::context::as_host_function;
 use crate::soft::driver::Driver;
 use crate::soft::order::{Queue, Stream};
-
-/// `CU_STREAM_NON_BLOCKING`.
-const NON_BLOCKING: c_uint = 1;
+use crate::soft::work::{Argument, HostFunction, StreamCallback, Work};
 
 pub(crate) extern "C" fn cuStreamCreate(stream: Out<CUstream>, flags: c_uint) -> Code {
     answer(|| create(stream, flags, 0))
@@ -24,7 +21,7 @@ pub(crate) extern "C" fn cuStreamCreateWithPriority(stream: Out<CUstream>, flags
 fn create(stream: Out<CUstream>, flags: c_uint, priority: c_int) -> Result<(), Error> {
     let (driver, context) = Driver::current()?;
     stream.required("phStream")?;
-    if flags & !NON_BLOCKING != 0 {
+    if flags & !Stream::NON_BLOCKING != 0 {
         return Err(wrong("Flags", flags, "it must be 0 or CU_STREAM_NON_BLOCKING"));
     }
     let priority = priority.clamp(PRIORITIES.0, PRIORITIES.1);
@@ -45,40 +42,41 @@ pub(crate) extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> Code {
 }
 
 pub(crate) extern "C" fn cuStreamSynchronize(stream: CUstream) -> Code {
+    answer(|| Driver::queue(stream)?.1.synchronize())
+}
+
+pub(crate) extern "C" fn cuStreamQuery(stream: CUstream) -> Code {
     answer(|| {
         let (_, queue) = Driver::queue(stream)?;
-        drop(queue.enter());
-        // Work of another thread may have failed meanwhile.
+        if !queue.is_done() {
+            return Err(Error::NotReady);
+        }
         queue.context().usable()
     })
 }
 
-pub(crate) extern "C" fn cuStreamQuery(stream: CUstream) -> Code {
-    answer(|| Driver::queue(stream).map(drop))
-}
-
 pub(crate) extern "C" fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code {
     answer(|| {
-        Driver::queue(stream)?;
-        Driver::event(event)?;
+        let (_, queue) = Driver::queue(stream)?;
+        let event = Driver::event(event)?;
         if flags > 1 {
             return Err(wrong("Flags", flags, "it must be 0 or CU_EVENT_WAIT_EXTERNAL"));
         }
-        Ok(())
+        queue.wait_for_event(&event)
     })
 }
 
 pub(crate) extern "C" fn cuStreamGetFlags(stream: CUstream, flags: Out<c_uint>) -> Code {
     answer(|| match Driver::queue(stream)?.1 {
         Queue::Stream(stream) => flags.put("flags", stream.flags),
-        Queue::Default(_) => flags.put("flags", 0),
+        Queue::Default(_) | Queue::Thread(..) => flags.put("flags", 0),
     })
 }
 
 pub(crate) extern "C" fn cuStreamGetPriority(stream: CUstream, priority: Out<c_int>) -> Code {
     answer(|| match Driver::queue(stream)?.1 {
         Queue::Stream(stream) => priority.put("priority", stream.priority),
-        Queue::Default(_) => priority.put("priority", 0),
+        Queue::Default(_) | Queue::Thread(..) => priority.put("priority", 0),
     })
 }
 
@@ -98,6 +96,7 @@ pub(crate) extern "C" fn cuStreamGetId(stream: CUstream, id: Out<u64>) -> Code {
         Queue::Stream(stream) => id.put("streamId", stream.id),
         // Lives of contexts and streams are counted apart; the top bit keeps them apart here too.
         Queue::Default(context) => id.put("streamId", context.life | 1 << 63),
+        Queue::Thread(context, _) => id.put("streamId", context.life | 1 << 62),
     })
 }
 
@@ -109,12 +108,6 @@ pub(crate) extern "C" fn cuStreamIsCapturing(stream: CUstream, status: Out<c_int
     })
 }
 
-/// A host function with its argument.
-pub(crate) type HostFunction = extern "C" fn(*mut c_void);
-
-/// The older form, which is also told the stream and how its work went.
-pub(crate) type StreamCallback = extern "C" fn(CUstream, Code, *mut c_void);
-
 pub(crate) extern "C" fn cuLaunchHostFunc(
     stream: CUstream,
     function: Option<HostFunction>,
@@ -124,10 +117,7 @@ pub(crate) extern "C" fn cuLaunchHostFunc(
         // A null function is refused even where the stream is unusable.
         let function = function.ok_or(Error::Null("fn"))?;
         let (_, queue) = Driver::queue(stream)?;
-        // The function may wait for other threads that use the stream: it runs outside the stream's turn.
-        drop(queue.enter());
-        as_host_function(|| function(argument));
-        Ok(())
+        queue.submit(Work::Host(function, Argument(argument))).map(drop)
     })
 }
 
@@ -143,8 +133,8 @@ pub(crate) extern "C" fn cuStreamAddCallback(
         if flags != 0 {
             return Err(wrong("flags", flags, "it must be 0"));
         }
-        drop(queue.enter());
-        as_host_function(|| callback(stream, Code::Success, argument));
-        Ok(())
+        queue
+            .submit(Work::Callback(callback, stream, Argument(argument)))
+            .map(drop)
     })
 }

@@ -5,11 +5,11 @@
 //! stack may mean a context that was reset, or none.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::code::Code;
 use crate::error::Error;
+use crate::soft::lane::{Fate, Lane, Points};
 
 /// One life of a context.
 pub(crate) struct Context {
@@ -19,11 +19,11 @@ pub(crate) struct Context {
     pub(crate) life: u64,
     flags: AtomicU32,
     settings: Mutex<Settings>,
-    /// Orders the work of the default stream.
-    pub(crate) default_stream: Mutex<()>,
-    destroyed: AtomicBool,
-    /// The kernel failure after which nothing works any more.
-    failure: OnceLock<Code>,
+    fate: Arc<Fate>,
+    /// The default stream.
+    default: Arc<Lane>,
+    /// All other lanes; those with work in them are held elsewhere.
+    lanes: Mutex<Vec<Weak<Lane>>>,
 }
 
 /// What `cuCtxSetLimit` and its kin keep. Most of it changes nothing on the software device.
@@ -49,36 +49,62 @@ impl Settings {
 impl Context {
     pub(crate) fn new(handle: usize, flags: u32) -> Self {
         static LIVES: AtomicU64 = AtomicU64::new(1);
+        let fate = Arc::<Fate>::default();
         Self {
             handle,
             life: LIVES.fetch_add(1, Ordering::Relaxed),
             flags: AtomicU32::new(flags),
             settings: Mutex::new(Settings::new()),
-            default_stream: Mutex::default(),
-            destroyed: AtomicBool::new(false),
-            failure: OnceLock::new(),
+            default: Lane::new(Arc::clone(&fate), true),
+            lanes: Mutex::default(),
+            fate,
         }
     }
 
     /// Refuses a context that was destroyed or in which a kernel failed.
     pub(crate) fn usable(&self) -> Result<(), Error> {
-        if self.destroyed.load(Ordering::Acquire) {
-            return Err(Error::ContextDestroyed);
-        }
-        match self.failure.get() {
-            None => Ok(()),
-            Some(code) => Err(Error::Sticky(*code)),
-        }
+        self.fate.usable()
     }
 
-    /// Records that a kernel failed: from now on every call in this context gets `code`.
-    pub(crate) fn fail(&self, code: Code) {
-        // The first failure is the one that is reported.
-        let _ = self.failure.set(code);
-    }
-
+    /// Finishes all work and lets nothing more be done.
     pub(crate) fn destroy(&self) {
-        self.destroyed.store(true, Ordering::Release);
+        self.fate.close();
+        self.finish();
+        self.fate.destroy();
+    }
+
+    /// A lane for another stream.
+    pub(crate) fn new_lane(&self, blocking: bool) -> Arc<Lane> {
+        let lane = Lane::new(Arc::clone(&self.fate), blocking);
+        let mut lanes = self.lock_lanes();
+        lanes.retain(|lane| lane.strong_count() > 0);
+        lanes.push(Arc::downgrade(&lane));
+        lane
+    }
+
+    pub(crate) fn default_lane(&self) -> &Arc<Lane> {
+        &self.default
+    }
+
+    /// The unfinished work of all streams that keep order with the default stream.
+    pub(crate) fn blocking_work(&self) -> Points {
+        let lanes = self.lock_lanes();
+        let blocking = lanes.iter().filter_map(Weak::upgrade).filter(|lane| lane.blocking);
+        blocking.filter_map(|lane| lane.unreached()).collect()
+    }
+
+    /// Waits for all work of all streams.
+    pub(crate) fn finish(&self) {
+        let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
+        for lane in lanes.iter().chain([&self.default]) {
+            if let Some(end) = lane.unreached() {
+                end.wait();
+            }
+        }
+    }
+
+    fn lock_lanes(&self) -> MutexGuard<'_, Vec<Weak<Lane>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn flags(&self) -> u32 {
@@ -128,13 +154,14 @@ pub(crate) type Owner = Arc<Context>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::Code;
 
     #[test]
     fn the_first_failure_stays() {
         let context = Context::new(16, 0);
         assert_eq!(context.usable(), Ok(()));
-        context.fail(Code::MisalignedAddress);
-        context.fail(Code::IllegalAddress);
+        context.fate.fail(Code::MisalignedAddress);
+        context.fate.fail(Code::IllegalAddress);
         assert_eq!(context.usable(), Err(Error::Sticky(Code::MisalignedAddress)));
         context.destroy();
         assert_eq!(context.usable(), Err(Error::ContextDestroyed));

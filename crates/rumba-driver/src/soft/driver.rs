@@ -1,9 +1,9 @@
 //! The one software device of a process: made by `cuInit`, never ended.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::abi::{CUcontext, CUdevice, CUstream};
+use crate::abi::{self, CUcontext, CUdevice, CUstream};
 use crate::choice;
 use crate::error::Error;
 use crate::soft::array::Array;
@@ -13,7 +13,8 @@ use crate::soft::library::{Library, LibraryKernel};
 use crate::soft::machine::Machine;
 use crate::soft::memory::{Allocation, Kind, Memory};
 use crate::soft::module::{Function, Link, Module};
-use crate::soft::order::{Event, Queue, Stream};
+use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
+use crate::soft::work::Work;
 
 /// Everything that callers can name.
 pub(crate) struct Driver {
@@ -50,14 +51,28 @@ pub(crate) const DEFAULT_POOL: usize = 0x5200_0000_0020;
 
 static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
 
+/// Set in a process that was forked after `cuInit`: it has the memory of the device and none of its threads. As with
+/// NVIDIA's driver, nothing works in it.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn forked() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
 impl Driver {
     /// Makes the device, as `cuInit` does.
     pub(crate) fn init() -> Result<&'static Self, Error> {
+        if FORKED.load(Ordering::Relaxed) {
+            return Err(Error::NotInitialized);
+        }
         DRIVER
             .get_or_init(|| {
                 if let Err(error) = &choice::choice().kind {
                     return Err(Error::NoDevice(error.to_string()));
                 }
+                // SAFETY: the handler only stores to a static. If it cannot be registered, a forked process lacks threads
+                // and finds out late.
+                unsafe { libc::pthread_atfork(None, None, Some(forked)) };
                 Ok(Self {
                     machine: Machine::new()?,
                     memory: Memory::default(),
@@ -86,8 +101,8 @@ impl Driver {
     /// The device that `cuInit` made.
     pub(crate) fn get() -> Result<&'static Self, Error> {
         match DRIVER.get() {
-            Some(Ok(driver)) => Ok(driver),
-            Some(Err(_)) | None => Err(Error::NotInitialized),
+            Some(Ok(driver)) if !FORKED.load(Ordering::Relaxed) => Ok(driver),
+            Some(_) | None => Err(Error::NotInitialized),
         }
     }
 
@@ -135,9 +150,14 @@ impl Driver {
     /// Where work for `stream` goes: 0 is the default stream of the current context, as are the names that
     /// NVIDIA gives it (1, and 2 for that of the thread).
     pub(crate) fn queue(stream: CUstream) -> Result<(&'static Self, Queue), Error> {
-        if stream <= 2 {
+        if stream <= PER_THREAD {
             let (driver, context) = Self::current()?;
-            return Ok((driver, Queue::Default(context)));
+            let queue = if stream == PER_THREAD || stream != LEGACY && abi::is_per_thread() {
+                Queue::of_thread(context)?
+            } else {
+                Queue::Default(context)
+            };
+            return Ok((driver, queue));
         }
         let driver = Self::get()?;
         context::current_handle()?;
@@ -184,11 +204,30 @@ impl Driver {
             address: start,
             expected,
         })?;
+        // Work that is under way may use it.
+        if let Ok(context) = self.context(allocation.context) {
+            context.finish();
+        }
         self.give_back(&allocation)
     }
 
+    /// Frees an allocation in the order of a queue.
+    pub(crate) fn free_later(
+        &self,
+        queue: &Queue,
+        start: u64,
+        expected: &'static str,
+        fits: impl Fn(Kind) -> bool,
+    ) -> Result<(), Error> {
+        let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated {
+            address: start,
+            expected,
+        })?;
+        queue.submit(Work::Free(allocation)).map(drop)
+    }
+
     /// Returns memory to the machine, or to the host whose own it is.
-    fn give_back(&self, allocation: &Allocation) -> Result<(), Error> {
+    pub(crate) fn give_back(&self, allocation: &Allocation) -> Result<(), Error> {
         if let Kind::Registered { .. } = allocation.kind {
             self.machine.unregister(allocation.start);
             return Ok(());

@@ -141,6 +141,11 @@ impl Machine {
         }
     }
 
+    /// Refuses a launch that would not begin.
+    pub(crate) fn check(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), Error> {
+        self.device.check(&kernel.function, launch).map_err(launch_error)
+    }
+
     /// Runs a kernel to its end; the inner error is the kernel's failure.
     pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
         match self.device.launch(&kernel.function, launch) {
@@ -153,13 +158,7 @@ impl Machine {
                     assertion: assertion(&fault),
                 }))
             }
-            Err(LaunchFailure::Refused(refusal)) => match refusal {
-                LaunchError::TooManyCooperative { blocks, limit } => Err(Error::TooManyBlocks {
-                    blocks,
-                    resident: limit,
-                }),
-                refusal => Err(Error::Launch(refusal.to_string())),
-            },
+            Err(LaunchFailure::Refused(refusal)) => Err(launch_error(refusal)),
         }
     }
 
@@ -206,7 +205,10 @@ impl Program {
 
     /// The names of all kernels that can run.
     pub(crate) fn kernel_names(&self) -> Vec<String> {
-        self.module.functions().map(|function| function.name().to_owned()).collect()
+        self.module
+            .functions()
+            .map(|function| function.name().to_owned())
+            .collect()
     }
 
     /// Address and size of a variable.
@@ -243,6 +245,16 @@ pub(crate) fn check_syntax(source: &Source) -> Result<(), Error> {
                 .join("\n\n");
             Err(Error::Ptx { log, report })
         }
+    }
+}
+
+fn launch_error(refusal: LaunchError) -> Error {
+    match refusal {
+        LaunchError::TooManyCooperative { blocks, limit } => Error::TooManyBlocks {
+            blocks,
+            resident: limit,
+        },
+        refusal => Error::Launch(refusal.to_string()),
     }
 }
 

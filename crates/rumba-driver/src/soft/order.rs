@@ -1,11 +1,16 @@
-//! Streams and events. Work runs when it is enqueued, on the calling thread, so a stream keeps nothing but
-//! the promise that its work does not overlap, and an event nothing but the time of its record.
+//! Streams, events, and where in their order work is enqueued.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::abi::CUstream;
+use crate::error::Error;
 use crate::soft::context::Owner;
+use crate::soft::lane::{Lane, Point, Points};
+use crate::soft::work::{Transfer, Work};
 
 /// A stream.
 pub(crate) struct Stream {
@@ -13,54 +18,166 @@ pub(crate) struct Stream {
     pub(crate) flags: u32,
     pub(crate) priority: i32,
     pub(crate) id: u64,
-    work: Mutex<()>,
+    pub(crate) lane: Arc<Lane>,
 }
 
 impl Stream {
+    /// `CU_STREAM_NON_BLOCKING`.
+    pub(crate) const NON_BLOCKING: u32 = 1;
+
     pub(crate) fn new(context: Owner, flags: u32, priority: i32, id: u64) -> Self {
+        let lane = context.new_lane(flags & Self::NON_BLOCKING == 0);
         Self {
             context,
             flags,
             priority,
             id,
-            work: Mutex::default(),
+            lane,
         }
     }
 }
 
-/// Where work is enqueued: a stream, or the default stream of a context.
+/// Where work is enqueued.
 pub(crate) enum Queue {
     /// A stream that was made.
-    Stream(std::sync::Arc<Stream>),
-    /// The default stream.
+    Stream(Arc<Stream>),
+    /// The default stream of a context, with which its blocking streams keep order.
     Default(Owner),
+    /// The default stream of a thread in a context.
+    Thread(Owner, Arc<Lane>),
+}
+
+thread_local! {
+    /// This thread's default streams, by the life of their context.
+    static OWN: RefCell<HashMap<u64, Arc<Lane>>> = RefCell::default();
 }
 
 impl Queue {
-    pub(crate) fn context(&self) -> &Owner {
-        match self {
-            Self::Stream(stream) => &stream.context,
-            Self::Default(context) => context,
+    /// The default stream of the calling thread.
+    pub(crate) fn of_thread(context: Owner) -> Result<Self, Error> {
+        let lane = OWN.try_with(|own| {
+            let mut own = own.borrow_mut();
+            let new = || context.new_lane(true);
+            Arc::clone(own.entry(context.life).or_insert_with(new))
+        });
+        match lane {
+            Ok(lane) => Ok(Self::Thread(context, lane)),
+            Err(_) => Err(Error::ThreadEnding),
         }
     }
 
-    /// Waits for the work of other threads in this stream, and keeps them out until the guard is dropped.
-    pub(crate) fn enter(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn context(&self) -> &Owner {
         match self {
-            Self::Stream(stream) => &stream.work,
-            Self::Default(context) => &context.default_stream,
+            Self::Stream(stream) => &stream.context,
+            Self::Default(context) | Self::Thread(context, _) => context,
         }
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        match self {
+            Self::Stream(stream) => &stream.lane,
+            Self::Default(context) => context.default_lane(),
+            Self::Thread(_, lane) => lane,
+        }
+    }
+
+    /// What work enqueued now waits for besides its own lane: the default stream waits for all blocking streams of the
+    /// context, and they for it.
+    fn before(&self) -> Points {
+        let context = self.context();
+        match self {
+            Self::Default(_) => context.blocking_work(),
+            _ if self.lane().blocking => context.default_lane().unreached().into_iter().collect(),
+            _ => Points::new(),
+        }
+    }
+
+    /// Enqueues work.
+    pub(crate) fn submit(&self, work: Work) -> Result<Point, Error> {
+        let quick = work.is_quick();
+        Ok(self.lane().push(work, self.before(), quick))
+    }
+
+    /// Enqueues work that the caller will wait for at once, so that it may as well do it.
+    pub(crate) fn submit_now(&self, work: Work) -> Result<Point, Error> {
+        let quick = !work.needs_driver_thread();
+        Ok(self.lane().push(work, self.before(), quick))
+    }
+
+    /// Makes what is enqueued later wait for a point in another lane.
+    pub(crate) fn wait_for(&self, point: Point) {
+        let mut before = self.before();
+        before.push(point);
+        self.lane().push(Work::Nothing, before, true);
+    }
+
+    /// Makes what is enqueued later wait for the last record of an event.
+    pub(crate) fn wait_for_event(&self, event: &Event) -> Result<(), Error> {
+        if let Some(point) = event.point()?
+            && !point.is_reached()
+        {
+            self.wait_for(point);
+        }
+        Ok(())
+    }
+
+    /// Waits for everything enqueued so far.
+    pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        for point in self.before().into_iter().chain(self.lane().unreached()) {
+            point.wait();
+        }
+        self.context().usable()
+    }
+
+    /// Whether everything enqueued so far is done.
+    pub(crate) fn is_done(&self) -> bool {
+        self.lane().end().is_reached() && self.before().is_empty()
+    }
+
+    /// Enqueues a copy as NVIDIA's driver does: memory of the host's own is read before the call returns, and written
+    /// before it returns too.
+    pub(crate) fn copy(&self, mut transfer: Transfer, waits: bool) -> Result<(), Error> {
+        let waits = waits || !transfer.target.is_device;
+        if waits {
+            self.submit_now(Work::Transfer(Arc::new(transfer)))?.wait();
+            return self.context().usable();
+        }
+        if !transfer.source.is_device {
+            if self.is_done() {
+                self.submit_now(Work::Transfer(Arc::new(transfer)))?.wait();
+                return Ok(());
+            }
+            transfer.stage();
+        }
+        self.submit(Work::Transfer(Arc::new(transfer))).map(drop)
+    }
+}
+
+/// When an event was reached.
+#[derive(Default)]
+pub(crate) struct Stamp {
+    /// Nanoseconds since the first stamp of the process; 0 before the event is reached.
+    time: AtomicU64,
+}
+
+impl Stamp {
+    pub(crate) fn set(&self) {
+        self.time.store(now(), Ordering::Release);
+    }
+}
+
+/// The last record of an event.
+#[derive(Clone)]
+pub(crate) struct Record {
+    point: Point,
+    stamp: Arc<Stamp>,
 }
 
 /// An event.
 pub(crate) struct Event {
     pub(crate) context: Owner,
     pub(crate) flags: u32,
-    /// Nanoseconds since the first record of the process; 0 before the event is recorded.
-    recorded: AtomicU64,
+    record: Mutex<Option<Record>>,
 }
 
 impl Event {
@@ -71,22 +188,44 @@ impl Event {
         Self {
             context,
             flags,
-            recorded: AtomicU64::new(0),
+            record: Mutex::default(),
         }
     }
 
-    pub(crate) fn record(&self) {
-        self.recorded.store(now(), Ordering::Release);
+    /// Records the event behind everything in a queue.
+    pub(crate) fn record(&self, queue: &Queue) -> Result<(), Error> {
+        let stamp = Arc::new(Stamp::default());
+        let point = queue.submit(Work::Record(Arc::clone(&stamp)))?;
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(Record { point, stamp });
+        Ok(())
     }
 
-    /// When the event was recorded, if it was and keeps the time.
-    pub(crate) fn time(&self) -> Option<u64> {
-        match self.recorded.load(Ordering::Acquire) {
-            0 => None,
-            time => (self.flags & Self::DISABLE_TIMING == 0).then_some(time),
+    fn last(&self) -> Option<Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where the event was recorded last.
+    pub(crate) fn point(&self) -> Result<Option<Point>, Error> {
+        Ok(self.last().map(|record| record.point))
+    }
+
+    /// When the event was reached: refused if it keeps no time, or was not recorded, or is not reached yet.
+    pub(crate) fn time(&self) -> Result<u64, Error> {
+        let refused = Error::EventWithoutTime("the event was not recorded, or was made with CU_EVENT_DISABLE_TIMING");
+        if self.flags & Self::DISABLE_TIMING != 0 {
+            return Err(refused);
         }
+        let record = self.last().ok_or(refused)?;
+        if !record.point.is_reached() {
+            return Err(Error::NotReady);
+        }
+        Ok(record.stamp.time.load(Ordering::Acquire))
     }
 }
+
+/// The names of the two default streams: of the context, and of the thread.
+pub(crate) const LEGACY: CUstream = 1;
+pub(crate) const PER_THREAD: CUstream = 2;
 
 /// Nanoseconds on a clock that never shows the same time twice, so that one record after another has a
 /// positive distance.

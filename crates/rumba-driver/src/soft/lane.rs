@@ -1,0 +1,343 @@
+//! In-order queues of work, and the threads that empty them.
+//!
+//! A [`Lane`] is the queue behind a stream. Work runs on threads of the driver, which come when there is more to do than
+//! idle threads and go after a while of idleness. Whoever waits for a lane runs its work instead of sleeping, as far as
+//! it may: that saves two changes of threads per small kernel. A lane whose next piece waits for another lane costs no
+//! thread. Nothing here knows what the work is.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use crate::code::Code;
+use crate::error::Error;
+use crate::soft::work::Work;
+
+/// How a context fares: shared by the context and its lanes.
+#[derive(Default)]
+pub(crate) struct Fate {
+    /// Nothing may wait any more for what only others can do.
+    closing: AtomicBool,
+    destroyed: AtomicBool,
+    /// The kernel failure after which nothing works any more.
+    failure: OnceLock<Code>,
+}
+
+impl Fate {
+    /// Refuses a context that was destroyed or in which a kernel failed.
+    pub(crate) fn usable(&self) -> Result<(), Error> {
+        if self.destroyed.load(Ordering::Acquire) {
+            return Err(Error::ContextDestroyed);
+        }
+        match self.failure.get() {
+            None => Ok(()),
+            Some(code) => Err(Error::Sticky(*code)),
+        }
+    }
+
+    /// Records that a kernel failed: from now on every call in this context gets `code`.
+    pub(crate) fn fail(&self, code: Code) {
+        // The first failure is the one that is reported.
+        let _ = self.failure.set(code);
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn destroy(&self) {
+        self.destroyed.store(true, Ordering::Release);
+    }
+
+    /// Whether work that waits for a value in memory has to give up.
+    pub(crate) fn gives_up(&self) -> bool {
+        self.closing.load(Ordering::Acquire) || self.usable().is_err()
+    }
+}
+
+/// A place in a lane: reached when the work up to it is done.
+#[derive(Clone)]
+pub(crate) struct Point {
+    lane: Arc<Lane>,
+    number: u64,
+}
+
+impl Point {
+    pub(crate) fn is_reached(&self) -> bool {
+        self.lane.completed.load(Ordering::Acquire) >= self.number
+    }
+
+    /// Waits until the work up to here is done.
+    pub(crate) fn wait(&self) {
+        self.lane.wait(self.number);
+    }
+}
+
+/// Points that a piece of work waits for.
+pub(crate) type Points = SmallVec<[Point; 2]>;
+
+struct Item {
+    work: Work,
+    after: Points,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Item>,
+    /// A thread is running the piece that was in front.
+    running: bool,
+    /// The lane is in the list of the executors.
+    scheduled: bool,
+    waiters: usize,
+    enqueued: u64,
+    /// Lanes whose front waits for one of this lane's points.
+    dependents: Vec<(u64, Arc<Lane>)>,
+}
+
+/// An in-order queue of work.
+pub(crate) struct Lane {
+    pub(crate) fate: Arc<Fate>,
+    /// Whether it keeps order with the context's default stream.
+    pub(crate) blocking: bool,
+    completed: AtomicU64,
+    state: Mutex<State>,
+    progress: Condvar,
+}
+
+impl Lane {
+    pub(crate) fn new(fate: Arc<Fate>, blocking: bool) -> Arc<Self> {
+        Arc::new(Self {
+            fate,
+            blocking,
+            completed: AtomicU64::new(0),
+            state: Mutex::default(),
+            progress: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The point after everything that was enqueued so far.
+    pub(crate) fn end(self: &Arc<Self>) -> Point {
+        let number = self.lock().enqueued;
+        Point {
+            lane: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// That point, unless it is reached.
+    pub(crate) fn unreached(self: &Arc<Self>) -> Option<Point> {
+        let end = self.end();
+        (!end.is_reached()).then_some(end)
+    }
+
+    /// Enqueues work behind everything in the lane and behind the points in `after`. Work that is `quick` is done at once
+    /// where nothing is before it.
+    pub(crate) fn push(self: &Arc<Self>, work: Work, after: Points, quick: bool) -> Point {
+        let mut state = self.lock();
+        state.enqueued += 1;
+        let number = state.enqueued;
+        let idle = !state.running && state.queue.is_empty();
+        let point = || Point {
+            lane: Arc::clone(self),
+            number,
+        };
+        if quick && idle && after.iter().all(Point::is_reached) {
+            state.running = true;
+            drop(state);
+            self.execute(work);
+            self.continue_elsewhere();
+            return point();
+        }
+        state.queue.push_back(Item { work, after });
+        // A lane that waits for another is resubmitted by that one.
+        let wake = !state.running && !state.scheduled && state.queue.len() == 1;
+        state.scheduled |= wake;
+        drop(state);
+        if wake {
+            submit(Arc::clone(self));
+        }
+        point()
+    }
+
+    /// Runs a piece of work and counts it. The caller has set `running`.
+    fn execute(self: &Arc<Self>, work: Work) {
+        work.run(&self.fate);
+        // What the work held is gone before anybody hears that it is done.
+        drop(work);
+        let mut state = self.lock();
+        state.running = false;
+        let completed = self.completed.load(Ordering::Relaxed) + 1;
+        self.completed.store(completed, Ordering::Release);
+        if state.waiters > 0 {
+            self.progress.notify_all();
+        }
+        if state.dependents.is_empty() {
+            return;
+        }
+        let (ready, waiting) = std::mem::take(&mut state.dependents)
+            .into_iter()
+            .partition(|(number, _)| *number <= completed);
+        state.dependents = waiting;
+        drop(state);
+        let ready: Vec<(u64, Arc<Self>)> = ready;
+        for (_, lane) in ready {
+            lane.schedule();
+        }
+    }
+
+    /// Gives the lane to the executors, unless they have it.
+    fn schedule(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.scheduled || state.running {
+            // Whoever runs the lane looks at its front when it has finished.
+            return;
+        }
+        state.scheduled = true;
+        drop(state);
+        submit(Arc::clone(self));
+    }
+
+    /// Leaves what is still in the lane to the executors.
+    fn continue_elsewhere(self: &Arc<Self>) {
+        let more = {
+            let state = self.lock();
+            !state.queue.is_empty()
+        };
+        if more {
+            self.schedule();
+        }
+    }
+
+    /// Runs the front of the lane if it can run now. Gives whether it did.
+    fn step(self: &Arc<Self>, on_driver_thread: bool) -> bool {
+        loop {
+            let mut state = self.lock();
+            if state.running {
+                return false;
+            }
+            let Some(front) = state.queue.front_mut() else {
+                return false;
+            };
+            front.after.retain(|point| !point.is_reached());
+            if let Some(point) = front.after.last().cloned() {
+                drop(state);
+                if point.lane.call_back(point.number, self) {
+                    return false;
+                }
+                continue;
+            }
+            if !on_driver_thread && front.work.needs_driver_thread() {
+                return false;
+            }
+            let Some(item) = state.queue.pop_front() else {
+                return false;
+            };
+            state.running = true;
+            drop(state);
+            self.execute(item.work);
+            return true;
+        }
+    }
+
+    /// Notes that `lane` waits for a point; `false` if it is reached already.
+    fn call_back(&self, number: u64, lane: &Arc<Self>) -> bool {
+        let mut state = self.lock();
+        if self.completed.load(Ordering::Acquire) >= number {
+            return false;
+        }
+        state.dependents.push((number, Arc::clone(lane)));
+        true
+    }
+
+    fn wait(self: &Arc<Self>, number: u64) {
+        loop {
+            if self.completed.load(Ordering::Acquire) >= number {
+                // A waiter that ran the lane's work leaves the rest to others.
+                self.continue_elsewhere();
+                return;
+            }
+            if self.step(false) {
+                continue;
+            }
+            let mut state = self.lock();
+            if self.completed.load(Ordering::Acquire) >= number {
+                continue;
+            }
+            // What this thread must not run is the executors'.
+            let wake = !state.running && !state.scheduled && !state.queue.is_empty();
+            if wake {
+                state.scheduled = true;
+                drop(state);
+                submit(Arc::clone(self));
+                continue;
+            }
+            state.waiters += 1;
+            let mut state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiters -= 1;
+        }
+    }
+}
+
+/// Lanes with work, and the threads that wait for some.
+struct Executors {
+    ready: VecDeque<Arc<Lane>>,
+    idle: usize,
+}
+
+static EXECUTORS: Mutex<Executors> = Mutex::new(Executors {
+    ready: VecDeque::new(),
+    idle: 0,
+});
+static READY: Condvar = Condvar::new();
+
+fn executors() -> MutexGuard<'static, Executors> {
+    EXECUTORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands a lane to a thread of the driver.
+fn submit(lane: Arc<Lane>) {
+    let mut executors = executors();
+    executors.ready.push_back(lane);
+    let enough = executors.ready.len() <= executors.idle;
+    drop(executors);
+    if enough {
+        READY.notify_one();
+        return;
+    }
+    // Without another thread the lane waits for one of those that there are, or for whoever waits for it.
+    let _ = std::thread::Builder::new().name("rumba-stream".into()).spawn(serve);
+}
+
+/// What a thread of the driver does.
+fn serve() {
+    /// How long a thread stays without work.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    loop {
+        let lane = {
+            let mut executors = executors();
+            loop {
+                if let Some(lane) = executors.ready.pop_front() {
+                    break lane;
+                }
+                executors.idle += 1;
+                let (woken, timeout) = READY
+                    .wait_timeout(executors, PATIENCE)
+                    .unwrap_or_else(PoisonError::into_inner);
+                executors = woken;
+                executors.idle -= 1;
+                if timeout.timed_out() && executors.ready.is_empty() {
+                    return;
+                }
+            }
+        };
+        lane.lock().scheduled = false;
+        while lane.step(true) {}
+    }
+}
