@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
   cargo xtask isa                 forms per family: listed, covered, out of scope, missing
   cargo xtask isa --missing       and every form that is missing, with the reason
   cargo xtask isa --json
+  cargo xtask isa --errors        worst errors of the approximate functions, with their bounds
 
 A form counts as covered if the device loads a module with an instruction of it. A form in scope that is missing makes
 the command fail.")]
@@ -20,6 +21,9 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Show how far the approximate functions are off
+    #[arg(long, conflicts_with_all = ["json", "missing"])]
+    errors: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -27,9 +31,17 @@ pub(crate) fn run(args: Args) -> Result<()> {
     command.args(["run", "--quiet", "-p", "rumba-vm", "--example", "isa", "--"]);
     command.args(args.missing.then_some("--missing"));
     command.args(args.json.then_some("--json"));
+    command.args(args.errors.then_some("--errors"));
     let status = command.status()?;
     if !status.success() {
-        bail!("not every form in scope is executed");
+        bail!(
+            "{}",
+            if args.errors {
+                "a bound is not kept"
+            } else {
+                "not every form in scope is executed"
+            }
+        );
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! How much of PTX the machine executes; `cargo xtask isa` runs this.
 
+#[path = "../tests/vectors/mod.rs"]
+mod vectors;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::process::ExitCode;
@@ -14,6 +17,7 @@ struct Args {
     missing: bool,
     json: bool,
     statements: bool,
+    errors: bool,
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -23,7 +27,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             "--missing" => args.missing = true,
             "--json" => args.json = true,
             "--statements" => args.statements = true,
-            other => return Err(format!("`{other}` is not one of --missing, --json, --statements").into()),
+            "--errors" => args.errors = true,
+            other => return Err(format!("`{other}` is not one of --missing, --json, --statements, --errors").into()),
         }
     }
     if args.statements {
@@ -35,6 +40,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         workers: 1,
         ..Config::default()
     })?;
+    if args.errors {
+        return print_errors(&device);
+    }
     let surveys: Vec<_> = LISTS.iter().map(|list| Survey::new(&device, *list)).collect();
     if args.json {
         print_json(&surveys);
@@ -49,6 +57,32 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let missing = surveys.iter().any(|survey| survey.total().missing > 0);
     Ok(if missing { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The worst errors of the approximate functions, and whether they keep their bounds.
+fn print_errors(device: &Device) -> Result<ExitCode, Box<dyn Error>> {
+    println!(
+        "{:<22} {:<30} {:>17} {:>17} {:>17}",
+        "function", "where", "bound", "worst", "worst of an H200"
+    );
+    let mut kept = true;
+    for function in vectors::errors::FUNCTIONS {
+        let (error, ..) = function.worst_on(device)?;
+        kept &= error <= function.bound;
+        println!(
+            "{:<22} {:<30} {:>17} {:>17} {:>17}",
+            function.opcode,
+            function.place,
+            function.show(function.bound),
+            function.show(error),
+            function.show(function.h200)
+        );
+    }
+    println!(
+        "Over {} operands each, against the exact value.",
+        vectors::errors::INPUTS
+    );
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Every instruction that is put to the machine, as module, for other assemblers to look at.

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::float::{canonical, flush};
+use super::float::{canonical, flush, propagate};
 use super::half::{Bf16, F16};
 use super::lane::{Lane, Pair};
 use super::memory;
@@ -171,7 +171,18 @@ fn find(name: &str, ty: ScalarType, space: Space) -> Option<Handlers> {
         (".add", F32) => on!(u32, |old, b, _| {
             flush(canonical(flush(f32::from_bits(old)) + flush(f32::from_bits(b)))).to_bits()
         }),
-        (".add", F64) => on!(u64, |old, b, _| (f64::from_bits(old) + f64::from_bits(b)).to_bits()),
+        (".add", F64) if space == Space::Shared => on!(u64, |old, b, _| {
+            let (old, b) = (f64::from_bits(old), f64::from_bits(b));
+            propagate(old + b, b, old).to_bits()
+        }),
+        (".add", F64) => on!(u64, |old, b, _| {
+            // Found on an H200: unlike an addition in a register, this one does not make NaN quiet.
+            match (f64::from_bits(old), f64::from_bits(b)) {
+                (_, y) if y.is_nan() => b,
+                (x, _) if x.is_nan() => old,
+                (x, y) => (x + y).to_bits(),
+            }
+        }),
         (".add", TypeF16) => on!(u16, |old, b, _| half_sum::<F16>(old, b)),
         (".min", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, false>(old, b)),
         (".max", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, true>(old, b)),

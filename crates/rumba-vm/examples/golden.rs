@@ -1,0 +1,206 @@
+//! Makes the lines of `tests/h200.txt` on a GPU: each line on standard input, an instruction and its types, comes out with
+//! the hash of its results. With `--dump`, operands and results come out instead; with `--errors`, the worst errors of
+//! the GPU's approximate functions. Needs NVIDIA's driver and nothing else; the software device has no part in it.
+
+#[path = "../tests/vectors/mod.rs"]
+mod vectors;
+
+use std::error::Error;
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::io::{BufRead, Write};
+use std::ptr::{null, null_mut};
+
+use vectors::errors::{FUNCTIONS, INPUTS};
+use vectors::{COUNT, Line};
+
+/// A function of the driver whose result is an error code.
+macro_rules! call {
+    ($library:expr, $name:literal, ($($ty:ty),*), $($argument:expr),*) => {{
+        let place = $library.find($name)?;
+        // SAFETY: the driver's header declares the function with these types.
+        let function = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> c_int>(place) };
+        // SAFETY: the arguments are those that the function wants.
+        match unsafe { function($($argument),*) } {
+            0 => Ok(()),
+            code => Err(format!("{}: error {code}", $name)),
+        }
+    }};
+}
+
+struct Library(*mut c_void);
+
+impl Library {
+    fn open() -> Result<Self, String> {
+        // SAFETY: the name is a C string.
+        let handle = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
+        if handle.is_null() {
+            return Err("there is no libcuda.so.1".into());
+        }
+        Ok(Self(handle))
+    }
+
+    fn find(&self, name: &str) -> Result<*mut c_void, String> {
+        let symbol = CString::new(name).map_err(|error| error.to_string())?;
+        // SAFETY: the library is open, the name is a C string.
+        let place = unsafe { libc::dlsym(self.0, symbol.as_ptr()) };
+        if place.is_null() {
+            Err(format!("the driver has no {name}"))
+        } else {
+            Ok(place)
+        }
+    }
+}
+
+/// Bytes of operands, and of results.
+const BYTES: usize = 16 * INPUTS;
+
+/// The device's memory for operands and results.
+struct Gpu {
+    library: Library,
+    input: u64,
+    output: u64,
+}
+
+impl Gpu {
+    fn new() -> Result<Self, String> {
+        let library = Library::open()?;
+        let (mut device, mut context) = (0, null_mut::<c_void>());
+        call!(library, "cuInit", (c_uint), 0)?;
+        call!(library, "cuDeviceGet", (*mut c_int, c_int), &raw mut device, 0)?;
+        call!(
+            library,
+            "cuDevicePrimaryCtxRetain",
+            (*mut *mut c_void, c_int),
+            &raw mut context,
+            device
+        )?;
+        call!(library, "cuCtxSetCurrent", (*mut c_void), context)?;
+        let (mut input, mut output) = (0, 0);
+        call!(library, "cuMemAlloc_v2", (*mut u64, usize), &raw mut input, BYTES)?;
+        call!(library, "cuMemAlloc_v2", (*mut u64, usize), &raw mut output, BYTES)?;
+        Ok(Self { library, input, output })
+    }
+
+    /// The results of a kernel.
+    fn run(&self, kernel: &str, operands: &[u64], blocks: usize, count: usize) -> Result<Vec<u64>, String> {
+        let library = &self.library;
+        let text = CString::new(kernel).map_err(|error| error.to_string())?;
+        let (mut module, mut function) = (null_mut::<c_void>(), null_mut::<c_void>());
+        let mut log = [0 as c_char; 2048];
+        // CU_JIT_ERROR_LOG_BUFFER and its size.
+        let (mut options, mut values) = (
+            [5_i32, 6],
+            [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void],
+        );
+        let loaded = call!(
+            library,
+            "cuModuleLoadDataEx",
+            (*mut *mut c_void, *const c_char, c_uint, *mut c_int, *mut *mut c_void),
+            &raw mut module,
+            text.as_ptr(),
+            2,
+            options.as_mut_ptr(),
+            values.as_mut_ptr()
+        );
+        // SAFETY: the driver ends what it writes with a zero, and the last byte was zero before.
+        loaded.map_err(|error| format!("{error}: {}", unsafe { CStr::from_ptr(log.as_ptr()) }.to_string_lossy()))?;
+        call!(
+            library,
+            "cuModuleGetFunction",
+            (*mut *mut c_void, *mut c_void, *const c_char),
+            &raw mut function,
+            module,
+            c"k".as_ptr()
+        )?;
+        call!(
+            library,
+            "cuMemcpyHtoD_v2",
+            (u64, *const u64, usize),
+            self.input,
+            operands.as_ptr(),
+            operands.len() * 8
+        )?;
+        let (mut input, mut output) = (self.input, self.output);
+        let mut parameters = [(&raw mut input).cast::<c_void>(), (&raw mut output).cast::<c_void>()];
+        call!(
+            library,
+            "cuLaunchKernel",
+            (
+                *mut c_void,
+                c_uint,
+                c_uint,
+                c_uint,
+                c_uint,
+                c_uint,
+                c_uint,
+                c_uint,
+                *const c_void,
+                *mut *mut c_void,
+                *const c_void
+            ),
+            function,
+            blocks as c_uint,
+            1,
+            1,
+            256,
+            1,
+            1,
+            0,
+            null(),
+            parameters.as_mut_ptr(),
+            null()
+        )?;
+        let mut results = vec![0_u64; count];
+        call!(
+            library,
+            "cuMemcpyDtoH_v2",
+            (*mut u64, u64, usize),
+            results.as_mut_ptr(),
+            self.output,
+            results.len() * 8
+        )?;
+        call!(library, "cuModuleUnload", (*mut c_void), module)?;
+        Ok(results)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let gpu = Gpu::new()?;
+    let mode = std::env::args().nth(1);
+    if mode.as_deref() == Some("--errors") {
+        for function in FUNCTIONS {
+            let operands = function.operands();
+            let results = gpu.run(&function.kernel(), &operands, INPUTS / 256, INPUTS)?;
+            let (error, x, y) = function.worst(&operands, &results);
+            println!(
+                "{} {} {error:e} {} {x:e} {y:e}",
+                function.opcode,
+                function.place,
+                function.show(error)
+            );
+        }
+        return Ok(());
+    }
+    let mut out = std::io::stdout().lock();
+    for text in std::io::stdin().lock().lines() {
+        let text = text?;
+        let line = Line::parse(&text);
+        let operands = line.operands();
+        match gpu.run(&line.kernel(), &operands, COUNT / 256, 2 * COUNT) {
+            Ok(results) if mode.is_some() => {
+                for index in 0..64 {
+                    let sources: Vec<String> = operands[index..]
+                        .iter()
+                        .step_by(COUNT)
+                        .map(|x| format!("{x:x}"))
+                        .collect();
+                    let (result, second) = (results[index], results[COUNT + index]);
+                    writeln!(out, "{text} | {} | {result:x} {second:x}", sources.join(" "))?;
+                }
+            }
+            Ok(results) => writeln!(out, "{text} {:016x}", line.hash(&results))?,
+            Err(error) => eprintln!("{text}: {error}"),
+        }
+    }
+    Ok(())
+}
