@@ -18,6 +18,7 @@ struct Args {
     json: bool,
     statements: bool,
     errors: bool,
+    accepts: bool,
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -28,7 +29,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             "--json" => args.json = true,
             "--statements" => args.statements = true,
             "--errors" => args.errors = true,
-            other => return Err(format!("`{other}` is not one of --missing, --json, --statements, --errors").into()),
+            "--accepts" => args.accepts = true,
+            other => {
+                let known = "--missing, --json, --statements, --accepts, --errors";
+                return Err(format!("`{other}` is not one of {known}").into());
+            }
         }
     }
     if args.statements {
@@ -40,6 +45,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         workers: 1,
         ..Config::default()
     })?;
+    if args.accepts {
+        return print_verdicts(&device);
+    }
     if args.errors {
         return print_errors(&device);
     }
@@ -57,6 +65,18 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let missing = surveys.iter().any(|survey| survey.total().missing > 0);
     Ok(if missing { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Whether the machine takes each of the statements on standard input.
+fn print_verdicts(device: &Device) -> Result<ExitCode, Box<dyn Error>> {
+    for statement in std::io::stdin().lines() {
+        let statement = statement?;
+        match coverage::accepts(device, &statement) {
+            Ok(()) => println!("+ {statement}"),
+            Err(reason) => println!("- {statement} | {reason}"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The worst errors of the approximate functions, and whether they keep their bounds.

@@ -147,7 +147,10 @@ pub fn check(device: &Device, listed: &str) -> Verdict {
 }
 
 /// Whether the machine loads a module with this statement.
-fn accepts(device: &Device, statement: &str) -> Result<(), String> {
+///
+/// # Errors
+/// The first line of its refusal.
+pub fn accepts(device: &Device, statement: &str) -> Result<(), String> {
     let text = module(statement);
     let source = Source {
         name: "form.ptx",
