@@ -2,6 +2,9 @@
 //!
 //! One file per client; the runner, the lists of expected results and the report know none of them.
 
+mod crates;
+mod cudarc;
+mod cust;
 mod expected;
 mod numba;
 mod python;
@@ -42,7 +45,7 @@ pub(crate) struct Args {
     /// Rewrite the list of expected results for the tests that ran
     #[arg(long)]
     bless: bool,
-    /// How many tests run at once [default: one per core]
+    /// How many tests run at once [default: one per core, or 1 where tests measure time]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// How many seconds one test may take
@@ -54,12 +57,18 @@ pub(crate) struct Args {
 enum Client {
     /// Numba's CUDA tests: kernels in Python
     Numba,
+    /// The crate cust: its unit tests and doctests
+    Cust,
+    /// The crate cudarc: the unit tests and doctests of its driver module
+    Cudarc,
 }
 
 impl Client {
     fn suite(self) -> Box<dyn Suite> {
         match self {
             Self::Numba => Box::new(numba::Numba),
+            Self::Cust => Box::new(cust::Cust::default()),
+            Self::Cudarc => Box::new(cudarc::Cudarc::default()),
         }
     }
 }
@@ -76,9 +85,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if selected.is_empty() {
         bail!("none of the {} tests of {} is selected", all.len(), suite.about());
     }
-    let jobs = args
-        .jobs
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let jobs = args.jobs.unwrap_or_else(|| match suite.alone() {
+        true => 1,
+        false => thread::available_parallelism().map_or(1, usize::from),
+    });
     println!("{}: {} of {} tests", suite.about(), selected.len(), all.len());
     let start = Instant::now();
     let records = runner::run_all(suite, &driver, &selected, jobs, Duration::from_secs(args.limit))?;

@@ -27,6 +27,11 @@ pub(crate) trait Suite: Sync {
     /// The row of the summary that a test belongs to.
     fn group<'t>(&self, test: &'t str) -> &'t str;
 
+    /// Whether tests measure time, so that by default they run one by one.
+    fn alone(&self) -> bool {
+        false
+    }
+
     /// A few tests, of every kind, that take some seconds in all.
     fn slice(&self) -> &'static [&'static str];
 }
