@@ -25,8 +25,8 @@ use std::ffi::c_void;
 use std::time::Instant;
 
 impl Module {
-    /// Runs a kernel once for each of `n` elements, in blocks of a size that suits it: Numba's
-    /// `forall`. The last block may have threads beyond `n`, whose elements must be absent from the
+    /// Runs a kernel for `n` elements, one thread for each (or for as many as a thread has of the kernel's outputs), in
+    /// blocks of a size that suits it: Numba's `forall`. The last block may have threads beyond `n`, whose elements must be absent from the
     /// outputs or harmless to compute. With `n` of 0 nothing runs.
     ///
     /// # Errors
@@ -146,7 +146,8 @@ impl Module {
         const THREADS: u32 = 256;
         let room = call.kernel().max_block.map_or(THREADS, |[x, ..]| x);
         let block = THREADS.min(function.info.threads_per_block).min(room).max(1);
-        let blocks = n.div_ceil(block as usize);
+        let threads = n.div_ceil(call.kernel().elements as usize);
+        let blocks = threads.div_ceil(block as usize);
         let limit = self.context().limits.grid[0];
         match u32::try_from(blocks) {
             Ok(0) => Ok(None),

@@ -22,7 +22,7 @@ pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<f32>>) -> 
         line!(),
         &[
             Parameter::new("factor", "f32", Role::Value),
-            Parameter::new("values", "DisjointSlice<f32>", Role::PerThread { rank: 1 }),
+            Parameter::new("values", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
         ],
     );
     let mut arguments = Arguments::new();
@@ -42,7 +42,7 @@ pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, Disjo
         &[
             Parameter::new("a", "f32", Role::Value),
             Parameter::new("x", "&[f32]", Role::Input),
-            Parameter::new("y", "DisjointSlice<f32>", Role::PerThread { rank: 1 }),
+            Parameter::new("y", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
         ],
     );
     let mut arguments = Arguments::new();

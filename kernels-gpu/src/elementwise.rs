@@ -1,29 +1,22 @@
-//! Two arrays in, one out: each thread combines the two elements at its own index.
+//! Two arrays in, one out: each thread combines the elements at the indices of its own.
 //!
-//! [`grid::<1>()`](grid) is the thread's position in the whole launch. As an index of an input it is
-//! checked, as any index in Rust is; for the output it is the key to the thread's own element.
+//! The lengths are compared once for all of a thread's elements. The old elements of `out` are not read: the work
+//! overwrites them, and the compiler sees it.
 
 use cuda_std::prelude::*;
 
 /// `out[i] = a[i] * b[i]`
 ///
-/// Launch it with at least as many threads as `out` has elements, in one dimension. `a` and `b` are
-/// at least as long.
+/// Launch it with a thread for each four elements of `out`, in one dimension. `a` and `b` are at least as long.
 #[kernel]
-pub fn multiply(a: &[f32], b: &[f32], mut out: DisjointSlice<f32>) {
-    let i = grid::<1>();
-    if let Some(out) = out.get_mut(i) {
-        *out = a[i] * b[i];
-    }
+pub fn multiply(a: &[f32], b: &[f32], mut out: DisjointChunks<f32>) {
+    out.each_with((a, b), |out, (a, b)| *out = a * b);
 }
 
 /// `out[i] = a[i] + b[i]`
 ///
 /// Launch it as [`multiply`].
 #[kernel]
-pub fn add(a: &[f32], b: &[f32], mut out: DisjointSlice<f32>) {
-    let i = grid::<1>();
-    if let Some(out) = out.get_mut(i) {
-        *out = a[i] + b[i];
-    }
+pub fn add(a: &[f32], b: &[f32], mut out: DisjointChunks<f32>) {
+    out.each_with((a, b), |out, (a, b)| *out = a + b);
 }

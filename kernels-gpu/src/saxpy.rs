@@ -8,12 +8,8 @@ use cuda_std::prelude::*;
 
 /// `y[i] += a * x[i]`
 ///
-/// Launch it with at least as many threads as `y` has elements, in one dimension. `x` is at least
-/// as long.
+/// Launch it with a thread for each four elements of `y`, in one dimension. `x` is at least as long.
 #[kernel]
-pub fn saxpy(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
-    let i = grid::<1>();
-    if let Some(y) = y.get_mut(i) {
-        *y += a * x[i];
-    }
+pub fn saxpy(a: f32, x: &[f32], mut y: DisjointChunks<f32>) {
+    y.each_with(x, |y, x| *y += a * x);
 }

@@ -31,7 +31,7 @@
 //! | for | see |
 //! |---|---|
 //! | where a thread is | [`thread`] |
-//! | what a kernel writes | [`DisjointSlice`], [`DisjointSlice2`], [`DisjointSlice3`], [`PerBlock`], [`atomic`] |
+//! | what a kernel writes | [`DisjointSlice`], [`DisjointChunks`], [`DisjointSlice2`], [`DisjointSlice3`], [`PerBlock`], [`atomic`] |
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
@@ -68,7 +68,7 @@ pub use cuda_std_macros::kernel;
 #[doc(inline)]
 pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
-pub use slice::{DisjointSlice, DisjointSlice2, DisjointSlice3, GridStrideMut, PerBlock};
+pub use slice::{DisjointChunks, DisjointSlice, DisjointSlice2, DisjointSlice3, GridStrideMut, Inputs, PerBlock};
 
 /// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
 /// kernel's crate.

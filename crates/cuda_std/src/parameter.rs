@@ -16,11 +16,13 @@ pub enum Role {
     Input,
     /// A slice of atomic cells that every thread may read and change.
     Atomic,
-    /// An output in which each thread reaches its own element only. The launch may have at most
+    /// An output in which each thread reaches its own elements only. The launch may have at most
     /// `rank` dimensions: with more, two threads would have the same element.
     PerThread {
         /// 1, 2 or 3.
         rank: u8,
+        /// Elements of a thread.
+        elements: u32,
     },
     /// An output with one element for each block of the launch.
     PerBlock,
@@ -62,7 +64,7 @@ unsafe impl<T: Pod> Element for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     label = "not something the host can pass to a kernel",
-    note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>` or `PerBlock<T>`",
+    note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>` or `PerBlock<T>`",
     note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
 )]
 pub unsafe trait KernelParameter {

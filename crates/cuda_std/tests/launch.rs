@@ -79,7 +79,7 @@ fn a_launcher_describes_its_kernel() {
             ("settings", "Settings", Role::Value),
             ("x", "&[f64]", Role::Input),
             ("bins", "&[Atomic<u32>]", Role::Atomic),
-            ("y", "DisjointSlice<f32>", Role::PerThread { rank: 1 }),
+            ("y", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
             ("sums", "PerBlock<i64>", Role::PerBlock),
         ]
     );

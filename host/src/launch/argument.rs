@@ -4,7 +4,7 @@ use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use cuda_std::atomic::Atomic;
 use cuda_std::launch::{Argument, Arguments};
-use cuda_std::{DisjointSlice, PerBlock};
+use cuda_std::{DisjointChunks, DisjointSlice, PerBlock};
 
 fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, arguments: &mut Arguments<'a>) {
     arguments.push_slice(view.address(), view.len());
@@ -28,16 +28,16 @@ unsafe impl<'a, T: Pod> Argument<'a, [T]> for DeviceSlice<'a, T> {
 }
 
 macro_rules! outputs {
-    ($($parameter:ty),*) => {$(
+    ($($parameter:ty $(where $constant:ident)?),* $(,)?) => {$(
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
+        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.as_slice_mut().into_view(), arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
+        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.into_view(), arguments);
             }
@@ -45,7 +45,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, PerBlock<T>, [Atomic<T>]);
+outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, PerBlock<T>, [Atomic<T>]);
 
 // SAFETY: an address is what a raw pointer parameter takes; the launcher of such a kernel is unsafe,
 // and its caller answers for what the address leads to.

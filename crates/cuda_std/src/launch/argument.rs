@@ -10,7 +10,7 @@ use bytemuck::{NoUninit, Pod};
 use super::{Arguments, HostMemory};
 use crate::atomic::Atomic;
 use crate::parameter::Element;
-use crate::{DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock};
+use crate::{DisjointChunks, DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock};
 
 /// A host value that can be passed for a kernel parameter of type `P`.
 ///
@@ -169,39 +169,39 @@ unsafe impl<'a, T: Pod, S: host::Source<'a, T>> Argument<'a, [T]> for In<S> {
 
 /// An output parameter that is a pointer and a length: the same host types serve all of them.
 macro_rules! outputs {
-    ($($parameter:ty),* $(,)?) => {$(
+    ($($parameter:ty $(where $constant:ident)?),* $(,)?) => {$(
         // SAFETY: for this one and the next four: a transfer is a pointer and a length, as the
         // parameter is; the host memory is borrowed mutably, and what is on the device is the
         // call's alone.
-        unsafe impl<'a, T: Pod> Argument<'a, $parameter> for &'a mut [T] {
+        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut [T] {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod> Argument<'a, $parameter> for &'a mut Vec<T> {
+        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut Vec<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod, const N: usize> Argument<'a, $parameter> for &'a mut [T; N] {
+        unsafe impl<'a, T: Pod, const N: usize $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut [T; N] {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod, S: host::Destination<'a, T>> Argument<'a, $parameter> for InOut<S> {
+        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $(, const $constant: usize)?> Argument<'a, $parameter> for InOut<S> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self.0.slice_mut(), arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod, S: host::Destination<'a, T>> Argument<'a, $parameter> for Out<S> {
+        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $(, const $constant: usize)?> Argument<'a, $parameter> for Out<S> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_out(self.0.slice_mut(), arguments);
             }
@@ -209,7 +209,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, PerBlock<T>, [Atomic<T>]);
+outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, PerBlock<T>, [Atomic<T>]);
 
 // SAFETY: the inner argument binds pointer and length; the shape takes the length's place, as
 // `DisjointSlice2` has it.

@@ -160,7 +160,7 @@ pub(super) fn check(
             });
         }
         match parameter.role {
-            Role::PerThread { rank } if launch > rank => {
+            Role::PerThread { rank, .. } if launch > rank => {
                 return Err(ContractError::Rank {
                     kernel: kernel.name,
                     parameter: parameter.name,

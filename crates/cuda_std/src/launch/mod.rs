@@ -39,6 +39,8 @@ pub struct Kernel {
     /// an output of one element per thread it is that output's: a second dimension of threads
     /// would share the elements of the first.
     pub rank: Option<u8>,
+    /// Elements that a thread has of its outputs, the least of all of them: 1 without such outputs.
+    pub elements: u32,
     /// The largest block that its shared memory has room for: threads along x, y and z. `None` for
     /// a kernel without `Shared` parameters.
     pub max_block: Option<[u32; 3]>,
@@ -54,13 +56,20 @@ impl Kernel {
         line: u32,
         parameters: &'static [Parameter],
     ) -> Self {
-        let mut rank = None;
+        let (mut rank, mut elements) = (None, 1);
         let mut index = 0;
         while index < parameters.len() {
-            if let Role::PerThread { rank: own } = parameters[index].role {
-                rank = match rank {
-                    Some(least) if least < own => Some(least),
-                    _ => Some(own),
+            if let Role::PerThread {
+                rank: own,
+                elements: many,
+            } = parameters[index].role
+            {
+                (rank, elements) = match rank {
+                    Some(least) => (
+                        Some(if least < own { least } else { own }),
+                        if elements < many { elements } else { many },
+                    ),
+                    None => (Some(own), many),
                 };
             }
             index += 1;
@@ -72,6 +81,7 @@ impl Kernel {
             line,
             parameters,
             rank,
+            elements,
             max_block: None,
         }
     }

@@ -70,11 +70,16 @@ fn raise<const N: usize>(kind: Kind, text: &str, numbers: [usize; N], location: 
                 index += 1;
             }
             write_indices(record);
-            let bell = (*record).bell as *mut u64;
-            if bell.is_null() {
+            let bell = (*record).bell;
+            if bell == 0 {
                 device::trap();
             }
-            bell.write_volatile(record.addr() as u64);
+            core::arch::asm!(
+                "st.volatile.global.u64 [{bell}], {record};",
+                bell = in(reg64) bell,
+                record = in(reg64) record.addr() as u64,
+                options(nostack),
+            );
         }
     }
     device::exit()

@@ -70,7 +70,7 @@ impl<T: Element> DisjointSlice2<T> {
 // SAFETY: pointer, rows and columns; the launcher checks that they multiply up to the elements that
 // are there. A thread reaches only the element of its own index, in a launch of rank 2 or less.
 unsafe impl<T: Element> KernelParameter for DisjointSlice2<T> {
-    const ROLE: Role = Role::PerThread { rank: 2 };
+    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
@@ -149,7 +149,7 @@ impl<T: Element> DisjointSlice3<T> {
 
 // SAFETY: as for `DisjointSlice2`, with a third length.
 unsafe impl<T: Element> KernelParameter for DisjointSlice3<T> {
-    const ROLE: Role = Role::PerThread { rank: 3 };
+    const ROLE: Role = Role::PerThread { rank: 3, elements: 1 };
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;

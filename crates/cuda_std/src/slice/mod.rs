@@ -8,6 +8,7 @@
 //! | type | element of the thread at (x, y, z) |
 //! |---|---|
 //! | [`DisjointSlice`] | x |
+//! | [`DisjointChunks`] | several, the same work for each |
 //! | [`DisjointSlice2`] | row y, column x |
 //! | [`DisjointSlice3`] | layer z, row y, column x |
 //! | [`PerBlock`] | of the block's first thread, the block's number |
@@ -15,9 +16,11 @@
 //! None of them lets a thread see another's element: for that there are slices of
 //! [`Atomic`](crate::atomic::Atomic)s, and [`Shared`](crate::shared::Shared) memory.
 
+mod chunks;
 mod matrix;
 mod per_block;
 
+pub use chunks::{DisjointChunks, Inputs};
 pub use matrix::{DisjointSlice2, DisjointSlice3};
 pub use per_block::PerBlock;
 
@@ -116,7 +119,7 @@ impl<T: Element> DisjointSlice<T> {
 // SAFETY: pointer and length of the whole slice. A thread reaches only elements of its own index,
 // modulo the grid's size, which is no other thread's in a launch of rank 1.
 unsafe impl<T: Element> KernelParameter for DisjointSlice<T> {
-    const ROLE: Role = Role::PerThread { rank: 1 };
+    const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
     // A mutable reference rather than a pointer, which makes the parameter `noalias`.
     type A = &'static mut [T; 0];
     type B = usize;
