@@ -7,8 +7,9 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use crate::check::memory::{Addresses, Door, Flat, Local, Pattern, Shared, Space, regular, scattered};
+use crate::check::memory::{Addresses, Door, Flat, GROUPS, Local, Pattern, Shared, Space, regular, scattered};
 use crate::fault::AccessKind;
+use crate::form::Form;
 use crate::op::{Handlers, Pc};
 use crate::target::{Avx2, Baseline, GROUP, Target};
 use crate::warp::{FULL, LANES, Warp, lanes_of};
@@ -83,6 +84,9 @@ impl Element for u128 {
 
 /// What an access does, for each target.
 trait Body {
+    /// What it can do with regular addresses.
+    const FORM: Form;
+
     /// # Safety
     /// As for [`crate::op::Handler`]; the processor is `X`.
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc;
@@ -107,6 +111,7 @@ const fn handlers<B: Body>() -> Handlers {
     Handlers {
         baseline: baseline::<B>,
         avx2: avx2::<B>,
+        form: B::FORM,
     }
 }
 
@@ -120,44 +125,74 @@ fn slots(pc: Pc) -> [u16; 4] {
 struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: Door, const N: usize> Body for Load<E, D, N> {
+    const FORM: Form = crate::lockstep::access::load_form::<E, D, N>();
+
     #[inline(always)]
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the operation was made by `load`; the door says that the addresses are those of live, aligned elements;
         // the slots have 32 lanes.
         unsafe {
             match regular::<D, X>(warp, pc, N as u64 * E::BYTES, AccessKind::Read) {
-                Some(Pattern::Contiguous(groups)) if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES => {
-                    for (group, from) in groups.into_iter().enumerate() {
-                        let to = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
-                        match E::BYTES {
-                            4 => X::copy_group::<4>(to, from as *const u8),
-                            8 => X::copy_group::<8>(to, from as *const u8),
-                            _ => X::copy_group::<16>(to, from as *const u8),
-                        }
-                    }
-                    pc.next()
-                }
                 Some(Pattern::Contiguous(groups)) => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        for (group, from) in groups.into_iter().enumerate() {
-                            let to = warp.lanes::<E::Raw>(slot).add(group * GROUP);
-                            for lane in 0..GROUP {
-                                *to.add(lane) = E::read(from + (lane * N + part) as u64 * E::BYTES);
-                            }
-                        }
-                    }
+                    load_contiguous::<X, E, N>(warp, pc, groups);
                     pc.next()
                 }
                 Some(Pattern::Uniform(groups)) => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        for (group, from) in groups.into_iter().enumerate() {
-                            let value = E::read(from + part as u64 * E::BYTES);
-                            *warp.lanes::<[E::Raw; GROUP]>(slot).add(group) = [value; GROUP];
-                        }
-                    }
+                    load_uniform::<E, N>(warp, pc, groups);
                     pc.next()
                 }
                 None => X::choose(load_scattered::<E, D, N>, load_scattered_avx2::<E, D, N>)(warp, pc),
+            }
+        }
+    }
+}
+
+/// Loads elements that lie one behind the other within each group of lanes.
+///
+/// # Safety
+/// `pc` is an operation made by [`load`], `groups` has come through the door, and the processor is `X`.
+#[inline(always)]
+pub(crate) unsafe fn load_contiguous<X: Target, E: Element, const N: usize>(
+    warp: &Warp,
+    pc: Pc,
+    groups: [u64; GROUPS],
+) {
+    // SAFETY: as the caller promises; the slots have 32 lanes.
+    unsafe {
+        if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
+            for (group, from) in groups.into_iter().enumerate() {
+                let to = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
+                match E::BYTES {
+                    4 => X::copy_group::<4>(to, from as *const u8),
+                    8 => X::copy_group::<8>(to, from as *const u8),
+                    _ => X::copy_group::<16>(to, from as *const u8),
+                }
+            }
+            return;
+        }
+        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+            for (group, from) in groups.into_iter().enumerate() {
+                let to = warp.lanes::<E::Raw>(slot).add(group * GROUP);
+                for lane in 0..GROUP {
+                    *to.add(lane) = E::read(from + (lane * N + part) as u64 * E::BYTES);
+                }
+            }
+        }
+    }
+}
+
+/// Loads one element for each group of lanes.
+///
+/// # Safety
+/// `pc` is an operation made by [`load`], and `groups` has come through the door.
+#[inline(always)]
+pub(crate) unsafe fn load_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
+    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+        for (group, from) in groups.into_iter().enumerate() {
+            // SAFETY: as the caller promises; the slots have 32 lanes.
+            unsafe {
+                let value = E::read(from + part as u64 * E::BYTES);
+                *warp.lanes::<[E::Raw; GROUP]>(slot).add(group) = [value; GROUP];
             }
         }
     }
@@ -184,65 +219,103 @@ unsafe fn load_scattered<E: Element, D: Door, const N: usize>(warp: &mut Warp, p
         if let Err(stop) = scattered::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Read, &mut addresses) {
             return stop;
         }
-        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-            let to = warp.lanes::<E::Raw>(slot);
-            if warp.active == FULL {
-                for lane in 0..LANES {
-                    *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
-                }
-            } else {
-                for lane in lanes_of(warp.active) {
-                    *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
-                }
-            }
-        }
+        load_lanes::<E, N>(warp, pc, &addresses);
     }
     pc.next()
+}
+
+/// Loads from addresses that have come through the door.
+///
+/// # Safety
+/// They were set for the active lanes, and `pc` is an operation made by [`load`].
+#[inline(always)]
+pub(crate) unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
+    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+        let to = warp.lanes::<E::Raw>(slot);
+        // SAFETY: as the caller promises; the slots have 32 lanes.
+        let take = |lane: usize| unsafe {
+            *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
+        };
+        if warp.active == FULL {
+            (0..LANES).for_each(take);
+        } else {
+            lanes_of(warp.active).for_each(take);
+        }
+    }
 }
 
 /// Stores `N` consecutive elements per lane.
 struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: Door, const N: usize> Body for Store<E, D, N> {
+    const FORM: Form = crate::lockstep::access::store_form::<E, D, N>();
+
     #[inline(always)]
     unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the operation was made by `store`; the door says that the addresses are those of live, aligned elements;
         // the slots have 32 lanes.
         unsafe {
             match regular::<D, X>(warp, pc, N as u64 * E::BYTES, AccessKind::Write) {
-                Some(Pattern::Contiguous(groups)) if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES => {
-                    for (group, to) in groups.into_iter().enumerate() {
-                        let from = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
-                        match E::BYTES {
-                            4 => X::copy_group::<4>(to as *mut u8, from),
-                            8 => X::copy_group::<8>(to as *mut u8, from),
-                            _ => X::copy_group::<16>(to as *mut u8, from),
-                        }
-                    }
-                    pc.next()
-                }
                 Some(Pattern::Contiguous(groups)) => {
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        for (group, to) in groups.into_iter().enumerate() {
-                            let from = warp.lanes::<E::Raw>(slot).add(group * GROUP);
-                            for lane in 0..GROUP {
-                                E::write(to + (lane * N + part) as u64 * E::BYTES, *from.add(lane));
-                            }
-                        }
-                    }
+                    store_contiguous::<X, E, N>(warp, pc, groups);
                     pc.next()
                 }
                 Some(Pattern::Uniform(groups)) => {
-                    // Which lane wins is not specified; here it is always the last.
-                    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-                        for (group, to) in groups.into_iter().enumerate() {
-                            let value = *warp.lanes::<E::Raw>(slot).add(group * GROUP + GROUP - 1);
-                            E::write(to + part as u64 * E::BYTES, value);
-                        }
-                    }
+                    store_uniform::<E, N>(warp, pc, groups);
                     pc.next()
                 }
                 None => X::choose(store_scattered::<E, D, N>, store_scattered_avx2::<E, D, N>)(warp, pc),
+            }
+        }
+    }
+}
+
+/// Stores elements that lie one behind the other within each group of lanes.
+///
+/// # Safety
+/// `pc` is an operation made by [`store`], `groups` has come through the door, and the processor is `X`.
+#[inline(always)]
+pub(crate) unsafe fn store_contiguous<X: Target, E: Element, const N: usize>(
+    warp: &Warp,
+    pc: Pc,
+    groups: [u64; GROUPS],
+) {
+    // SAFETY: as the caller promises; the slots have 32 lanes.
+    unsafe {
+        if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
+            for (group, to) in groups.into_iter().enumerate() {
+                let from = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
+                match E::BYTES {
+                    4 => X::copy_group::<4>(to as *mut u8, from),
+                    8 => X::copy_group::<8>(to as *mut u8, from),
+                    _ => X::copy_group::<16>(to as *mut u8, from),
+                }
+            }
+            return;
+        }
+        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+            for (group, to) in groups.into_iter().enumerate() {
+                let from = warp.lanes::<E::Raw>(slot).add(group * GROUP);
+                for lane in 0..GROUP {
+                    E::write(to + (lane * N + part) as u64 * E::BYTES, *from.add(lane));
+                }
+            }
+        }
+    }
+}
+
+/// Stores to one element for each group of lanes. Which lane wins is not specified; here it is always the last.
+///
+/// # Safety
+/// `pc` is an operation made by [`store`], and `groups` has come through the door.
+#[inline(always)]
+pub(crate) unsafe fn store_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
+    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+        for (group, to) in groups.into_iter().enumerate() {
+            // SAFETY: as the caller promises; the slots have 32 lanes.
+            unsafe {
+                let value = *warp.lanes::<E::Raw>(slot).add(group * GROUP + GROUP - 1);
+                E::write(to + part as u64 * E::BYTES, value);
             }
         }
     }
@@ -269,14 +342,24 @@ unsafe fn store_scattered<E: Element, D: Door, const N: usize>(warp: &mut Warp, 
         if let Err(stop) = scattered::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Write, &mut addresses) {
             return stop;
         }
-        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-            let from = warp.lanes::<E::Raw>(slot);
-            for lane in lanes_of(warp.active) {
-                E::write(addresses.get(lane) + part as u64 * E::BYTES, *from.add(lane));
-            }
-        }
+        store_lanes::<E, N>(warp, pc, &addresses);
     }
     pc.next()
+}
+
+/// Stores to addresses that have come through the door.
+///
+/// # Safety
+/// They were set for the active lanes, and `pc` is an operation made by [`store`].
+#[inline(always)]
+pub(crate) unsafe fn store_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
+    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+        let from = warp.lanes::<E::Raw>(slot);
+        for lane in lanes_of(warp.active) {
+            // SAFETY: as the caller promises; the slots have 32 lanes.
+            unsafe { E::write(addresses.get(lane) + part as u64 * E::BYTES, *from.add(lane)) };
+        }
+    }
 }
 
 macro_rules! table {

@@ -302,6 +302,7 @@ impl Allocations {
             reason: error.to_string(),
         })?;
         let start = place + REDZONE;
+        arena.populate(start..start + length);
         // SAFETY: the range was committed above and belongs to nobody else.
         unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, bytes) };
         state.used += length;

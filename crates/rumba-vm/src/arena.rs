@@ -155,6 +155,23 @@ impl Arena {
         address >= self.heap.start && address.checked_add(bytes).is_some_and(|last| last <= end)
     }
 
+    /// Asks the system for the memory behind a large range at once: that takes a fraction of the time that its pages take
+    /// when they are touched one by one.
+    pub(crate) fn populate(&self, range: Range<u64>) {
+        const WORTHWHILE: u64 = 256 * 1024;
+        let (start, end) = (range.start & !4095, range.end.next_multiple_of(4096));
+        if end - start >= WORTHWHILE && self.is_committed(start, end - start) {
+            // SAFETY: pages of our own mapping, which keep what they hold; failure only costs speed.
+            unsafe {
+                libc::madvise(
+                    start as *mut libc::c_void,
+                    (end - start) as usize,
+                    libc::MADV_POPULATE_WRITE,
+                );
+            }
+        }
+    }
+
     /// Gives the memory behind a range back to the system; it reads as zeros afterwards.
     pub(crate) fn discard(&self, range: Range<u64>) {
         let start = range.start.next_multiple_of(4096);

@@ -11,7 +11,7 @@ use crate::function;
 use crate::liveness::{self, Assignment, LiveBlock, LiveOp};
 use crate::lower::{Control, Draft, FIXED, Function, Lowering, Node, Place};
 use crate::op::Op;
-use crate::program::{Class, Debug, Parameter, Pool, Program, STACK_START, SaveRange};
+use crate::program::{Class, Debug, Facts, Flow, Parameter, Pool, Program, STACK_START, SaveRange};
 use crate::sources::SourceText;
 use crate::symbols::{self, FunctionId, Located, Symbols};
 
@@ -115,6 +115,9 @@ pub(crate) fn program<'m>(
         blocks_are_clusters: limits.blocks_are_clusters,
         registers: assembly.registers.clamp(8, 255),
         ops: assembly.ops.into_boxed_slice(),
+        kernel_ops: assembly.facts.len(),
+        facts: assembly.facts.into_boxed_slice(),
+        lockstep: Program::no_lockstep(),
         debug,
     })
 }
@@ -191,6 +194,7 @@ struct Emitted {
     target: Destination,
     source: u32,
     conditional: bool,
+    flow: Flow,
     /// Whether the operation ends a block and counts what was executed in it.
     ends: bool,
 }
@@ -201,6 +205,7 @@ struct Assembly<'a, 'm> {
     vector_instructions: bool,
     recursive: Vec<bool>,
     ops: Vec<Op>,
+    facts: Vec<Facts>,
     /// Index of the first operation of each function.
     starts: Vec<usize>,
     /// Calls to be resolved once all functions are in place: operation, function.
@@ -227,6 +232,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             vector_instructions,
             recursive: recursive(pool, functions),
             ops: Vec::new(),
+            facts: Vec::new(),
             starts: Vec::new(),
             calls: Vec::new(),
             tables: Vec::new(),
@@ -307,12 +313,22 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     continue;
                 };
                 last_source = *source;
+                let flow = match control {
+                    Control::Next => Flow::Next,
+                    Control::Park => Flow::Park,
+                    Control::Jump(_) => Flow::Jump,
+                    Control::Branch(_) => Flow::Branch,
+                    Control::Table(_) => Flow::Table,
+                    Control::Call(_) | Control::CallIndirect | Control::Frame => Flow::Leave,
+                    Control::End => Flow::End,
+                };
                 let mut push = |draft: Draft, target: Destination, ends: bool| {
                     flat.push(Emitted {
                         draft,
                         target,
                         source: *source,
                         conditional: *conditional,
+                        flow,
                         ends,
                     });
                 };
@@ -390,6 +406,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                         target: Destination::Jump(rank[next]),
                         source: last_source,
                         conditional: false,
+                        flow: Flow::Jump,
                         ends: true,
                     });
                 }
@@ -440,6 +457,20 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     0
                 }
             };
+            if function.is_entry {
+                let class = |place: Place| match place {
+                    Place::None | Place::Predicate(_) => None,
+                    Place::Slot(slot) if slot & FIXED != 0 => Some(self.pool.fixed[(slot & !FIXED) as usize].0),
+                    Place::Slot(slot) => Some(function.classes[slot as usize]),
+                };
+                self.facts.push(Facts {
+                    form: draft.handlers.form,
+                    flow: emitted.flow,
+                    defines: draft.defines,
+                    conditional: emitted.conditional,
+                    classes: draft.places().map(class),
+                });
+            }
             self.ops.push(Op {
                 handler: if self.vector_instructions {
                     draft.handlers.select()

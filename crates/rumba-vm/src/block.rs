@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{FaultKind, LiveThreads, RawFault};
 use crate::launch::Context;
 use crate::op::Pc;
-use crate::warp::{LANES, Stop, Wait, Warp, lanes_of};
+use crate::warp::{FULL, LANES, Stop, Wait, Warp, lanes_of};
 
 /// Barriers of a block.
 pub(crate) const BARRIERS: usize = 16;
@@ -274,12 +274,12 @@ impl Block {
         }
     }
 
-    /// Makes the block ready to run `threads` threads from `entry`, as member `rank` of a cluster that it has joined.
+    /// Makes the block ready to run `threads` threads from `entry`, those of full warps from `full`, as member `rank` of a cluster that it has joined.
     pub(crate) fn start(
         &mut self,
         coordinates: [u32; 3],
         threads: u32,
-        entry: Pc,
+        (entry, full): (Pc, Pc),
         (cluster, rank): (*mut Cluster, u32),
         grid: &GridBarrier,
     ) {
@@ -298,7 +298,8 @@ impl Block {
             warp.index = index as u32;
             warp.active = live;
             warp.live = live;
-            warp.pc = entry;
+            warp.pc = if live == FULL { full } else { entry };
+            warp.in_step_since = 0;
             warp.stop = Stop::Turn;
             warp.turn = 0;
             warp.frames.clear();

@@ -4,6 +4,7 @@
 //! half; `d` holds what has been executed since the last such operation.
 
 use crate::fault::{FaultKind, RawFault};
+use crate::form::Form;
 use crate::op::{Handlers, Pc};
 use crate::program::SaveRange;
 use crate::warp::{FULL, LANES, Wait, Warp, lanes_of, same};
@@ -15,9 +16,9 @@ pub(crate) const BRANCH: Handlers = Handlers::same(branch);
 /// `goto table[a]`; `imm` is the index of the table.
 pub(crate) const TABLE: Handlers = Handlers::same(table);
 /// Restricts the active lanes to a predicate for the next operations, or skips `imm` of them.
-pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin);
+pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_form(Form::GuardBegin);
 /// Ends what [`GUARD_BEGIN`] began.
-pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end);
+pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end).with_form(Form::GuardEnd);
 /// Calls the function `imm` operations away.
 pub(crate) const CALL: Handlers = Handlers::same(call);
 /// Calls the function that `a` holds the address of, where the active lanes agree on it.

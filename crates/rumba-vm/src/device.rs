@@ -13,6 +13,7 @@ use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
 use crate::load::{self, Function, LoadError, Module, Source};
+use crate::op::has_avx2;
 use crate::pool::Pool;
 use crate::printf::{Output, Sink};
 use crate::program::SHARED_START;
@@ -63,6 +64,9 @@ pub struct Config {
     /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
     /// compute the same.
     pub vector_instructions: bool,
+    /// Whether warps whose lanes are in step run programs that make use of it, where the processor has vector
+    /// instructions and they are used. Without it, kernels run slower and compute the same.
+    pub lockstep: bool,
     /// Which checks are made.
     pub checks: Checks,
 }
@@ -76,6 +80,7 @@ impl Default for Config {
             time_limit: Some(TIME_LIMIT),
             stack_bytes: 64 * 1024,
             vector_instructions: true,
+            lockstep: true,
             checks: Checks::default(),
         }
     }
@@ -537,8 +542,12 @@ impl Device {
             .stack_bytes
             .unwrap_or(inner.config.stack_bytes)
             .next_multiple_of(program.stack_align.max(16));
+        let config = &inner.config;
+        let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
+        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps;
         let context = Context {
             program,
+            lockstep: lockstep.then(|| program.lockstep(launch.block)).flatten(),
             arena: &inner.arena,
             allocations: &inner.allocations,
             output: &inner.output,

@@ -17,10 +17,12 @@ use crate::block::{Block, Outcome};
 use crate::check::memory::{Bounds, CACHES};
 use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
+use crate::lockstep::Lockstep;
 use crate::op::Pc;
 use crate::printf::Output;
 use crate::program::{Class, Fixed, Program, SHARED_START, STACK_START};
 use crate::special::Special;
+use crate::target::GROUP;
 use crate::types::ScalarType;
 use crate::warp::{LANES, UNIT, Warp};
 
@@ -73,6 +75,8 @@ pub enum LaunchFailure {
 /// What everybody in a launch can see.
 pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
+    /// The program for warps in lockstep.
+    pub(crate) lockstep: Option<&'a Lockstep>,
     pub(crate) arena: &'a Arena,
     pub(crate) allocations: &'a Allocations,
     pub(crate) output: &'a Output,
@@ -564,17 +568,30 @@ fn start(
     resident.cluster = cluster;
     resident.rank = rank;
     for (slot, class, value) in &context.program.fixed {
-        let value = match value {
-            Fixed::Special(special) => match context.block_special(*special, index) {
-                Some(value) => u128::from(value),
-                None => continue,
-            },
-            Fixed::StackPointer => context.fixed(*value, number, 0, 0),
-            _ => continue,
-        };
+        if *value == Fixed::StackPointer {
+            let value = context.fixed(*value, number, 0, 0);
+            for warp in &resident.block.warps {
+                // SAFETY: the slot is one of the program's.
+                unsafe { fill(warp, *slot, *class, |_| value) };
+            }
+        }
+    }
+    let heads_do = context.lockstep.is_some_and(|lockstep| !lockstep.reads_of_block);
+    let full_warps = context.threads() as usize / LANES;
+    for (index, warp) in resident.block.warps.iter_mut().enumerate() {
+        warp.lacks_of_block = heads_do && index < full_warps;
+    }
+    for (slot, class, special) in context.program.of_block() {
+        let value = context.block_special(special, index).unwrap_or(0);
         for warp in &resident.block.warps {
             // SAFETY: the slot is one of the program's.
-            unsafe { fill(warp, *slot, *class, |_| value) };
+            unsafe {
+                match class {
+                    Class::W32 if warp.lacks_of_block => fill_heads(warp, slot, [value; LANES / GROUP]),
+                    Class::W64 if warp.lacks_of_block => fill_heads(warp, slot, [u64::from(value); LANES / GROUP]),
+                    _ => fill(warp, slot, class, |_| u128::from(value)),
+                }
+            }
         }
     }
     let base = context.arena.shared.start + (resident.slot * SHARED_STRIDE) as u64;
@@ -589,10 +606,11 @@ fn start(
     // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
     unsafe { (*cluster_state).join(base, resident.block.state, threads) };
     let coordinates = context.coordinates(index);
+    let full = context.lockstep.map_or(entry, Lockstep::start);
     resident.block.start(
         coordinates,
         threads,
-        entry,
+        (entry, full),
         (cluster_state, rank),
         &context.grid_barrier,
     );
@@ -604,7 +622,8 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
     let program = context.program;
     let warps = context.warps();
     let register_bytes = program.units * UNIT;
-    let stride = (register_bytes + program.predicates * 4).next_multiple_of(64);
+    let head_bytes = register_bytes / GROUP;
+    let stride = (register_bytes + head_bytes + program.predicates * 4).next_multiple_of(64);
     let lines = stride * warps / 64;
     if resident.registers.len() < lines {
         resident.registers.clear();
@@ -627,7 +646,10 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
     for (index, warp) in resident.block.warps.iter_mut().enumerate() {
         let registers = memory.wrapping_add(index * stride);
         // SAFETY: the memory belongs to the resident, which keeps it as long as its warps run.
-        unsafe { warp.set_registers(registers, registers.wrapping_add(register_bytes).cast()) };
+        unsafe {
+            let heads = registers.wrapping_add(register_bytes);
+            warp.set_registers(registers, heads, heads.wrapping_add(head_bytes).cast());
+        }
         // SAFETY: there are at least the two constant predicates.
         unsafe {
             *warp.predicate_place(0) = 0;
@@ -635,6 +657,9 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
         }
         warp.caches = caches;
         warp.context = std::ptr::from_ref(context).cast();
+        warp.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
+        warp.stumbles = 0;
+        warp.reluctance = 0;
         warp.shared_base = context.arena.shared.start + shared_offset as u64;
         warp.shared_end = context.shared_end();
         warp.stack_stride = context.stack_stride;
@@ -647,21 +672,40 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
     Ok(())
 }
 
-/// Fills a slot.
+/// Fills a slot, its lanes and its heads.
 ///
 /// # Safety
 /// The slot is one of the warp's program, of this class.
 unsafe fn fill(warp: &Warp, slot: u16, class: Class, value: impl Fn(usize) -> u128) {
-    for lane in 0..LANES {
-        // SAFETY: a slot has 32 lanes.
-        unsafe {
-            match class {
-                Class::W32 => *warp.lanes::<u32>(slot).add(lane) = value(lane) as u32,
-                Class::W64 => *warp.lanes::<u64>(slot).add(lane) = value(lane) as u64,
-                Class::W128 => *warp.lanes::<u128>(slot).add(lane) = value(lane),
-            }
+    // SAFETY: as the caller promises.
+    unsafe {
+        match class {
+            Class::W32 => fill_lanes(warp, slot, |lane| value(lane) as u32),
+            Class::W64 => fill_lanes(warp, slot, |lane| value(lane) as u64),
+            Class::W128 => fill_lanes(warp, slot, value),
         }
     }
+}
+
+/// # Safety
+/// The slot is one for `T` of the warp's program.
+#[inline(always)]
+unsafe fn fill_lanes<T: Copy>(warp: &Warp, slot: u16, value: impl Fn(usize) -> T) {
+    let lanes: [T; LANES] = std::array::from_fn(value);
+    let heads: [T; LANES / GROUP] = std::array::from_fn(|group| lanes[group * GROUP]);
+    // SAFETY: a slot has 32 lanes and a head for each group.
+    unsafe {
+        warp.lanes::<[T; LANES]>(slot).write(lanes);
+        fill_heads(warp, slot, heads);
+    }
+}
+
+/// # Safety
+/// The slot is one for `T` of the warp's program.
+#[inline(always)]
+unsafe fn fill_heads<T: Copy>(warp: &Warp, slot: u16, heads: [T; LANES / GROUP]) {
+    // SAFETY: a slot has a head for each group.
+    unsafe { warp.heads::<[T; LANES / GROUP]>(slot).write_unaligned(heads) };
 }
 
 fn describe(context: &Context<'_>, block: &Block, warp: u32, raw: RawFault, live: Vec<LiveThreads>) -> Fault {

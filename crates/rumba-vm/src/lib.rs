@@ -5,7 +5,7 @@
 //!
 //! In reading order: [`types`], [`op`] and [`warp`] are what instructions work with, [`lower`] is how they describe
 //! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
-//! sources into programs; `launch`, `block` and `schedule` run them; `arena`, `allocations` and `check` are their memory.
+//! sources into programs; `launch`, `block` and `schedule` run them; `form` and `lockstep` are the programs for warps in step; `arena`, `allocations` and `check` are their memory.
 
 mod access;
 mod allocations;
@@ -23,11 +23,13 @@ pub mod coverage;
 mod device;
 mod element;
 mod fault;
+mod form;
 mod function;
 pub mod isa;
 mod launch;
 mod liveness;
 mod load;
+mod lockstep;
 pub mod lower;
 mod native;
 pub mod op;

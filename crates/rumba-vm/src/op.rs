@@ -5,6 +5,7 @@
 
 use std::ops::Deref;
 
+use crate::form::{Form, Linear};
 use crate::warp::Warp;
 
 /// Executes one operation for the active lanes of a warp and names the operation to run next.
@@ -14,13 +15,15 @@ use crate::warp::Warp;
 /// names lies in the warp's register file, and the handler that suits this processor (see [`Handlers::select`]).
 pub type Handler = unsafe fn(&mut Warp, Pc) -> Pc;
 
-/// The copies of a handler for different processors.
+/// The copies of a handler for different processors, and what its shape says about it.
 #[derive(Clone, Copy)]
 pub struct Handlers {
     /// Runs anywhere.
     pub baseline: Handler,
     /// Needs avx2, fma, f16c, bmi1, bmi2, lzcnt and popcnt.
     pub avx2: Handler,
+    /// What a program for lanes in lockstep can do instead.
+    pub form: Form,
 }
 
 impl Handlers {
@@ -29,6 +32,27 @@ impl Handlers {
         Self {
             baseline: handler,
             avx2: handler,
+            form: Form::Opaque,
+        }
+    }
+
+    /// The same with another form.
+    #[must_use]
+    pub const fn with_form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The same, of a function that is linear in its operands.
+    #[must_use]
+    pub const fn linear(self, linear: Linear) -> Self {
+        match self.form {
+            Form::Lanes { heads, .. } => self.with_form(Form::Lanes { heads, linear }),
+            Form::Opaque
+            | Form::Test { .. }
+            | Form::Load { .. }
+            | Form::Store { .. }
+            | Form::GuardBegin
+            | Form::GuardEnd => self,
         }
     }
 

@@ -3,13 +3,17 @@
 //! How a program comes about is told in [`crate::lower`] and [`crate::assemble`]; who runs it in [`crate::launch`].
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use rumba_ptx::ast::{self, StateSpace};
 
+use crate::form::Form;
+use crate::lockstep::{self, Lockstep};
 use crate::lower::{FIXED, LowerError, Place};
 use crate::op::Op;
 use crate::special::Special;
 use crate::symbols::{self, FunctionId, Symbol, Symbols};
+use crate::target::GROUP;
 use crate::types::ScalarType;
 
 /// The offset of the first byte that a block's shared memory has: what lies below is the system's, as on real devices.
@@ -255,10 +259,48 @@ pub struct Parameter {
     pub align: usize,
 }
 
+/// Where control goes after an operation, as far as programs for lanes in lockstep are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// On.
+    Next,
+    /// On, but lanes may have to wait for others.
+    Park,
+    /// To the target in `imm`.
+    Jump,
+    /// To one of the targets in `imm`.
+    Branch,
+    /// To one of the targets of a table.
+    Table,
+    /// On, by way of another function or with another frame.
+    Leave,
+    /// Nowhere within the function.
+    End,
+}
+
+/// What is known of an operation besides what it needs to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    pub(crate) form: Form,
+    pub(crate) flow: Flow,
+    /// Which operands are written; see [`crate::lower::Draft::defines`].
+    pub(crate) defines: u8,
+    /// Whether lanes may pass it without executing it.
+    pub(crate) conditional: bool,
+    /// The widths of those operands that are slots: `dst`, `a`, `b`, `c`, `d`.
+    pub(crate) classes: [Option<Class>; 5],
+}
+
 /// A kernel ready to run.
 pub(crate) struct Program {
     pub(crate) name: String,
     pub(crate) ops: Box<[Op]>,
+    /// For each of the kernel's own operations, which come first.
+    pub(crate) facts: Box<[Facts]>,
+    /// Number of the kernel's own operations.
+    pub(crate) kernel_ops: usize,
+    /// The same for warps in lockstep, made when it is first wanted: for blocks of any shape, and of rows.
+    pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
     /// Index of the first operation of the kernel.
     pub(crate) entry: usize,
     /// Units of the register file of a warp, and number of predicates.
@@ -302,5 +344,34 @@ impl std::fmt::Debug for Program {
             .field("name", &self.name)
             .field("ops", &self.ops.len())
             .finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// The fixed slots that hold another value in each block.
+    pub(crate) fn of_block(&self) -> impl Iterator<Item = (u16, Class, Special)> {
+        self.fixed.iter().filter_map(|(slot, class, value)| match value {
+            Fixed::Special(special) if special.is_of_block() => Some((*slot, *class, *special)),
+            Fixed::Special(_)
+            | Fixed::Constant(_)
+            | Fixed::Parameter { .. }
+            | Fixed::DynamicShared
+            | Fixed::Transfer(_)
+            | Fixed::StackPointer => None,
+        })
+    }
+
+    /// No program for warps in lockstep yet.
+    pub(crate) fn no_lockstep() -> [OnceLock<Option<Lockstep>>; 2] {
+        [OnceLock::new(), OnceLock::new()]
+    }
+
+    /// The program for warps in lockstep, if there is one for blocks of this shape.
+    pub(crate) fn lockstep(&self, block: [u32; 3]) -> Option<&Lockstep> {
+        let [x, y, z] = block;
+        let rows = x.is_multiple_of(GROUP as u32) || y * z == 1;
+        self.lockstep[usize::from(rows)]
+            .get_or_init(|| lockstep::build(self, rows))
+            .as_ref()
     }
 }

@@ -83,6 +83,7 @@ impl Warp {
 
     /// Adds a split with the frames of the active lanes, or lets it join one that waits for the same at the same place.
     pub(crate) fn put(&mut self, pc: Pc, mask: u32, wait: Wait) {
+        let pc = self.out_of_lockstep(pc, mask);
         let frames = &self.frames;
         let known = self
             .splits
@@ -108,10 +109,11 @@ impl Warp {
 
     /// Chooses who runs: the active lanes, which stand at `target`, or others.
     pub(crate) fn reschedule(&mut self, target: Pc) -> Pc {
+        let target = self.out_of_lockstep(target, self.active);
         if self.splits.is_empty() {
             self.merge_at = usize::MAX as *const _;
             self.refuel(i32::MAX);
-            return target;
+            return self.join_lockstep(target);
         }
         let mut index = 0;
         while index < self.splits.len() {
@@ -144,7 +146,7 @@ impl Warp {
         match best {
             None => {
                 self.prepare();
-                target
+                self.join_lockstep(target)
             }
             Some(best) => {
                 let mine = Split {
@@ -216,7 +218,7 @@ impl Warp {
             }
         }
         self.prepare();
-        split.pc
+        self.join_lockstep(split.pc)
     }
 
     /// Finds out where the active lanes meet others, and lets them run.

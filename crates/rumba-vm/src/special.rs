@@ -123,6 +123,49 @@ impl Special {
         Some((special, ScalarType::U32))
     }
 
+    /// By how much its value grows from lane to lane within a group of lanes, if by the same everywhere. In rows, lanes of
+    /// a group are neighbours in the first dimension of the block.
+    pub(crate) fn step(self, rows: bool) -> Option<i64> {
+        match self {
+            Self::Tid(axis) => rows.then_some(i64::from(axis == 0)),
+            Self::LaneId => Some(1),
+            Self::LaneMaskEq | Self::LaneMaskLt | Self::LaneMaskLe | Self::LaneMaskGt | Self::LaneMaskGe => None,
+            Self::NTid(_)
+            | Self::CtaId(_)
+            | Self::NCtaId(_)
+            | Self::WarpId
+            | Self::NWarpId
+            | Self::SmId
+            | Self::NSmId
+            | Self::GridId
+            | Self::Clock
+            | Self::ClockHi
+            | Self::Clock64
+            | Self::GlobalTimer
+            | Self::GlobalTimerLo
+            | Self::GlobalTimerHi
+            | Self::DynamicSharedBytes
+            | Self::TotalSharedBytes
+            | Self::ClusterId(_)
+            | Self::NClusterId(_)
+            | Self::ClusterCtaId(_)
+            | Self::ClusterNCtaId(_)
+            | Self::ClusterCtaRank
+            | Self::ClusterNCtaRank
+            | Self::IsExplicitCluster
+            | Self::GridWorkspace(_)
+            | Self::Always(_) => Some(0),
+        }
+    }
+
+    /// Whether it differs from block to block.
+    pub(crate) fn is_of_block(self) -> bool {
+        matches!(
+            self,
+            Self::CtaId(_) | Self::ClusterId(_) | Self::ClusterCtaId(_) | Self::ClusterCtaRank
+        )
+    }
+
     /// Whether it has to be read at the moment it is asked for.
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(

@@ -8,7 +8,9 @@ use crate::block::BlockState;
 use crate::check::memory::Bounds;
 use crate::fault::RawFault;
 use crate::launch::Context;
+use crate::lockstep::Lockstep;
 use crate::op::{Op, Pc};
+use crate::target::GROUP;
 
 /// Threads in a warp.
 pub const LANES: usize = 32;
@@ -83,6 +85,8 @@ pub struct Warp {
     /// The carry flag `CC.CF`, one bit per lane.
     pub carry: u32,
     registers: *mut u8,
+    /// The first lanes of each group of lanes, for values that are regular; only good in lockstep.
+    heads: *mut u8,
     predicates: *mut u32,
     /// Operations that may be executed before the scheduler wants to be asked.
     pub(crate) fuel: i32,
@@ -121,6 +125,14 @@ pub struct Warp {
     pub(crate) fault: Option<Box<RawFault>>,
     /// Registers of recursive functions, by depth of the call.
     pub(crate) saves: Vec<Vec<u32>>,
+    /// The program to run while all lanes are in step, if there is one.
+    pub(crate) lockstep: *const Lockstep,
+    /// How often the warp fell out of step soon, how many chances to return it will let pass, and when it last returned.
+    pub(crate) stumbles: u32,
+    pub(crate) reluctance: u32,
+    pub(crate) in_step_since: u64,
+    /// The values that differ from block to block are there as heads only.
+    pub(crate) lacks_of_block: bool,
 }
 
 impl Warp {
@@ -130,6 +142,7 @@ impl Warp {
             active: 0,
             carry: 0,
             registers: std::ptr::null_mut(),
+            heads: std::ptr::null_mut(),
             predicates: std::ptr::null_mut(),
             fuel: 0,
             outside_guard: 0,
@@ -154,16 +167,22 @@ impl Warp {
             counted: 0,
             fault: None,
             saves: Vec::new(),
+            lockstep: std::ptr::null(),
+            stumbles: 0,
+            reluctance: 0,
+            in_step_since: 0,
+            lacks_of_block: false,
         }
     }
 
     /// Gives the warp its register file.
     ///
     /// # Safety
-    /// Both stay valid, large enough for the warp's program and unused by others, as long as the warp runs;
+    /// All stay valid, large enough for the warp's program and unused by others, as long as the warp runs;
     /// `registers` is aligned to 64 bytes.
-    pub(crate) unsafe fn set_registers(&mut self, registers: *mut u8, predicates: *mut u32) {
+    pub(crate) unsafe fn set_registers(&mut self, registers: *mut u8, heads: *mut u8, predicates: *mut u32) {
         self.registers = registers;
+        self.heads = heads;
         self.predicates = predicates;
     }
 
@@ -173,6 +192,12 @@ impl Warp {
     #[inline(always)]
     pub fn lanes<T>(&self, slot: u16) -> *mut T {
         self.registers.wrapping_add(slot as usize * UNIT).cast()
+    }
+
+    /// The heads of a slot: the first lane of each group, one behind the other.
+    #[inline(always)]
+    pub(crate) fn heads<T>(&self, slot: u16) -> *mut T {
+        self.heads.wrapping_add(slot as usize * (UNIT / GROUP)).cast()
     }
 
     /// The mask of a predicate.
@@ -194,7 +219,12 @@ impl Warp {
         // SAFETY: as the caller promises.
         unsafe {
             let place = self.predicates.add(index as usize);
-            *place = (*place & !self.active) | (mask & self.active);
+            // Where nothing is kept, nothing waits for the last write to this place.
+            *place = if self.active == FULL {
+                mask
+            } else {
+                (*place & !self.active) | (mask & self.active)
+            };
         }
     }
 

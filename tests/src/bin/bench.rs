@@ -1,11 +1,16 @@
 //! The benchmark table: every case, its kernel against the limits of the device and against plain Rust on all cores,
-//! everything measured in this one run. `cargo xtask bench` builds and runs it.
+//! everything measured in this one run; and how long a process takes to its first result. `cargo xtask bench` builds and
+//! runs it.
+//!
+//! Kernel and plain Rust take turns, and the least time of each counts: what else the machine does then disturbs both the
+//! same, and the ratio least.
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use rumba::{Device, Module};
 use rumba_tests::{Case, PTX, cases};
-use std::io::IsTerminal;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long one measurement may take, unless a single run takes longer.
@@ -15,7 +20,15 @@ const FAST: f64 = 500e9;
 /// Bytes of the copy that tells the bandwidth.
 const COPY: usize = 256 << 20;
 
+/// Asks this program for a first result only, see [`first_result`].
+const FIRST_RESULT: &str = "--first-result";
+/// Processes started to find out how long that takes.
+const STARTS: usize = 20;
+
 fn main() -> Result<()> {
+    if std::env::args().any(|word| word == FIRST_RESULT) {
+        return first_result();
+    }
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let chosen = |case: &&&Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word.as_str()));
     let chosen: Vec<&Case> = cases::ALL.iter().filter(chosen).copied().collect();
@@ -56,6 +69,7 @@ fn main() -> Result<()> {
         "native",
         "native / kernel",
     ]);
+    let mut ratios = Vec::new();
     for case in chosen {
         let n = case.bench[usize::from(bandwidth > FAST)];
         let (kernel, native) =
@@ -77,19 +91,58 @@ fn main() -> Result<()> {
             time(native),
             format!("{:.3}", native / kernel),
         ]);
+        ratios.push(native / kernel);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");
-    launch_overhead(&device, &module)
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    println!("geometric mean of native / kernel: {mean:.3}");
+    launch_overhead(&device, &module)?;
+    start_up()
+}
+
+/// What a process has to do for a first result: find the device, load the gallery, run a kernel over 32 elements.
+fn first_result() -> Result<()> {
+    let device = Device::new()?;
+    let module = device.load(PTX)?;
+    let mut y = [1.0_f32; 32];
+    let x = [2.0_f32; 32];
+    module.for_each(y.len(), kernels_gpu::saxpy::saxpy(3.0, &x, &mut y))?;
+    println!("{}", y[31]);
+    Ok(())
+}
+
+/// The time from the start of a process to the result of a tiny kernel.
+fn start_up() -> Result<()> {
+    let program = std::env::current_exe().context("the program's own path")?;
+    let mut least = f64::INFINITY;
+    for _ in 0..STARTS {
+        let start = Instant::now();
+        let mut child = Command::new(&program)
+            .arg(FIRST_RESULT)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("could not start {}", program.display()))?;
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        least = least.min(start.elapsed().as_secs_f64());
+        if line.trim() != "7" || !child.wait()?.success() {
+            bail!("the first result of a new process was `{}` instead of 7", line.trim());
+        }
+    }
+    println!("start of a process to the result of a tiny kernel: {}", time(least));
+    Ok(())
 }
 
 /// Bytes read plus bytes written per second by a copy from device memory to device memory.
 fn copy_bandwidth(device: &Device) -> Result<f64> {
     let source = device.zeros::<u8>(COPY)?;
     let mut destination = device.zeros::<u8>(COPY)?;
-    let seconds = median(|| {
+    let seconds = least(|| {
         let start = device.record()?;
         destination.copy_from_buffer(&source)?;
         let end = device.record()?;
@@ -99,38 +152,42 @@ fn copy_bandwidth(device: &Device) -> Result<f64> {
     Ok(2.0 * COPY as f64 / seconds)
 }
 
-/// Median seconds of the kernel and of plain Rust; the first result of both is compared.
+/// Least seconds of the kernel and of plain Rust, which take turns; the first result of both is compared.
 fn measure(device: &Device, module: &Module, case: &Case, n: usize) -> Result<(f64, f64)> {
     let mut prepared = (case.prepare)(device, module, n)?;
     prepared.launch()?;
     device.synchronize()?;
     prepared.native();
     prepared.verify()?;
-    let kernel = median(|| {
+    let (mut kernel, mut native) = (f64::INFINITY, f64::INFINITY);
+    let started = Instant::now();
+    for round in 0.. {
+        if round >= 3 && (started.elapsed() > 2 * BUDGET || round >= 200) {
+            break;
+        }
         let start = device.record()?;
         prepared.launch()?;
         let end = device.record()?;
         end.synchronize()?;
-        Ok(end.since(&start)?.as_secs_f64())
-    })?;
-    let native = median(|| {
+        kernel = kernel.min(end.since(&start)?.as_secs_f64());
         let start = Instant::now();
         prepared.native();
-        Ok(start.elapsed().as_secs_f64())
-    })?;
+        native = native.min(start.elapsed().as_secs_f64());
+    }
     Ok((kernel, native))
 }
 
-/// The median of as many runs as the budget allows, at least three.
-fn median(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
+/// The least of as many runs as the budget allows, at least three.
+fn least(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
     run()?;
     let start = Instant::now();
-    let mut times = Vec::new();
-    while times.len() < 3 || (start.elapsed() < BUDGET && times.len() < 200) {
-        times.push(run()?);
+    let mut least = f64::INFINITY;
+    let mut count = 0;
+    while count < 3 || (start.elapsed() < BUDGET && count < 200) {
+        least = least.min(run()?);
+        count += 1;
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    Ok(least)
 }
 
 /// What a typed launch costs over the bare driver call, with the same kernel and arguments.
@@ -138,7 +195,7 @@ fn launch_overhead(device: &Device, module: &Module) -> Result<()> {
     const LAUNCHES: u32 = 2000;
     let mut y = device.zeros::<f32>(32)?;
     let x = device.zeros::<f32>(32)?;
-    let typed = median(|| {
+    let typed = least(|| {
         let start = Instant::now();
         for _ in 0..LAUNCHES {
             module.launch((1, 32), kernels_gpu::saxpy::saxpy(2.0, &x, &mut y))?;
@@ -160,7 +217,7 @@ fn launch_overhead(device: &Device, module: &Module) -> Result<()> {
         (&raw mut y_address).cast(),
         (&raw mut y_length).cast(),
     ];
-    let bare = median(|| {
+    let bare = least(|| {
         let start = Instant::now();
         for _ in 0..LAUNCHES {
             // SAFETY: the parameters are those of `saxpy`, in order, and the buffers outlive the launches.

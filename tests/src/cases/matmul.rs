@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 
 const SIZES: &[usize] = &[1, 15, 16, 17, 40, 64];
-const BENCH: [usize; 2] = [512, 2048];
+const BENCH: [usize; 2] = [256, 2048];
 const COST: fn(usize) -> Cost = |n| Cost {
     bytes: 12 * (n * n) as u64,
     flops: 2 * (n * n * n) as u64,

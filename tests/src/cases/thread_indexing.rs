@@ -4,6 +4,7 @@ use crate::cases::EDGES;
 use crate::{Case, Cost, Prepared};
 use anyhow::{Result, ensure};
 use kernels_gpu::thread_indexing::{Place, thread_indexing_1d, thread_indexing_2d, thread_indexing_3d};
+use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 
 pub(super) const ONE: Case = Case {
@@ -75,13 +76,17 @@ impl Prepared for Data {
 
     fn native(&mut self) {
         let ([width, height, _], block) = (self.threads, self.block);
-        for (index, place) in self.reference.iter_mut().enumerate() {
-            let at = [index % width, index / width % height, index / width / height].map(|i| i as u32);
-            *place = Place {
-                thread: std::array::from_fn(|i| at[i] % block[i]),
-                block: std::array::from_fn(|i| at[i] / block[i]),
-            };
-        }
+        self.reference
+            .par_iter_mut()
+            .with_min_len(1 << 14)
+            .enumerate()
+            .for_each(|(index, place)| {
+                let at = [index % width, index / width % height, index / width / height].map(|i| i as u32);
+                *place = Place {
+                    thread: std::array::from_fn(|i| at[i] % block[i]),
+                    block: std::array::from_fn(|i| at[i] / block[i]),
+                };
+            });
     }
 
     fn verify(&self) -> Result<()> {

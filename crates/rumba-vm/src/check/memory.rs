@@ -153,7 +153,7 @@ pub(crate) enum Pattern {
 }
 
 /// Groups of lanes in a warp.
-const GROUPS: usize = LANES / GROUP;
+pub(crate) const GROUPS: usize = LANES / GROUP;
 
 /// Host addresses, one for each lane; those of active lanes are set by [`scattered`].
 #[repr(C, align(64))]
@@ -237,8 +237,78 @@ pub(crate) unsafe fn scattered<D: Door>(
     kind: AccessKind,
     out: &mut Addresses,
 ) -> Result<(), Pc> {
-    // SAFETY: the slot has 32 lanes of 64 bits.
-    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a) };
+    // SAFETY: the slot has 32 lanes of 64 bits, and nobody writes to it meanwhile.
+    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a).cast_const() };
+    // SAFETY: as the caller promises.
+    unsafe { checked::<D>(warp, pc, given, bytes, kind, out) }
+}
+
+/// Brings an access of `bytes` bytes per lane at `[heads of a + lane * step + imm]` through the door when the addresses
+/// are known to be regular, but [`steady`] did not let them pass.
+///
+/// # Safety
+/// As for [`steady`].
+pub(crate) unsafe fn spread<D: Door>(
+    warp: &mut Warp,
+    pc: Pc,
+    bytes: u64,
+    step: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    // SAFETY: the slot has its heads.
+    let heads = unsafe { warp.heads::<[u64; GROUPS]>(pc.a).read_unaligned() };
+    let mut given = [0; LANES];
+    for (lane, address) in given.iter_mut().enumerate() {
+        *address = heads[lane / GROUP].wrapping_add(step.wrapping_mul((lane % GROUP) as u64));
+    }
+    // SAFETY: as the caller promises.
+    unsafe { checked::<D>(warp, pc, &given, bytes, kind, out) }
+}
+
+/// Brings a regular access through the door whose groups touch `whole` bytes each, if the operation has been there
+/// before: the host address of each group.
+///
+/// # Safety
+/// The warp is in lockstep; `pc` is an operation of its program whose `a` is a regular 64-bit value and whose `extra`
+/// holds the [`Space`].
+#[inline(always)]
+pub(crate) unsafe fn steady<D: Door>(
+    warp: &Warp,
+    pc: Pc,
+    bytes: u64,
+    whole: u64,
+    kind: AccessKind,
+) -> Option<[u64; GROUPS]> {
+    // SAFETY: the slot has its heads.
+    let heads = unsafe { warp.heads::<[u64; GROUPS]>(pc.a).read_unaligned() };
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    let room = bounds.bytes.wrapping_sub(whole);
+    let mut hosts = [0; GROUPS];
+    let (mut outside, mut low) = (bounds.bytes < whole, 0);
+    for (host, head) in hosts.iter_mut().zip(heads) {
+        let address = head.wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        *host = D::base(warp).wrapping_add(address);
+    }
+    (!outside && low & (bytes - 1) == 0).then_some(hosts)
+}
+
+/// Brings the accesses of the active lanes at `[given + imm]` through the door.
+///
+/// # Safety
+/// As for [`scattered`], except that `a` does not count.
+#[inline(always)]
+unsafe fn checked<D: Door>(
+    warp: &mut Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
     // SAFETY: as the caller promises.
     let bounds = unsafe { D::bounds(warp, pc, kind) };
     let base = D::base(warp);
@@ -266,15 +336,21 @@ pub(crate) unsafe fn scattered<D: Door>(
     if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
         return Ok(());
     }
-    examine(warp, pc, bytes, kind, out, Space::from_bits(pc.extra))
+    examine(warp, pc, given, bytes, kind, out)
 }
 
 /// Looks at an access that is not known to be right.
 #[cold]
 #[inline(never)]
-fn examine(warp: &mut Warp, pc: Pc, bytes: u64, kind: AccessKind, out: &mut Addresses, space: Space) -> Result<(), Pc> {
-    // SAFETY: the slot has 32 lanes of 64 bits.
-    let given = unsafe { *warp.lanes::<[u64; LANES]>(pc.a) };
+fn examine(
+    warp: &mut Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    let space = Space::from_bits(pc.extra);
     let mut known = Bounds {
         start: u64::MAX,
         bytes: 0,

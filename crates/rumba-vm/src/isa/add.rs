@@ -6,6 +6,7 @@ use super::float::{Mode, by_mode, propagate};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
+use crate::form::Linear;
 use crate::lower::{LowerError, Lowering};
 use crate::op::Handlers;
 use crate::types::ScalarType;
@@ -78,7 +79,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(match ty {
         ScalarType::U16x2 | ScalarType::S16x2 => shape::binary_halves(|_, a: u16, b: u16| a.wrapping_add(b)),
-        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_add(b))),
+        _ => {
+            by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_add(b)).linear(Linear::Sum.of_bits(T::BITS)))
+        }
     })
 }
 

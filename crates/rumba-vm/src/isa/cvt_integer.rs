@@ -7,6 +7,7 @@ use super::float::{Mode, Ordered, Rounding, to_odd_f32};
 use super::half::{Bf16, F16, Half};
 use super::notation::Matched;
 use super::shape;
+use crate::form::Linear;
 use crate::lower::{LowerError, Lowering, Place};
 use crate::op::Handlers;
 use crate::types::ScalarType;
@@ -17,9 +18,19 @@ pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, Low
     Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
         8 => shape::unary(|a: A| a as u8),
         16 => shape::unary(|a: A| a as u16),
-        32 => shape::unary(|a: A| a as u32),
-        _ => shape::unary(|a: A| a as u64),
+        32 => shape::unary(|a: A| a as u32).linear(extension(from, 32)),
+        _ => shape::unary(|a: A| a as u64).linear(extension(from, 64)),
     }))
+}
+
+/// How a regular value of type `from` becomes one of `bits` bits.
+fn extension(from: ScalarType, bits: u32) -> Linear {
+    match (from.bits(), from.is_signed()) {
+        (32, false) if bits == 64 => Linear::ZeroExtended,
+        (32, true) if bits == 64 => Linear::SignExtended,
+        (32 | 64, _) => Linear::Copy,
+        _ => Linear::No,
+    }
 }
 
 /// Integer to integer, clamped to the range of the destination.

@@ -63,11 +63,10 @@ fn fused(mode: Mode) -> Handlers {
         mode,
         M => Handlers {
             baseline: shape::ternary(|a: f32, b: f32, c: f32| exact(M, a, b, c)).baseline,
-            avx2: shape::ternary(|a: f32, b: f32, c: f32| {
+            ..shape::ternary(|a: f32, b: f32, c: f32| {
                 let (a, b, c) = (M.input(a), M.input(b), M.input(c));
                 M.flushed(a.mul_add(b, c), (a * SCALE).mul_add(b * SCALE, c * SCALE * SCALE))
             })
-            .avx2,
         },
         D => shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(D.unwrap_or(Mode(mode)), a, b, c))
     )

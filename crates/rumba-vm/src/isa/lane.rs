@@ -15,6 +15,10 @@ pub trait Raw: Copy + 'static {
 
     /// All bits as `bit`.
     fn spread(bit: bool) -> Self;
+
+    /// The sum as integers.
+    #[must_use]
+    fn plus(self, other: i32) -> Self;
 }
 
 impl Raw for u32 {
@@ -29,6 +33,11 @@ impl Raw for u32 {
     fn spread(bit: bool) -> Self {
         std::hint::select_unpredictable(bit, u32::MAX, 0)
     }
+
+    #[inline(always)]
+    fn plus(self, other: i32) -> Self {
+        self.wrapping_add(other.cast_unsigned())
+    }
 }
 
 impl Raw for u64 {
@@ -42,6 +51,11 @@ impl Raw for u64 {
     #[inline(always)]
     fn spread(bit: bool) -> Self {
         std::hint::select_unpredictable(bit, u64::MAX, 0)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i32) -> Self {
+        self.wrapping_add(i64::from(other).cast_unsigned())
     }
 }
 

@@ -5,6 +5,7 @@ use super::emit::{self, by_type};
 use super::float::Mode;
 use super::notation::Matched;
 use super::shape;
+use crate::form::Linear;
 use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
@@ -44,7 +45,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let sum = if high {
                 by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| T::high(a, b).wrapping_add(c)))
             } else {
-                by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c)))
+                by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c)).linear(Linear::ProductSum.of_bits(T::BITS)))
             };
             (ty, ty, sum)
         }
@@ -63,8 +64,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
                 }
                 ScalarType::U32 => {
                     shape::ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
+                        .linear(Linear::WideProductSum)
                 }
-                _ => shape::ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c)),
+                _ => shape::ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c))
+                    .linear(Linear::SignedWideProductSum),
             };
             (wide(ty), ty, sum)
         }

@@ -7,6 +7,7 @@ use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 use super::notation::Matched;
 use crate::access;
 use crate::check::memory::Space;
+use crate::form::Linear;
 use crate::isa::shape;
 use crate::lower::{Address, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
@@ -65,7 +66,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
     }
     let base = l.scratch(ScalarType::U64);
     l.emit(Draft::unary(
-        shape::unary(|address: u32| u64::from(address)),
+        shape::unary(|address: u32| u64::from(address)).linear(Linear::ZeroExtended),
         base,
         address.base,
     ));
@@ -222,8 +223,8 @@ fn load_entry_parameter<'m>(
 /// Copies a slot.
 pub(crate) fn copy(class: Class) -> Handlers {
     match class {
-        Class::W32 => shape::unary(|value: u32| value),
-        Class::W64 => shape::unary(|value: u64| value),
+        Class::W32 => shape::unary(|value: u32| value).linear(Linear::Copy),
+        Class::W64 => shape::unary(|value: u64| value).linear(Linear::Copy),
         Class::W128 => Handlers::same(copy_wide),
     }
 }

@@ -75,6 +75,7 @@ mod neg;
 mod not;
 pub mod notation;
 mod or;
+mod part;
 mod pmevent;
 mod popc;
 mod prefetch;

@@ -6,6 +6,7 @@ use super::float::{Mode, SCALE, by_mode, propagate};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
+use crate::form::Linear;
 use crate::lower::{LowerError, Lowering};
 use crate::op::Handlers;
 use crate::types::ScalarType;
@@ -59,8 +60,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let product = match ty {
                 ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b)),
                 ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b)),
-                ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)),
-                _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)),
+                ScalarType::U32 => {
+                    shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)).linear(Linear::WideProduct)
+                }
+                _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)).linear(Linear::SignedWideProduct),
             };
             emit::lanes(l, product, 0, wide(ty), &[ty, ty])
         }
@@ -113,7 +116,9 @@ pub(super) fn wide(ty: ScalarType) -> ScalarType {
 }
 
 fn low(ty: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_mul(b))))
+    Ok(
+        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_mul(b)).linear(Linear::Product.of_bits(T::BITS))),
+    )
 }
 
 fn high(ty: ScalarType) -> Result<Handlers, LowerError> {

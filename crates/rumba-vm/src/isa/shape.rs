@@ -10,15 +10,14 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::form::{Form, Linear};
 use crate::isa::lane::{Lane, Raw};
+use crate::isa::part::{CHUNK, Heads, Part, Whole};
 use crate::op::{Handlers, Pc};
 use crate::warp::{FULL, LANES, Warp};
 
-/// Lanes whose masks are collected together.
-const CHUNK: usize = 8;
-
 /// How a processor merges lanes and collects masks: the two things that do not vectorise by themselves.
-trait Target {
+pub(super) trait Target {
     /// `out = mask ? on : off`, lane by lane; `out` may be `on` or `off`.
     ///
     /// # Safety
@@ -167,26 +166,6 @@ pub(super) fn conjure<F>() -> F {
     unsafe { NonNull::<F>::dangling().read() }
 }
 
-/// One lane of a slot.
-///
-/// # Safety
-/// `slot` is a slot for `T` of the warp's program; `lane` is below 32.
-#[inline(always)]
-unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T {
-    // SAFETY: the slot has 32 lanes.
-    T::from_raw(unsafe { warp.lanes::<T::Raw>(slot).add(lane).read() })
-}
-
-/// Eight lanes of a slot.
-///
-/// # Safety
-/// `slot` is a slot for `T` of the warp's program; `chunk` is below 4.
-#[inline(always)]
-unsafe fn read<T: Lane>(warp: &Warp, slot: u16, chunk: usize) -> [T::Raw; CHUNK] {
-    // SAFETY: the slot has 32 lanes.
-    unsafe { warp.lanes::<[T::Raw; CHUNK]>(slot).add(chunk).read() }
-}
-
 /// Fills eight lanes.
 #[inline(always)]
 fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
@@ -197,40 +176,16 @@ fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
     lanes
 }
 
-/// Writes a slot from a function of the lane.
-///
-/// The values are collected first: a loop that stores to a place of its own is one that the compiler vectorises, and
-/// it keeps them in registers on their way to the slot. A source may share the slot.
-///
-/// # Safety
-/// `slot` is a slot for `R` of the warp's program; the processor is `X`.
-#[inline(always)]
-unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
-    let mut values = [R::ZERO; LANES];
-    for (lane, value) in values.iter_mut().enumerate() {
-        *value = compute(lane);
-    }
-    let place = warp.lanes::<R>(slot);
-    // SAFETY: both places have 32 lanes.
-    unsafe {
-        if warp.active == FULL {
-            place.cast::<[R; LANES]>().write(values);
-        } else {
-            X::select::<R>(place, values.as_ptr(), place, warp.active);
-        }
-    }
-}
-
 /// What a handler does, for each target.
 trait Body {
     /// # Safety
-    /// As for [`crate::op::Handler`]; the processor is `X`.
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc);
+    /// As for [`crate::op::Handler`]; the processor is `X`, and the operands are good as `P`.
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc);
 }
 
 unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
-    unsafe { B::run::<Baseline>(warp, pc) };
+    unsafe { B::run::<Baseline, Whole>(warp, pc) };
     pc.next()
 }
 
@@ -238,18 +193,48 @@ unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn avx2<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
-    unsafe { B::run::<Avx2>(warp, pc) };
+    unsafe { B::run::<Avx2, Whole>(warp, pc) };
+    pc.next()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn heads<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run::<Avx2, Heads>(warp, pc) };
     pc.next()
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 use baseline as avx2;
 
-const fn handlers<B: Body>() -> Handlers {
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn heads<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run::<Baseline, Heads>(warp, pc) };
+    pc.next()
+}
+
+/// The handlers of a body that only whole slots will do for.
+const fn whole<B: Body>() -> Handlers {
     Handlers {
         baseline: baseline::<B>,
         avx2: avx2::<B>,
+        form: Form::Opaque,
     }
+}
+
+/// The handlers of a body whose result in a lane depends on that lane of the sources only.
+const fn handlers<B: Body>() -> Handlers {
+    whole::<B>().with_form(Form::Lanes {
+        heads: heads::<B>,
+        linear: Linear::No,
+    })
+}
+
+/// The same with a predicate as result.
+const fn tests<B: Body>() -> Handlers {
+    whole::<B>().with_form(Form::Test { spread: heads::<B> })
 }
 
 /// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.
@@ -412,11 +397,11 @@ impl<A, B, C, D, R: Lane, F: Fn(u16, A, B, C, D) -> R> Scalar<(A, B, C, D)> for 
 
 impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(pc.extra, (lane::<A>(warp, pc.a, index),)).into_raw()
+            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+                S::call(pc.extra, (P::lane::<A>(warp, pc.a, index),)).into_raw()
             });
         }
     }
@@ -424,11 +409,15 @@ impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
 
 impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(pc.extra, (lane::<A>(warp, pc.a, index), lane::<B>(warp, pc.b, index))).into_raw()
+            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+                S::call(
+                    pc.extra,
+                    (P::lane::<A>(warp, pc.a, index), P::lane::<B>(warp, pc.b, index)),
+                )
+                .into_raw()
             });
         }
     }
@@ -436,16 +425,16 @@ impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
 
 impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), S> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
                 S::call(
                     pc.extra,
                     (
-                        lane::<A>(warp, pc.a, index),
-                        lane::<B>(warp, pc.b, index),
-                        lane::<C>(warp, pc.c, index),
+                        P::lane::<A>(warp, pc.a, index),
+                        P::lane::<B>(warp, pc.b, index),
+                        P::lane::<C>(warp, pc.c, index),
                     ),
                 )
                 .into_raw()
@@ -456,17 +445,17 @@ impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), 
 
 impl<A: Lane, B: Lane, C: Lane, D: Lane, S: Scalar<(A, B, C, D)>> Body for Lanes<(A, B, C, D), S> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
+            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
                 S::call(
                     pc.extra,
                     (
-                        lane::<A>(warp, pc.a, index),
-                        lane::<B>(warp, pc.b, index),
-                        lane::<C>(warp, pc.c, index),
-                        lane::<D>(warp, pc.d, index),
+                        P::lane::<A>(warp, pc.a, index),
+                        P::lane::<B>(warp, pc.b, index),
+                        P::lane::<C>(warp, pc.c, index),
+                        P::lane::<D>(warp, pc.d, index),
                     ),
                 )
                 .into_raw()
@@ -480,11 +469,11 @@ where
     S::Output: Lane<Raw = u32>,
 {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, u32>(warp, pc.dst, |index| {
-                let a = lane::<u32>(warp, pc.a, index);
+            P::write::<X, u32>(warp, pc.dst, |index| {
+                let a = P::lane::<u32>(warp, pc.a, index);
                 let low = S::call(pc.extra, (A::from_raw(a & 0xffff),)).into_raw();
                 let high = S::call(pc.extra, (A::from_raw(a >> 16),)).into_raw();
                 low | high << 16
@@ -498,12 +487,12 @@ where
     S::Output: Lane<Raw = u32>,
 {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, u32>(warp, pc.dst, |index| {
-                let a = lane::<u32>(warp, pc.a, index);
-                let b = lane::<u32>(warp, pc.b, index);
+            P::write::<X, u32>(warp, pc.dst, |index| {
+                let a = P::lane::<u32>(warp, pc.a, index);
+                let b = P::lane::<u32>(warp, pc.b, index);
                 let low = S::call(pc.extra, (A::from_raw(a & 0xffff), A::from_raw(b & 0xffff))).into_raw();
                 let high = S::call(pc.extra, (A::from_raw(a >> 16), A::from_raw(b >> 16))).into_raw();
                 low | high << 16
@@ -517,13 +506,13 @@ where
     S::Output: Lane<Raw = u32>,
 {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            write::<X, u32>(warp, pc.dst, |index| {
-                let a = lane::<u32>(warp, pc.a, index);
-                let b = lane::<u32>(warp, pc.b, index);
-                let c = lane::<u32>(warp, pc.c, index);
+            P::write::<X, u32>(warp, pc.dst, |index| {
+                let a = P::lane::<u32>(warp, pc.a, index);
+                let b = P::lane::<u32>(warp, pc.b, index);
+                let c = P::lane::<u32>(warp, pc.c, index);
                 let low = S::call(
                     pc.extra,
                     (
@@ -555,18 +544,18 @@ fn negation(pc: Pc) -> u32 {
 
 /// `predicate dst = f(a)`; the opposite if bit 0 of `extra` is set.
 pub fn test<A: Lane, F: Fn(A) -> bool + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<ToPredicate<(A,)>, F>>()
+    tests::<Lanes<ToPredicate<(A,)>, F>>()
 }
 
 impl<A: Lane, F: Fn(A) -> bool + Copy> Body for Lanes<ToPredicate<(A,)>, F> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
         let mut mask = 0;
         for chunk in 0..LANES / CHUNK {
             // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
             unsafe {
-                let a = read::<A>(warp, pc.a, chunk);
+                let a = P::chunk::<A>(warp, pc.a, chunk, pc.imm as i32);
                 let lanes = fill(|lane| A::Raw::spread(f(A::from_raw(a[lane]))));
                 mask |= X::mask(&lanes) << (chunk * CHUNK);
             }
@@ -578,19 +567,19 @@ impl<A: Lane, F: Fn(A) -> bool + Copy> Body for Lanes<ToPredicate<(A,)>, F> {
 
 /// `predicate dst = f(a, b)`; the opposite if bit 0 of `extra` is set.
 pub fn compare<A: Lane, F: Fn(A, A) -> bool + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<ToPredicate<(A, A)>, F>>()
+    tests::<Lanes<ToPredicate<(A, A)>, F>>()
 }
 
 impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
         let mut mask = 0;
         for chunk in 0..LANES / CHUNK {
             // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
             unsafe {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<A>(warp, pc.b, chunk);
+                let a = P::chunk::<A>(warp, pc.a, chunk, pc.imm as i32);
+                let b = P::chunk::<A>(warp, pc.b, chunk, (pc.imm >> 32) as i32);
                 let lanes = fill(|lane| A::Raw::spread(f(A::from_raw(a[lane]), A::from_raw(b[lane]))));
                 mask |= X::mask(&lanes) << (chunk * CHUNK);
             }
@@ -602,12 +591,12 @@ impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F>
 
 /// `dst = predicate c ? a : b`, for lanes of raw bits.
 pub fn select<R: Raw>() -> Handlers {
-    handlers::<Lanes<R, ()>>()
+    whole::<Lanes<R, ()>>()
 }
 
 impl<R: Raw> Body for Lanes<R, ()> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         let (out, a, b) = (warp.lanes::<R>(pc.dst), warp.lanes::<R>(pc.a), warp.lanes::<R>(pc.b));
         // SAFETY: the caller promises that the operation's slots and predicates are good, and the processor is `X`.
         unsafe {
@@ -640,12 +629,12 @@ impl CarryUse {
 
 /// `(dst, CC.CF) = f(a, b, c, CC.CF)`; `extra` says which way the flag is used (see [`CarryUse`]).
 pub fn carry<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy>(_: F) -> Handlers {
-    handlers::<Lanes<(A, bool), F>>()
+    whole::<Lanes<(A, bool), F>>()
 }
 
 impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool), F> {
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
         let flag = if pc.extra & 1 != 0 { warp.carry } else { 0 };
         let mut mask = 0;
@@ -653,9 +642,9 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
         // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
         unsafe {
             for chunk in 0..LANES / CHUNK {
-                let a = read::<A>(warp, pc.a, chunk);
-                let b = read::<A>(warp, pc.b, chunk);
-                let c = read::<A>(warp, pc.c, chunk);
+                let a = Whole::chunk::<A>(warp, pc.a, chunk, 0);
+                let b = Whole::chunk::<A>(warp, pc.b, chunk, 0);
+                let c = Whole::chunk::<A>(warp, pc.c, chunk, 0);
                 let flag = flag >> (chunk * CHUNK);
                 let mut carries = [A::Raw::ZERO; CHUNK];
                 for lane in 0..CHUNK {
@@ -670,7 +659,7 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
                 }
                 mask |= X::mask(&carries) << (chunk * CHUNK);
             }
-            write::<X, A::Raw>(warp, pc.dst, |lane| values[lane]);
+            Whole::write::<X, A::Raw>(warp, pc.dst, |lane| values[lane]);
         }
         if pc.extra & 2 != 0 {
             warp.set_carry(mask);

@@ -6,6 +6,7 @@ use super::Instruction;
 use super::emit::{self, by_type};
 use super::notation::Matched;
 use super::shape;
+use crate::form::Linear;
 use crate::lower::{LowerError, Lowering};
 use crate::types::ScalarType;
 
@@ -24,7 +25,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let shift = by_type!(ty, T: B16 B32 B64 => shape::binary(|a: T, b: u32| {
         select(b < T::BITS, a << (b & (T::BITS - 1)), 0)
-    }));
+    }).linear(Linear::Shift.of_bits(T::BITS)));
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }
 

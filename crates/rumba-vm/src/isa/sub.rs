@@ -6,6 +6,7 @@ use super::float::{Mode, by_mode, propagate};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
+use crate::form::Linear;
 use crate::lower::{LowerError, Lowering};
 use crate::op::Handlers;
 use crate::types::ScalarType;
@@ -76,7 +77,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_sub(b))))
+    Ok(
+        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_sub(b)).linear(Linear::Difference.of_bits(T::BITS))),
+    )
 }
 
 fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
