@@ -224,6 +224,13 @@ impl<'m> Walk<'_, 'm> {
             ast.operands.len(),
         )
         .map_err(|error| LowerError::new(error.to_string()).at(opcode.span))?;
+        if let Some(operand) = ast.operands.first()
+            && operand.kind == OperandKind::Name("_")
+            && !matches!(opcode.mnemonic, "atom" | "match" | "mbarrier" | "setp")
+        {
+            let message = format!("`{}` needs a register for its result", opcode.mnemonic);
+            return Err(LowerError::new(message).at(operand.span));
+        }
         let lowering = &mut *self.lowering;
         lowering.guard = match &ast.guard {
             None => None,

@@ -563,6 +563,7 @@ impl<'m> Lowering<'m> {
     fn resolve(&mut self, operand: &'m ast::Operand<'m>, ty: ScalarType) -> Result<Source, LowerError> {
         match &operand.kind {
             OperandKind::Literal(literal) => {
+                check_literal(*literal, ty)?;
                 let bits = literal_bits(*literal, ty)?;
                 Ok(Source::Place(self.constant(ty, bits), ty))
             }
@@ -762,6 +763,21 @@ fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
         _ => return None,
     };
     Some(handlers)
+}
+
+/// Whether a literal is of the kind that an operand of type `ty` wants.
+fn check_literal(literal: Literal, ty: ScalarType) -> Result<(), LowerError> {
+    use ScalarType::{S8, S16, S32, S64, U8, U16, U32, U64};
+    let integer = matches!(ty, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64);
+    match literal {
+        Literal::Integer { .. } if ty.is_float() => Err(LowerError::new(format!(
+            "an integer is not an operand of type {ty}; write a number with a point"
+        ))),
+        Literal::F32(_) | Literal::F64(_) if integer => Err(LowerError::new(format!(
+            "a floating point number is not an operand of type {ty}"
+        ))),
+        Literal::Integer { .. } | Literal::F32(_) | Literal::F64(_) => Ok(()),
+    }
 }
 
 /// The bits of a literal as operand of type `ty`.

@@ -61,6 +61,32 @@ fn every_form_in_scope_is_covered_but_the_known_gaps() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Statements, each after the verdict of NVIDIA's assembler (ptxas 13.5, the best of sm_90a, sm_100a, sm_103a, sm_120a):
+/// generated ones, and those with a modifier or an operand dropped, added or replaced. Before `!` stand those of which
+/// the machine thinks differently.
+const VERDICTS: &str = include_str!("ptxas.txt");
+
+#[test]
+fn the_machine_accepts_and_refuses_what_nvidias_assembler_does() {
+    let config = Config {
+        memory_bytes: 64 << 20,
+        workers: 1,
+        ..Config::default()
+    };
+    let device = Device::new(config).unwrap();
+    let mut wrong = Vec::new();
+    for line in VERDICTS.lines() {
+        let (verdict, statement) = line.split_once(' ').unwrap();
+        let accepted = coverage::accepts(&device, statement);
+        let expected = verdict.starts_with('+') != verdict.ends_with('!');
+        if accepted.is_ok() != expected {
+            wrong.push(format!("{line}: {accepted:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(VERDICTS.lines().count() >= 1000);
+}
+
 #[test]
 fn the_lists_are_whole() {
     let counts = LISTS.map(|list| (list.name, list.forms().len()));

@@ -17,8 +17,10 @@ pub(super) static ABS: Instruction = Instruction {
         abs{.ftz}.f32   d, a;
         abs.f64         d, a;
         abs{.ftz}.htype d, a;
+        abs.btype       d, a;
         .type = { .s16, .s32, .s64 };
-        .htype = { .f16, .f16x2, .bf16, .bf16x2 };
+        .htype = { .f16, .f16x2 };
+        .btype = { .bf16, .bf16x2 };
     ",
     lower,
 };
@@ -39,7 +41,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         1 => (ScalarType::F32, shape::unary(|a: f32| canonical(a.abs()))),
         2 => (ScalarType::F64, shape::unary(|a: f64| propagate(a.abs(), a, a))),
         _ => {
-            let ty = m.ty("htype")?;
+            let ty = m.ty(if m.form() == 3 { "htype" } else { "btype" })?;
             (ty, mixed::signs(ty, |sign| sign & 0x7fff)?)
         }
     };

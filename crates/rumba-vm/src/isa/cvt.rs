@@ -178,6 +178,14 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             "a conversion from {from} to {to} needs {wanted}"
         )));
     }
+    if wanted.is_empty() && rounding.is_some() && !(to == from && to.is_float() && integral) {
+        return Err(LowerError::new(format!(
+            "a conversion from {from} to {to} does not round"
+        )));
+    }
+    if m.has(".ftz") && to != ScalarType::F32 && from != ScalarType::F32 {
+        return Err(LowerError::new("`.ftz` goes with conversions from or to .f32"));
+    }
     let handlers = match (to.is_float(), from.is_float()) {
         (false, false) if m.has(".sat") => cvt_integer::saturating(to, from)?,
         (false, false) => cvt_integer::wrapping(to, from)?,

@@ -54,6 +54,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Some(".or") => shape::predicates(|a, b| a | b),
         _ => shape::predicates(|a, b| a & b),
     };
+    if p == Place::None && !matches!(l.operand(0)?.kind, rumba_ptx::ast::OperandKind::Pair(_)) {
+        let message = "a predicate is needed here besides the register: `d|p`";
+        return Err(LowerError::new(message).at(l.operand(0)?.span));
+    }
     if p != Place::None {
         emit::emit(l, combine, 0, p, [some, q, Place::None, Place::None]);
     }

@@ -26,8 +26,8 @@ pub(super) static MAD: Instruction = Instruction {
         .half = { .hi, .lo };
         .type = { .u32, .s32, .u64, .s64 };
 
-        mad{.rnd}{.ftz}{.sat}.f32  d, a, b, c;
-        mad{.rnd}.f64              d, a, b, c;
+        mad.rnd{.ftz}{.sat}.f32  d, a, b, c;
+        mad.rnd.f64              d, a, b, c;
         .rnd = { .rn, .rz, .rm, .rp };
     ",
     lower,

@@ -19,9 +19,11 @@ pub(super) static MAX: Instruction = Instruction {
         .btype = { .s16x2, .s32 };
 
         max{.ftz}{.NaN}{.xorsign.abs}.ftype  d, a, b;
+        max{.NaN}{.xorsign.abs}.halves         d, a, b;
         max{.ftz}{.NaN}{.abs}.f32            d, a, b, c;
         max.f64                                d, a, b;
-        .ftype = { .f32, .f16, .f16x2, .bf16, .bf16x2 };
+        .ftype = { .f32, .f16, .f16x2 };
+        .halves = { .bf16, .bf16x2 };
     ",
     lower,
 };
@@ -43,7 +45,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             emit::lanes(l, result, 0, ty, &[ty, ty])
         }
         2 => mixed::extremum::<true>(l, m, m.ty("ftype")?),
-        3 => mixed::extremum_of_three::<true>(l, m),
+        3 => mixed::extremum::<true>(l, m, m.ty("halves")?),
+        4 => mixed::extremum_of_three::<true>(l, m),
         _ => {
             let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b));
             emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])

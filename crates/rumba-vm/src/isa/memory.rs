@@ -131,8 +131,30 @@ fn parameter<'m>(l: &mut Lowering<'m>, index: usize) -> Result<Option<(Binding<'
     })
 }
 
+/// Whether order, scope and cache hints of a load or store go together, as the manual wants.
+fn check_modifiers(l: &Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ordered = matches!(m.get("sem"), Some(".relaxed" | ".acquire" | ".release"));
+    let message = if ordered != m.get("scope").is_some() {
+        "a memory order goes with a scope, and a scope with a memory order"
+    } else if m.has(".nc") && (ordered || m.get("ss") != Some(".global")) {
+        "`.nc` goes with `.global` and without a memory order"
+    } else if (ordered || m.get("sem") == Some(".volatile")) && m.get("cop").is_some() {
+        "a cache operator goes with accesses that are neither volatile nor ordered"
+    } else if ordered && matches!(m.get("ss"), Some(".const")) {
+        "constants are read without a memory order"
+    } else if m.has(".mmio") && (!ordered || m.get("scope") != Some(".sys")) {
+        "`.mmio` goes with `.relaxed.sys`"
+    } else if l.operand_count() == 3 && m.get("hint").is_none() {
+        "a cache policy goes with `.L2::cache_hint`"
+    } else {
+        return Ok(());
+    };
+    Err(LowerError::new(message))
+}
+
 /// Lowers `ld`, `ldu`.
 pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    check_modifiers(l, m)?;
     let ty = m.ty("type")?;
     let count = vector(m);
     let mut space = space(m);
@@ -286,6 +308,7 @@ fn resize(from: ScalarType, to: ScalarType) -> Result<Handlers, LowerError> {
 
 /// Lowers `st`.
 pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    check_modifiers(l, m)?;
     let ty = m.ty("type")?;
     let count = vector(m);
     let mut space = space(m);

@@ -17,8 +17,10 @@ pub(super) static NEG: Instruction = Instruction {
         neg{.ftz}.f32   d, a;
         neg.f64         d, a;
         neg{.ftz}.htype d, a;
+        neg.btype       d, a;
         .type = { .s16, .s32, .s64 };
-        .htype = { .f16, .f16x2, .bf16, .bf16x2 };
+        .htype = { .f16, .f16x2 };
+        .btype = { .bf16, .bf16x2 };
     ",
     lower,
 };
@@ -39,7 +41,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         1 => (ScalarType::F32, shape::unary(|a: f32| canonical(-a))),
         2 => (ScalarType::F64, shape::unary(|a: f64| propagate(-a, a, a))),
         _ => {
-            let ty = m.ty("htype")?;
+            let ty = m.ty(if m.form() == 3 { "htype" } else { "btype" })?;
             (ty, mixed::signs(ty, |sign| sign ^ 0x8000)?)
         }
     };

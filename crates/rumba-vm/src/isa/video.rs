@@ -278,7 +278,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Some(_) => MAX,
     };
     let part = part
-        .filter(|part| has_third != (*part == Part::WHOLE && second == 0))
+        .filter(|part| has_third || (*part == Part::WHOLE && second == 0))
         .filter(|part| *part == Part::WHOLE || second == 0)
         .ok_or_else(|| {
             let message = "a third source goes with a second operation, or with the part of the result that replaces \

@@ -1,6 +1,6 @@
 //! The video instructions on two halves or four bytes at once, each of them taken from either operand.
 
-use rumba_ptx::ast::Operand;
+use rumba_ptx::ast::{Operand, OperandKind};
 
 use super::Instruction;
 use super::notation::Matched;
@@ -159,6 +159,9 @@ fn elements(selector: &str, count: usize) -> Option<Vec<u16>> {
 fn operand<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>) -> Result<(Place, Option<&'m str>), LowerError> {
     Ok(match selected(l, operand)? {
         Some((place, selector)) => (place, Some(selector)),
+        None if matches!(operand.kind, OperandKind::Literal(_)) => {
+            return Err(LowerError::new("a register is needed here").at(operand.span));
+        }
         None => (l.source_operand(operand, ScalarType::U32, false)?, None),
     })
 }
@@ -198,7 +201,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             ..Draft::binary(gather, *slot, a.0, b.0)
         });
     }
-    let c = l.source(3, ScalarType::U32)?;
+    let c = operand(l, l.operand(3)?)?.0;
     let target = l.operand(0)?;
     let (dst, selector) = video::target(l)?;
     let mask = match selector {
