@@ -23,6 +23,9 @@ pub(crate) type CUlinkState = usize;
 pub(crate) type CUmemoryPool = usize;
 pub(crate) type CUarray = usize;
 pub(crate) type CUlibrary = usize;
+pub(crate) type CUgraph = usize;
+pub(crate) type CUgraphExec = usize;
+pub(crate) type CUgraphNode = usize;
 pub(crate) type CUkernel = usize;
 
 /// Runs the body of a call: turns its error into a code, says what `RUMBA_LOG` asks for, and keeps a panic,

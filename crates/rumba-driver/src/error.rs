@@ -94,6 +94,10 @@ pub(crate) enum Error {
     Registered(u64),
     #[error("the memory at {0:#x} is not registered")]
     NotRegistered(u64),
+    #[error("a stream is being captured, or is not: {}", .0.name())]
+    Capture(Code),
+    #[error("the system refused memory: {0}")]
+    System(String),
     #[error("the work before it is not done yet")]
     NotReady,
     #[error("the device has no execution affinity")]
@@ -125,13 +129,13 @@ impl Error {
             | Self::Memory(_)
             | Self::Range { .. }
             | Self::NotAllocated { .. } => Code::InvalidValue,
-            Self::OutOfMemory { .. } => Code::OutOfMemory,
+            Self::OutOfMemory { .. } | Self::System(_) => Code::OutOfMemory,
             Self::NoContext | Self::UnknownContext(_) | Self::PrimaryContext | Self::NotRetained => {
                 Code::InvalidContext
             }
             Self::ContextDestroyed => Code::ContextIsDestroyed,
             Self::Handle { .. } | Self::ForeignContext { .. } | Self::EventWithoutTime(_) => Code::InvalidHandle,
-            Self::Sticky(code) => *code,
+            Self::Sticky(code) | Self::Capture(code) => *code,
             Self::NotFound { .. } | Self::NoAllocation(_) | Self::NoFunction(_) => Code::NotFound,
             Self::File { .. } => Code::FileNotFound,
             Self::Image(_) => Code::InvalidImage,

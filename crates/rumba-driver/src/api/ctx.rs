@@ -209,6 +209,7 @@ pub(crate) extern "C" fn cuCtxSynchronize() -> Code {
 
 /// Waits for all work of a context.
 fn synchronize(context: &Context) -> Result<(), Error> {
+    context.refuse_captured(false, Code::StreamCaptureUnsupported)?;
     context.finish();
     context.usable()
 }

@@ -18,13 +18,13 @@ const BLOCK: [u32; 3] = [1024, 1024, 64];
 const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
 
 /// The shape of a launch.
-struct Shape {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    cooperative: bool,
+pub(super) struct Shape {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared: u32,
+    pub(super) cooperative: bool,
     /// Blocks of a cluster.
-    cluster: Option<[u32; 3]>,
+    pub(super) cluster: Option<[u32; 3]>,
 }
 
 pub(crate) extern "C" fn cuLaunchKernel(
@@ -156,6 +156,18 @@ fn launch(
     if function.context.life != queue.context().life {
         return Err(Error::ForeignContext { kind: "function" });
     }
+    let work = kernel_work(driver, function, shape, parameters, extra)?;
+    queue.submit(Work::Kernel(Arc::new(work))).map(drop)
+}
+
+/// Checks a launch and takes its parameters.
+pub(super) fn kernel_work(
+    driver: &Driver,
+    function: Arc<Function>,
+    shape: &Shape,
+    parameters: In<u64>,
+    extra: In<u64>,
+) -> Result<KernelWork, Error> {
     check_shape(&function, shape)?;
     let parameters = gather(&function, parameters, extra)?;
     if shape.cooperative {
@@ -177,7 +189,7 @@ fn launch(
         parameters,
     };
     driver.machine.check(&work.function.kernel, &work.launch())?;
-    queue.submit(Work::Kernel(Arc::new(work))).map(drop)
+    Ok(work)
 }
 
 /// Refuses what the device's limits, or the function's own, do not allow.

@@ -5,8 +5,9 @@ use std::ffi::{c_int, c_uint};
 use crate::abi::{CUdevice, CUdeviceptr, CUstream, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture;
 use crate::soft::driver::Driver;
-use crate::soft::memory::Kind;
+use crate::soft::memory::{Allocation, Kind};
 
 /// Rows of pitched memory start at multiples of this many bytes, as on an H200.
 const PITCH: usize = 512;
@@ -14,6 +15,7 @@ const PITCH: usize = 512;
 /// Allocates for the current context.
 pub(crate) fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, kind: Kind) -> Result<(), Error> {
     let (driver, context) = Driver::current()?;
+    capture::refuse_unsafe()?;
     pointer.required("dptr")?;
     if bytes == 0 {
         return Err(wrong("bytesize", bytes, "an allocation has at least one byte"));
@@ -69,7 +71,10 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> Code {
             return Ok(());
         }
         driver.free(pointer, "device memory", |kind| {
-            !matches!(kind, Kind::Host { .. } | Kind::Registered { .. } | Kind::Array)
+            !matches!(
+                kind,
+                Kind::Host { .. } | Kind::Registered { .. } | Kind::Array | Kind::Mapped
+            )
         })
     })
 }
@@ -98,36 +103,44 @@ pub(crate) extern "C" fn cuMemGetAddressRange_v2(
     })
 }
 
-/// Refuses a range that is not managed memory.
-fn check_managed(pointer: CUdeviceptr, bytes: usize) -> Result<(), Error> {
+/// The managed memory that holds a range.
+fn managed(pointer: CUdeviceptr, bytes: usize) -> Result<(&'static Driver, Allocation), Error> {
     let (driver, _) = Driver::current()?;
-    let managed = driver
-        .memory
-        .holding(pointer)
-        .is_some_and(|one| one.kind == Kind::Managed);
-    if !managed {
-        return Err(Error::NotAllocated {
-            address: pointer,
-            expected: "managed memory",
-        });
+    let allocation = driver.memory.holding(pointer).filter(|one| one.kind == Kind::Managed);
+    let allocation = allocation.ok_or(Error::NotAllocated {
+        address: pointer,
+        expected: "managed memory",
+    })?;
+    driver.check(pointer, bytes as u64)?;
+    Ok((driver, allocation))
+}
+
+/// The ordinal of the host among devices, `CU_DEVICE_CPU`.
+const HOST: CUdevice = -1;
+
+/// The ordinal that a `CUmemLocation` means. C passes that struct of two 32-bit numbers, a type and an ordinal, as one
+/// 64-bit number.
+fn ordinal(location: u64) -> Result<CUdevice, Error> {
+    match (location as u32, (location >> 32) as i32) {
+        (1, device) => Ok(device),
+        (2..=4, _) => Ok(HOST),
+        (other, _) => Err(wrong("location.type", other, "there is no such location")),
     }
-    driver.check(pointer, bytes as u64)
 }
 
 pub(crate) extern "C" fn cuMemPrefetchAsync(
     pointer: CUdeviceptr,
     bytes: usize,
-    _device: CUdevice,
+    device: CUdevice,
     stream: CUstream,
 ) -> Code {
-    answer(|| prefetch(pointer, bytes, stream))
+    answer(|| prefetch(pointer, bytes, device, stream))
 }
 
-/// The location is a struct of two 32-bit numbers, which C passes as one 64-bit number.
 pub(crate) extern "C" fn cuMemPrefetchAsync_v2(
     pointer: CUdeviceptr,
     bytes: usize,
-    _location: u64,
+    location: u64,
     flags: c_uint,
     stream: CUstream,
 ) -> Code {
@@ -135,29 +148,50 @@ pub(crate) extern "C" fn cuMemPrefetchAsync_v2(
         if flags != 0 {
             return Err(wrong("flags", flags, "it must be 0"));
         }
-        prefetch(pointer, bytes, stream)
+        prefetch(pointer, bytes, ordinal(location)?, stream)
     })
 }
 
 /// Host and device share their memory: there is nothing to move.
-fn prefetch(pointer: CUdeviceptr, bytes: usize, stream: CUstream) -> Result<(), Error> {
+fn prefetch(pointer: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream) -> Result<(), Error> {
     Driver::queue(stream)?;
-    check_managed(pointer, bytes)
-}
-
-pub(crate) extern "C" fn cuMemAdvise(pointer: CUdeviceptr, bytes: usize, advice: c_int, _device: CUdevice) -> Code {
-    answer(|| advise(pointer, bytes, advice))
-}
-
-/// The location is passed as in [`cuMemPrefetchAsync_v2`].
-pub(crate) extern "C" fn cuMemAdvise_v2(pointer: CUdeviceptr, bytes: usize, advice: c_int, _location: u64) -> Code {
-    answer(|| advise(pointer, bytes, advice))
-}
-
-fn advise(pointer: CUdeviceptr, bytes: usize, advice: c_int) -> Result<(), Error> {
-    Driver::current()?;
-    if !(1..=6).contains(&advice) {
-        return Err(wrong("advice", advice, "there is no such advice"));
+    let (driver, allocation) = managed(pointer, bytes)?;
+    if device != HOST {
+        Driver::device(device)?;
     }
-    check_managed(pointer, bytes)
+    driver.advice.change(&allocation, |advice| advice.prefetched = device);
+    Ok(())
+}
+
+pub(crate) extern "C" fn cuMemAdvise(pointer: CUdeviceptr, bytes: usize, advice: c_int, device: CUdevice) -> Code {
+    answer(|| advise(pointer, bytes, advice, device))
+}
+
+pub(crate) extern "C" fn cuMemAdvise_v2(pointer: CUdeviceptr, bytes: usize, advice: c_int, location: u64) -> Code {
+    answer(|| {
+        // Advice on reading names no place.
+        let device = if advice <= 2 { HOST } else { ordinal(location)? };
+        advise(pointer, bytes, advice, device)
+    })
+}
+
+fn advise(pointer: CUdeviceptr, bytes: usize, number: c_int, device: CUdevice) -> Result<(), Error> {
+    Driver::current()?;
+    if !(1..=6).contains(&number) {
+        return Err(wrong("advice", number, "there is no such advice"));
+    }
+    let (driver, allocation) = managed(pointer, bytes)?;
+    if matches!(number, 3 | 5 | 6) && device != HOST {
+        Driver::device(device)?;
+    }
+    driver.advice.change(&allocation, |advice| match number {
+        1 => advice.read_mostly = true,
+        2 => advice.read_mostly = false,
+        3 => advice.preferred = device,
+        4 => advice.preferred = -2,
+        5 if !advice.accessed_by.contains(&device) => advice.accessed_by.push(device),
+        6 => advice.accessed_by.retain(|known| *known != device),
+        _ => {}
+    });
+    Ok(())
 }

@@ -5,10 +5,12 @@
 
 pub(crate) mod array;
 pub(crate) mod attributes;
+pub(crate) mod capture;
 pub(crate) mod ctx;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod func;
+pub(crate) mod graph;
 pub(crate) mod host;
 pub(crate) mod init;
 pub(crate) mod jit;
@@ -17,8 +19,10 @@ pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod mem;
 pub(crate) mod memcpy;
+pub(crate) mod memop;
 pub(crate) mod memset;
 pub(crate) mod module;
+pub(crate) mod node;
 pub(crate) mod occupancy;
 pub(crate) mod peer;
 pub(crate) mod pointer;
@@ -27,3 +31,4 @@ pub(crate) mod primary;
 pub(crate) mod profiler;
 pub(crate) mod rectangle;
 pub(crate) mod stream;
+pub(crate) mod vmm;

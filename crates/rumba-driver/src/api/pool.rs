@@ -7,6 +7,7 @@ use crate::abi::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream, In, Out, answer,
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::{DEFAULT_POOL, Driver};
+use crate::soft::graph::Action;
 use crate::soft::memory::Kind;
 
 pub(crate) extern "C" fn cuMemAllocAsync(pointer: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Code {
@@ -32,6 +33,7 @@ fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, pool: CUmemoryPool, stream:
         0 => 0,
         _ => driver.allocate(queue.context(), bytes as u64, Kind::Pooled { pool })?,
     };
+    queue.captures(|| Action::Allocate)?;
     pointer.put("dptr", start)
 }
 
@@ -39,6 +41,10 @@ pub(crate) extern "C" fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream) 
     answer(|| {
         let (driver, queue) = Driver::queue(stream)?;
         if pointer == 0 {
+            return Ok(());
+        }
+        // In a graph, memory stays as long as the context.
+        if queue.captures(|| Action::Free(pointer))? {
             return Ok(());
         }
         driver.free_later(&queue, pointer, "device memory", |kind| {

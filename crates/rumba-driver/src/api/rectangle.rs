@@ -93,6 +93,30 @@ impl From<Copy2d> for Copy3d {
 }
 
 impl Copy3d {
+    /// The copy as a caller would have described it.
+    pub(super) fn of(transfer: &Transfer) -> Self {
+        let side = |grid: &Grid| Side3d {
+            x: 0,
+            y: 0,
+            z: 0,
+            level: 0,
+            memory: if grid.is_device { 2 } else { 1 },
+            host: if grid.is_device { 0 } else { grid.start },
+            device: if grid.is_device { grid.start } else { 0 },
+            array: 0,
+            context: 0,
+            pitch: grid.row,
+            height: grid.slice.checked_div(grid.row).unwrap_or(0),
+        };
+        Self {
+            source: side(&transfer.source),
+            target: side(&transfer.target),
+            width: transfer.width,
+            height: transfer.height,
+            depth: transfer.depth,
+        }
+    }
+
     /// Checks one side and finds its memory.
     fn grid(&self, driver: &Driver, side: &Side3d, name: &'static str) -> Result<Grid, Error> {
         if side.level != 0 {

@@ -6,6 +6,7 @@ use crate::abi::{CUcontext, CUdevice, CUevent, CUstream, Out, answer, wrong};
 use crate::api::ctx::PRIORITIES;
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture;
 use crate::soft::driver::Driver;
 use crate::soft::order::{Queue, Stream};
 use crate::soft::work::{Argument, HostFunction, StreamCallback, Work};
@@ -37,7 +38,12 @@ pub(crate) extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> Code {
             kind: "stream",
             value: stream,
         })?;
-        driver.streams.remove(stream)?.context.usable()
+        let stream = driver.streams.remove(stream)?;
+        // A capture that began in it can no longer end.
+        if let Some(part) = capture::part(&stream.lane) {
+            part.session.invalidate();
+        }
+        stream.context.usable()
     })
 }
 
@@ -48,7 +54,7 @@ pub(crate) extern "C" fn cuStreamSynchronize(stream: CUstream) -> Code {
 pub(crate) extern "C" fn cuStreamQuery(stream: CUstream) -> Code {
     answer(|| {
         let (_, queue) = Driver::queue(stream)?;
-        if !queue.is_done() {
+        if !queue.query()? {
             return Err(Error::NotReady);
         }
         queue.context().usable()
@@ -97,14 +103,6 @@ pub(crate) extern "C" fn cuStreamGetId(stream: CUstream, id: Out<u64>) -> Code {
         // Lives of contexts and streams are counted apart; the top bit keeps them apart here too.
         Queue::Default(context) => id.put("streamId", context.life | 1 << 63),
         Queue::Thread(context, _) => id.put("streamId", context.life | 1 << 62),
-    })
-}
-
-/// Stream capture belongs to graphs, which are not served: no stream is ever capturing.
-pub(crate) extern "C" fn cuStreamIsCapturing(stream: CUstream, status: Out<c_int>) -> Code {
-    answer(|| {
-        Driver::queue(stream)?;
-        status.put("captureStatus", 0)
     })
 }
 

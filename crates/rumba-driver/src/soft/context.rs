@@ -8,7 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture;
 use crate::soft::lane::{Fate, Lane, Points};
 
 /// One life of a context.
@@ -93,6 +95,32 @@ impl Context {
         blocking.filter_map(|lane| lane.unreached()).collect()
     }
 
+    /// Whether a stream that keeps order with the default stream is being captured.
+    pub(crate) fn has_captured_lane(&self) -> bool {
+        capture::is_any() && self.captured(true).next().is_some()
+    }
+
+    /// Refuses what would wait for streams that are being captured, and invalidates their captures: all, or only those
+    /// that keep order with the default stream.
+    pub(crate) fn refuse_captured(&self, only_blocking: bool, code: Code) -> Result<(), Error> {
+        if !capture::is_any() {
+            return Ok(());
+        }
+        let mut refused = Ok(());
+        for lane in self.captured(only_blocking) {
+            if capture::refuse(&lane, code).is_err() {
+                refused = Err(Error::Capture(code));
+            }
+        }
+        refused
+    }
+
+    fn captured(&self, only_blocking: bool) -> impl Iterator<Item = Arc<Lane>> {
+        let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
+        let lanes = lanes.into_iter().filter(move |lane| lane.blocking || !only_blocking);
+        lanes.filter(|lane| capture::part(lane).is_some_and(|part| part.session.is_valid()))
+    }
+
     /// Waits for all work of all streams.
     pub(crate) fn finish(&self) {
         let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
@@ -154,7 +182,6 @@ pub(crate) type Owner = Arc<Context>;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::Code;
 
     #[test]
     fn the_first_failure_stays() {

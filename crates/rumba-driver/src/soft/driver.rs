@@ -8,12 +8,14 @@ use crate::choice;
 use crate::error::Error;
 use crate::soft::array::Array;
 use crate::soft::context::{self, Context, Owner};
+use crate::soft::graph::{Exec, Graph, Node};
 use crate::soft::handle::Handles;
 use crate::soft::library::{Library, LibraryKernel};
 use crate::soft::machine::Machine;
-use crate::soft::memory::{Allocation, Kind, Memory};
+use crate::soft::memory::{Advices, Allocation, Kind, Memory};
 use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
+use crate::soft::vmm::{Addresses, Physical};
 use crate::soft::work::Work;
 
 /// Everything that callers can name.
@@ -30,6 +32,12 @@ pub(crate) struct Driver {
     pub(crate) arrays: Handles<Array>,
     pub(crate) libraries: Handles<Library>,
     pub(crate) kernels: Handles<LibraryKernel>,
+    pub(crate) graphs: Handles<Graph>,
+    pub(crate) nodes: Handles<Node>,
+    pub(crate) execs: Handles<Exec>,
+    pub(crate) physical: Handles<Physical>,
+    pub(crate) addresses: Addresses,
+    pub(crate) advice: Advices,
     primary: RwLock<Primary>,
     ids: AtomicU64,
 }
@@ -86,6 +94,12 @@ impl Driver {
                     arrays: Handles::new("array", 8),
                     libraries: Handles::new("library", 9),
                     kernels: Handles::new("kernel", 10),
+                    graphs: Handles::new("graph", 11),
+                    nodes: Handles::new("graph node", 12),
+                    execs: Handles::new("executable graph", 13),
+                    physical: Handles::new("memory", 14),
+                    addresses: Addresses::default(),
+                    advice: Advices::default(),
                     primary: RwLock::new(Primary {
                         retained: 0,
                         flags: 0,
@@ -251,6 +265,26 @@ impl Driver {
             id: self.id(),
         });
         Ok(())
+    }
+
+    /// Lets kernels use mapped memory. It belongs to no context.
+    pub(crate) fn show(&self, start: u64, bytes: u64) {
+        self.machine.register(start, bytes);
+        self.memory.insert(Allocation {
+            start,
+            bytes,
+            kind: Kind::Mapped,
+            context: 0,
+            life: 0,
+            id: self.id(),
+        });
+    }
+
+    /// Takes mapped memory back from kernels.
+    pub(crate) fn hide(&self, start: u64, bytes: u64) {
+        for allocation in self.memory.remove_mapped(start, bytes) {
+            self.machine.unregister(allocation.start);
+        }
     }
 
     /// Whether an address is the machine's memory.

@@ -40,6 +40,13 @@ impl<T> Handles<T> {
         (handle, object)
     }
 
+    /// Gives an object another name.
+    pub(crate) fn insert_shared(&self, object: Arc<T>) -> usize {
+        let handle = self.next.fetch_add(STEP, Ordering::Relaxed);
+        self.write().insert(handle, object);
+        handle
+    }
+
     /// The object that `handle` stands for.
     pub(crate) fn get(&self, handle: usize) -> Result<Arc<T>, Error> {
         self.live

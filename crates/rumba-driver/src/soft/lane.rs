@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture::Part;
 use crate::soft::work::Work;
 
 /// How a context fares: shared by the context and its lanes.
@@ -102,6 +103,10 @@ pub(crate) struct Lane {
     pub(crate) fate: Arc<Fate>,
     /// Whether it keeps order with the context's default stream.
     pub(crate) blocking: bool,
+    /// Its part in a capture.
+    pub(crate) capture: Mutex<Option<Part>>,
+    /// The nodes that a caller was told to come before what is captured next.
+    pub(crate) told: Mutex<Vec<usize>>,
     completed: AtomicU64,
     state: Mutex<State>,
     progress: Condvar,
@@ -112,6 +117,8 @@ impl Lane {
         Arc::new(Self {
             fate,
             blocking,
+            capture: Mutex::default(),
+            told: Mutex::default(),
             completed: AtomicU64::new(0),
             state: Mutex::default(),
             progress: Condvar::new(),

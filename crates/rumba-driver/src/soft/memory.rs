@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     },
     /// `cuMemAllocManaged`.
     Managed,
+    /// `cuMemMap`, made accessible by `cuMemSetAccess`.
+    Mapped,
     /// The elements of a CUDA array, which no address names.
     Array,
     /// `cuMemHostAlloc`, with its flags.
@@ -43,6 +45,45 @@ pub(crate) struct Allocation {
     pub(crate) life: u64,
     /// Never the same for two allocations of a process.
     pub(crate) id: u64,
+}
+
+/// What `cuMemAdvise` and `cuMemPrefetchAsync` said last about an allocation. It changes nothing, and can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Advice {
+    pub(crate) read_mostly: bool,
+    /// Ordinals of devices; -1 is the host, -2 nowhere.
+    pub(crate) preferred: i32,
+    pub(crate) accessed_by: Vec<i32>,
+    pub(crate) prefetched: i32,
+}
+
+impl Default for Advice {
+    fn default() -> Self {
+        Self {
+            read_mostly: false,
+            preferred: -2,
+            accessed_by: Vec::new(),
+            prefetched: -2,
+        }
+    }
+}
+
+/// The advice on managed memory, by the number of the allocation.
+#[derive(Default)]
+pub(crate) struct Advices {
+    known: RwLock<BTreeMap<u64, Advice>>,
+}
+
+impl Advices {
+    pub(crate) fn of(&self, allocation: &Allocation) -> Advice {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&allocation.id).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn change(&self, allocation: &Allocation, change: impl FnOnce(&mut Advice)) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        change(known.entry(allocation.id).or_default());
+    }
 }
 
 /// All allocations.
@@ -71,6 +112,19 @@ impl Memory {
         } else {
             None
         }
+    }
+
+    /// Takes out what lies in the `bytes` at `address` and was made accessible there.
+    pub(crate) fn remove_mapped(&self, address: u64, bytes: u64) -> Vec<Allocation> {
+        let mut live = self.write();
+        let fits = |one: &&Allocation| {
+            one.kind == Kind::Mapped && one.start < address + bytes && address < one.start + one.bytes
+        };
+        let found: Vec<Allocation> = live.values().filter(fits).cloned().collect();
+        for one in &found {
+            live.remove(&one.start);
+        }
+        found
     }
 
     /// Takes out everything that one life of a context owned.

@@ -3,8 +3,10 @@
 //! Only [`machine`] names the SIMT machine; only `crate::api` is `extern "C"`.
 
 pub(crate) mod array;
+pub(crate) mod capture;
 pub(crate) mod context;
 pub(crate) mod driver;
+pub(crate) mod graph;
 pub(crate) mod handle;
 pub(crate) mod image;
 pub(crate) mod lane;
@@ -14,4 +16,5 @@ pub(crate) mod memory;
 pub(crate) mod module;
 pub(crate) mod order;
 pub(crate) mod report;
+pub(crate) mod vmm;
 pub(crate) mod work;

@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::abi::CUstream;
+use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture::{self, Session};
 use crate::soft::context::Owner;
+use crate::soft::graph::Action;
 use crate::soft::lane::{Lane, Point, Points};
 use crate::soft::work::{Transfer, Work};
 
@@ -92,14 +95,39 @@ impl Queue {
         }
     }
 
+    /// Adds a node to the capture that the queue takes part in; `false` if it takes part in none.
+    pub(crate) fn captures(&self, action: impl FnOnce() -> Action) -> Result<bool, Error> {
+        if !capture::is_any() {
+            return Ok(false);
+        }
+        if let Self::Default(context) = self {
+            context.refuse_captured(true, Code::StreamCaptureImplicit)?;
+        }
+        capture::add(self.lane(), action)
+    }
+
+    /// Refuses to ask how far a queue is that is being captured, or that keeps order with such a one.
+    fn refuse_captured(&self) -> Result<(), Error> {
+        if let Self::Default(context) = self {
+            context.refuse_captured(true, Code::StreamCaptureImplicit)?;
+        }
+        capture::refuse(self.lane(), Code::StreamCaptureUnsupported)
+    }
+
     /// Enqueues work.
     pub(crate) fn submit(&self, work: Work) -> Result<Point, Error> {
+        if self.captures(|| Action::Work(work.clone()))? {
+            return Ok(self.lane().end());
+        }
         let quick = work.is_quick();
         Ok(self.lane().push(work, self.before(), quick))
     }
 
     /// Enqueues work that the caller will wait for at once, so that it may as well do it.
     pub(crate) fn submit_now(&self, work: Work) -> Result<Point, Error> {
+        if self.captures(|| Action::Work(work.clone()))? {
+            return Ok(self.lane().end());
+        }
         let quick = !work.needs_driver_thread();
         Ok(self.lane().push(work, self.before(), quick))
     }
@@ -113,16 +141,28 @@ impl Queue {
 
     /// Makes what is enqueued later wait for the last record of an event.
     pub(crate) fn wait_for_event(&self, event: &Event) -> Result<(), Error> {
-        if let Some(point) = event.point()?
-            && !point.is_reached()
-        {
-            self.wait_for(point);
+        let part = capture::part(self.lane());
+        match (event.last(), part) {
+            (Some(Record::Captured { session, nodes }), _) if session.is_valid() => {
+                if matches!(self, Self::Default(_)) {
+                    session.invalidate();
+                    return Err(Error::Capture(Code::StreamCaptureImplicit));
+                }
+                capture::join(self.lane(), &session, &nodes)
+            }
+            (Some(Record::Captured { .. }), _) => Err(Error::Capture(Code::CapturedEvent)),
+            (Some(Record::Real { .. }), Some(_)) => capture::refuse(self.lane(), Code::StreamCaptureIsolation),
+            (Some(Record::Real { point, .. }), None) if !point.is_reached() => {
+                self.wait_for(point);
+                Ok(())
+            }
+            (Some(Record::Real { .. }) | None, _) => Ok(()),
         }
-        Ok(())
     }
 
     /// Waits for everything enqueued so far.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_captured()?;
         for point in self.before().into_iter().chain(self.lane().unreached()) {
             point.wait();
         }
@@ -130,13 +170,24 @@ impl Queue {
     }
 
     /// Whether everything enqueued so far is done.
-    pub(crate) fn is_done(&self) -> bool {
+    pub(crate) fn query(&self) -> Result<bool, Error> {
+        self.refuse_captured()?;
+        Ok(self.is_done())
+    }
+
+    fn is_done(&self) -> bool {
         self.lane().end().is_reached() && self.before().is_empty()
     }
 
     /// Enqueues a copy as NVIDIA's driver does: memory of the host's own is read before the call returns, and written
     /// before it returns too.
     pub(crate) fn copy(&self, mut transfer: Transfer, waits: bool) -> Result<(), Error> {
+        if self.captures(|| Action::Work(Work::Transfer(Arc::new(transfer.clone()))))? {
+            return Ok(());
+        }
+        if waits {
+            capture::refuse_unsafe()?;
+        }
         let waits = waits || !transfer.target.is_device;
         if waits {
             self.submit_now(Work::Transfer(Arc::new(transfer)))?.wait();
@@ -168,9 +219,11 @@ impl Stamp {
 
 /// The last record of an event.
 #[derive(Clone)]
-pub(crate) struct Record {
-    point: Point,
-    stamp: Arc<Stamp>,
+enum Record {
+    /// In the order of a queue.
+    Real { point: Point, stamp: Arc<Stamp> },
+    /// In a capture, behind these nodes.
+    Captured { session: Arc<Session>, nodes: Vec<usize> },
 }
 
 /// An event.
@@ -194,9 +247,23 @@ impl Event {
 
     /// Records the event behind everything in a queue.
     pub(crate) fn record(&self, queue: &Queue) -> Result<(), Error> {
-        let stamp = Arc::new(Stamp::default());
-        let point = queue.submit(Work::Record(Arc::clone(&stamp)))?;
-        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(Record { point, stamp });
+        let record = match capture::part(queue.lane()) {
+            Some(part) => {
+                if !part.session.is_valid() {
+                    return Err(Error::Capture(Code::StreamCaptureInvalidated));
+                }
+                Record::Captured {
+                    session: part.session,
+                    nodes: part.tail,
+                }
+            }
+            None => {
+                let stamp = Arc::new(Stamp::default());
+                let point = queue.submit(Work::Record(Arc::clone(&stamp)))?;
+                Record::Real { point, stamp }
+            }
+        };
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
         Ok(())
     }
 
@@ -204,9 +271,16 @@ impl Event {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where the event was recorded last.
+    /// Where the event was recorded last. That cannot be asked of an event in a capture, which is then invalid.
     pub(crate) fn point(&self) -> Result<Option<Point>, Error> {
-        Ok(self.last().map(|record| record.point))
+        match self.last() {
+            None => Ok(None),
+            Some(Record::Real { point, .. }) => Ok(Some(point)),
+            Some(Record::Captured { session, .. }) => {
+                session.invalidate();
+                Err(Error::Capture(Code::CapturedEvent))
+            }
+        }
     }
 
     /// When the event was reached: refused if it keeps no time, or was not recorded, or is not reached yet.
@@ -215,11 +289,12 @@ impl Event {
         if self.flags & Self::DISABLE_TIMING != 0 {
             return Err(refused);
         }
-        let record = self.last().ok_or(refused)?;
-        if !record.point.is_reached() {
-            return Err(Error::NotReady);
+        match self.last() {
+            Some(Record::Real { point, .. }) if !point.is_reached() => Err(Error::NotReady),
+            Some(Record::Real { stamp, .. }) => Ok(stamp.time.load(Ordering::Acquire)),
+            Some(Record::Captured { .. }) => Err(Error::Capture(Code::CapturedEvent)),
+            None => Err(refused),
         }
-        Ok(record.stamp.time.load(Ordering::Acquire))
     }
 }
 

@@ -145,6 +145,48 @@ declare! {
     cuEventElapsedTime(P<f32>, usize, usize);
     cuEventDestroy_v2(usize);
     cuGraphCreate(P<usize>, c_uint);
+    cuGraphDestroy(usize);
+    cuGraphAddKernelNode_v2(P<usize>, usize, *const usize, usize, *const KernelNode);
+    cuGraphKernelNodeGetParams_v2(usize, P<KernelNode>);
+    cuGraphExecKernelNodeSetParams_v2(usize, usize, *const KernelNode);
+    cuGraphAddEmptyNode(P<usize>, usize, *const usize, usize);
+    cuGraphAddMemsetNode(P<usize>, usize, *const usize, usize, *const FillNode, usize);
+    cuGraphAddHostNode(P<usize>, usize, *const usize, usize, *const HostNode);
+    cuGraphAddChildGraphNode(P<usize>, usize, *const usize, usize, usize);
+    cuGraphAddDependencies_v2(usize, *const usize, *const usize, *const u64, usize);
+    cuGraphRemoveDependencies_v2(usize, *const usize, *const usize, *const u64, usize);
+    cuGraphGetNodes(usize, P<usize>, P<usize>);
+    cuGraphGetRootNodes(usize, P<usize>, P<usize>);
+    cuGraphNodeGetType(usize, P<c_int>);
+    cuGraphDestroyNode(usize);
+    cuGraphClone(P<usize>, usize);
+    cuGraphNodeFindInClone(P<usize>, usize, usize);
+    cuGraphInstantiateWithFlags(P<usize>, usize, u64);
+    cuGraphLaunch(usize, usize);
+    cuGraphExecUpdate_v2(usize, usize, P<UpdateInfo>);
+    cuGraphExecDestroy(usize);
+    cuGraphDebugDotPrint(usize, Text, c_uint);
+    cuStreamBeginCapture_v2(usize, c_int);
+    cuStreamEndCapture(usize, P<usize>);
+    cuStreamGetCaptureInfo_v2(usize, P<c_int>, P<u64>, P<usize>, P<*const usize>, P<usize>);
+    cuThreadExchangeStreamCaptureMode(P<c_int>);
+    cuMemcpyDtoHAsync_v2(P<c_void>, u64, usize, usize);
+    cuStreamWaitValue32_v2(usize, u64, c_uint, c_uint);
+    cuStreamWriteValue32_v2(usize, u64, c_uint, c_uint);
+    cuLibraryLoadData(P<usize>, *const c_void, P<c_int>, P<usize>, c_uint, P<c_int>, P<usize>, c_uint);
+    cuLibraryUnload(usize);
+    cuLibraryGetKernel(P<usize>, usize, Text);
+    cuLibraryGetKernelCount(P<c_uint>, usize);
+    cuLibraryEnumerateKernels(P<usize>, c_uint, usize);
+    cuLibraryGetModule(P<usize>, usize);
+    cuLibraryGetGlobal(P<u64>, P<usize>, usize, Text);
+    cuKernelGetFunction(P<usize>, usize);
+    cuKernelGetLibrary(P<usize>, usize);
+    cuKernelGetName(P<Text>, usize);
+    cuKernelGetParamInfo(usize, usize, P<usize>, P<usize>);
+    cuKernelGetAttribute(P<c_int>, c_int, usize, c_int);
+    cuKernelSetAttribute(c_int, c_int, usize, c_int);
+    cuModuleEnumerateFunctions(P<usize>, c_uint, usize);
 }
 
 /// `CUDA_MEMCPY2D`.
@@ -218,4 +260,47 @@ pub struct Deep {
     pub format: c_int,
     pub channels: c_uint,
     pub flags: c_uint,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct KernelNode {
+    pub function: usize,
+    pub grid: [c_uint; 3],
+    pub block: [c_uint; 3],
+    pub shared: c_uint,
+    pub parameters: *mut *const c_void,
+    pub extra: *mut *const c_void,
+    pub kernel: usize,
+    pub context: usize,
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct FillNode {
+    pub target: u64,
+    pub pitch: usize,
+    pub value: c_uint,
+    pub element: c_uint,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// `CUDA_HOST_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct HostNode {
+    pub function: Option<extern "C" fn(P<c_void>)>,
+    pub argument: P<c_void>,
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UpdateInfo {
+    pub result: c_int,
+    pub node: usize,
+    pub from: usize,
 }

@@ -1,17 +1,23 @@
 //! The scenarios: what is called in which order, with the code that each call must answer.
 
 mod array;
+mod asynchrony;
 mod context;
 mod execution;
 mod failure;
+mod graph;
+mod library;
 mod memory;
 mod module;
 mod order;
 
 pub use array::*;
+pub use asynchrony::*;
 pub use context::*;
 pub use execution::*;
 pub use failure::*;
+pub use graph::*;
+pub use library::*;
 pub use memory::*;
 pub use module::*;
 pub use order::*;

@@ -1,0 +1,221 @@
+//! Stream capture: gathering the work of streams into a graph.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::PoisonError;
+
+use crate::abi::{CUgraph, CUgraphNode, CUstream, In, Out, answer, wrong};
+use crate::code::Code;
+use crate::error::Error;
+use crate::soft::capture::{self, Part};
+use crate::soft::driver::Driver;
+use crate::soft::order::Queue;
+
+/// What a stream is doing, as `CUstreamCaptureStatus`.
+const NONE: c_int = 0;
+const ACTIVE: c_int = 1;
+const INVALIDATED: c_int = 2;
+
+pub(crate) extern "C" fn cuStreamBeginCapture(stream: CUstream) -> Code {
+    answer(|| begin(stream, 0, None))
+}
+
+pub(crate) extern "C" fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int) -> Code {
+    answer(|| begin(stream, mode, None))
+}
+
+pub(crate) extern "C" fn cuStreamBeginCaptureToGraph(
+    stream: CUstream,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    _edges: In<u64>,
+    count: usize,
+    mode: c_int,
+) -> Code {
+    answer(|| {
+        let nodes = nodes(dependencies, count)?;
+        begin(stream, mode, Some((graph, nodes)))
+    })
+}
+
+/// The nodes of an array.
+pub(super) fn nodes(nodes: In<CUgraphNode>, count: usize) -> Result<Vec<CUgraphNode>, Error> {
+    (0..count).map(|index| nodes.get("dependencies", index)).collect()
+}
+
+fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>)>) -> Result<(), Error> {
+    let (driver, queue) = Driver::queue(stream)?;
+    if !(0..=2).contains(&mode) {
+        return Err(wrong("mode", mode, "it must be 0 to 2"));
+    }
+    if matches!(queue, Queue::Default(_)) {
+        return Err(Error::Capture(Code::StreamCaptureUnsupported));
+    }
+    let given = match given {
+        None => None,
+        Some((handle, nodes)) => {
+            let graph = driver.graphs.get(handle)?;
+            let known = graph.lock().clone();
+            if let Some(node) = nodes.iter().find(|node| !known.has(**node)) {
+                return Err(wrong(
+                    "dependencies",
+                    format!("{node:#x}"),
+                    "it is no node of the graph",
+                ));
+            }
+            Some((handle, graph, nodes))
+        }
+    };
+    capture::begin(driver, queue.lane(), mode, given)
+}
+
+pub(crate) extern "C" fn cuStreamEndCapture(stream: CUstream, graph: Out<CUgraph>) -> Code {
+    answer(|| {
+        let (driver, queue) = Driver::queue(stream)?;
+        graph.required("phGraph")?;
+        graph.put_if(0);
+        graph.put("phGraph", capture::end(driver, queue.lane())?)
+    })
+}
+
+/// How a queue takes part in a capture. The default stream cannot be asked while a stream that it keeps order with is
+/// being captured.
+fn status(queue: &Queue) -> Result<(c_int, Option<Part>), Error> {
+    if matches!(queue, Queue::Default(_)) && queue.context().has_captured_lane() {
+        return Err(Error::Capture(Code::StreamCaptureImplicit));
+    }
+    Ok(match capture::part(queue.lane()) {
+        None => (NONE, None),
+        Some(part) if part.session.is_valid() => (ACTIVE, Some(part)),
+        Some(_) => (INVALIDATED, None),
+    })
+}
+
+pub(crate) extern "C" fn cuStreamIsCapturing(stream: CUstream, result: Out<c_int>) -> Code {
+    answer(|| {
+        let (_, queue) = Driver::queue(stream)?;
+        result.required("captureStatus")?;
+        result.put("captureStatus", status(&queue)?.0)
+    })
+}
+
+pub(crate) extern "C" fn cuStreamGetCaptureInfo(stream: CUstream, result: Out<c_int>, id: Out<u64>) -> Code {
+    answer(|| info(stream, result, id).map(drop))
+}
+
+/// Stores status and number of the capture, and gives the stream's part in it.
+fn info(stream: CUstream, result: Out<c_int>, id: Out<u64>) -> Result<(Queue, Option<Part>), Error> {
+    let (_, queue) = Driver::queue(stream)?;
+    result.required("captureStatus_out")?;
+    let (status, part) = status(&queue)?;
+    result.put_if(status);
+    if let Some(part) = &part {
+        id.put_if(part.session.id);
+    }
+    Ok((queue, part))
+}
+
+/// Stores also the graph and the nodes that come before what is captured next. They stay where they are until the stream
+/// is asked again.
+fn details(
+    stream: CUstream,
+    result: Out<c_int>,
+    id: Out<u64>,
+    graph: Out<CUgraph>,
+    dependencies: Out<u64>,
+    count: Out<usize>,
+) -> Result<(), Error> {
+    let (queue, part) = info(stream, result, id)?;
+    let Some(part) = part else { return Ok(()) };
+    graph.put_if(part.session.handle);
+    count.put_if(part.tail.len());
+    let mut told = queue.lane().told.lock().unwrap_or_else(PoisonError::into_inner);
+    *told = part.tail;
+    dependencies.put_if(told.as_ptr() as u64);
+    Ok(())
+}
+
+pub(crate) extern "C" fn cuStreamGetCaptureInfo_v2(
+    stream: CUstream,
+    result: Out<c_int>,
+    id: Out<u64>,
+    graph: Out<CUgraph>,
+    dependencies: Out<u64>,
+    count: Out<usize>,
+) -> Code {
+    answer(|| details(stream, result, id, graph, dependencies, count))
+}
+
+pub(crate) extern "C" fn cuStreamGetCaptureInfo_v3(
+    stream: CUstream,
+    result: Out<c_int>,
+    id: Out<u64>,
+    graph: Out<CUgraph>,
+    dependencies: Out<u64>,
+    edges: Out<u64>,
+    count: Out<usize>,
+) -> Code {
+    answer(|| {
+        // All edges are plain.
+        edges.put_if(0);
+        details(stream, result, id, graph, dependencies, count)
+    })
+}
+
+pub(crate) extern "C" fn cuStreamUpdateCaptureDependencies(
+    stream: CUstream,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    flags: c_uint,
+) -> Code {
+    answer(|| update(stream, dependencies, count, flags))
+}
+
+pub(crate) extern "C" fn cuStreamUpdateCaptureDependencies_v2(
+    stream: CUstream,
+    dependencies: In<CUgraphNode>,
+    _edges: In<u64>,
+    count: usize,
+    flags: c_uint,
+) -> Code {
+    answer(|| update(stream, dependencies, count, flags))
+}
+
+fn update(stream: CUstream, dependencies: In<CUgraphNode>, count: usize, flags: c_uint) -> Result<(), Error> {
+    /// `CU_STREAM_SET_CAPTURE_DEPENDENCIES`; 0 adds to them.
+    const SET: c_uint = 1;
+    let (_, queue) = Driver::queue(stream)?;
+    if flags > SET {
+        return Err(wrong("flags", flags, "it must be 0 or 1"));
+    }
+    let nodes = nodes(dependencies, count)?;
+    let mut capture = queue.lane().capture.lock().unwrap_or_else(PoisonError::into_inner);
+    let part = capture.as_mut().ok_or(Error::Capture(Code::IllegalState))?;
+    let known = part.session.graph.lock().clone();
+    if let Some(node) = nodes.iter().find(|node| !known.has(**node)) {
+        return Err(wrong(
+            "dependencies",
+            format!("{node:#x}"),
+            "it is no node of the graph",
+        ));
+    }
+    if flags == SET {
+        part.tail.clear();
+    }
+    for node in nodes {
+        if !part.tail.contains(&node) {
+            part.tail.push(node);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) extern "C" fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) -> Code {
+    answer(|| {
+        mode.required("mode")?;
+        let given = In::<c_int>::from_address(mode.address()).get("mode", 0)?;
+        if !(0..=2).contains(&given) {
+            return Err(wrong("mode", given, "it must be 0 to 2"));
+        }
+        mode.put("mode", capture::exchange_mode(given))
+    })
+}

@@ -1,0 +1,622 @@
+//! Nodes of graphs: one function to add each kind, to read and to change its parameters, in the graph and in an executable
+//! graph.
+//!
+//! No nodes for external semaphores, batches of memory operations, or conditions.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Arc, PoisonError};
+
+use crate::abi::{
+    CUcontext, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, In, Out, answer, wrong,
+};
+use crate::api::capture::nodes;
+use crate::api::graph::{exec_of, graph_of, list_nodes};
+use crate::api::launch::{Shape, kernel_work};
+use crate::api::rectangle::{Copy3d, transfer};
+use crate::code::Code;
+use crate::error::Error;
+use crate::soft::driver::Driver;
+use crate::soft::graph::{Action, Graph, Node};
+use crate::soft::memory::Kind;
+use crate::soft::work::{Argument, Fill, HostFunction, Work};
+
+/// The node behind a handle.
+fn node_of(handle: CUgraphNode) -> Result<(&'static Driver, Arc<Node>), Error> {
+    let driver = Driver::get()?;
+    let unknown = |_| wrong("hNode", format!("{handle:#x}"), "it is no node of a graph");
+    Ok((driver, driver.nodes.get(handle).map_err(unknown)?))
+}
+
+/// Adds a node to a graph.
+fn add(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    action: impl FnOnce(&'static Driver) -> Result<Action, Error>,
+) -> Result<(), Error> {
+    let (driver, object) = graph_of(graph)?;
+    node.required("phGraphNode")?;
+    let dependencies = nodes(dependencies, count)?;
+    let action = action(driver)?;
+    node.put("phGraphNode", object.add(driver, graph, action, 0, &dependencies)?)
+}
+
+/// Changes what a node does to something of the same kind.
+fn change(node: CUgraphNode, action: impl FnOnce(&'static Driver) -> Result<Action, Error>) -> Result<(), Error> {
+    let (driver, node) = node_of(node)?;
+    let action = action(driver)?;
+    let mut place = node.action();
+    check_kind(&place, &action)?;
+    *place = action;
+    Ok(())
+}
+
+/// The same in an executable graph.
+fn change_exec(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    action: impl FnOnce(&'static Driver) -> Result<Action, Error>,
+) -> Result<(), Error> {
+    let (driver, exec) = exec_of(exec)?;
+    let mut steps = exec.lock();
+    let step = steps.iter_mut().find(|step| step.node == node).ok_or_else(|| {
+        wrong(
+            "hNode",
+            format!("{node:#x}"),
+            "the executable graph was made without it",
+        )
+    })?;
+    let action = action(driver)?;
+    check_kind(&step.action, &action)?;
+    step.action = action;
+    Ok(())
+}
+
+fn check_kind(old: &Action, new: &Action) -> Result<(), Error> {
+    if old.kind() == new.kind() {
+        Ok(())
+    } else {
+        Err(wrong(
+            "hNode",
+            old.name(),
+            "the parameters are those of another kind of node",
+        ))
+    }
+}
+
+/// Refuses a node of another kind than the parameters that are asked for.
+fn other_kind(action: &Action) -> Error {
+    wrong("hNode", action.name(), "it is of another kind")
+}
+
+pub(crate) extern "C" fn cuGraphAddEmptyNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |_| Ok(Action::Empty)))
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v1`, with which the second form begins.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct KernelParams {
+    function: CUfunction,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    parameters: u64,
+    extra: u64,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct KernelParams2 {
+    first: KernelParams,
+    kernel: usize,
+    context: CUcontext,
+}
+
+impl From<KernelParams> for KernelParams2 {
+    fn from(first: KernelParams) -> Self {
+        Self {
+            first,
+            kernel: 0,
+            context: 0,
+        }
+    }
+}
+
+fn kernel_action<T: Copy + Into<KernelParams2>>(driver: &Driver, given: In<T>) -> Result<Action, Error> {
+    let given: KernelParams2 = given.get("nodeParams", 0)?.into();
+    let function = match given.first.function {
+        0 => given.kernel,
+        function => function,
+    };
+    let shape = Shape {
+        grid: given.first.grid,
+        block: given.first.block,
+        shared: given.first.shared,
+        cooperative: false,
+        cluster: None,
+    };
+    let parameters = In::from_address(given.first.parameters);
+    let extra = In::from_address(given.first.extra);
+    let work = kernel_work(driver, driver.function(function)?, &shape, parameters, extra)?;
+    Ok(Action::Work(Work::Kernel(Arc::new(work))))
+}
+
+fn kernel_params(handle: CUgraphNode) -> Result<KernelParams2, Error> {
+    let (driver, node) = node_of(handle)?;
+    let action = node.action();
+    let Action::Work(Work::Kernel(kernel)) = &*action else {
+        return Err(other_kind(&action));
+    };
+    let function = driver.function_in(kernel.function.module, &kernel.function.name)?;
+    let mut pointers = node.pointers.lock().unwrap_or_else(PoisonError::into_inner);
+    let start = kernel.parameters.as_ptr() as u64;
+    *pointers = kernel
+        .function
+        .kernel
+        .parameters()
+        .iter()
+        .map(|one| start + one.offset as u64)
+        .collect();
+    Ok(KernelParams2 {
+        first: KernelParams {
+            function,
+            grid: kernel.grid,
+            block: kernel.block,
+            shared: kernel.shared,
+            parameters: if pointers.is_empty() {
+                0
+            } else {
+                pointers.as_ptr() as u64
+            },
+            extra: 0,
+        },
+        kernel: 0,
+        context: kernel.function.context.handle,
+    })
+}
+
+pub(crate) extern "C" fn cuGraphAddKernelNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    given: In<KernelParams>,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |driver| kernel_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphAddKernelNode_v2(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    given: In<KernelParams2>,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |driver| kernel_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphKernelNodeGetParams(node: CUgraphNode, params: Out<KernelParams>) -> Code {
+    answer(|| params.put("nodeParams", kernel_params(node)?.first))
+}
+
+pub(crate) extern "C" fn cuGraphKernelNodeGetParams_v2(node: CUgraphNode, params: Out<KernelParams2>) -> Code {
+    answer(|| params.put("nodeParams", kernel_params(node)?))
+}
+
+pub(crate) extern "C" fn cuGraphKernelNodeSetParams(node: CUgraphNode, given: In<KernelParams>) -> Code {
+    answer(|| change(node, |driver| kernel_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphKernelNodeSetParams_v2(node: CUgraphNode, given: In<KernelParams2>) -> Code {
+    answer(|| change(node, |driver| kernel_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphExecKernelNodeSetParams(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    given: In<KernelParams>,
+) -> Code {
+    answer(|| change_exec(exec, node, |driver| kernel_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphExecKernelNodeSetParams_v2(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    given: In<KernelParams2>,
+) -> Code {
+    answer(|| change_exec(exec, node, |driver| kernel_action(driver, given)))
+}
+
+fn copy_action(driver: &Driver, given: In<Copy3d>) -> Result<Action, Error> {
+    let copy = given.get("copyParams", 0)?;
+    let work = transfer(driver, copy)?.ok_or_else(|| wrong("copyParams", "empty", "a copy has at least one byte"))?;
+    Ok(Action::Work(Work::Transfer(Arc::new(work))))
+}
+
+pub(crate) extern "C" fn cuGraphAddMemcpyNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    given: In<Copy3d>,
+    _context: CUcontext,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |driver| copy_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphMemcpyNodeGetParams(handle: CUgraphNode, params: Out<Copy3d>) -> Code {
+    answer(|| {
+        let (_, node) = node_of(handle)?;
+        let action = node.action();
+        match &*action {
+            Action::Work(Work::Transfer(copy)) => params.put("nodeParams", Copy3d::of(copy)),
+            other => Err(other_kind(other)),
+        }
+    })
+}
+
+pub(crate) extern "C" fn cuGraphMemcpyNodeSetParams(node: CUgraphNode, given: In<Copy3d>) -> Code {
+    answer(|| change(node, |driver| copy_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphExecMemcpyNodeSetParams(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    given: In<Copy3d>,
+    _context: CUcontext,
+) -> Code {
+    answer(|| change_exec(exec, node, |driver| copy_action(driver, given)))
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct FillParams {
+    target: CUdeviceptr,
+    pitch: usize,
+    value: c_uint,
+    element: c_uint,
+    width: usize,
+    height: usize,
+}
+
+fn fill_action(driver: &Driver, given: In<FillParams>) -> Result<Action, Error> {
+    let given = given.get("memsetParams", 0)?;
+    if !matches!(given.element, 1 | 2 | 4) {
+        return Err(wrong("elementSize", given.element, "it must be 1, 2 or 4"));
+    }
+    let fill = Fill {
+        target: given.target,
+        pitch: given.pitch,
+        value: given.value,
+        element: given.element as usize,
+        width: given.width,
+        height: given.height,
+    };
+    if !super::memset::check(driver, &fill)? {
+        return Err(wrong("width", given.width, "a fill has at least one element"));
+    }
+    Ok(Action::Work(Work::Fill(fill)))
+}
+
+pub(crate) extern "C" fn cuGraphAddMemsetNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    given: In<FillParams>,
+    _context: CUcontext,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |driver| fill_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphMemsetNodeGetParams(handle: CUgraphNode, params: Out<FillParams>) -> Code {
+    answer(|| {
+        let (_, node) = node_of(handle)?;
+        let action = node.action();
+        let Action::Work(Work::Fill(fill)) = &*action else {
+            return Err(other_kind(&action));
+        };
+        params.put(
+            "nodeParams",
+            FillParams {
+                target: fill.target,
+                pitch: fill.pitch,
+                value: fill.value,
+                element: fill.element as c_uint,
+                width: fill.width,
+                height: fill.height,
+            },
+        )
+    })
+}
+
+pub(crate) extern "C" fn cuGraphMemsetNodeSetParams(node: CUgraphNode, given: In<FillParams>) -> Code {
+    answer(|| change(node, |driver| fill_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphExecMemsetNodeSetParams(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    given: In<FillParams>,
+    _context: CUcontext,
+) -> Code {
+    answer(|| change_exec(exec, node, |driver| fill_action(driver, given)))
+}
+
+/// `CUDA_HOST_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct HostParams {
+    function: Option<HostFunction>,
+    argument: *mut c_void,
+}
+
+fn host_action(given: In<HostParams>) -> Result<Action, Error> {
+    let given = given.get("nodeParams", 0)?;
+    let function = given.function.ok_or(Error::Null("fn"))?;
+    Ok(Action::Work(Work::Host(function, Argument(given.argument))))
+}
+
+pub(crate) extern "C" fn cuGraphAddHostNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    given: In<HostParams>,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |_| host_action(given)))
+}
+
+pub(crate) extern "C" fn cuGraphHostNodeGetParams(handle: CUgraphNode, params: Out<HostParams>) -> Code {
+    answer(|| {
+        let (_, node) = node_of(handle)?;
+        let action = node.action();
+        let Action::Work(Work::Host(function, argument)) = &*action else {
+            return Err(other_kind(&action));
+        };
+        params.put(
+            "nodeParams",
+            HostParams {
+                function: Some(*function),
+                argument: argument.0,
+            },
+        )
+    })
+}
+
+pub(crate) extern "C" fn cuGraphHostNodeSetParams(node: CUgraphNode, given: In<HostParams>) -> Code {
+    answer(|| change(node, |_| host_action(given)))
+}
+
+pub(crate) extern "C" fn cuGraphExecHostNodeSetParams(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    given: In<HostParams>,
+) -> Code {
+    answer(|| change_exec(exec, node, |_| host_action(given)))
+}
+
+/// A node takes a copy of the graph, which goes with it.
+fn child_action(driver: &Driver, child: CUgraph) -> Result<Action, Error> {
+    let (_, graph) = graph_of(child)?;
+    let (handle, copy) = driver.graphs.insert(|_| Graph::default());
+    graph.copy_to(driver, &copy, handle)?;
+    Ok(Action::Child(copy, handle))
+}
+
+pub(crate) extern "C" fn cuGraphAddChildGraphNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    child: CUgraph,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |driver| child_action(driver, child)))
+}
+
+pub(crate) extern "C" fn cuGraphChildGraphNodeGetGraph(handle: CUgraphNode, graph: Out<CUgraph>) -> Code {
+    answer(|| match &*node_of(handle)?.1.action() {
+        Action::Child(_, child) => graph.put("phGraph", *child),
+        other => Err(other_kind(other)),
+    })
+}
+
+pub(crate) extern "C" fn cuGraphExecChildGraphNodeSetParams(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    child: CUgraph,
+) -> Code {
+    answer(|| change_exec(exec, node, |driver| child_action(driver, child)))
+}
+
+fn record_action(event: CUevent) -> Result<Action, Error> {
+    Ok(Action::Record(Driver::event(event)?, event))
+}
+
+fn await_action(event: CUevent) -> Result<Action, Error> {
+    Ok(Action::Await(Driver::event(event)?, event))
+}
+
+pub(crate) extern "C" fn cuGraphAddEventRecordNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    event: CUevent,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |_| record_action(event)))
+}
+
+pub(crate) extern "C" fn cuGraphAddEventWaitNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    event: CUevent,
+) -> Code {
+    answer(|| add(node, graph, dependencies, count, |_| await_action(event)))
+}
+
+pub(crate) extern "C" fn cuGraphEventRecordNodeGetEvent(handle: CUgraphNode, event: Out<CUevent>) -> Code {
+    answer(|| match &*node_of(handle)?.1.action() {
+        Action::Record(_, known) => event.put("event_out", *known),
+        other => Err(other_kind(other)),
+    })
+}
+
+pub(crate) extern "C" fn cuGraphEventWaitNodeGetEvent(handle: CUgraphNode, event: Out<CUevent>) -> Code {
+    answer(|| match &*node_of(handle)?.1.action() {
+        Action::Await(_, known) => event.put("event_out", *known),
+        other => Err(other_kind(other)),
+    })
+}
+
+pub(crate) extern "C" fn cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent) -> Code {
+    answer(|| change(node, |_| record_action(event)))
+}
+
+pub(crate) extern "C" fn cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent) -> Code {
+    answer(|| change(node, |_| await_action(event)))
+}
+
+pub(crate) extern "C" fn cuGraphExecEventRecordNodeSetEvent(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    event: CUevent,
+) -> Code {
+    answer(|| change_exec(exec, node, |_| record_action(event)))
+}
+
+pub(crate) extern "C" fn cuGraphExecEventWaitNodeSetEvent(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    event: CUevent,
+) -> Code {
+    answer(|| change_exec(exec, node, |_| await_action(event)))
+}
+
+pub(crate) extern "C" fn cuGraphAddMemFreeNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    pointer: CUdeviceptr,
+) -> Code {
+    answer(|| {
+        add(node, graph, dependencies, count, |driver| {
+            let is_pooled = |kind| matches!(kind, Kind::Pooled { .. });
+            match driver.memory.holding(pointer) {
+                Some(one) if one.start == pointer && is_pooled(one.kind) => Ok(Action::Free(pointer)),
+                _ => Err(Error::NotAllocated {
+                    address: pointer,
+                    expected: "memory of a graph",
+                }),
+            }
+        })
+    })
+}
+
+pub(crate) extern "C" fn cuGraphMemFreeNodeGetParams(handle: CUgraphNode, pointer: Out<CUdeviceptr>) -> Code {
+    answer(|| match &*node_of(handle)?.1.action() {
+        Action::Free(known) => pointer.put("dptr_out", *known),
+        other => Err(other_kind(other)),
+    })
+}
+
+pub(crate) extern "C" fn cuGraphNodeGetType(handle: CUgraphNode, kind: Out<c_int>) -> Code {
+    answer(|| {
+        let found = node_of(handle)?.1.action().kind();
+        kind.put("type", found)
+    })
+}
+
+/// The nodes at the other ends of a node's edges.
+fn neighbours(handle: CUgraphNode, towards: bool) -> Result<Vec<usize>, Error> {
+    let (driver, node) = node_of(handle)?;
+    let state = driver.graphs.get(node.graph)?.lock().clone();
+    let other = |(from, to): &(usize, usize)| match towards {
+        true => (*from == handle).then_some(*to),
+        false => (*to == handle).then_some(*from),
+    };
+    Ok(state.edges.iter().filter_map(other).collect())
+}
+
+pub(crate) extern "C" fn cuGraphNodeGetDependencies(
+    handle: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    count: Out<usize>,
+) -> Code {
+    answer(|| list_nodes(&neighbours(handle, false)?, nodes, count))
+}
+
+pub(crate) extern "C" fn cuGraphNodeGetDependencies_v2(
+    handle: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    _data: Out<u64>,
+    count: Out<usize>,
+) -> Code {
+    answer(|| list_nodes(&neighbours(handle, false)?, nodes, count))
+}
+
+pub(crate) extern "C" fn cuGraphNodeGetDependentNodes(
+    handle: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    count: Out<usize>,
+) -> Code {
+    answer(|| list_nodes(&neighbours(handle, true)?, nodes, count))
+}
+
+pub(crate) extern "C" fn cuGraphNodeGetDependentNodes_v2(
+    handle: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    _data: Out<u64>,
+    count: Out<usize>,
+) -> Code {
+    answer(|| list_nodes(&neighbours(handle, true)?, nodes, count))
+}
+
+pub(crate) extern "C" fn cuGraphDestroyNode(handle: CUgraphNode) -> Code {
+    answer(|| {
+        let (driver, node) = node_of(handle)?;
+        let graph = driver.graphs.get(node.graph)?;
+        let mut state = graph.lock();
+        state.nodes.retain(|(one, _)| *one != handle);
+        state.edges.retain(|(from, to)| *from != handle && *to != handle);
+        driver.nodes.remove(handle).map(drop)
+    })
+}
+
+pub(crate) extern "C" fn cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) -> Code {
+    answer(|| {
+        with_step(exec, node, |step| {
+            step.enabled = enabled != 0;
+            Ok(())
+        })
+    })
+}
+
+pub(crate) extern "C" fn cuGraphNodeGetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: Out<c_uint>) -> Code {
+    answer(|| with_step(exec, node, |step| enabled.put("isEnabled", c_uint::from(step.enabled))))
+}
+
+/// Works on the step of an executable graph that a node became; only kernels, copies and fills can be disabled.
+fn with_step(
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    work: impl FnOnce(&mut crate::soft::graph::Step) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (_, exec) = exec_of(exec)?;
+    let mut steps = exec.lock();
+    let step = steps.iter_mut().find(|step| step.node == node);
+    let step = step.filter(|step| step.action.kind() <= 2);
+    work(step.ok_or_else(|| wrong("hNode", format!("{node:#x}"), "it is none that can be disabled"))?)
+}

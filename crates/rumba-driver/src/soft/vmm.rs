@@ -1,0 +1,200 @@
+//! Reserved addresses, memory without addresses, and how one is mapped to the other.
+//!
+//! Memory is a file of the system's memory, so that it can be mapped more than once and outlives its mappings. Kernels see
+//! a mapping once access to it is set. Memory cannot be shared with other processes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Mappings begin and end at multiples of this many bytes, as on an H200.
+pub(crate) const GRANULARITY: u64 = 2 << 20;
+
+/// Memory without an address.
+pub(crate) struct Physical {
+    pub(crate) bytes: u64,
+    /// The device that it was asked of.
+    pub(crate) device: i32,
+    file: OwnedFd,
+}
+
+impl Physical {
+    pub(crate) fn new(bytes: u64, device: i32) -> io::Result<Self> {
+        // SAFETY: the name is NUL-terminated; the result is checked.
+        let file = unsafe { libc::memfd_create(c"rumba".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and is nobody else's.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        // SAFETY: the descriptor is open.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { bytes, device, file })
+    }
+}
+
+/// A mapping within a reservation.
+pub(crate) struct Mapping {
+    pub(crate) bytes: u64,
+    pub(crate) memory: Arc<Physical>,
+    /// 0, 1 or 3: none, reading, reading and writing.
+    pub(crate) access: u64,
+}
+
+/// All reservations and mappings, by their start.
+#[derive(Default)]
+pub(crate) struct Addresses {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    reserved: BTreeMap<u64, u64>,
+    pub(crate) mapped: BTreeMap<u64, Mapping>,
+}
+
+impl Addresses {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Reserves addresses, aligned as asked.
+    pub(crate) fn reserve(&mut self, bytes: u64, alignment: u64) -> io::Result<u64> {
+        let all = bytes.checked_add(alignment).ok_or(io::ErrorKind::OutOfMemory)? as usize;
+        let start = map(
+            0,
+            all,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )?;
+        let aligned = start.next_multiple_of(alignment);
+        let after = start + all as u64 - (aligned + bytes);
+        for (place, rest) in [(start, aligned - start), (aligned + bytes, after)] {
+            if rest > 0 {
+                // SAFETY: the range is part of the mapping that was just made, and not of what is kept.
+                unsafe { libc::munmap(place as *mut _, rest as usize) };
+            }
+        }
+        self.reserved.insert(aligned, bytes);
+        Ok(aligned)
+    }
+
+    /// Gives a reservation back; `false` if it is none, or has mappings.
+    pub(crate) fn release(&mut self, start: u64, bytes: u64) -> bool {
+        if self.reserved.get(&start) != Some(&bytes) || self.mapped.range(start..start + bytes).next().is_some() {
+            return false;
+        }
+        self.reserved.remove(&start);
+        // SAFETY: the range was reserved by `reserve`, and nothing is mapped in it.
+        unsafe { libc::munmap(start as *mut _, bytes as usize) };
+        true
+    }
+
+    /// Whether a range is reserved, and free of mappings or full of them.
+    pub(crate) fn is_free(&self, start: u64, bytes: u64) -> bool {
+        let Some(end) = start.checked_add(bytes) else {
+            return false;
+        };
+        let reserved = self.reserved.range(..=start).next_back();
+        let inside = reserved.is_some_and(|(first, size)| end <= first + size);
+        let before = self.mapped.range(..end).next_back();
+        inside && before.is_none_or(|(first, mapping)| first + mapping.bytes <= start)
+    }
+
+    /// Whether whole mappings make up a range.
+    pub(crate) fn is_mapped(&self, start: u64, bytes: u64) -> bool {
+        let Some(end) = start.checked_add(bytes) else {
+            return false;
+        };
+        let mut place = start;
+        for (first, mapping) in self.mapped.range(start..end) {
+            if *first != place {
+                return false;
+            }
+            place += mapping.bytes;
+        }
+        place == end
+    }
+
+    /// Maps the first bytes of memory.
+    pub(crate) fn map(&mut self, start: u64, bytes: u64, memory: Arc<Physical>) -> io::Result<()> {
+        let file = memory.file.as_raw_fd();
+        map(
+            start,
+            bytes as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_FIXED,
+            file,
+            0,
+        )?;
+        self.mapped.insert(
+            start,
+            Mapping {
+                bytes,
+                memory,
+                access: 0,
+            },
+        );
+        Ok(())
+    }
+
+    /// Ends the mappings of a range, which stays reserved.
+    pub(crate) fn unmap(&mut self, start: u64, bytes: u64) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        map(start, bytes as usize, libc::PROT_NONE, flags, -1, 0)?;
+        let ended: Vec<u64> = self
+            .mapped
+            .range(start..start + bytes)
+            .map(|(first, _)| *first)
+            .collect();
+        for first in ended {
+            self.mapped.remove(&first);
+        }
+        Ok(())
+    }
+}
+
+fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, offset: i64) -> io::Result<u64> {
+    // SAFETY: a fixed place is only passed for a range that `reserve` made and no Rust object lies in.
+    let place = unsafe { libc::mmap(start as *mut _, bytes, protection, flags, file, offset) };
+    if place == libc::MAP_FAILED {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(place as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_outlives_its_mapping() {
+        let addresses = Addresses::default();
+        let mut state = addresses.lock();
+        let start = state.reserve(2 * GRANULARITY, GRANULARITY).expect("addresses");
+        assert!(start.is_multiple_of(GRANULARITY) && state.is_free(start, 2 * GRANULARITY));
+        let memory = Arc::new(Physical::new(GRANULARITY, 0).expect("memory"));
+        let second = start + GRANULARITY;
+        for place in [start, second] {
+            state.map(place, GRANULARITY, Arc::clone(&memory)).expect("a mapping");
+        }
+        assert!(state.is_mapped(start, 2 * GRANULARITY) && !state.is_mapped(start, GRANULARITY + 1));
+        // SAFETY: both addresses were just mapped, to the same memory.
+        let seen = unsafe {
+            (start as *mut u32).write_volatile(7);
+            (second as *const u32).read_volatile()
+        };
+        assert_eq!(seen, 7);
+        assert!(!state.release(start, 2 * GRANULARITY), "it has mappings");
+        state.unmap(start, 2 * GRANULARITY).expect("no mapping");
+        assert!(state.is_free(start, GRANULARITY) && state.release(start, 2 * GRANULARITY));
+    }
+}
