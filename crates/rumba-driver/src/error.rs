@@ -15,7 +15,9 @@ pub(crate) enum Error {
     NotInitialized,
     #[error("the calling thread is ending and has no contexts any more")]
     ThreadEnding,
-    #[error("there is no device {0}: the software device is device 0")]
+    #[error(
+        "there is no device {0} that this can be done with: the software device is device 0, and RUMBA_SOFT_DEVICES asks for more"
+    )]
     InvalidDevice(i32),
     #[error("the argument `{0}` is null")]
     Null(&'static str),
@@ -88,6 +90,8 @@ pub(crate) enum Error {
     TooManyBlocks { blocks: u64, resident: u64 },
     #[error("the device has no peers")]
     NoPeer,
+    #[error("peer access is enabled already")]
+    PeerEnabled,
     #[error("peer access was not enabled")]
     PeerNotEnabled,
     #[error("the memory at {0:#x} is registered already")]
@@ -150,6 +154,7 @@ impl Error {
             Self::NotReady => Code::NotReady,
             Self::ExecAffinity => Code::UnsupportedExecAffinity,
             Self::NoPeer => Code::PeerAccessUnsupported,
+            Self::PeerEnabled => Code::PeerAccessAlreadyEnabled,
             Self::PeerNotEnabled => Code::PeerAccessNotEnabled,
             Self::Registered(_) => Code::HostMemoryAlreadyRegistered,
             Self::NotRegistered(_) => Code::HostMemoryNotRegistered,

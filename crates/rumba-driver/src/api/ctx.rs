@@ -6,7 +6,7 @@ use crate::abi::{CUcontext, CUdevice, In, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::context::{Context, current_handle, with_stack};
-use crate::soft::driver::{Driver, PRIMARY};
+use crate::soft::driver::{Driver, primary_device};
 
 /// `CU_CTX_MAP_HOST`, which every context has.
 pub(crate) const MAP_HOST: c_uint = 8;
@@ -63,7 +63,9 @@ fn create(context: Out<CUcontext>, flags: c_uint, device: CUdevice) -> Result<()
     context.required("pctx")?;
     check_flags(flags)?;
     Driver::device(device)?;
-    let (handle, _) = driver.contexts.insert(|handle| Context::new(handle, flags | MAP_HOST));
+    let (handle, _) = driver
+        .contexts
+        .insert(|handle| Context::new(handle, device, flags | MAP_HOST));
     with_stack(|stack| stack.push(handle))?;
     context.put("pctx", handle)
 }
@@ -73,7 +75,7 @@ pub(crate) extern "C" fn cuCtxDestroy_v2(context: CUcontext) -> Code {
         let driver = Driver::get()?;
         match context {
             0 => return Err(Error::Null("ctx")),
-            PRIMARY => return Err(Error::PrimaryContext),
+            handle if primary_device(handle).is_some() => return Err(Error::PrimaryContext),
             _ => {}
         }
         let destroyed = driver
@@ -135,21 +137,21 @@ pub(crate) extern "C" fn cuCtxGetCurrent(context: Out<CUcontext>) -> Code {
 
 pub(crate) extern "C" fn cuCtxGetDevice(device: Out<CUdevice>) -> Code {
     answer(|| {
-        Driver::get()?;
-        current_handle()?.ok_or(Error::NoContext)?;
-        device.put("device", 0)
+        let driver = Driver::get()?;
+        let handle = current_handle()?.ok_or(Error::NoContext)?;
+        device.put("device", driver.device_of(handle))
     })
 }
 
 pub(crate) extern "C" fn cuCtxGetDevice_v2(device: Out<CUdevice>, context: CUcontext) -> Code {
     answer(|| {
-        if context == 0 {
-            current_handle()?.ok_or(Error::NoContext)?;
-        }
-        if context != 0 && context != PRIMARY {
-            Driver::get()?.context(context)?;
-        }
-        device.put("device", 0)
+        let driver = Driver::get()?;
+        let handle = match context {
+            0 => current_handle()?.ok_or(Error::NoContext)?,
+            handle if primary_device(handle).is_some() => handle,
+            handle => driver.context(handle)?.handle,
+        };
+        device.put("device", driver.device_of(handle))
     })
 }
 
@@ -160,7 +162,7 @@ pub(crate) extern "C" fn cuCtxGetFlags(flags: Out<c_uint>) -> Code {
         // The flags of a context outlive it.
         let value = match driver.context(handle) {
             Ok(context) => context.flags(),
-            Err(_) => driver.primary().flags | MAP_HOST,
+            Err(_) => driver.primary(driver.device_of(handle)).flags | MAP_HOST,
         };
         flags.put("flags", value)
     })
@@ -171,8 +173,8 @@ pub(crate) extern "C" fn cuCtxSetFlags(flags: c_uint) -> Code {
         let (driver, context) = Driver::current()?;
         check_flags(flags)?;
         context.set_flags(flags | MAP_HOST);
-        if context.handle == PRIMARY {
-            driver.primary_mut().flags = flags;
+        if let Some(device) = primary_device(context.handle) {
+            driver.primary_mut(device).flags = flags;
         }
         Ok(())
     })

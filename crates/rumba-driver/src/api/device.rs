@@ -1,6 +1,6 @@
-//! Devices. There is one, with ordinal 0.
+//! Devices. There is one, or as many as `RUMBA_SOFT_DEVICES` asks for: they differ in their identity and share one machine.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
 use crate::abi::{CUdevice, Out, Text, answer, wrong};
 use crate::api::attributes::ATTRIBUTES;
@@ -8,14 +8,19 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 
+/// The number of the attribute that tells devices apart.
+const PCI_BUS: c_int = 33;
+
 /// The number of the attribute that the machine decides.
 const MULTIPROCESSOR_COUNT: c_int = 16;
 
-/// Identifies the software device among devices.
+/// Identifies the first software device among devices; the last byte counts on.
 const UUID: [u8; 16] = *b"rumba software 0";
 
-/// No PCI device has this address.
-const PCI_BUS_ID: &CStr = c"0000:00:00.0";
+/// The address of a device on a PCI bus that no machine has: the bus is its ordinal.
+fn pci_bus_id(device: CUdevice) -> String {
+    format!("0000:{device:02X}:00.0")
+}
 
 /// An attribute by its number in cuda.h.
 pub(crate) fn attribute(driver: &Driver, number: c_int) -> Option<c_int> {
@@ -26,10 +31,7 @@ pub(crate) fn attribute(driver: &Driver, number: c_int) -> Option<c_int> {
 }
 
 pub(crate) extern "C" fn cuDeviceGetCount(count: Out<c_int>) -> Code {
-    answer(|| {
-        Driver::get()?;
-        count.put("count", 1)
-    })
+    answer(|| count.put("count", Driver::get()?.device_count()))
 }
 
 pub(crate) extern "C" fn cuDeviceGet(device: Out<CUdevice>, ordinal: c_int) -> Code {
@@ -71,7 +73,11 @@ pub(crate) extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, number: c_int, 
         Driver::get()?;
         value.required("pi")?;
         let driver = Driver::device(device)?;
-        let found = attribute(driver, number).ok_or_else(|| wrong("attrib", number, "there is no such attribute"))?;
+        let found = match number {
+            PCI_BUS => Some(device),
+            number => attribute(driver, number),
+        };
+        let found = found.ok_or_else(|| wrong("attrib", number, "there is no such attribute"))?;
         value.put("pi", found)
     })
 }
@@ -89,26 +95,26 @@ pub(crate) extern "C" fn cuDeviceComputeCapability(major: Out<c_int>, minor: Out
 pub(crate) extern "C" fn cuDeviceGetUuid(uuid: Out<[u8; 16]>, device: CUdevice) -> Code {
     answer(|| {
         Driver::device(device)?;
-        uuid.put("uuid", UUID)
+        let mut value = UUID;
+        value[15] += device as u8;
+        uuid.put("uuid", value)
     })
 }
 
 pub(crate) extern "C" fn cuDeviceGetPCIBusId(id: Out<c_char>, length: c_int, device: CUdevice) -> Code {
     answer(|| {
         Driver::device(device)?;
-        store_text(id, length, PCI_BUS_ID.to_bytes())
+        store_text(id, length, pci_bus_id(device).as_bytes())
     })
 }
 
 pub(crate) extern "C" fn cuDeviceGetByPCIBusId(device: Out<CUdevice>, id: Text) -> Code {
     answer(|| {
-        Driver::get()?;
+        let driver = Driver::get()?;
         device.required("dev")?;
-        if id.get("pciBusId")? == PCI_BUS_ID {
-            device.put("dev", 0)
-        } else {
-            Err(Error::InvalidDevice(-1))
-        }
+        let id = id.get("pciBusId")?.to_string_lossy();
+        let found = (0..driver.device_count()).find(|one| pci_bus_id(*one).eq_ignore_ascii_case(&id));
+        device.put("dev", found.ok_or(Error::InvalidDevice(-1))?)
     })
 }
 

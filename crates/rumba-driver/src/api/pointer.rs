@@ -17,7 +17,12 @@ enum Value {
 }
 
 /// An attribute of an allocation, by its number in cuda.h; `None` where the allocation has none.
-fn attribute(allocation: &Allocation, address: CUdeviceptr, number: c_int) -> Result<Option<Value>, Error> {
+fn attribute(
+    driver: &Driver,
+    allocation: &Allocation,
+    address: CUdeviceptr,
+    number: c_int,
+) -> Result<Option<Value>, Error> {
     /// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
     const MEMORY_TYPES: (u32, u32) = (1, 2);
     let is_host = matches!(allocation.kind, Kind::Host { .. } | Kind::Registered { .. });
@@ -35,8 +40,9 @@ fn attribute(allocation: &Allocation, address: CUdeviceptr, number: c_int) -> Re
         6 => Value::Word(u32::from(!is_host)),
         7 | 20 => Value::Long(allocation.id),
         8 => Value::Word(u32::from(is_managed)),
-        // The ordinal; no inter-process handles, no handle types, no access by other devices.
-        9 | 10 | 15 => Value::Word(0),
+        9 => Value::Word(driver.device_of(allocation.context) as u32),
+        // No inter-process handles, no handle types.
+        10 | 15 => Value::Word(0),
         11 | 19 => Value::Long(allocation.start),
         12 | 18 => Value::Long(allocation.bytes),
         13 => Value::Word(1),
@@ -56,7 +62,7 @@ pub(crate) extern "C" fn cuPointerGetAttribute(data: Out<c_void>, number: c_int,
             address: pointer,
             expected: "memory of the device",
         })?;
-        match attribute(&allocation, pointer, number)? {
+        match attribute(driver, &allocation, pointer, number)? {
             Some(value) => store(data, value),
             None => {
                 data.cast::<u64>().put("data", 0)?;
@@ -86,7 +92,7 @@ pub(crate) extern "C" fn cuPointerGetAttributes(
             let number = numbers.get("attributes", index)?;
             let data: Out<c_void> = Out::from_address(data.get("data", index)?);
             let value = match &allocation {
-                Some(allocation) => attribute(allocation, pointer, number)?,
+                Some(allocation) => attribute(driver, allocation, pointer, number)?,
                 // Unlike its singular, this call answers for memory that the device does not know.
                 None if number == 9 => Some(Value::Word(-2_i32 as u32)),
                 None if matches!(number, 2 | 6 | 8 | 10 | 13 | 15 | 16) => Some(Value::Word(0)),

@@ -92,8 +92,8 @@ pub(crate) extern "C" fn cuStreamGetCtx(stream: CUstream, context: Out<CUcontext
 
 pub(crate) extern "C" fn cuStreamGetDevice(stream: CUstream, device: Out<CUdevice>) -> Code {
     answer(|| {
-        Driver::queue(stream)?;
-        device.put("device", 0)
+        let (_, queue) = Driver::queue(stream)?;
+        device.put("device", queue.context().device)
     })
 }
 

@@ -17,6 +17,10 @@ use crate::soft::lane::{Fate, Lane, Points};
 pub(crate) struct Context {
     /// What callers name it by.
     pub(crate) handle: usize,
+    /// The ordinal of its device.
+    pub(crate) device: i32,
+    /// Handles of the contexts whose memory its kernels may reach.
+    pub(crate) peers: Mutex<Vec<usize>>,
     /// Distinguishes the lives of the primary context.
     pub(crate) life: u64,
     flags: AtomicU32,
@@ -49,11 +53,13 @@ impl Settings {
 }
 
 impl Context {
-    pub(crate) fn new(handle: usize, flags: u32) -> Self {
+    pub(crate) fn new(handle: usize, device: i32, flags: u32) -> Self {
         static LIVES: AtomicU64 = AtomicU64::new(1);
         let fate = Arc::<Fate>::default();
         Self {
             handle,
+            device,
+            peers: Mutex::default(),
             life: LIVES.fetch_add(1, Ordering::Relaxed),
             flags: AtomicU32::new(flags),
             settings: Mutex::new(Settings::new()),
@@ -185,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_first_failure_stays() {
-        let context = Context::new(16, 0);
+        let context = Context::new(16, 0, 0);
         assert_eq!(context.usable(), Ok(()));
         context.fate.fail(Code::MisalignedAddress);
         context.fate.fail(Code::IllegalAddress);

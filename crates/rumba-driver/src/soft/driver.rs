@@ -38,11 +38,13 @@ pub(crate) struct Driver {
     pub(crate) physical: Handles<Physical>,
     pub(crate) addresses: Addresses,
     pub(crate) advice: Advices,
-    primary: RwLock<Primary>,
+    /// The primary contexts of all devices.
+    primaries: Vec<RwLock<Primary>>,
     ids: AtomicU64,
 }
 
-/// The primary context: one handle, several lives.
+/// The primary context of a device: one handle, several lives.
+#[derive(Default)]
 pub(crate) struct Primary {
     /// Retained so often.
     pub(crate) retained: u32,
@@ -51,8 +53,30 @@ pub(crate) struct Primary {
     pub(crate) active: Option<Owner>,
 }
 
-/// The handle of the primary context, in all its lives.
-pub(crate) const PRIMARY: CUcontext = 0x5200_0000_0010;
+/// The handle of the first device's primary context, in all its lives; those of the other devices follow.
+const PRIMARY: CUcontext = 0x5200_0000_1000;
+const PRIMARY_STEP: usize = 16;
+
+/// Devices that there can be: `RUMBA_SOFT_DEVICES` asks for more than one.
+const MOST_DEVICES: usize = 64;
+
+/// The handle of a device's primary context.
+pub(crate) fn primary_handle(device: CUdevice) -> CUcontext {
+    PRIMARY + device as usize * PRIMARY_STEP
+}
+
+/// The device whose primary context a handle means.
+pub(crate) fn primary_device(handle: CUcontext) -> Option<CUdevice> {
+    let offset = handle.checked_sub(PRIMARY)?;
+    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP < MOST_DEVICES)
+        .then_some((offset / PRIMARY_STEP) as CUdevice)
+}
+
+/// How many devices `RUMBA_SOFT_DEVICES` asks for. They share one machine and its memory.
+fn asked_devices() -> usize {
+    let asked = std::env::var("RUMBA_SOFT_DEVICES").unwrap_or_default();
+    asked.trim().parse().unwrap_or(1).clamp(1, MOST_DEVICES)
+}
 
 /// The default pool for stream-ordered allocation.
 pub(crate) const DEFAULT_POOL: usize = 0x5200_0000_0020;
@@ -100,11 +124,7 @@ impl Driver {
                     physical: Handles::new("memory", 14),
                     addresses: Addresses::default(),
                     advice: Advices::default(),
-                    primary: RwLock::new(Primary {
-                        retained: 0,
-                        flags: 0,
-                        active: None,
-                    }),
+                    primaries: (0..asked_devices()).map(|_| RwLock::default()).collect(),
                     ids: AtomicU64::new(1),
                 })
             })
@@ -120,10 +140,15 @@ impl Driver {
         }
     }
 
-    /// The device under an ordinal; there is one.
+    /// How many devices there are.
+    pub(crate) fn device_count(&self) -> CUdevice {
+        self.primaries.len() as CUdevice
+    }
+
+    /// Refuses an ordinal of no device.
     pub(crate) fn device(device: CUdevice) -> Result<&'static Self, Error> {
         let driver = Self::get()?;
-        if device == 0 {
+        if (0..driver.device_count()).contains(&device) {
             Ok(driver)
         } else {
             Err(Error::InvalidDevice(device))
@@ -141,8 +166,10 @@ impl Driver {
 
     /// The context behind a handle.
     pub(crate) fn context(&self, handle: CUcontext) -> Result<Owner, Error> {
-        if handle == PRIMARY {
-            return self.primary().active.clone().ok_or(Error::ContextDestroyed);
+        if let Some(device) = primary_device(handle)
+            && device < self.device_count()
+        {
+            return self.primary(device).active.clone().ok_or(Error::ContextDestroyed);
         }
         self.contexts.get(handle).map_err(|_| {
             if self.contexts.was_issued(handle) {
@@ -153,12 +180,26 @@ impl Driver {
         })
     }
 
-    pub(crate) fn primary(&self) -> RwLockReadGuard<'_, Primary> {
-        self.primary.read().unwrap_or_else(PoisonError::into_inner)
+    /// The primary context of a device that there is.
+    pub(crate) fn primary(&self, device: CUdevice) -> RwLockReadGuard<'_, Primary> {
+        self.primaries[device as usize]
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn primary_mut(&self) -> RwLockWriteGuard<'_, Primary> {
-        self.primary.write().unwrap_or_else(PoisonError::into_inner)
+    /// The same, to change it.
+    pub(crate) fn primary_mut(&self, device: CUdevice) -> RwLockWriteGuard<'_, Primary> {
+        self.primaries[device as usize]
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device of a context, also of one that was destroyed.
+    pub(crate) fn device_of(&self, handle: CUcontext) -> CUdevice {
+        match primary_device(handle) {
+            Some(device) => device,
+            None => self.contexts.get(handle).map_or(0, |context| context.device),
+        }
     }
 
     /// Where work for `stream` goes: 0 is the default stream of the current context, as are the names that

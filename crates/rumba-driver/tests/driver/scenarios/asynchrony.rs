@@ -53,11 +53,18 @@ pub fn asynchrony() {
     let target = word as u64;
     let mut parameters = [(&raw const target).cast::<c_void>()];
     let (mut event, mut other, mut early) = (0, 0, 0);
-    let stream = held(1);
     steps! {
         0 => cuEventCreate(&mut event, 0);
         0 => cuEventCreate(&mut early, 0);
         0 => cuStreamCreate(&mut other, 1);
+        // The first launch of a kernel may load it, which waits for all streams.
+        0 => cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, other, parameters.as_mut_ptr(), null_mut());
+        0 => cuStreamSynchronize(other);
+    }
+    // SAFETY: the kernel that writes the word has ended.
+    unsafe { word.write_volatile(0) };
+    let stream = held(1);
+    steps! {
         0 => cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, stream, parameters.as_mut_ptr(), null_mut());
         0 => cuEventRecord(event, stream);
         600 => cuStreamQuery(stream);
@@ -66,9 +73,9 @@ pub fn asynchrony() {
         0 => cuStreamQuery(other);
         // A stream that waits for an event waits for what is before it.
         0 => cuEventRecord(early, other);
+        0 => cuEventSynchronize(early);
         0 => cuStreamWaitEvent(other, event, 0);
         600 => cuStreamQuery(other);
-        0 => cuEventSynchronize(early);
     }
     assert_eq!(read(word), 0, "the kernel is behind a host function that has not ended");
     go_on();

@@ -1,0 +1,59 @@
+//! Several software devices: `RUMBA_SOFT_DEVICES`. The test asks for them before the first driver call of its process.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use rumba_driver as _;
+
+unsafe extern "C" {
+    fn cuInit(flags: c_uint) -> c_int;
+    fn cuDeviceGetCount(count: *mut c_int) -> c_int;
+    fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> c_int;
+    fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> c_int;
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int) -> c_int;
+    fn cuCtxSetCurrent(context: usize) -> c_int;
+    fn cuCtxGetDevice(device: *mut c_int) -> c_int;
+    fn cuCtxEnablePeerAccess(peer: usize, flags: c_uint) -> c_int;
+    fn cuCtxDisablePeerAccess(peer: usize) -> c_int;
+    fn cuMemAlloc_v2(pointer: *mut u64, bytes: usize) -> c_int;
+    fn cuMemsetD32_v2(pointer: u64, value: c_uint, count: usize) -> c_int;
+    fn cuMemcpyPeer(target: u64, to: usize, source: u64, from: usize, bytes: usize) -> c_int;
+    fn cuMemcpyDtoH_v2(target: *mut c_void, source: u64, bytes: usize) -> c_int;
+    fn cuPointerGetAttribute(data: *mut c_void, number: c_int, pointer: u64) -> c_int;
+}
+
+#[test]
+fn devices_have_an_identity_and_contexts_of_their_own() {
+    // SAFETY: no other thread of this process reads the environment yet.
+    unsafe {
+        std::env::set_var("RUMBA_DEVICE", "soft");
+        std::env::set_var("RUMBA_SOFT_DEVICES", "3");
+    }
+    let (mut count, mut can, mut device, mut value) = (0, 0, 0, 0_u32);
+    let (mut contexts, mut pointers, mut ids) = ([0; 3], [0; 3], [[0; 16]; 3]);
+    // SAFETY: the calls are declared as in cuda.h and get pointers to local variables.
+    unsafe {
+        assert_eq!((cuInit(0), cuDeviceGetCount(&raw mut count), count), (0, 0, 3));
+        for index in 0..3 {
+            assert_eq!(cuDeviceGetUuid_v2(&raw mut ids[index], index as c_int), 0);
+            assert_eq!(cuDevicePrimaryCtxRetain(&raw mut contexts[index], index as c_int), 0);
+            assert_eq!(cuCtxSetCurrent(contexts[index]), 0);
+            assert_eq!((cuCtxGetDevice(&raw mut device), device), (0, index as c_int));
+            assert_eq!(cuMemAlloc_v2(&raw mut pointers[index], 4), 0);
+            assert_eq!(cuMemsetD32_v2(pointers[index], index as c_uint, 1), 0);
+        }
+        assert_eq!(cuDevicePrimaryCtxRetain(&raw mut contexts[0], 3), 101);
+        assert!(ids[0] != ids[1] && ids[1] != ids[2] && contexts[0] != contexts[1]);
+        assert_eq!((cuDeviceCanAccessPeer(&raw mut can, 0, 1), can), (0, 1));
+        assert_eq!((cuDeviceCanAccessPeer(&raw mut can, 1, 1), can), (0, 0));
+        // The last context is current.
+        assert_eq!(cuCtxDisablePeerAccess(contexts[0]), 705);
+        assert_eq!(cuCtxEnablePeerAccess(contexts[0], 0), 0);
+        assert_eq!(cuCtxEnablePeerAccess(contexts[0], 0), 704);
+        assert_eq!(cuCtxEnablePeerAccess(contexts[2], 0), 101);
+        assert_eq!(cuCtxDisablePeerAccess(contexts[0]), 0);
+        assert_eq!(cuMemcpyPeer(pointers[0], contexts[0], pointers[2], contexts[2], 4), 0);
+        assert_eq!(cuMemcpyDtoH_v2((&raw mut value).cast(), pointers[0], 4), 0);
+        assert_eq!(cuPointerGetAttribute((&raw mut device).cast(), 9, pointers[1]), 0);
+    }
+    assert_eq!((value, device), (2, 1));
+}
