@@ -11,6 +11,7 @@ mod python;
 mod report;
 mod runner;
 mod suite;
+mod tinygrad;
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
@@ -61,6 +62,8 @@ enum Client {
     Cust,
     /// The crate cudarc: the unit tests and doctests of its driver module
     Cudarc,
+    /// tinygrad: tensor programs of ours, as its package brings no tests
+    Tinygrad,
 }
 
 impl Client {
@@ -69,6 +72,7 @@ impl Client {
             Self::Numba => Box::new(numba::Numba),
             Self::Cust => Box::new(cust::Cust::default()),
             Self::Cudarc => Box::new(cudarc::Cudarc::default()),
+            Self::Tinygrad => Box::new(tinygrad::Tinygrad),
         }
     }
 }
