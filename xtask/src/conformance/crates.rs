@@ -368,7 +368,9 @@ fn fail(said: &str) -> Outcome {
             if line.contains("' panicked at ") || line.contains("' (") && line.contains(") panicked at ") {
                 return Some(None);
             }
-            (line.starts_with("Error: ") || line.starts_with("error")).then_some(Some(line))
+            // A test's own words follow its name on the same line.
+            let words = line.rsplit_once(" ... ").map_or(line, |(_, words)| words);
+            (words.starts_with("Error: ") || words.starts_with("error")).then_some(Some(words))
         })
         .map(|line| line.map(str::to_owned));
     let reason = match reason {

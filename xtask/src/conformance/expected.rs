@@ -118,7 +118,7 @@ impl Expected {
         let actual = record.outcome.verdict;
         let reason = record.outcome.reason.clone();
         match (self.entries.get(&test).map(|entry| entry.verdict), actual) {
-            (None, Verdict::Pass) => None,
+            (None, Verdict::Pass) | (Some(Verdict::Varies), _) => None,
             (None, actual) => Some(Surprise::NewFailure { test, actual, reason }),
             (Some(listed), Verdict::Pass) => Some(Surprise::NewPass { test, listed }),
             (Some(listed), actual) if listed == actual => None,
@@ -138,6 +138,7 @@ impl Expected {
         for record in records {
             let verdict = record.outcome.verdict;
             match self.entries.get(&record.test) {
+                Some(entry) if entry.verdict == Verdict::Varies => {}
                 _ if verdict == Verdict::Pass => {
                     self.entries.remove(&record.test);
                 }
@@ -217,6 +218,18 @@ mod tests {
                 Surprise::Gone { test: "a.d".to_owned() },
             ]
         );
+    }
+
+    #[test]
+    fn what_varies_surprises_nobody_and_stays() {
+        let text = "varies a.b: measures the host\n";
+        let mut list = Expected::parse(text).unwrap();
+        for verdict in [Verdict::Pass, Verdict::Fail] {
+            let records = [record("a.b", verdict)];
+            assert_eq!(list.compare(&records, &names(&["a.b"])), []);
+            list.bless(&records, &names(&["a.b"]));
+            assert_eq!(list.text(), text);
+        }
     }
 
     #[test]

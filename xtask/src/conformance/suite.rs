@@ -76,16 +76,19 @@ pub(crate) enum Verdict {
     Crash,
     /// The test did not end within its limit.
     Timeout,
+    /// Only in lists: the test measures what differs from run to run, and any outcome is as expected.
+    Varies,
 }
 
 impl Verdict {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Pass,
         Self::Skip,
         Self::XFail,
         Self::Fail,
         Self::Crash,
         Self::Timeout,
+        Self::Varies,
     ];
 
     pub(crate) fn word(self) -> &'static str {
@@ -96,6 +99,7 @@ impl Verdict {
             Self::Fail => "fail",
             Self::Crash => "crash",
             Self::Timeout => "timeout",
+            Self::Varies => "varies",
         }
     }
 
