@@ -5,7 +5,8 @@
 //!
 //! In reading order: [`types`], [`op`] and [`warp`] are what instructions work with, [`lower`] is how they describe
 //! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
-//! sources into programs; `launch`, `block` and `schedule` run them; `form` and `lockstep` are the programs for warps in step; `arena`, `allocations` and `check` are their memory.
+//! sources into programs; `launch`, `block` and `schedule` run them; `form` and `lockstep` make those for warps in step;
+//! `arena`, `allocations` and `check` are their memory.
 
 mod access;
 mod allocations;
