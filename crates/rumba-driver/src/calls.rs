@@ -296,7 +296,8 @@ calls! {
             cuMemsetD8_v2_ptds = cuMemsetD8_v2;
         pool: cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, cuDeviceGetDefaultMemPool,
             cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolTrimTo,
-            cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemAllocAsync_ptsz = cuMemAllocAsync,
+            cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemPoolSetAccess,
+            cuMemPoolGetAccess, cuMemAllocAsync_ptsz = cuMemAllocAsync,
             cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync, cuMemFreeAsync_ptsz = cuMemFreeAsync;
         pointer: cuPointerGetAttribute, cuPointerGetAttributes, cuPointerSetAttribute;
         stream: cuStreamCreate, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize,
@@ -420,8 +421,8 @@ calls! {
         cuMemGetAttribute, cuMemGetAttribute_v2, cuMemGetDefaultMemPool, cuMemGetHandleForAddressRange,
         cuMemGetInfo, cuMemGetMemPool, cuMemHostGetDevicePointer, cuMemImportFromShareableHandle,
         cuMemMapArrayAsync, cuMemMapArrayAsync_ptsz, cuMemPoolExportPointer,
-        cuMemPoolExportToShareableHandle, cuMemPoolGetAccess, cuMemPoolImportFromShareableHandle,
-        cuMemPoolImportPointer, cuMemPoolSetAccess, cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz,
+        cuMemPoolExportToShareableHandle, cuMemPoolImportFromShareableHandle,
+        cuMemPoolImportPointer, cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz,
         cuMemsetD16, cuMemsetD2D16, cuMemsetD2D32, cuMemsetD2D8, cuMemsetD32, cuMemsetD8, cuMemSetMemPool,
         cuMipmappedArrayCreate, cuMipmappedArrayDestroy, cuMipmappedArrayGetLevel,
         cuMipmappedArrayGetMemoryRequirements, cuMipmappedArrayGetSparseProperties, cuModuleGetGlobal,

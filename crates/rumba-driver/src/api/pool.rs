@@ -2,16 +2,22 @@
 //! and goes back to it at once.
 
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::abi::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream, In, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
-use crate::soft::driver::{DEFAULT_POOL, Driver};
+use crate::soft::driver::Driver;
 use crate::soft::graph::Action;
-use crate::soft::memory::Kind;
+use crate::soft::memory::{Kind, Pool};
 
 pub(crate) extern "C" fn cuMemAllocAsync(pointer: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Code {
-    answer(|| allocate(pointer, bytes, DEFAULT_POOL, stream))
+    answer(|| {
+        let (driver, queue) = Driver::queue(stream)?;
+        let pool = current_pool(driver, queue.context().device)?;
+        allocate(pointer, bytes, pool, stream)
+    })
 }
 
 pub(crate) extern "C" fn cuMemAllocFromPoolAsync(
@@ -21,7 +27,7 @@ pub(crate) extern "C" fn cuMemAllocFromPoolAsync(
     stream: CUstream,
 ) -> Code {
     answer(|| {
-        check_pool(pool)?;
+        pool_of(pool)?;
         allocate(pointer, bytes, pool, stream)
     })
 }
@@ -33,6 +39,11 @@ fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, pool: CUmemoryPool, stream:
         0 => 0,
         _ => driver.allocate(queue.context(), bytes as u64, Kind::Pooled { pool })?,
     };
+    if let Ok(pool_object) = driver.pools.get(pool) {
+        pool_object
+            .high
+            .fetch_max(driver.memory.pooled(pool), Ordering::Relaxed);
+    }
     queue.captures(|| Action::Allocate)?;
     pointer.put("dptr", start)
 }
@@ -53,87 +64,185 @@ pub(crate) extern "C" fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream) 
     })
 }
 
-/// Refuses what is no pool.
-fn check_pool(pool: CUmemoryPool) -> Result<&'static Driver, Error> {
+/// The pool behind a handle.
+fn pool_of(handle: CUmemoryPool) -> Result<(&'static Driver, Arc<Pool>), Error> {
     let driver = Driver::get()?;
-    if pool != DEFAULT_POOL && driver.pools.get(pool).is_err() {
-        return Err(wrong("pool", format!("{pool:#x}"), "it is no memory pool"));
-    }
-    Ok(driver)
+    let unknown = |_| wrong("pool", format!("{handle:#x}"), "it is no memory pool");
+    Ok((driver, driver.pools.get(handle).map_err(unknown)?))
+}
+
+/// The pool that comes with a device: the handles of these are given out first, in the order of the devices.
+fn default_pool(driver: &Driver, device: CUdevice) -> Result<CUmemoryPool, Error> {
+    driver
+        .default_pools
+        .get(device as usize)
+        .copied()
+        .ok_or(Error::InvalidDevice(device))
+}
+
+/// The pool that a device allocates from.
+fn current_pool(driver: &Driver, device: CUdevice) -> Result<CUmemoryPool, Error> {
+    let pools = driver.device_pools.read().unwrap_or_else(PoisonError::into_inner);
+    pools.get(device as usize).copied().ok_or(Error::InvalidDevice(device))
 }
 
 pub(crate) extern "C" fn cuDeviceGetDefaultMemPool(pool: Out<CUmemoryPool>, device: CUdevice) -> Code {
     answer(|| {
-        Driver::device(device)?;
-        pool.put("pool_out", DEFAULT_POOL)
+        let driver = Driver::device(device)?;
+        pool.put("pool_out", default_pool(driver, device)?)
     })
 }
 
 pub(crate) extern "C" fn cuDeviceGetMemPool(pool: Out<CUmemoryPool>, device: CUdevice) -> Code {
     answer(|| {
-        Driver::device(device)?;
-        pool.put("pool", DEFAULT_POOL)
+        let driver = Driver::device(device)?;
+        pool.put("pool", current_pool(driver, device)?)
     })
 }
 
 pub(crate) extern "C" fn cuDeviceSetMemPool(device: CUdevice, pool: CUmemoryPool) -> Code {
     answer(|| {
-        Driver::device(device)?;
-        check_pool(pool).map(drop)
+        let driver = Driver::device(device)?;
+        if pool_of(pool)?.1.device != device {
+            return Err(wrong("pool", format!("{pool:#x}"), "it belongs to another device"));
+        }
+        let mut pools = driver.device_pools.write().unwrap_or_else(PoisonError::into_inner);
+        pools[device as usize] = pool;
+        Ok(())
     })
 }
 
-pub(crate) extern "C" fn cuMemPoolCreate(pool: Out<CUmemoryPool>, properties: In<u8>) -> Code {
+/// The beginning of `CUmemPoolProps`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct PoolProperties {
+    kind: c_int,
+    handle_types: c_int,
+    location: [c_int; 2],
+}
+
+/// `CU_MEM_LOCATION_TYPE_DEVICE`.
+const DEVICE: c_int = 1;
+
+pub(crate) extern "C" fn cuMemPoolCreate(pool: Out<CUmemoryPool>, properties: In<PoolProperties>) -> Code {
     answer(|| {
         let driver = Driver::get()?;
         pool.required("pool")?;
-        if properties.address() == 0 {
-            return Err(Error::Null("poolProps"));
+        let properties = properties.get("poolProps", 0)?;
+        if properties.kind != 1 {
+            return Err(wrong(
+                "allocType",
+                properties.kind,
+                "it must be CU_MEM_ALLOCATION_TYPE_PINNED",
+            ));
         }
-        let (handle, _) = driver.pools.insert(|_| ());
-        pool.put("pool", handle)
+        if properties.handle_types != 0 || properties.location[0] != DEVICE {
+            return Err(Error::Unserved {
+                what: "a pool on the host or for other processes",
+            });
+        }
+        let device = properties.location[1];
+        Driver::device(device)?;
+        pool.put("pool", driver.pools.insert(|_| Pool::new(device)).0)
     })
 }
 
-pub(crate) extern "C" fn cuMemPoolDestroy(pool: CUmemoryPool) -> Code {
+pub(crate) extern "C" fn cuMemPoolDestroy(handle: CUmemoryPool) -> Code {
     answer(|| {
-        let driver = check_pool(pool)?;
-        if pool == DEFAULT_POOL {
+        let (driver, pool) = pool_of(handle)?;
+        let own = default_pool(driver, pool.device)?;
+        if handle == own {
             return Err(wrong("pool", "the default pool", "it belongs to the device"));
         }
-        driver.pools.remove(pool).map(drop)
+        driver.pools.remove(handle)?;
+        let mut pools = driver.device_pools.write().unwrap_or_else(PoisonError::into_inner);
+        pools
+            .iter_mut()
+            .filter(|one| **one == handle)
+            .for_each(|one| *one = own);
+        Ok(())
     })
 }
 
 pub(crate) extern "C" fn cuMemPoolTrimTo(pool: CUmemoryPool, _keep: usize) -> Code {
-    answer(|| check_pool(pool).map(drop))
+    answer(|| pool_of(pool).map(drop))
 }
 
-/// Attributes 1 to 3 are switches for reuse, 4 is the release threshold, 5 to 8 count bytes.
-pub(crate) extern "C" fn cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_int, value: Out<c_void>) -> Code {
+/// Attributes 1 to 3 are switches for reuse, 4 is the release threshold, 5 to 8 count bytes: reserved now and at most, in
+/// use now and at most. Nothing is reserved that is not in use.
+pub(crate) extern "C" fn cuMemPoolGetAttribute(handle: CUmemoryPool, attribute: c_int, value: Out<c_void>) -> Code {
     answer(|| {
-        let driver = check_pool(pool)?;
+        let (driver, pool) = pool_of(handle)?;
         value.required("value")?;
+        let settings = *pool.settings.lock().unwrap_or_else(PoisonError::into_inner);
         match attribute {
-            1..=3 => value.cast::<c_int>().put("value", 1),
-            4 => value.cast::<u64>().put("value", 0),
-            5..=8 => value.cast::<u64>().put("value", driver.memory.pooled(pool)),
+            1..=3 => value
+                .cast::<c_int>()
+                .put("value", settings[attribute as usize - 1] as c_int),
+            4 => value.cast::<u64>().put("value", settings[3]),
+            5 | 7 => value.cast::<u64>().put("value", driver.memory.pooled(handle)),
+            6 | 8 => value.cast::<u64>().put("value", pool.high.load(Ordering::Relaxed)),
             _ => Err(wrong("attr", attribute, "there is no such attribute")),
         }
     })
 }
 
-pub(crate) extern "C" fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_int, value: In<u8>) -> Code {
+pub(crate) extern "C" fn cuMemPoolSetAttribute(handle: CUmemoryPool, attribute: c_int, value: In<u8>) -> Code {
     answer(|| {
-        check_pool(pool)?;
-        if value.address() == 0 {
+        let (driver, pool) = pool_of(handle)?;
+        if value.is_null() {
             return Err(Error::Null("value"));
         }
-        // Nothing is held back, so there is nothing to set.
-        if (1..=8).contains(&attribute) {
-            Ok(())
-        } else {
-            Err(wrong("attr", attribute, "there is no such attribute"))
+        let mut settings = pool.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        match attribute {
+            1..=3 => {
+                let on = In::<c_int>::from_address(value.address()).get("value", 0)?;
+                settings[attribute as usize - 1] = u64::from(on != 0);
+            }
+            4 => settings[3] = In::<u64>::from_address(value.address()).get("value", 0)?,
+            6 | 8 => {
+                if In::<u64>::from_address(value.address()).get("value", 0)? != 0 {
+                    return Err(wrong("value", "not 0", "a high-water mark can only be set to 0"));
+                }
+                pool.high.store(driver.memory.pooled(handle), Ordering::Relaxed);
+            }
+            _ => return Err(wrong("attr", attribute, "it cannot be set")),
         }
+        Ok(())
+    })
+}
+
+/// `CUmemAccessDesc`: a location and what may be done there.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct PoolAccess {
+    location: [c_int; 2],
+    flags: c_int,
+}
+
+/// What can be set is checked and changes nothing: all devices reach the memory of all pools.
+pub(crate) extern "C" fn cuMemPoolSetAccess(handle: CUmemoryPool, access: In<PoolAccess>, count: usize) -> Code {
+    answer(|| {
+        let (_, pool) = pool_of(handle)?;
+        for index in 0..count {
+            let access = access.get("map", index)?;
+            if access.location[0] != DEVICE || !matches!(access.flags, 0 | 1 | 3) {
+                return Err(wrong("map", access.flags, "it must be 0, 1 or 3, for a device"));
+            }
+            Driver::device(access.location[1])?;
+            if access.location[1] == pool.device && access.flags != 3 {
+                return Err(wrong("map", access.flags, "a device keeps access to its own pool"));
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) extern "C" fn cuMemPoolGetAccess(flags: Out<c_int>, handle: CUmemoryPool, location: In<[c_int; 2]>) -> Code {
+    answer(|| {
+        pool_of(handle)?;
+        flags.required("flags")?;
+        Driver::device(location.get("location", 0)?[1])?;
+        flags.put("flags", 3)
     })
 }

@@ -12,7 +12,7 @@ use crate::soft::graph::{Exec, Graph, Node};
 use crate::soft::handle::Handles;
 use crate::soft::library::{Library, LibraryKernel};
 use crate::soft::machine::Machine;
-use crate::soft::memory::{Advices, Allocation, Kind, Memory};
+use crate::soft::memory::{Advices, Allocation, Kind, Memory, Pool};
 use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
 use crate::soft::vmm::{Addresses, Physical};
@@ -28,7 +28,11 @@ pub(crate) struct Driver {
     pub(crate) streams: Handles<Stream>,
     pub(crate) events: Handles<Event>,
     pub(crate) links: Handles<Link>,
-    pub(crate) pools: Handles<()>,
+    pub(crate) pools: Handles<Pool>,
+    /// The pool that comes with each device.
+    pub(crate) default_pools: Vec<usize>,
+    /// The pool that each device allocates from.
+    pub(crate) device_pools: RwLock<Vec<usize>>,
     pub(crate) arrays: Handles<Array>,
     pub(crate) libraries: Handles<Library>,
     pub(crate) kernels: Handles<LibraryKernel>,
@@ -78,9 +82,6 @@ fn asked_devices() -> usize {
     asked.trim().parse().unwrap_or(1).clamp(1, MOST_DEVICES)
 }
 
-/// The default pool for stream-ordered allocation.
-pub(crate) const DEFAULT_POOL: usize = 0x5200_0000_0020;
-
 static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
 
 /// Set in a process that was forked after `cuInit`: it has the memory of the device and none of its threads. As with
@@ -105,6 +106,10 @@ impl Driver {
                 // SAFETY: the handler only stores to a static. If it cannot be registered, a forked process lacks threads
                 // and finds out late.
                 unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+                let pools = Handles::new("memory pool", 7);
+                let default_pools: Vec<usize> = (0..asked_devices())
+                    .map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0)
+                    .collect();
                 Ok(Self {
                     machine: Machine::new()?,
                     memory: Memory::default(),
@@ -114,7 +119,9 @@ impl Driver {
                     streams: Handles::new("stream", 4),
                     events: Handles::new("event", 5),
                     links: Handles::new("link state", 6),
-                    pools: Handles::new("memory pool", 7),
+                    pools,
+                    device_pools: RwLock::new(default_pools.clone()),
+                    default_pools,
                     arrays: Handles::new("array", 8),
                     libraries: Handles::new("library", 9),
                     kernels: Handles::new("kernel", 10),

@@ -4,7 +4,8 @@
 //! variables are not listed: the machine knows their bounds.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 
 /// What an allocation was made as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +84,26 @@ impl Advices {
     pub(crate) fn change(&self, allocation: &Allocation, change: impl FnOnce(&mut Advice)) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         change(known.entry(allocation.id).or_default());
+    }
+}
+
+/// A pool for stream-ordered allocation.
+pub(crate) struct Pool {
+    /// The ordinal of its device.
+    pub(crate) device: i32,
+    /// Three switches for reuse, then the release threshold in bytes. Nothing is held back, so they change nothing.
+    pub(crate) settings: Mutex<[u64; 4]>,
+    /// The most bytes that were in use since that was set to 0.
+    pub(crate) high: AtomicU64,
+}
+
+impl Pool {
+    pub(crate) fn new(device: i32) -> Self {
+        Self {
+            device,
+            settings: Mutex::new([1, 1, 1, 0]),
+            high: AtomicU64::new(0),
+        }
     }
 }
 

@@ -102,6 +102,18 @@ declare! {
     cuDeviceGetDefaultMemPool(P<usize>, c_int);
     cuMemPoolGetAttribute(usize, c_int, P<u64>);
     cuMemPoolTrimTo(usize, usize);
+    cuMemPoolCreate(P<usize>, *const PoolProperties);
+    cuMemPoolSetAttribute(usize, c_int, P<u64>);
+    cuMemPoolGetAccess(P<c_int>, usize, *const [c_int; 2]);
+    cuDeviceGetMemPool(P<usize>, c_int);
+    cuDeviceSetMemPool(c_int, usize);
+    cuMemAddressReserve(P<u64>, usize, usize, u64, u64);
+    cuMemAddressFree(u64, usize);
+    cuMemCreate(P<u64>, usize, *const PoolProperties, u64);
+    cuMemMap(u64, usize, usize, u64, u64);
+    cuMemSetAccess(u64, usize, *const [c_int; 3], usize);
+    cuMemUnmap(u64, usize);
+    cuMemRelease(u64);
     cuMemPoolDestroy(usize);
     cuMemcpy(u64, u64, usize);
     cuMemcpyHtoD_v2(u64, *const c_void, usize);
@@ -303,4 +315,14 @@ pub struct UpdateInfo {
     pub result: c_int,
     pub node: usize,
     pub from: usize,
+}
+
+/// `CUmemPoolProps`, which begins like `CUmemAllocationProp`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct PoolProperties {
+    pub kind: c_int,
+    pub handle_types: c_int,
+    pub location: [c_int; 2],
+    pub rest: [u64; 9],
 }

@@ -37,6 +37,7 @@ scenarios! {
     managed_memory,
     pointers,
     pools,
+    virtual_memory,
     streams,
     asynchrony,
     default_streams,

@@ -286,4 +286,69 @@ pub fn pools() {
         1 => cuMemPoolDestroy(pool);
     }
     assert_eq!((other, bytes), (0, 0));
+    let (mut own, mut current, mut access, mut threshold) = (0, 0, 9, 4096);
+    let mut properties = PoolProperties {
+        kind: 1,
+        location: [1, 0],
+        ..PoolProperties::default()
+    };
+    steps! {
+        0 => cuMemPoolCreate(&mut own, &properties);
+        1 => cuMemPoolCreate(null_mut(), &properties);
+        1 => cuMemPoolCreate(&mut own, null());
+        0 => cuMemPoolSetAttribute(own, 4, &mut threshold);
+        0 => cuMemPoolGetAttribute(own, 4, &mut bytes);
+        1 => cuMemPoolSetAttribute(own, 7, &mut threshold);
+        1 => cuMemPoolSetAttribute(own, 99, &mut threshold);
+        0 => cuMemPoolGetAccess(&mut access, own, &[1, 0]);
+        0 => cuDeviceSetMemPool(0, own);
+        0 => cuDeviceGetMemPool(&mut current, 0);
+        0 => cuMemPoolDestroy(own);
+        0 => cuDeviceGetMemPool(&mut other_pool(), 0);
+        1 => { properties.kind = 9; cuMemPoolCreate(&mut own, &properties) };
+    }
+    assert_eq!((bytes, access), (4096, 3));
+    assert_ne!(current, pool);
+}
+
+/// Room for a handle that nobody looks at.
+fn other_pool() -> usize {
+    0
+}
+
+pub fn virtual_memory() {
+    const UNIT: usize = 2 << 20;
+    primary();
+    let store = kernel(kernels(), c"store");
+    let (mut pointer, mut memory, mut value) = (0, 0, 0_u32);
+    let properties = PoolProperties {
+        kind: 1,
+        location: [1, 0],
+        ..PoolProperties::default()
+    };
+    let access = [1, 0, 3];
+    steps! {
+        1 => cuMemAddressReserve(&mut pointer, 4096, 0, 0, 0);
+        1 => cuMemAddressReserve(null_mut(), UNIT, 0, 0, 0);
+        0 => cuMemAddressReserve(&mut pointer, 2 * UNIT, 0, 0, 0);
+        1 => cuMemCreate(&mut memory, 4096, &properties, 0);
+        1 => cuMemCreate(null_mut(), UNIT, &properties, 0);
+        0 => cuMemCreate(&mut memory, UNIT, &properties, 0);
+        0 => cuMemMap(pointer, UNIT, 0, memory, 0);
+        1 => cuMemMap(pointer, UNIT, 0, memory, 0);
+        1 => cuMemSetAccess(pointer, 2 * UNIT, &access, 1);
+        0 => cuMemSetAccess(pointer, UNIT, &access, 1);
+    }
+    let mut parameters = [(&raw const pointer).cast::<c_void>()];
+    steps! {
+        0 => cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, NONE, parameters.as_mut_ptr(), null_mut());
+        0 => cuMemcpyDtoH_v2((&raw mut value).cast(), pointer, 4);
+        1 => cuMemFree_v2(pointer);
+        0 => cuMemRelease(memory);
+        0 => cuMemUnmap(pointer, UNIT);
+        1 => cuMemcpyDtoH_v2((&raw mut value).cast(), pointer, 4);
+        0 => cuMemAddressFree(pointer, 2 * UNIT);
+        1 => cuMemAddressFree(pointer, 2 * UNIT);
+    }
+    assert_eq!(value, 7);
 }
