@@ -146,13 +146,21 @@ pub(crate) extern "C" fn cuCtxGetDevice(device: Out<CUdevice>) -> Code {
 pub(crate) extern "C" fn cuCtxGetDevice_v2(device: Out<CUdevice>, context: CUcontext) -> Code {
     answer(|| {
         let driver = Driver::get()?;
-        let handle = match context {
-            0 => current_handle()?.ok_or(Error::NoContext)?,
-            handle if primary_device(handle).is_some() => handle,
-            handle => driver.context(handle)?.handle,
+        let handle = match named(context)? {
+            Some(handle) => handle,
+            None => current_handle()?.ok_or(Error::NoContext)?,
         };
         device.put("device", driver.device_of(handle))
     })
+}
+
+/// The context that a call of CUDA 13 names, if it names one.
+///
+/// Programs older than CUDA 13 that prefer names with `_v2` (Numba does) call it with the arguments of the call without:
+/// the context is then whatever the register holds, and the caller means the current one.
+fn named(context: CUcontext) -> Result<Option<CUcontext>, Error> {
+    let known = primary_device(context).is_some() || Driver::get()?.context(context).is_ok();
+    Ok(known.then_some(context))
 }
 
 pub(crate) extern "C" fn cuCtxGetFlags(flags: Out<c_uint>) -> Code {
@@ -217,13 +225,13 @@ fn synchronize(context: &Context) -> Result<(), Error> {
 }
 
 pub(crate) extern "C" fn cuCtxSynchronize_v2(context: CUcontext) -> Code {
-    answer(|| {
-        if context == 0 {
-            return synchronize(&Driver::current()?.1);
+    answer(|| match named(context)? {
+        Some(context) => {
+            let context = Driver::get()?.context(context)?;
+            context.usable()?;
+            synchronize(&context)
         }
-        let context = Driver::get()?.context(context)?;
-        context.usable()?;
-        synchronize(&context)
+        None => synchronize(&Driver::current()?.1),
     })
 }
 

@@ -1,12 +1,14 @@
-//! Options of `cuModuleLoadDataEx` and the `cuLink` calls. Only the log buffers and the wall time have a
-//! meaning here; options about code generation are accepted and have none.
+//! Options of `cuModuleLoadDataEx` and the `cuLink` calls. Only the log buffers, the wall time and the bound of
+//! registers have a meaning here; other options about code generation are accepted and have none.
 
 use std::ffi::{c_int, c_uint};
 use std::time::Instant;
 
 use crate::abi::{In, Out, wrong};
 use crate::error::Error;
+use crate::soft::image::Source;
 
+const MAX_REGISTERS: c_int = 0;
 const WALL_TIME: c_int = 2;
 const INFO_LOG_BUFFER: c_int = 3;
 const INFO_LOG_BUFFER_SIZE_BYTES: c_int = 4;
@@ -23,6 +25,8 @@ pub(crate) struct Log {
     error: Buffer,
     wall_time: Option<u64>,
     start: Option<Instant>,
+    /// The most registers that a thread may use.
+    max_registers: Option<u32>,
 }
 
 /// A text buffer of the caller.
@@ -48,6 +52,7 @@ impl Log {
             let place = values.at(index).address();
             let value = In::<u64>::from_address(place).get("optionValues", 0)?;
             match option {
+                MAX_REGISTERS => log.max_registers = Some(value as u32).filter(|&bound| bound > 0),
                 WALL_TIME => log.wall_time = Some(place),
                 INFO_LOG_BUFFER => log.info.address = value,
                 ERROR_LOG_BUFFER => log.error.address = value,
@@ -59,6 +64,15 @@ impl Log {
             }
         }
         Ok(log)
+    }
+
+    /// Puts the bound of registers on what is loaded or linked with these options.
+    pub(crate) fn bound(&self, sources: &mut [Source]) {
+        if let Some(bound) = self.max_registers {
+            for source in sources {
+                source.max_registers = Some(source.max_registers.map_or(bound, |other| other.min(bound)));
+            }
+        }
     }
 
     /// Gives the caller the logs: of success, or of the error.

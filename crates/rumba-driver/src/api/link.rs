@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{CUlinkState, In, Out, Text, answer, wrong};
 use crate::api::jit::Log;
-use crate::api::module::read_file;
+use crate::api::module::file;
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
@@ -58,24 +58,26 @@ fn locked(link: &Link) -> MutexGuard<'_, LinkState> {
     link.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds what `read` gives, unless the link is complete.
-fn add(handle: CUlinkState, kind: c_int, read: impl FnOnce() -> Result<Vec<Source>, Error>) -> Result<(), Error> {
+/// Adds an input, unless the link is complete.
+fn add(handle: CUlinkState, kind: c_int, bytes: &[u8], name: &str) -> Result<(), Error> {
     let (_, link) = link_of(handle)?;
     let mut state = locked(&link);
     if state.image.is_some() {
         return Err(wrong("state", "complete", "nothing can be added to a complete link"));
     }
     let sources = match kind {
-        PTX | FATBIN => read(),
+        PTX | FATBIN => image::read_bytes(bytes, name),
+        LIBRARY => image::read_library(bytes, name),
         CUBIN => Err(Error::NoPtx("machine code (a cubin)")),
-        OBJECT | LIBRARY => Err(Error::Unserved {
-            what: "linking host objects and libraries",
+        OBJECT => Err(Error::Unserved {
+            what: "linking host objects",
         }),
         other => return Err(wrong("type", other, "there is no such input type")),
     };
     let sources = sources.and_then(check_syntax);
     state.log.write(&sources);
-    let sources = sources.inspect_err(report::refusal)?;
+    let mut sources = sources.inspect_err(report::refusal)?;
+    state.log.bound(&mut sources);
     state.sources.extend(sources);
     Ok(())
 }
@@ -106,7 +108,7 @@ pub(crate) extern "C" fn cuLinkAddData_v2(
         }
         let bytes = data.slice("data", size)?;
         let name = name.get("name").map_or("PTX".into(), |name| name.to_string_lossy());
-        add(state, kind, || image::read_bytes(bytes, &name))
+        add(state, kind, bytes, &name)
     })
 }
 
@@ -122,7 +124,8 @@ pub(crate) extern "C" fn cuLinkAddFile_v2(
         link_of(state)?;
         Log::new(count, options, values)?;
         let path = path.get("path")?;
-        add(state, kind, || read_file(path.to_bytes()))
+        let (bytes, name) = file(path.to_bytes())?;
+        add(state, kind, &bytes, &name)
     })
 }
 

@@ -27,10 +27,16 @@ pub(crate) extern "C" fn cuModuleLoad(module: Out<CUmodule>, path: Text) -> Code
 
 /// The texts in a file.
 pub(crate) fn read_file(path: &[u8]) -> Result<Vec<Source>, Error> {
+    let (bytes, name) = file(path)?;
+    image::read_bytes(&bytes, &name)
+}
+
+/// The contents of a file, and its name.
+pub(crate) fn file(path: &[u8]) -> Result<(Vec<u8>, String), Error> {
     let path = OsStr::from_bytes(path);
     let name = path.to_string_lossy().into_owned();
     match std::fs::read(path) {
-        Ok(bytes) => image::read_bytes(&bytes, &name),
+        Ok(bytes) => Ok((bytes, name)),
         Err(cause) => Err(Error::File {
             path: name,
             cause: cause.to_string(),
@@ -75,7 +81,10 @@ fn load_image(module: Out<CUmodule>, image: In<u8>, log: &Log) -> Result<(), Err
 /// Loads what `sources` gives, and tells the log and the report how that went.
 fn load(module: Out<CUmodule>, log: &Log, sources: impl FnOnce() -> Result<Vec<Source>, Error>) -> Result<(), Error> {
     let (driver, context) = Driver::current()?;
-    let program = sources().and_then(|sources| driver.machine.load(&sources));
+    let program = sources().and_then(|mut sources| {
+        log.bound(&mut sources);
+        driver.machine.load(&sources)
+    });
     log.write(&program);
     let program = program.inspect_err(report::refusal)?;
     let (handle, _) = driver.modules.insert(|_| Module::new(context, program));

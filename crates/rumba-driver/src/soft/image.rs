@@ -13,6 +13,8 @@ use crate::error::Error;
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) ptx: String,
+    /// The most registers that its kernels may use, where the caller asked for a bound (`CU_JIT_MAX_REGISTERS`).
+    pub(crate) max_registers: Option<u32>,
 }
 
 /// The newest architecture whose PTX the device takes from a fat binary, as `sm_NN` writes it.
@@ -115,6 +117,7 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     Ok(vec![Source {
         name: name.to_owned(),
         ptx: ptx.to_owned(),
+        max_registers: None,
     }])
 }
 
@@ -202,34 +205,74 @@ fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
 
 /// What `cuLinkComplete` gives out: the texts that were linked, with their names.
 ///
-/// Magic, 4 bytes of version, 8 bytes of size counted after these 16, then per text the length of its name,
-/// the name, its length and the text.
+/// Magic, 4 bytes of version, 8 bytes of size counted after these 16, then per text its bound of registers or 0, the
+/// length of its name, the name, its length and the text.
 pub(crate) fn link(sources: &[Source]) -> Vec<u8> {
     let mut body = Vec::new();
-    for text in sources.iter().flat_map(|source| [&source.name, &source.ptx]) {
-        body.extend_from_slice(&(text.len() as u64).to_le_bytes());
-        body.extend_from_slice(text.as_bytes());
+    for source in sources {
+        body.extend_from_slice(&u64::from(source.max_registers.unwrap_or(0)).to_le_bytes());
+        for text in [&source.name, &source.ptx] {
+            body.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            body.extend_from_slice(text.as_bytes());
+        }
     }
     let mut image = Vec::with_capacity(16 + body.len());
     image.extend_from_slice(&LINKED);
-    image.extend_from_slice(&1_u32.to_le_bytes());
+    image.extend_from_slice(&2_u32.to_le_bytes());
     image.extend_from_slice(&(body.len() as u64).to_le_bytes());
     image.extend_from_slice(&body);
     image
 }
 
 fn unlink(image: &[u8]) -> Result<Vec<Source>, Error> {
-    let mut rest = image.get(16..).unwrap_or(&[]);
-    let mut next = || -> Option<String> {
-        let length = usize::try_from(number::<8>(rest, 0)?).ok()?;
-        let text = rest.get(8..)?.get(..length)?;
-        rest = &rest[8 + length..];
+    fn next_number(rest: &mut &[u8]) -> Option<u64> {
+        let value = number::<8>(rest, 0)?;
+        *rest = &rest[8..];
+        Some(value)
+    }
+    fn next_text(rest: &mut &[u8]) -> Option<String> {
+        let length = usize::try_from(next_number(rest)?).ok()?;
+        let (text, after) = rest.split_at_checked(length)?;
+        *rest = after;
         String::from_utf8(text.to_vec()).ok()
+    }
+    let mut rest = image.get(16..).unwrap_or(&[]);
+    let mut sources = Vec::new();
+    while !rest.is_empty() {
+        let mut source = || {
+            let max_registers = next_number(&mut rest)? as u32;
+            Some(Source {
+                name: next_text(&mut rest)?,
+                ptx: next_text(&mut rest)?,
+                max_registers: (max_registers > 0).then_some(max_registers),
+            })
+        };
+        sources.push(source().ok_or_else(|| Error::Image("the linked image is cut short".into()))?);
+    }
+    Ok(sources)
+}
+
+/// The PTX in a library, an archive as `ar` makes it. A linker takes of a library what it can use: members without PTX
+/// are left out, and what is then missing is an unresolved name.
+pub(crate) fn read_library(archive: &[u8], name: &str) -> Result<Vec<Source>, Error> {
+    const MAGIC: &[u8] = b"!<arch>\n";
+    const HEADER: usize = 60;
+    let Some(mut rest) = archive.strip_prefix(MAGIC) else {
+        return Err(Error::Image(
+            "it is no library: it does not begin with `!<arch>`".into(),
+        ));
     };
     let mut sources = Vec::new();
-    while let Some(name) = next() {
-        let ptx = next().ok_or_else(|| Error::Image("the linked image is cut short".into()))?;
-        sources.push(Source { name, ptx });
+    while rest.len() >= HEADER {
+        let (header, after) = rest.split_at(HEADER);
+        let size = std::str::from_utf8(&header[48..58]).ok();
+        let size = size.and_then(|size| size.trim().parse::<usize>().ok());
+        let Some((member, after)) = size.and_then(|size| after.split_at_checked(size)) else {
+            return Err(Error::Image("the library ends in the middle of a member".into()));
+        };
+        sources.extend(read_bytes(member, name).unwrap_or_default());
+        // Members begin at even offsets.
+        rest = after.get(member.len() % 2..).unwrap_or(&[]);
     }
     Ok(sources)
 }
@@ -244,6 +287,7 @@ mod tests {
         Source {
             name: name.into(),
             ptx: PTX.into(),
+            max_registers: None,
         }
     }
 
@@ -319,6 +363,31 @@ mod tests {
             read_bytes(&fat(1, 120, 0, PTX.as_bytes(), 0), "a"),
             Err(Error::NoPtx(_))
         ));
+    }
+
+    #[test]
+    fn a_bound_of_registers_travels_with_its_text() {
+        let bounded = Source {
+            max_registers: Some(38),
+            ..source("a")
+        };
+        let sources = vec![bounded, source("b")];
+        assert_eq!(read_bytes(&link(&sources), "c"), Ok(sources));
+    }
+
+    #[test]
+    fn libraries_give_what_ptx_they_have() {
+        let member = |bytes: &[u8]| {
+            let mut member = format!("{:<48}{:<10}`\n", "a.o/", bytes.len()).into_bytes();
+            member.extend_from_slice(bytes);
+            member.resize(member.len().next_multiple_of(2), b'\n');
+            member
+        };
+        let library = [b"!<arch>\n".to_vec(), member(b"\x7fELF odd"), member(PTX.as_bytes())].concat();
+        assert_eq!(read_library(&library, "a"), Ok(vec![source("a")]));
+        assert_eq!(read_library(b"!<arch>\n", "a"), Ok(vec![]));
+        assert!(matches!(read_library(&library[..140], "a"), Err(Error::Image(_))));
+        assert!(matches!(read_library(PTX.as_bytes(), "a"), Err(Error::Image(_))));
     }
 
     #[test]

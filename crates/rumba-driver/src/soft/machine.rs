@@ -18,6 +18,8 @@ pub(crate) struct Machine {
 /// A loaded set of PTX texts.
 pub(crate) struct Program {
     module: rumba_vm::Module,
+    /// The bound of registers that was asked for. There is nothing to spill here: it only shows in what kernels need.
+    max_registers: Option<u32>,
 }
 
 /// One kernel of a program, with what the driver asks about it often.
@@ -124,6 +126,7 @@ impl Machine {
     }
 
     pub(crate) fn load(&self, sources: &[Source]) -> Result<Program, Error> {
+        let max_registers = sources.iter().filter_map(|source| source.max_registers).min();
         let sources: Vec<_> = sources
             .iter()
             .map(|source| rumba_vm::Source {
@@ -132,7 +135,7 @@ impl Machine {
             })
             .collect();
         match self.device.load(&sources) {
-            Ok(module) => Ok(Program { module }),
+            Ok(module) => Ok(Program { module, max_registers }),
             Err(LoadError::Memory { error, .. }) => Err(memory_error(error)),
             Err(error @ LoadError::Source(_)) => Err(Error::Ptx {
                 log: error.short(),
@@ -182,7 +185,7 @@ impl Program {
             })?;
         let attributes = function.attributes();
         let needs = Needs {
-            registers: attributes.registers,
+            registers: attributes.registers.min(self.max_registers.unwrap_or(u32::MAX)),
             shared_bytes: attributes.shared_bytes as u32,
             const_bytes: attributes.const_bytes as u32,
             local_bytes: attributes.local_bytes as u32,
