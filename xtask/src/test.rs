@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test of the workspace, with cargo-nextest where it is installed.
 
-use crate::{setup, shell};
+use crate::{conformance, setup, shell};
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
 
@@ -43,6 +43,11 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let mut failed = shell::run(tests.args(&args.args)).is_err();
     if !filtered {
         failed |= shell::run(shell::cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
+    }
+    if !filtered {
+        failed |= conformance::slices()
+            .inspect_err(|error| eprintln!("error: {error:#}"))
+            .is_err();
     }
     if failed {
         bail!("some tests failed; their output stands above");

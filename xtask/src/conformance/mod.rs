@@ -78,12 +78,56 @@ impl Client {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    check(&args, Profile::Release)
+}
+
+/// Runs a few tests of each client that is installed; of the others it says how to install them.
+pub(crate) fn slices() -> Result<()> {
+    let mut failed = Vec::new();
+    for &client in Client::value_variants() {
+        let suite = client.suite();
+        if !suite.is_installed() {
+            eprintln!(
+                "note: {} is not installed, its tests are left out; `cargo xtask conformance {} --slice` installs it",
+                suite.about(),
+                suite.name()
+            );
+            continue;
+        }
+        let args = Args {
+            client,
+            filter: Vec::new(),
+            slice: true,
+            bless: false,
+            jobs: None,
+            limit: 120,
+        };
+        if let Err(error) = check(&args, Profile::Dev) {
+            eprintln!("error: {error:#}");
+            failed.push(suite.name());
+        }
+    }
+    if !failed.is_empty() {
+        bail!("conformance of {} failed", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Installs the client that takes seconds. It is a help, so a failure is a note.
+pub(crate) fn prepare() {
+    let suite = Client::Numba.suite();
+    if let Err(error) = suite.install() {
+        eprintln!("note: {} was not installed: {error:#}", suite.about());
+    }
+}
+
+fn check(args: &Args, profile: Profile) -> Result<()> {
     let suite = args.client.suite();
     let suite = &*suite;
     suite
         .install()
         .with_context(|| format!("could not install {}", suite.about()))?;
-    let driver = driver(Profile::Release)?;
+    let driver = driver(profile)?;
     let all = suite.list(&driver)?;
     let selected: Vec<String> = all.iter().filter(|test| args.selects(suite, test)).cloned().collect();
     if selected.is_empty() {
@@ -159,6 +203,8 @@ fn folder(client: &str) -> Result<PathBuf> {
 /// How the driver is built.
 #[derive(Clone, Copy)]
 enum Profile {
+    /// As the tests build it.
+    Dev,
     Release,
 }
 
@@ -167,6 +213,7 @@ fn driver(profile: Profile) -> Result<Driver> {
     let mut build = shell::cargo();
     build.args(["build", "--package", "rumba-libcuda"]);
     let built = match profile {
+        Profile::Dev => "debug",
         Profile::Release => {
             build.arg("--release");
             "release"
@@ -175,9 +222,14 @@ fn driver(profile: Profile) -> Result<Driver> {
     shell::run(&mut build)?;
     let folder = shell::target().join("conformance").join("driver");
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
-    for name in ["libcuda.so", "libcuda.so.1"] {
-        link(&shell::target().join(built).join("libcuda.so"), &folder.join(name))?;
+    // A copy, under a new inode: a library that changes under a running program ends it.
+    let library = folder.join("libcuda.so.1");
+    if library.exists() {
+        std::fs::remove_file(&library).with_context(|| format!("could not remove {}", library.display()))?;
     }
+    let built = shell::target().join(built).join("libcuda.so");
+    std::fs::copy(&built, &library).with_context(|| format!("could not copy {}", built.display()))?;
+    link(Path::new("libcuda.so.1"), &folder.join("libcuda.so"))?;
     Ok(Driver { folder })
 }
 

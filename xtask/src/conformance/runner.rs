@@ -3,6 +3,7 @@
 use super::suite::{Driver, Record, Suite, Verdict};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -17,6 +18,7 @@ pub(super) fn run_all(
     limit: Duration,
 ) -> Result<Vec<Record>> {
     let bar = progress(tests.len());
+    let terminal = std::io::stderr().is_terminal();
     let next = AtomicUsize::new(0);
     let records = Mutex::new(Vec::with_capacity(tests.len()));
     let work = || -> Result<()> {
@@ -35,6 +37,9 @@ pub(super) fn run_all(
             };
             records.lock().expect("no thread panics with it").push((index, record));
             bar.inc(1);
+            if !terminal && bar.position().is_multiple_of(100) {
+                eprintln!("{} of {} tests", bar.position(), tests.len());
+            }
         }
         Ok(())
     };
