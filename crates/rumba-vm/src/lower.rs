@@ -290,6 +290,12 @@ impl<'m> Lowering<'m> {
         self.instruction.map_or(0, |instruction| instruction.operands.len())
     }
 
+    /// The instruction's modifiers as written, each with its dot.
+    pub(crate) fn modifiers(&self) -> &'m [&'m str] {
+        self.instruction
+            .map_or(&[], |instruction| &instruction.opcode.modifiers)
+    }
+
     pub(crate) fn operand(&self, index: usize) -> Result<&'m ast::Operand<'m>, LowerError> {
         self.instruction
             .and_then(|instruction| instruction.operands.get(index))

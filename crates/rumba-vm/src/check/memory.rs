@@ -336,28 +336,67 @@ unsafe fn checked<D: Door>(
     if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
         return Ok(());
     }
-    examine(warp, pc, given, bytes, kind, out)
+    let given = given.map(|address| address.wrapping_add(pc.imm));
+    let lanes = warp.active;
+    examine(warp, pc, &given, lanes, bytes, kind, out, Space::from_bits(pc.extra))
+}
+
+/// Brings accesses of `bytes` bytes, a power of two, at any addresses through the door: one for each lane of `lanes`, which
+/// need not be active. On failure, the warp knows about the fault.
+pub(crate) fn at_addresses(
+    warp: &mut Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    lanes: u32,
+    (bytes, kind): (u64, AccessKind),
+    space: Space,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    // SAFETY: the warp is set up for a launch.
+    let (bounds, base) = unsafe {
+        match space {
+            Space::Shared => (Shared::bounds(warp, pc, kind), Shared::base(warp)),
+            Space::Generic | Space::Global | Space::Const | Space::Param => {
+                (Flat::bounds(warp, pc, kind), Flat::base(warp))
+            }
+            Space::Local => (Bounds::default(), 0),
+        }
+    };
+    let room = bounds.bytes.wrapping_sub(bytes);
+    let (mut outside, mut low) = (bounds.bytes < bytes, 0);
+    for lane in lanes_of(lanes) {
+        let address = given[lane];
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        out.set(lane, base.wrapping_add(address));
+    }
+    if !outside && low & (bytes - 1) == 0 {
+        return Ok(());
+    }
+    examine(warp, pc, given, lanes, bytes, kind, out, space)
 }
 
 /// Looks at an access that is not known to be right.
 #[cold]
 #[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "an access is that many things")]
 fn examine(
     warp: &mut Warp,
     pc: Pc,
     given: &[u64; LANES],
+    lanes: u32,
     bytes: u64,
     kind: AccessKind,
     out: &mut Addresses,
+    space: Space,
 ) -> Result<(), Pc> {
-    let space = Space::from_bits(pc.extra);
     let mut known = Bounds {
         start: u64::MAX,
         bytes: 0,
     };
     let mut single = true;
-    for lane in lanes_of(warp.active) {
-        let address = given[lane].wrapping_add(pc.imm);
+    for lane in lanes_of(lanes) {
+        let address = given[lane];
         let found = match space {
             Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
                 let (rank, offset) = Cluster::split(address, 0);

@@ -69,6 +69,11 @@ impl Small {
         1 << (self.exponent_bits + self.fraction_bits)
     }
 
+    /// The bits that a code has.
+    pub(super) const fn mask(self) -> u8 {
+        self.sign() | (self.sign() - 1)
+    }
+
     /// The nearest code, ties to even; numbers beyond the largest become that.
     fn encode(self, flags: u16, x: f32) -> u8 {
         if x.is_nan() {
@@ -99,7 +104,7 @@ impl Small {
     }
 
     /// The number of a code, which every half can hold.
-    fn decode(self, code: u8) -> f32 {
+    pub(super) fn decode(self, code: u8) -> f32 {
         let magnitude = code & (self.sign() - 1);
         let fraction = f64::from(magnitude & ((1 << self.fraction_bits) - 1));
         let field = i32::from(magnitude >> self.fraction_bits);

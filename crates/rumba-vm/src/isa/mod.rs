@@ -53,6 +53,7 @@ pub mod half;
 mod isspacep;
 pub mod lane;
 mod ld;
+mod ldmatrix;
 mod ldu;
 mod lg2;
 mod lop3;
@@ -62,12 +63,15 @@ mod madc;
 mod mapa;
 mod match_;
 pub mod math;
+pub(crate) mod matrix;
 mod max;
 mod membar;
 pub(crate) mod memory;
 mod min;
 pub mod mixed;
+mod mma;
 mod mov;
+mod movmatrix;
 mod mul;
 mod mul24;
 mod nanosleep;
@@ -104,6 +108,7 @@ mod sqrt;
 mod st;
 mod stackrestore;
 mod stacksave;
+mod stmatrix;
 mod sub;
 mod subc;
 mod szext;
@@ -116,6 +121,7 @@ pub mod unsupported;
 mod video;
 mod video_simd;
 mod vote;
+mod wmma;
 mod xor;
 
 use crate::lower::{LowerError, Lowering};
@@ -175,6 +181,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &griddepcontrol::GRIDDEPCONTROL,
     &isspacep::ISSPACEP,
     &ld::LD,
+    &ldmatrix::LDMATRIX,
     &ldu::LDU,
     &lg2::LG2,
     &lop3::LOP3,
@@ -186,7 +193,9 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &max::MAX,
     &membar::MEMBAR,
     &min::MIN,
+    &mma::MMA,
     &mov::MOV,
+    &movmatrix::MOVMATRIX,
     &mul::MUL,
     &mul24::MUL24,
     &nanosleep::NANOSLEEP,
@@ -219,6 +228,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &st::ST,
     &stackrestore::STACKRESTORE,
     &stacksave::STACKSAVE,
+    &stmatrix::STMATRIX,
     &sub::SUB,
     &subc::SUBC,
     &szext::SZEXT,
@@ -249,6 +259,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &video::VSUB,
     &video_simd::VSUB2,
     &video_simd::VSUB4,
+    &wmma::WMMA,
     &xor::XOR,
 ];
 

@@ -42,11 +42,22 @@ pub(super) fn check(instruction: &str, cases: &[(&[u64], u64)]) {
 /// Like [`check`], after other instructions that prepare something.
 #[track_caller]
 pub(super) fn check_after(before: &str, instruction: &str, cases: &[(&[u64], u64)]) {
+    check_masks(before, instruction, cases, &MASKS);
+}
+
+/// Like [`check`], for an instruction that all lanes execute together: a case for each.
+#[track_caller]
+pub(super) fn check_warp(instruction: &str, cases: &[(&[u64], u64)]) {
+    check_masks("", instruction, cases, &MASKS[..1]);
+}
+
+#[track_caller]
+fn check_masks(before: &str, instruction: &str, cases: &[(&[u64], u64)], masks: &[u32]) {
     assert!((1..=32).contains(&cases.len()), "a warp has 32 lanes");
     let text = format!("{instruction}; {before}");
     let ptx = kernel(before, instruction, &text, cases[0].0.len());
     for (device, name) in devices().iter().zip(["baseline", "vector"]) {
-        for mask in MASKS {
+        for mask in masks.iter().copied() {
             let results = run(device, &ptx, mask, cases);
             for (lane, result) in results.into_iter().enumerate() {
                 let (sources, expected) = cases[lane % cases.len()];

@@ -1,0 +1,370 @@
+//! Sums of products as the tensor cores of an H200 form them.
+//!
+//! Up to sixteen products and an accumulator are added at once. The products are exact. All terms are aligned to the
+//! largest exponent among them, where that of a product is the sum of its factors' exponents, and cut off (towards zero)
+//! 25 bits below it; the cut terms are added exactly; the sum is cut to an `f32`, or rounded to nearest for an `f16`. That
+//! is what random operands on an H200 show, without an exception; Fasi and others, "Numerical behavior of NVIDIA tensor
+//! cores", describe the scheme for earlier ones.
+//!
+//! [`Terms::multiply`] does this for a block of sixteen rows by eight columns at once. It needs terms that are not too far
+//! apart for `f32`; [`sum`] is the plain way, which serves the others, and the reference.
+
+use std::hint::select_unpredictable as select;
+
+use crate::isa::float::{NAN_F32, to_odd_f32};
+
+/// Rows of a block.
+pub(super) const ROWS: usize = 16;
+
+/// Columns of a block.
+pub(super) const COLUMNS: usize = 8;
+
+/// Products of a sum.
+pub(super) const DEPTH: usize = 16;
+
+/// Rows of the second factor that the products of a row can be chosen from.
+pub(super) const CHOICE: usize = 2 * DEPTH;
+
+/// Bits that terms keep below the largest exponent.
+const KEPT: i32 = 25;
+
+/// The exponent of zero: below all others, and so is the sum of two.
+const ZERO: i32 = -100_000;
+
+/// The exponent of infinities and NaN.
+const SPECIAL: i32 = 128;
+
+/// Largest sum of exponents, and smallest, that `f32` leaves room for.
+const RANGE: i32 = 100;
+
+/// The factors of a block.
+#[derive(Clone)]
+pub(super) struct Terms {
+    /// The first factor, by rows.
+    pub(super) a: [[f32; DEPTH]; ROWS],
+    /// The second factor, by rows.
+    pub(super) b: [[f32; COLUMNS]; CHOICE],
+    /// Which row of `b` belongs to an element of `a`; itself if there is no choice.
+    pub(super) chosen: Option<[[u8; DEPTH]; ROWS]>,
+    /// The exponents of subnormal numbers of the factors, and of the accumulator.
+    pub(super) least: i32,
+    pub(super) least_sum: i32,
+    a_exponents: [[i32; DEPTH]; ROWS],
+    b_exponents: [[i32; COLUMNS]; CHOICE],
+}
+
+/// The exponents of the elements of a matrix that are not zero: the smallest and the largest.
+#[derive(Clone, Copy)]
+struct Span(i32, i32);
+
+#[inline(always)]
+fn exponent(x: f32, least: i32) -> i32 {
+    ((x.to_bits() >> 23 & 0xff) as i32 - 127).max(least)
+}
+
+/// Writes the exponents of `rows` rows.
+#[inline(always)]
+fn exponents<const WIDTH: usize>(from: &[[f32; WIDTH]], to: &mut [[i32; WIDTH]], least: i32) -> Span {
+    let (mut low, mut high) = ([i32::MAX; WIDTH], [ZERO; WIDTH]);
+    for (from, to) in from.iter().zip(to) {
+        for column in 0..WIDTH {
+            let (x, e) = (from[column], exponent(from[column], least));
+            let e = select(x == 0.0, ZERO, e);
+            to[column] = e;
+            high[column] = high[column].max(e);
+            low[column] = low[column].min(select(x == 0.0, i32::MAX, e));
+        }
+    }
+    let low = low.into_iter().fold(i32::MAX, i32::min);
+    Span(low, high.into_iter().fold(ZERO, i32::max))
+}
+
+impl Terms {
+    /// No terms.
+    pub(super) const fn new() -> Self {
+        Self {
+            a: [[0.0; DEPTH]; ROWS],
+            b: [[0.0; COLUMNS]; CHOICE],
+            chosen: None,
+            least: -14,
+            least_sum: -126,
+            a_exponents: [[0; DEPTH]; ROWS],
+            b_exponents: [[0; COLUMNS]; CHOICE],
+        }
+    }
+
+    /// Adds the products of `rows` rows, `depth` for each, to `c`. For results in `f16`, `c` becomes the sum rounded to
+    /// odd, so that it can be rounded once more.
+    #[inline(always)]
+    pub(super) fn multiply(&mut self, rows: usize, depth: usize, c: &mut [[f32; COLUMNS]; ROWS], odd: bool) {
+        let rows = rows.min(ROWS);
+        let choice = if self.chosen.is_some() { 2 * depth } else { depth };
+        let a = exponents(&self.a[..rows], &mut self.a_exponents, self.least);
+        let b = exponents(&self.b[..choice.min(CHOICE)], &mut self.b_exponents, self.least);
+        let mut special = false;
+        for row in &c[..rows] {
+            for x in row {
+                special |= x.to_bits() & 0x7f80_0000 == 0x7f80_0000;
+            }
+        }
+        special |= a.1 == SPECIAL || b.1 == SPECIAL;
+        let near = a.1 + b.1 <= RANGE && a.0.saturating_add(b.0) >= -RANGE;
+        if special || !near {
+            self.multiply_any(rows, depth, c, odd);
+            return;
+        }
+        match (&self.chosen, depth) {
+            (None, 4) => self.rows::<4>(rows, |_, k| k, c, odd),
+            (None, 8) => self.rows::<8>(rows, |_, k| k, c, odd),
+            (None, _) => self.rows::<16>(rows, |_, k| k, c, odd),
+            (Some(chosen), 4) => self.rows::<4>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
+            (Some(chosen), 8) => self.rows::<8>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
+            (Some(chosen), _) => self.rows::<16>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
+        }
+    }
+
+    #[inline(always)]
+    fn rows<const K: usize>(
+        &self,
+        rows: usize,
+        chosen: impl Fn(usize, usize) -> usize,
+        c: &mut [[f32; COLUMNS]; ROWS],
+        odd: bool,
+    ) {
+        for (row, c) in c[..rows].iter_mut().enumerate() {
+            let mut top = [0; COLUMNS];
+            for column in 0..COLUMNS {
+                let e = exponent(c[column], self.least_sum);
+                top[column] = select(c[column] == 0.0, ZERO, e);
+            }
+            for k in 0..K {
+                let (a, b) = (self.a_exponents[row][k], &self.b_exponents[chosen(row, k)]);
+                for column in 0..COLUMNS {
+                    top[column] = top[column].max(a + b[column]);
+                }
+            }
+            let mut scale = [0.0; COLUMNS];
+            for column in 0..COLUMNS {
+                scale[column] = f32::from_bits(((KEPT + 127 - top[column]).clamp(1, 254) as u32) << 23);
+            }
+            let mut sum = [0_i32; COLUMNS];
+            for k in 0..K {
+                let (a, b) = (self.a[row][k], &self.b[chosen(row, k)]);
+                for column in 0..COLUMNS {
+                    let term = a * b[column] * scale[column];
+                    // SAFETY: a product is less than four times the power of two that `top` stands for, which `scale`
+                    // makes 2 to the 25th; sixteen of them do not reach the 31st.
+                    sum[column] = sum[column].wrapping_add(unsafe { term.to_int_unchecked::<i32>() });
+                }
+            }
+            finish(&sum, &top, c, odd);
+        }
+    }
+
+    /// The same of any numbers.
+    #[cold]
+    #[inline(never)]
+    fn multiply_any(&self, rows: usize, depth: usize, c: &mut [[f32; COLUMNS]; ROWS], odd: bool) {
+        for (row, c) in c[..rows].iter_mut().enumerate() {
+            for (column, c) in c.iter_mut().enumerate() {
+                let factors = (0..depth).map(|k| {
+                    let from = self
+                        .chosen
+                        .as_ref()
+                        .map_or(k, |chosen| usize::from(chosen[row][k]) % CHOICE);
+                    (self.a[row][k], self.b[from][column])
+                });
+                *c = sum(factors, *c, self.least, self.least_sum, odd);
+            }
+        }
+    }
+}
+
+/// Adds the accumulators of a row to the sums of its products and gives the results.
+#[inline(always)]
+fn finish(sum: &[i32; COLUMNS], top: &[i32; COLUMNS], c: &mut [f32; COLUMNS], odd: bool) {
+    let mut total = [0.0_f64; COLUMNS];
+    for column in 0..COLUMNS {
+        let up = f64::from_bits(((KEPT + 1023 - top[column]).clamp(1, 2046) as u64) << 52);
+        let down = f64::from_bits(((top[column] - KEPT + 1023).clamp(1, 2046) as u64) << 52);
+        // SAFETY: the accumulator's own exponent is at most `top`, so this is less than 2 to the 26th.
+        let kept = unsafe { (f64::from(c[column]) * up).to_int_unchecked::<i32>() };
+        total[column] = (f64::from(sum[column]) + f64::from(kept)) * down;
+    }
+    if odd {
+        for column in 0..COLUMNS {
+            c[column] = to_odd_f32(total[column]);
+        }
+        return;
+    }
+    let mut small = false;
+    for column in 0..COLUMNS {
+        let x = total[column];
+        small |= (x != 0.0) & (x.abs() < f64::from(f32::MIN_POSITIVE));
+        c[column] = f64::from_bits(x.to_bits() & !0x1fff_ffff) as f32;
+    }
+    if small {
+        for column in 0..COLUMNS {
+            c[column] = cut(total[column]);
+        }
+    }
+}
+
+/// `x` as `f32`, rounded towards zero.
+fn cut(x: f64) -> f32 {
+    let unit = f64::from(f32::from_bits(1));
+    if x.abs() < f64::from(f32::MIN_POSITIVE) {
+        ((x / unit).trunc() * unit) as f32
+    } else {
+        f64::from_bits(x.to_bits() & !0x1fff_ffff) as f32
+    }
+}
+
+/// The significand of a number as an integer, and the power of two that it counts.
+fn parts(x: f32, least: i32) -> (i64, i32) {
+    let exponent = exponent(x, least);
+    // Exact: halves below their smallest normal number are multiples of 2 to the -24th.
+    let significand = f64::from(x) * f64::from_bits(((23 - exponent + 1023) as u64) << 52);
+    (significand as i64, exponent - 23)
+}
+
+/// The sum of products and an accumulator, term by term. `least` and `least_sum` are the exponents of subnormal factors
+/// and accumulators.
+pub(super) fn sum(
+    factors: impl Iterator<Item = (f32, f32)> + Clone,
+    c: f32,
+    least: i32,
+    least_sum: i32,
+    odd: bool,
+) -> f32 {
+    let products = factors.clone().map(|(a, b)| f64::from(a) * f64::from(b));
+    if c.is_nan() || products.clone().any(f64::is_nan) {
+        return NAN_F32;
+    }
+    let infinite = products.chain([f64::from(c)]).filter(|x| x.is_infinite());
+    let (mut up, mut down) = (false, false);
+    for x in infinite {
+        up |= x > 0.0;
+        down |= x < 0.0;
+    }
+    match (up, down) {
+        (true, true) => return NAN_F32,
+        (true, false) => return f32::INFINITY,
+        (false, true) => return f32::NEG_INFINITY,
+        (false, false) => {}
+    }
+    let product = |(a, b): (f32, f32)| {
+        let ((x, i), (y, j)) = (parts(a, least), parts(b, least));
+        (
+            i128::from(x) * i128::from(y),
+            i + j,
+            exponent(a, least) + exponent(b, least),
+        )
+    };
+    let (x, i) = parts(c, least_sum);
+    let accumulator = (i128::from(x), i, exponent(c, least_sum));
+    let terms = factors.map(product).chain([accumulator]).filter(|(x, ..)| *x != 0);
+    let Some(top) = terms.clone().map(|(.., exponent)| exponent).max() else {
+        return 0.0;
+    };
+    let unit = top - KEPT;
+    let total: i128 = terms
+        .map(|(x, power, _)| match power - unit {
+            up @ 0.. => x << up.min(63),
+            down => {
+                let magnitude = x.abs() >> (-down).min(127);
+                if x < 0 { -magnitude } else { magnitude }
+            }
+        })
+        .sum();
+    // The sum has at most 32 bits, and the power is that of an `f64`.
+    let total = total as f64 * f64::from_bits(((unit + 1023) as u64) << 52);
+    if odd { to_odd_f32(total) } else { cut(total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COLUMNS, DEPTH, ROWS, Terms, sum};
+
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x ^ x >> 31
+    }
+
+    /// A number of the precision of a tf32, of an exponent in a range, sometimes zero.
+    fn number(state: &mut u64, range: u64) -> f32 {
+        let bits = random(state);
+        if bits % 11 == 0 {
+            return 0.0;
+        }
+        let exponent = (bits >> 40) % (2 * range + 1) + 127 - range;
+        f32::from_bits((bits as u32 & 0x807f_e000) | (exponent as u32) << 23)
+    }
+
+    #[test]
+    fn blocks_are_the_sums_of_their_rows() {
+        let mut state = 7;
+        for round in 0..60 {
+            let range = [0, 3, 14, 30, 60][round % 5];
+            let mut terms = Terms::new();
+            terms.least = -126;
+            terms
+                .a
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|x| *x = number(&mut state, range));
+            terms
+                .b
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|x| *x = number(&mut state, range));
+            if round % 3 == 0 {
+                terms.chosen = Some([[0; DEPTH]; ROWS].map(|row| row.map(|_| (random(&mut state) % 16) as u8)));
+            }
+            let depth = [4, 8, 16][round / 5 % 3];
+            let c = [[0.0; COLUMNS]; ROWS].map(|row| row.map(|_: f32| number(&mut state, 2 * range)));
+            for odd in [false, true] {
+                let mut result = c;
+                terms.multiply(ROWS, depth, &mut result, odd);
+                for (row, (results, c)) in result.iter().zip(c).enumerate() {
+                    for column in 0..COLUMNS {
+                        let factors = (0..depth).map(|k| {
+                            let from = terms.chosen.map_or(k, |chosen| usize::from(chosen[row][k]));
+                            (terms.a[row][k], terms.b[from][column])
+                        });
+                        let expected = sum(factors, c[column], -126, -126, odd);
+                        assert_eq!(
+                            results[column].to_bits(),
+                            expected.to_bits(),
+                            "round {round}, row {row}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(factors: &[(f32, f32)], c: f32, expected: f32) {
+        let result = sum(factors.iter().copied(), c, -14, -126, false);
+        assert_eq!(result.to_bits(), expected.to_bits(), "{result} instead of {expected}");
+    }
+
+    #[test]
+    fn sums_at_the_edges() {
+        let tiny = 2f32.powi(-24);
+        check(&[(1.0, 1.0)], tiny, 1.0);
+        // What is below 25 bits counts for nothing, and what is above is cut, not rounded.
+        check(&[(1.0, 1.0), (-tiny, 0.25)], 0.0, 1.0);
+        check(&[(1.0, 1.0), (-tiny, 0.5)], 0.0, 1.0 - tiny);
+        check(&[(-1.0, 1.0)], -1.5 * tiny, -1.0);
+        // The exponent of 1.5 times 1.5 is 0, though the product is more than two.
+        check(&[(1.5, 1.5), (tiny, 0.5)], 0.0, 2.25);
+        check(&[(1.0, -1.0), (1.0, 1.0)], 0.0, 0.0);
+        check(&[(f32::INFINITY, 0.0)], 1.0, f32::from_bits(0x7fff_ffff));
+        check(&[(f32::INFINITY, 1.0)], f32::NEG_INFINITY, f32::from_bits(0x7fff_ffff));
+        check(&[(f32::INFINITY, -1.0)], 1.0, f32::NEG_INFINITY);
+        check(&[(0.0, 1.0)], f32::from_bits(3), f32::from_bits(3));
+    }
+}

@@ -1,0 +1,11 @@
+//! What the matrix instructions share: the places of elements in registers, operands in great number, and products.
+//!
+//! The instructions themselves are in files of their own.
+
+pub(crate) mod dot;
+pub(crate) mod element;
+pub(crate) mod fragment;
+pub(crate) mod operands;
+pub(crate) mod product;
+pub(crate) mod rows;
+pub(crate) mod sparse;

@@ -1,0 +1,209 @@
+//! Instructions with more operands than an operation has room for, executed by all lanes of a warp together.
+//!
+//! The operation that does the work is followed by others that only carry operands, five each: first the sources, then
+//! the destinations. All of them belong to one instruction, and nothing comes between them. The first reads every source
+//! before it writes the first destination, so that a destination may lie where a source did.
+
+use rumba_ptx::ast::{Operand, OperandKind};
+
+use super::fragment::{Register, Wide};
+use crate::check::memory::Space;
+use crate::fault::{FaultKind, RawFault};
+use crate::isa::{memory, shape};
+use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::op::{Handlers, Pc};
+use crate::rendezvous;
+use crate::types::ScalarType;
+use crate::warp::{FULL, Warp};
+
+/// Operands that an operation carries.
+const CARRIED: usize = 5;
+
+/// Does nothing: its operands belong to an operation before.
+const CARRY: Handlers = Handlers::same(carry);
+
+unsafe fn carry(_: &mut Warp, pc: Pc) -> Pc {
+    pc.next()
+}
+
+/// Appends an operation with any number of operands, which all lanes of the warp execute together. Its `d` and `extra`
+/// are taken.
+pub(crate) fn emit(l: &mut Lowering<'_>, draft: Draft, sources: &[Place], destinations: &[Place]) {
+    let operations = sources.len().div_ceil(CARRIED) + destinations.len().div_ceil(CARRIED);
+    let members = l.constant(ScalarType::U32, FULL.into());
+    let first = Draft {
+        d: members,
+        extra: operations as u16,
+        ..draft
+    };
+    l.emit_control(first, Control::Park);
+    for (places, defines) in [(sources, 0), (destinations, 0b11111)] {
+        for part in places.chunks(CARRIED) {
+            let place = |index: usize| part.get(index).copied().unwrap_or(Place::None);
+            l.emit(Draft {
+                dst: place(0),
+                a: place(1),
+                b: place(2),
+                c: place(3),
+                d: place(4),
+                defines,
+                ..Draft::new(CARRY)
+            });
+        }
+    }
+}
+
+/// The slots of an operation that [`emit`] has made.
+#[derive(Clone, Copy)]
+pub(crate) struct Slots {
+    pc: Pc,
+    sources: usize,
+}
+
+impl Slots {
+    /// Those of an operation with this many sources.
+    pub(crate) fn new(pc: Pc, sources: usize) -> Self {
+        Self { pc, sources }
+    }
+
+    #[inline(always)]
+    fn at(self, carrier: usize, index: usize) -> u16 {
+        let op = self.pc.skip(1 + carrier);
+        match index {
+            0 => op.dst,
+            1 => op.a,
+            2 => op.b,
+            3 => op.c,
+            _ => op.d,
+        }
+    }
+
+    /// The slot of a source.
+    #[inline(always)]
+    pub(crate) fn source(self, index: usize) -> u16 {
+        debug_assert!(index < self.sources);
+        self.at(index / CARRIED, index % CARRIED)
+    }
+
+    /// The slot of a destination.
+    #[inline(always)]
+    pub(crate) fn destination(self, index: usize) -> u16 {
+        self.at(self.sources.div_ceil(CARRIED) + index / CARRIED, index % CARRIED)
+    }
+
+    /// The lanes of a source of 32 bits.
+    ///
+    /// # Safety
+    /// The operation is one of the warp's program, and has such a source.
+    #[inline(always)]
+    pub(crate) unsafe fn register(self, warp: &Warp, index: usize) -> &Register {
+        // SAFETY: a slot has 32 lanes; nobody writes to it as long as the operation reads.
+        unsafe { &*warp.lanes::<Register>(self.source(index)) }
+    }
+
+    /// The lanes of a source of 64 bits.
+    ///
+    /// # Safety
+    /// The operation is one of the warp's program, and has such a source.
+    #[inline(always)]
+    pub(crate) unsafe fn wide(self, warp: &Warp, index: usize) -> &Wide {
+        // SAFETY: as above.
+        unsafe { &*warp.lanes::<Wide>(self.source(index)) }
+    }
+}
+
+/// Lets `body` execute an operation that [`emit`] has made, once all lanes of the warp have come.
+///
+/// # Safety
+/// `pc` is such an operation of the warp's program.
+#[inline(always)]
+pub(crate) unsafe fn whole_warp(warp: &mut Warp, pc: Pc, body: impl FnOnce(&mut Warp) -> Result<(), Pc>) -> Pc {
+    if warp.active == FULL {
+        return match body(warp) {
+            Ok(()) => pc.skip(1 + usize::from(pc.extra)),
+            Err(stop) => stop,
+        };
+    }
+    // SAFETY: as the caller promises.
+    unsafe { wait(warp, pc) }
+}
+
+#[cold]
+unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
+    if warp.live != FULL {
+        let message = format!(
+            "a matrix instruction needs all 32 lanes of the warp, of which only {:#010x} are left",
+            warp.live
+        );
+        let lane = warp.active.trailing_zeros() as usize;
+        return warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message));
+    }
+    // All lanes live and not all are here, so there is nothing to be done yet.
+    // SAFETY: `emit` has put the members into `d`.
+    unsafe { rendezvous::together(warp, pc, pc.d, |_, _| {}) }
+}
+
+/// The operands of a vector, of which there are `count`.
+fn elements<'m>(l: &Lowering<'m>, index: usize, count: usize) -> Result<Vec<&'m Operand<'m>>, LowerError> {
+    let operand = l.operand(index)?;
+    let list: Vec<_> = match &operand.kind {
+        OperandKind::Vector(items) => items.iter().collect(),
+        _ => vec![operand],
+    };
+    if list.len() != count {
+        let message = format!("{count} register(s) are needed here, not {}", list.len());
+        return Err(LowerError::new(message).at(operand.span));
+    }
+    Ok(list)
+}
+
+/// Operand `index` as an address that includes its offset.
+pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Place, LowerError> {
+    let address = memory::address(l, index, space)?;
+    if address.offset == 0 {
+        return Ok(address.base);
+    }
+    let offset = l.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
+    let sum = l.scratch(ScalarType::U64);
+    let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
+    l.emit(Draft::binary(add, sum, address.base, offset));
+    Ok(sum)
+}
+
+/// The registers of a source, of `bits` bits each.
+pub(crate) fn sources(l: &mut Lowering<'_>, index: usize, count: usize, bits: usize) -> Result<Vec<Place>, LowerError> {
+    let list = elements(l, index, count)?;
+    list.into_iter()
+        .map(|operand| l.source_operand(operand, register_type(bits), false))
+        .collect()
+}
+
+/// The registers of a destination, of `bits` bits each.
+pub(crate) fn destinations(
+    l: &mut Lowering<'_>,
+    index: usize,
+    count: usize,
+    bits: usize,
+) -> Result<Vec<Place>, LowerError> {
+    let list = elements(l, index, count)?;
+    list.into_iter()
+        .map(|operand| l.destination_operand(operand, register_type(bits), false))
+        .collect()
+}
+
+fn register_type(bits: usize) -> ScalarType {
+    if bits == 64 { ScalarType::B64 } else { ScalarType::B32 }
+}
+
+/// Whether all registers of a source are written as numbers below `limit`; gives them.
+pub(crate) fn numbers(l: &Lowering<'_>, index: usize, count: usize, limit: u64) -> Result<Vec<u64>, LowerError> {
+    use rumba_ptx::ast::Literal;
+    let operand = l.operand(index)?;
+    let list = elements(l, index, count)?;
+    list.into_iter()
+        .map(|element| match element.kind {
+            OperandKind::Literal(Literal::Integer { value, .. }) if value < limit => Ok(value),
+            _ => Err(LowerError::new(format!("a number below {limit} is needed here")).at(operand.span)),
+        })
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! `stmatrix`: matrices from the registers of a warp into shared memory, a row to each address.
+//!
+//! The form of sixteen rows does not exist on an H200; its places are those of the manual's figure.
+
+use super::Instruction;
+use super::ldmatrix::{matrices, space};
+use super::matrix::operands::{self, Slots, address, sources, whole_warp};
+use super::matrix::rows::{self, ROW, Rows, encode};
+use super::notation::Matched;
+use crate::lower::{Draft, LowerError, Lowering};
+use crate::op::{Handlers, Pc};
+use crate::warp::{LANES, Warp};
+
+/// `stmatrix`
+pub(super) static STMATRIX: Instruction = Instruction {
+    name: "stmatrix",
+    section: "9.7.15.5.16",
+    syntax: "
+        stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  [p], r;
+        stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8  [p], r;
+        .num = { .x1, .x2, .x4 };
+        .ss = { .shared{::cta} };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let space = space(m);
+    let count = matrices(m);
+    let handlers = match (m.form(), m.has(".trans")) {
+        (0, false) => Handlers::same(stmatrix::<0>),
+        (0, true) => Handlers::same(stmatrix::<1>),
+        _ => Handlers::same(stmatrix::<2>),
+    };
+    let mut read = vec![address(l, 0, space)?];
+    read.extend(sources(l, 1, count, 32)?);
+    let draft = Draft {
+        imm: encode(space) | (count as u64) << 8,
+        ..Draft::new(handlers)
+    };
+    operands::emit(l, draft, &read, &[]);
+    Ok(())
+}
+
+/// The row and the byte in it where byte `index` of a lane's register belongs.
+#[inline(always)]
+fn place<const KIND: u32>(lane: usize, index: usize) -> (usize, usize) {
+    match KIND {
+        0 => (lane / 4, lane % 4 * 4 + index),
+        // Elements of 16 bits in columns.
+        1 => (lane % 4 * 2 + index / 2, lane / 4 * 2 + index % 2),
+        // Bytes in columns of sixteen.
+        _ => (lane % 4 * 2 + index % 2, lane / 4 + index / 2 * 8),
+    }
+}
+
+unsafe fn stmatrix<const KIND: u32>(warp: &mut Warp, pc: Pc) -> Pc {
+    let body = |warp: &mut Warp| {
+        let count = (pc.imm >> 8) as usize;
+        let slots = Slots::new(pc, 1 + count);
+        let mut to: Rows = [[0; ROW]; LANES];
+        for matrix in 0..count {
+            // SAFETY: `lower` made as many sources.
+            let values = unsafe { slots.register(warp, 1 + matrix) };
+            for (lane, value) in values.iter().enumerate() {
+                for (index, byte) in value.to_le_bytes().into_iter().enumerate() {
+                    let (row, column) = place::<KIND>(lane, index);
+                    to[(matrix * 8 + row) % LANES][column] = byte;
+                }
+            }
+        }
+        rows::write(warp, pc, slots, 8 * count, &to)
+    };
+    // SAFETY: the operation was made by `operands::emit`.
+    unsafe { whole_warp(warp, pc, body) }
+}
