@@ -113,7 +113,7 @@ impl Element {
     pub(crate) fn random(self, kind: &str, seed: u64) -> u64 {
         let random = mix(seed);
         match kind {
-            "sparse" if seed % 8 != 0 => 0,
+            "sparse" if !seed.is_multiple_of(8) => 0,
             "sparse" | "small" if self.float.is_some() => {
                 let limit = if self.bits == 8 && self.float.unwrap_or_default().1 < 3 {
                     5
@@ -125,7 +125,7 @@ impl Element {
             _ => {
                 let Some((exponent, fraction)) = self.float else {
                     let edges = [0, 1, self.mask(), self.mask() >> 1, (self.mask() >> 1) + 1];
-                    let edge = kind == "any" && seed % 4 == 0;
+                    let edge = kind == "any" && seed.is_multiple_of(4);
                     return if edge {
                         edges[(random % 5) as usize]
                     } else {
@@ -145,12 +145,12 @@ impl Element {
                     _ if exponent == 8 => 24,
                     _ => bias - 1,
                 };
-                let field = if kind == "any" && seed % 24 == 0 {
+                let field = if kind == "any" && seed.is_multiple_of(24) {
                     specials[(seed >> 20) as usize % 5]
                 } else {
                     bias - spread + (random >> 40) % (2 * spread + 1)
                 };
-                let fraction = if kind == "any" && seed % 48 == 0 {
+                let fraction = if kind == "any" && seed.is_multiple_of(48) {
                     0
                 } else {
                     random & ((1 << shift) - 1)

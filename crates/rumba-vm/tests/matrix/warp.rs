@@ -153,8 +153,8 @@ fn wmma(line: &str) -> Kernel {
     }
     let list = |index: usize| format!("{{{}}}", registers(index).join(", "));
     let mut at = 0;
-    for index in 1..4 {
-        let (name, element, layout, rows, columns) = operands[index];
+    for (index, operand) in operands.into_iter().enumerate().skip(1) {
+        let (name, element, layout, rows, columns) = operand;
         let (stride, _) = stride(element, layout, rows, columns);
         writeln!(ptx, "add.u64 %t, %in, {at};").unwrap();
         writeln!(

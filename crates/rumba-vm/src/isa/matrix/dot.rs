@@ -295,7 +295,7 @@ mod tests {
     /// A number of the precision of a tf32, of an exponent in a range, sometimes zero.
     fn number(state: &mut u64, range: u64) -> f32 {
         let bits = random(state);
-        if bits % 11 == 0 {
+        if bits.is_multiple_of(11) {
             return 0.0;
         }
         let exponent = (bits >> 40) % (2 * range + 1) + 127 - range;
@@ -319,10 +319,11 @@ mod tests {
                 .as_flattened_mut()
                 .iter_mut()
                 .for_each(|x| *x = number(&mut state, range));
-            if round % 3 == 0 {
-                terms.chosen = Some([[0; DEPTH]; ROWS].map(|row| row.map(|_| (random(&mut state) % 16) as u8)));
-            }
             let depth = [4, 8, 16][round / 5 % 3];
+            if round % 3 == 0 {
+                let mut any = || (random(&mut state) as usize % (2 * depth)) as u8;
+                terms.chosen = Some([[0; DEPTH]; ROWS].map(|row| row.map(|_| any())));
+            }
             let c = [[0.0; COLUMNS]; ROWS].map(|row| row.map(|_: f32| number(&mut state, 2 * range)));
             for odd in [false, true] {
                 let mut result = c;

@@ -231,6 +231,15 @@ impl Work {
         let first = registers.start(3);
         c.gather(|index| registers.source(first + index), &mut self.c, c.columns);
         let (in_a, in_b) = (a.rows * a.columns, b.rows * b.columns);
+        for (element, fragment, bits) in [
+            (product.types[1], a, &mut of_a[..in_a]),
+            (product.types[2], b, &mut of_b[..in_b]),
+        ] {
+            // In a byte, a number of four bits stands in the middle.
+            if element == Element::E2m1 && fragment.bits == 8 {
+                bits.iter_mut().for_each(|bits| *bits >>= 2);
+            }
+        }
         product.types[1].numbers(&of_a[..in_a], &mut self.a[..in_a]);
         product.types[2].numbers(&of_b[..in_b], &mut self.b[..in_b]);
         if product.types[3] == Element::F16 {
@@ -344,7 +353,7 @@ fn float(work: &mut Work, registers: &Registers<'_>) {
                             canonical(x + c)
                         };
                     }
-                    to[column] = if odd {
+                    to[column] = if d == Element::F16 {
                         u32::from(F16::nearest(x).to_bits())
                     } else {
                         x.to_bits()
@@ -360,7 +369,7 @@ fn canonical(x: f32) -> f32 {
     if x.is_nan() { NAN_F32 } else { x }
 }
 
-/// Integers. Products and their sums are exact in `f32`: the largest is 64 times 255 squared.
+/// Integers. Products and their sums are exact in `f32`: the largest is 32 times 255 squared.
 #[inline(always)]
 fn integer(work: &mut Work, registers: &Registers<'_>, saturate: bool) {
     let product = registers.product;
@@ -369,8 +378,8 @@ fn integer(work: &mut Work, registers: &Registers<'_>, saturate: bool) {
     for left in (0..product.n).step_by(COLUMNS) {
         for column in 0..COLUMNS {
             let from = &work.b[(left + column) * k..][..k];
-            for (row, x) in from.iter().enumerate() {
-                columns[row][column] = *x;
+            for (row, x) in columns.iter_mut().zip(from) {
+                row[column] = *x;
             }
         }
         for row in 0..product.m {
