@@ -47,6 +47,7 @@ fn results(device: &Device, text: &str) -> Result<Vec<u64>, String> {
             dynamic_shared: 0,
             parameters: &parameters,
             cooperative: false,
+            cluster: None,
         };
         device.launch(&function, &launch).map_err(|error| error.to_string())?;
         let mut bytes = vec![0; kernel.output_bytes * TILES];
