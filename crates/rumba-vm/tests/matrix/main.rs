@@ -6,7 +6,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod faults;
 mod form;
+mod tiles;
 mod warp;
 
 use common::bytes_of;

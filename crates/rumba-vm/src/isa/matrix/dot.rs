@@ -210,11 +210,11 @@ fn finish(sum: &[i32; COLUMNS], top: &[i32; COLUMNS], c: &mut [f32; COLUMNS], od
     }
 }
 
-/// `x` as `f32`, rounded towards zero.
+/// `x` as `f32`, rounded towards zero; zero has no sign.
 fn cut(x: f64) -> f32 {
     let unit = f64::from(f32::from_bits(1));
     if x.abs() < f64::from(f32::MIN_POSITIVE) {
-        ((x / unit).trunc() * unit) as f32
+        ((x / unit).trunc() * unit + 0.0) as f32
     } else {
         f64::from_bits(x.to_bits() & !0x1fff_ffff) as f32
     }

@@ -118,9 +118,9 @@ impl Slots {
 /// `pc` is such an operation of the warp's program.
 #[inline(always)]
 pub(crate) unsafe fn whole_warp(warp: &mut Warp, pc: Pc, body: impl FnOnce(&mut Warp) -> Result<(), Pc>) -> Pc {
-    if warp.active == FULL {
+    if is_whole(warp) {
         return match body(warp) {
-            Ok(()) => pc.skip(1 + usize::from(pc.extra)),
+            Ok(()) => done(pc),
             Err(stop) => stop,
         };
     }
@@ -128,8 +128,24 @@ pub(crate) unsafe fn whole_warp(warp: &mut Warp, pc: Pc, body: impl FnOnce(&mut 
     unsafe { wait(warp, pc) }
 }
 
+/// Whether all lanes of the warp are here.
+#[inline(always)]
+pub(crate) fn is_whole(warp: &Warp) -> bool {
+    warp.active == FULL
+}
+
+/// Where a warp goes on that has executed an operation that [`emit`] has made.
+#[inline(always)]
+pub(crate) fn done(pc: Pc) -> Pc {
+    pc.skip(1 + usize::from(pc.extra))
+}
+
+/// Lets the active lanes wait for the others of their warp, of which some are not here.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program that [`emit`] has made.
 #[cold]
-unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
+pub(crate) unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     if warp.live != FULL {
         let message = format!(
             "a matrix instruction needs all 32 lanes of the warp, of which only {:#010x} are left",

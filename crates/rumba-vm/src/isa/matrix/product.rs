@@ -6,14 +6,14 @@
 //! fused multiplications and additions. Block-scaled forms exist on later processors only: they are summed in `f64` and
 //! rounded once.
 
-use std::cell::RefCell;
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
 use super::element::{Element, ue4m3, ue8m0};
 use super::fragment::{Fragment, Quads};
-use super::operands::{Slots, whole_warp};
+use super::operands::{Slots, done, is_whole, wait};
 use super::sparse::Sparsity;
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::{F16, Half};
@@ -111,50 +111,46 @@ unsafe fn avx2(warp: &mut Warp, pc: Pc) -> Pc {
 use baseline as avx2;
 
 thread_local! {
-    static WORK: RefCell<Box<Work>> = RefCell::new(Box::new(Work::new()));
+    static WORK: UnsafeCell<Box<Work>> = UnsafeCell::new(Box::new(Work::new()));
 }
 
 #[inline(always)]
 unsafe fn execute(warp: &mut Warp, pc: Pc) -> Pc {
+    if !is_whole(warp) {
+        // SAFETY: the operation was made by `operands::emit`.
+        return unsafe { wait(warp, pc) };
+    }
     // SAFETY: `imm` is the address of a product that lives for good.
     let product = unsafe { &*(pc.imm as *const Product) };
-    let operands = Slots::new(pc, product.sources());
-    let body = |warp: &mut Warp| {
-        WORK.with_borrow_mut(|work| {
-            let registers = Registers {
-                warp,
-                operands,
-                product,
-            };
-            match &product.rule {
-                Rule::Double(rounding) => double(&registers, *rounding),
-                Rule::Float => {
-                    work.load(&registers);
-                    float(work, &registers);
-                    work.store(&registers);
-                }
-                Rule::Integer { saturate } => {
-                    work.load(&registers);
-                    integer(work, &registers, *saturate);
-                    work.store(&registers);
-                }
-                Rule::Bits { differ } => {
-                    work.load(&registers);
-                    bits(work, product, *differ);
-                    work.store(&registers);
-                }
-                Rule::Quads(places) => quads(work, &registers, places),
-                Rule::Scaled(scaling) => {
-                    work.load(&registers);
-                    scaled(work, &registers, scaling);
-                    work.store(&registers);
-                }
-            }
-        });
-        Ok(())
+    let work = WORK.with(UnsafeCell::get);
+    // SAFETY: this is the thread's own, and nothing that is called from here on comes back to this place.
+    let work = unsafe { &mut *work };
+    let registers = Registers {
+        warp,
+        operands: Slots::new(pc, product.sources()),
+        product,
     };
-    // SAFETY: the operation was made by `operands::emit`.
-    unsafe { whole_warp(warp, pc, body) }
+    // No closure around this: it would be compiled for any processor.
+    multiply(work, &registers);
+    done(pc)
+}
+
+#[inline(always)]
+fn multiply(work: &mut Work, registers: &Registers<'_>) {
+    match &registers.product.rule {
+        Rule::Double(rounding) => return double(registers, *rounding),
+        Rule::Quads(places) => return quads(work, registers, places),
+        Rule::Float | Rule::Integer { .. } | Rule::Bits { .. } | Rule::Scaled(_) => {}
+    }
+    work.load(registers);
+    match &registers.product.rule {
+        Rule::Float => float(work, registers),
+        Rule::Integer { saturate } => integer(work, registers, *saturate),
+        Rule::Bits { differ } => bits(work, registers.product, *differ),
+        Rule::Scaled(scaling) => scaled(work, registers, scaling),
+        Rule::Double(_) | Rule::Quads(_) => {}
+    }
+    work.store(registers);
 }
 
 /// The registers of a product.
@@ -257,10 +253,10 @@ impl Work {
     }
 }
 
-/// `f16` bits of a number rounded to odd.
+/// A number rounded to odd as `f16`; zero has no sign.
 #[inline(always)]
 fn half(x: f32) -> f32 {
-    F16::nearest(x).widen()
+    F16::nearest(x).widen() + 0.0
 }
 
 /// Floating point.
@@ -273,7 +269,12 @@ fn float(work: &mut Work, registers: &Registers<'_>) {
     let odd = d == Element::F16 && c == Element::F16;
     let terms = &mut work.terms;
     terms.least = a.least_exponent();
-    terms.least_sum = c.least_exponent();
+    // Where the result has 32 bits, the accumulator is widened first.
+    terms.least_sum = if odd {
+        c.least_exponent()
+    } else {
+        Element::F32.least_exponent()
+    };
     // A wide product of `tf32` is one of four columns after the other.
     let halves = a == Element::Tf32 && product.n == 2 * COLUMNS;
     let steps = if small || halves { 2 } else { 1 };
@@ -337,7 +338,7 @@ fn float(work: &mut Work, registers: &Registers<'_>) {
                     }
                 }
                 terms.multiply(rows, depth, &mut sum, odd);
-                if odd && small {
+                if odd {
                     sum.as_flattened_mut().iter_mut().for_each(|x| *x = half(*x));
                 }
             }
