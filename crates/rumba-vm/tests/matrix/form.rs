@@ -14,9 +14,9 @@ pub(crate) const TILES: usize = 12;
 /// Kinds of operands.
 ///
 /// `sparse`: few elements that are not zero, all small integers. `small`: small integers. `real`: numbers of similar
-/// size. `wide`: numbers of all sizes. `any`: those and infinities, NaN, subnormals, extremes. Operands of integer types
-/// are sparse once and any bits otherwise.
-pub(crate) const KINDS: [&str; 5] = ["sparse", "small", "real", "wide", "any"];
+/// size. `wide`: numbers of all sizes. `any`: those and infinities, NaN, subnormals, extremes. `edge`: zeros of both signs,
+/// the smallest and largest numbers. Operands of integer types are sparse once and any bits otherwise.
+pub(crate) const KINDS: [&str; 6] = ["sparse", "small", "real", "wide", "any", "edge"];
 
 /// The finalizer of SplitMix64.
 pub(crate) fn mix(x: u64) -> u64 {
@@ -139,6 +139,18 @@ impl Element {
                 };
                 let top = (1_u64 << exponent) - 1;
                 let bias = top >> 1;
+                if kind == "edge" {
+                    let fields = [0, 0, 0, 0, 0, 1, bias, top - 1];
+                    let field = fields[(random >> 40) as usize % 8];
+                    let fractions = [0, 0, (1 << shift) - 1, random & ((1 << shift) - 1)];
+                    let zero = field == 0 && (random >> 50).is_multiple_of(2);
+                    let fraction = if zero {
+                        0
+                    } else {
+                        fractions[(random >> 44) as usize % 4]
+                    };
+                    return field << shift | fraction | (random >> 33 & 1) << sign;
+                }
                 let specials = [0, top, 0, top, bias];
                 let spread = match kind {
                     "real" => 3,

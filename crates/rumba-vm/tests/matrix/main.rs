@@ -1,4 +1,4 @@
-//! Matrix instructions against an H200: for every line of `h200.txt`, the results for operands of five kinds.
+//! Matrix instructions against an H200: for every line of `h200.txt`, the results for operands of six kinds.
 //!
 //! A line names an instruction and holds, for each of [`form::KINDS`], the hash of what an NVIDIA H200 (driver 580) made of
 //! the operands. Registers go in and come out as they are, so that the places of elements are compared with their values.
