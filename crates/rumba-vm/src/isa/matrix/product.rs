@@ -15,6 +15,7 @@ use super::element::{Element, ue4m3, ue8m0};
 use super::fragment::{Fragment, Quads};
 use super::operands::{Slots, done, is_whole, wait};
 use super::sparse::Sparsity;
+use crate::form::Form;
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::{F16, Half};
 use crate::isa::soft;
@@ -93,7 +94,11 @@ impl Product {
 }
 
 /// What executes a [`Product`], whose address is the operation's `imm`.
-pub(crate) const HANDLERS: Handlers = Handlers { baseline, avx2 };
+pub(crate) const HANDLERS: Handlers = Handlers {
+    baseline,
+    avx2,
+    form: Form::Opaque,
+};
 
 unsafe fn baseline(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
