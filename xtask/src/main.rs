@@ -7,15 +7,18 @@ mod ci;
 mod conformance;
 mod demo;
 mod doctor;
+mod fuzz;
 mod gallery;
 mod inspect;
 mod isa;
 mod new;
+mod nvcc;
 mod quiet;
 mod run;
 mod setup;
 mod shell;
 mod test;
+mod verdicts;
 
 use clap::{Parser, Subcommand};
 
@@ -46,6 +49,9 @@ enum Command {
     Isa(isa::Args),
     Bench(bench::Args),
     Conformance(conformance::Args),
+    Nvcc(nvcc::Args),
+    Verdicts(verdicts::Args),
+    Fuzz(fuzz::Args),
     New(new::Args),
     Ci(ci::Args),
 }
@@ -73,6 +79,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Isa(args) => isa::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Conformance(args) => conformance::run(args),
+        Command::Nvcc(args) => nvcc::run(args),
+        Command::Verdicts(args) => verdicts::run(args),
+        Command::Fuzz(args) => fuzz::run(args),
         Command::New(args) => new::run(args),
         Command::Ci(args) => ci::run(args),
     }

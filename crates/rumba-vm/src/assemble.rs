@@ -1,6 +1,6 @@
 //! From lowered functions to a program: blocks in order, slots in the register file, targets resolved.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionDirective};
@@ -11,10 +11,12 @@ use crate::function;
 use crate::liveness::{self, Assignment, LiveBlock, LiveOp};
 use crate::lower::{Control, Draft, FIXED, Function, Lowering, Node, Place};
 use crate::op::Op;
-use crate::program::{Class, Debug, Facts, Flow, Parameter, Pool, Program, STACK_START, SaveRange};
+use crate::program::{Class, Debug, Facts, Flow, Parameter, Pool, Program, SHARED_START, STACK_START, SaveRange};
 use crate::sources::SourceText;
 use crate::symbols::{self, FunctionId, Located, Symbols};
 
+/// Bytes of shared memory that a kernel may declare; what is more is asked for at the launch.
+const SHARED_BYTES: u64 = 48 << 10;
 /// Slot units that a program may have: operations name them in 16 bits.
 const MAX_UNITS: u32 = 1 << 16;
 
@@ -35,13 +37,15 @@ pub(crate) enum Refusal {
     Unsupported(Vec<Located>),
 }
 
-/// Builds the program of a kernel.
+/// Builds the program of a kernel. What it calls through pointers is among `addressed`; what it may call joins `reached`.
 pub(crate) fn program<'m>(
     symbols: &'m Symbols<'m>,
     sources: &[SourceText<'m>],
     names: &[String],
     kernel: FunctionId,
+    addressed: &[FunctionId],
     target: &Target,
+    reached: &mut HashSet<FunctionId>,
 ) -> Result<Program, Refusal> {
     let mut debug = Debug {
         sources: names.to_vec(),
@@ -55,13 +59,19 @@ pub(crate) fn program<'m>(
         let index = functions.len();
         let id = lowering.pool.functions[index];
         match function::lower(&mut lowering, index, id, sources, &mut debug) {
-            Ok(function) => functions.push(function),
+            Ok(function) => {
+                if function.calls_indirectly {
+                    addressed.iter().for_each(|id| lowering.pool.point_at(*id));
+                }
+                functions.push(function);
+            }
             Err(found) => {
                 errors.extend(found);
                 functions.push(Function::default());
             }
         }
     }
+    reached.extend(&lowering.pool.functions);
     if !errors.is_empty() {
         return Err(Refusal::Wrong(errors));
     }
@@ -76,6 +86,13 @@ pub(crate) fn program<'m>(
     let mut assembly = Assembly::new(&pool, &functions, target.vector_instructions);
     for function in &functions {
         assembly.function(function).map_err(fail)?;
+    }
+    let shared = pool.shared_end - SHARED_START;
+    if shared > SHARED_BYTES {
+        return Err(fail(format!(
+            "`{}` declares {shared} bytes of shared memory; a kernel can declare {SHARED_BYTES}",
+            ast.name
+        )));
     }
     let (parameter_list, parameter_bytes) = parameter_list(ast).map_err(fail)?;
     let mut handles = HashMap::new();
@@ -120,6 +137,19 @@ pub(crate) fn program<'m>(
         lockstep: Program::no_lockstep(),
         debug,
     })
+}
+
+/// What is wrong with a function that no kernel calls.
+pub(crate) fn check<'m>(
+    symbols: &'m Symbols<'m>,
+    sources: &[SourceText<'m>],
+    function: FunctionId,
+    target: &Target,
+) -> Vec<Located> {
+    let mut lowering = Lowering::new(Pool::new(symbols, target.parameters));
+    lowering.pool.function(function);
+    let lowered = function::lower(&mut lowering, 0, function, sources, &mut Debug::default());
+    lowered.err().unwrap_or_default()
 }
 
 fn parameter_list(ast: &ast::Function<'_>) -> Result<(Vec<Parameter>, usize), String> {

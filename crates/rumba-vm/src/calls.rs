@@ -6,6 +6,7 @@
 use rumba_ptx::ast::{self, OperandKind};
 
 use crate::control;
+use crate::fit;
 use crate::isa::shape;
 use crate::lower::{Control, Draft, LowerError, Lowering, Place};
 use crate::native;
@@ -263,7 +264,7 @@ impl<'m> Lowering<'m> {
             )));
         }
         for (index, (argument, parameter)) in arguments.iter().zip(parameters).enumerate() {
-            self.check_size(argument, parameter)?;
+            self.check_type(argument, parameter)?;
             match argument.kind {
                 OperandKind::Name(argument_name) => {
                     self.send(argument_name, index)
@@ -287,7 +288,7 @@ impl<'m> Lowering<'m> {
         results: &'m [ast::Operand<'m>],
         declared: &'m [ast::Variable<'m>],
     ) -> Result<(), LowerError> {
-        if results.len() != declared.len() && !results.is_empty() {
+        if results.len() != declared.len() {
             return Err(LowerError::new(format!(
                 "`{name}` returns {} value(s), and {} are taken",
                 declared.len(),
@@ -301,7 +302,7 @@ impl<'m> Lowering<'m> {
             if result_name == "_" {
                 continue;
             }
-            self.check_size(result, declared)?;
+            self.check_type(result, declared)?;
             let transfer = self.transfer(index);
             self.receive(result_name, declared, transfer)
                 .map_err(|error| error.at(result.span))?;
@@ -309,22 +310,39 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Whether what is passed has the size of what is declared; only larger things than slots can go wrong badly.
-    fn check_size(&mut self, operand: &'m ast::Operand<'m>, declared: &ast::Variable<'m>) -> Result<(), LowerError> {
+    /// Whether what is passed or received is what is declared.
+    fn check_type(&mut self, operand: &'m ast::Operand<'m>, declared: &ast::Variable<'m>) -> Result<(), LowerError> {
         let OperandKind::Name(name) = operand.kind else {
             return Ok(());
         };
-        let in_memory = matches!(self.lookup(name), Some(Binding::Local { .. }));
-        let wants_memory = crate::function::slot_type(declared).is_none();
-        if in_memory == wants_memory {
-            return Ok(());
+        let wanted = crate::function::slot_type(declared);
+        match (self.lookup(name), wanted) {
+            (Some(Binding::Register(register)), Some(wanted)) => {
+                let ty = self.function.registers[register].ty;
+                fit::register(name, ty, wanted, false).map_err(|error| error.at(operand.span))
+            }
+            (Some(Binding::Parameter { ty, .. }), Some(wanted)) => {
+                fit::register(name, ty, wanted, false).map_err(|error| error.at(operand.span))
+            }
+            (Some(Binding::Parameter { .. } | Binding::Register(_)), None) => {
+                Err(LowerError::new(format!("`{name}` is a scalar; an array is passed here")).at(operand.span))
+            }
+            (Some(Binding::Local { .. }), Some(_)) => {
+                // The callee keeps it in a slot if it can; the caller decided otherwise because it needs its address.
+                let message = format!("`{name}` is not accessed as a whole, so it cannot be passed as a scalar");
+                Err(LowerError::new(message).at(operand.span))
+            }
+            (Some(Binding::Local { variable, .. }), None) => {
+                let size = |variable: &ast::Variable<'_>| variable_bytes(variable).unwrap_or(0);
+                let (own, wanted) = (size(variable), size(declared));
+                if own == wanted {
+                    return Ok(());
+                }
+                let message = format!("`{name}` has {own} bytes; {wanted} are passed here");
+                Err(LowerError::new(message).at(operand.span))
+            }
+            _ => Ok(()),
         }
-        if in_memory {
-            // The callee keeps it in a slot if it can; the caller decided otherwise because it needs its address.
-            let message = format!("`{name}` is not accessed as a whole, so it cannot be passed as a scalar");
-            return Err(LowerError::new(message).at(operand.span));
-        }
-        Err(LowerError::new(format!("`{name}` is a scalar; an array is passed here")).at(operand.span))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::lower::{Control, Draft, Function, LowerError, Lowering, Node, Place};
 use crate::program::{Debug, NOWHERE, Point, SourceLocation};
 use crate::scope::Binding;
 use crate::sources::SourceText;
+use crate::survey::Survey;
 use crate::symbols::{self, FunctionId, Located};
 use crate::types::ScalarType;
 
@@ -74,7 +75,7 @@ impl<'m> Walk<'_, 'm> {
             let error = LowerError::new(format!("`{}` is called, but no source defines it", ast.name));
             return self.fail(error, ast.name_span);
         };
-        self.survey(&body.statements);
+        self.lowering.function.survey = Survey::of(ast);
         self.source(ast.name_span);
         if let Err(error) = self.lowering.open_scope(&body.statements) {
             return self.fail(error, body.span);
@@ -278,71 +279,6 @@ impl<'m> Walk<'_, 'm> {
             defined.iter().all(|defined| *defined),
             "every label is entered where it stands"
         );
-    }
-
-    /// Counts how often each name is written, and which parameters need an address.
-    fn survey(&mut self, statements: &'m [Statement<'m>]) {
-        for statement in statements {
-            match statement {
-                Statement::Block(block) => self.survey(&block.statements),
-                Statement::Instruction(instruction) => {
-                    let modifiers = &instruction.opcode.modifiers;
-                    let vector = modifiers
-                        .iter()
-                        .any(|text| matches!(*text, ".v2" | ".v4" | ".v8" | ".b128"));
-                    let is_call = instruction.opcode.mnemonic == "call";
-                    for (position, operand) in instruction.operands.iter().enumerate() {
-                        self.survey_operand(operand, position == 0 || is_call, vector, is_call);
-                    }
-                }
-                Statement::Label(_)
-                | Statement::Declaration(_)
-                | Statement::Loc(_)
-                | Statement::Pragma(_)
-                | Statement::BranchTargets(_)
-                | Statement::CallTargets(_)
-                | Statement::CallPrototype(_) => {}
-            }
-        }
-    }
-
-    fn survey_operand(&mut self, operand: &'m ast::Operand<'m>, written: bool, vector: bool, call: bool) {
-        match &operand.kind {
-            OperandKind::Name(name) => {
-                let function = &mut self.lowering.function;
-                *function.definitions.entry(name).or_default() += u32::from(written);
-                if !call {
-                    function.in_memory.insert(name);
-                }
-            }
-            OperandKind::Offset(name, _) => {
-                self.lowering.function.in_memory.insert(name);
-            }
-            OperandKind::Address(address) => {
-                if let OperandKind::Name(name) = address.base.kind
-                    && (address.offset != 0 || vector)
-                {
-                    self.lowering.function.in_memory.insert(name);
-                }
-            }
-            OperandKind::Vector(items) | OperandKind::List(items) => {
-                for item in items {
-                    self.survey_operand(item, written, vector, call);
-                }
-            }
-            OperandKind::Pair(pair) => {
-                for item in pair.iter() {
-                    self.survey_operand(item, written, vector, call);
-                }
-            }
-            OperandKind::Member(name, _) => {
-                *self.lowering.function.definitions.entry(name).or_default() += u32::from(written);
-            }
-            OperandKind::Element(element) => {
-                self.lowering.function.in_memory.insert(element.name);
-            }
-            OperandKind::Literal(_) | OperandKind::Not(_) | OperandKind::Negative(_) => {}
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! From PTX sources to a module: parsing, linking, variables, programs; and what can be wrong with them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rumba_ptx::ast::{self, Constant, FunctionKind, Initializer, Linkage, Literal, StateSpace};
@@ -10,11 +10,13 @@ use thiserror::Error;
 use crate::allocations::{AllocationKind, MemoryError};
 use crate::assemble::{self, Refusal};
 use crate::device::Inner;
-use crate::lower::literal_bits;
+use crate::fit::literal_bits;
 use crate::program::{Parameter, Program, SHARED_START};
 use crate::sources::SourceText;
+use crate::survey;
 use crate::symbols::{Located, Symbol, Symbols};
 use crate::types::ScalarType;
+use crate::verify;
 
 /// A PTX source.
 #[derive(Debug, Clone, Copy)]
@@ -230,6 +232,9 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
             errors.push((index, error));
         }
     }
+    for (index, module) in modules.iter().enumerate() {
+        errors.extend(verify::module(module).into_iter().map(|error| (index, error)));
+    }
     if !errors.is_empty() {
         return Err(LoadError::new(sources, errors));
     }
@@ -260,17 +265,25 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         parameters: device.arena.parameters.start,
         vector_instructions: device.config.vector_instructions,
     };
+    let addressed = survey::addressed(&symbols);
+    let mut reached = HashSet::new();
     for (id, function) in symbols.functions.iter().enumerate() {
         if function.ast.kind != FunctionKind::Entry || function.ast.body.is_none() {
             continue;
         }
-        match assemble::program(&symbols, &texts, &names, id, &target) {
+        match assemble::program(&symbols, &texts, &names, id, &addressed, &target, &mut reached) {
             Ok(program) => inner.kernels.push(Arc::new(program)),
             Err(Refusal::Wrong(found)) => errors.extend(found),
             Err(Refusal::Unsupported(found)) => {
                 let name = function.ast.name.to_owned();
                 inner.refused.insert(name, LoadError::new(sources, found));
             }
+        }
+    }
+    for (id, function) in symbols.functions.iter().enumerate() {
+        let is_checked = function.ast.kind == FunctionKind::Entry || reached.contains(&id);
+        if !is_checked && function.ast.body.is_some() {
+            errors.extend(assemble::check(&symbols, &texts, id, &target));
         }
     }
     if !errors.is_empty() {

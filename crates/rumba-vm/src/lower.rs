@@ -3,17 +3,17 @@
 //! Slots are virtual here; liveness and slot assignment come afterwards, and so does the order of blocks. Nothing here
 //! knows what an instruction means.
 
-use std::collections::{HashMap, HashSet};
-
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, Literal, OperandKind, Span, StateSpace};
 use thiserror::Error;
 
+use crate::fit;
 use crate::isa::shape;
 use crate::op::Handlers;
 use crate::program::{Class, Fixed, Pool, Reference};
 use crate::scope::{Binding, Register, Scope};
 use crate::special::Special;
+use crate::survey::Survey;
 use crate::symbols::Located;
 use crate::types::ScalarType;
 
@@ -220,10 +220,8 @@ pub(crate) struct Function<'m> {
     pub(crate) registers: Vec<Register<'m>>,
     /// Labels: their names, and whether they stand in the body.
     pub(crate) labels: Vec<ast::Label<'m>>,
-    /// How often the body seems to write each register.
-    pub(crate) definitions: HashMap<&'m str, u32>,
-    /// Variables in `.param` that need an address.
-    pub(crate) in_memory: HashSet<&'m str>,
+    /// What its body does with names.
+    pub(crate) survey: Survey<'m>,
     /// Bytes of local memory, and the alignment that they want.
     pub(crate) frame_bytes: u64,
     pub(crate) frame_align: u64,
@@ -371,6 +369,17 @@ impl<'m> Lowering<'m> {
         }
     }
 
+    /// An error if operand `index` is an integer literal beyond `last`.
+    pub(crate) fn expect_at_most(&self, index: usize, last: i128) -> Result<(), LowerError> {
+        match self.literal(index) {
+            Some(value) if !(0..=last).contains(&value) => {
+                let message = format!("{value} is out of range: from 0 to {last} is possible here");
+                Err(LowerError::new(message).at(self.operand(index)?.span))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A constant of type `ty` with these bits in every lane.
     pub fn constant(&mut self, ty: ScalarType, bits: u128) -> Place {
         if ty == ScalarType::Pred {
@@ -439,7 +448,7 @@ impl<'m> Lowering<'m> {
 
     /// Lets the register of operand `index` stand for `place` instead of being written, where that is possible: the
     /// register has no other definition and was not used yet.
-    pub(crate) fn alias(&mut self, index: usize, place: Place) -> bool {
+    pub(crate) fn alias(&mut self, index: usize, place: Place, ty: ScalarType) -> bool {
         let Ok(operand) = self.operand(index) else { return false };
         let OperandKind::Name(name) = operand.kind else {
             return false;
@@ -448,7 +457,10 @@ impl<'m> Lowering<'m> {
             return false;
         };
         let register = &mut self.function.registers[register];
-        let once = self.function.definitions.get(name) == Some(&1);
+        if fit::register(name, register.ty, ty, false).is_err() {
+            return false;
+        }
+        let once = self.function.survey.definitions.get(name) == Some(&1);
         if self.guard.is_some() || !once || register.used || !place.is_fixed() {
             return false;
         }
@@ -512,7 +524,7 @@ impl<'m> Lowering<'m> {
             let message = format!("`{}` is written twice, in a way that was not foreseen", register.name);
             return Err(LowerError::new(message).at(operand.span));
         }
-        check_width(register.name, declared, ty, wide).map_err(|error| error.at(operand.span))?;
+        fit::register(register.name, declared, ty, wide).map_err(|error| error.at(operand.span))?;
         if declared.bits() == ty.bits() || (Class::of(declared) == Class::of(ty) && !ty.is_signed()) {
             return Ok(place);
         }
@@ -538,7 +550,7 @@ impl<'m> Lowering<'m> {
                 register.used = true;
                 let name = register.name;
                 let (place, declared) = (register.place, register.ty);
-                check_width(name, declared, ty, wide).map_err(|error| error.at(operand.span))?;
+                fit::register(name, declared, ty, wide).map_err(|error| error.at(operand.span))?;
                 (place, declared)
             }
             Source::Place(place, declared) => (place, declared),
@@ -569,8 +581,7 @@ impl<'m> Lowering<'m> {
     fn resolve(&mut self, operand: &'m ast::Operand<'m>, ty: ScalarType) -> Result<Source, LowerError> {
         match &operand.kind {
             OperandKind::Literal(literal) => {
-                check_literal(*literal, ty)?;
-                let bits = literal_bits(*literal, ty)?;
+                let bits = fit::literal(*literal, ty)?;
                 Ok(Source::Place(self.constant(ty, bits), ty))
             }
             OperandKind::Name(_) | OperandKind::Member(..) => {
@@ -583,6 +594,7 @@ impl<'m> Lowering<'m> {
                     _ => return Err(LowerError::new("a name is needed here")),
                 };
                 if let Some((special, declared)) = Special::find(name, member) {
+                    self.check_special(name, declared, ty)?;
                     return Ok(Source::Place(self.special(special, declared), declared));
                 }
                 if member.is_some() {
@@ -604,6 +616,19 @@ impl<'m> Lowering<'m> {
                 Err(LowerError::new("a register or an immediate value is needed here"))
             }
         }
+    }
+
+    /// Special registers are read by `mov`, as what they are.
+    fn check_special(&self, name: &str, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
+        if self
+            .instruction
+            .is_some_and(|instruction| instruction.opcode.mnemonic != "mov")
+        {
+            return Err(LowerError::new(format!(
+                "the special register `{name}` can only be read by mov"
+            )));
+        }
+        fit::register(name, declared, ty, false)
     }
 
     /// The address of a variable or function, as its own state space counts.
@@ -710,15 +735,8 @@ impl<'m> Lowering<'m> {
                 Some(register) => {
                     let register = &mut self.function.registers[register];
                     register.used = true;
-                    let narrow = match register.ty.bits() {
-                        32 => true,
-                        64 => false,
-                        bits => {
-                            let message =
-                                format!("`{name}` has {bits} bits; an address is in a register of 32 or 64 bits");
-                            return Err(at(LowerError::new(message)));
-                        }
-                    };
+                    fit::address(name, register.ty).map_err(at)?;
+                    let narrow = register.ty.bits() == 32;
                     Ok(Address {
                         base: register.place,
                         narrow,
@@ -739,23 +757,6 @@ impl<'m> Lowering<'m> {
     }
 }
 
-/// Whether a register of type `declared` suits an operand of type `ty`.
-fn check_width(name: &str, declared: ScalarType, ty: ScalarType, wide: bool) -> Result<(), LowerError> {
-    let predicates = (declared == ScalarType::Pred) == (ty == ScalarType::Pred);
-    let fits = if wide {
-        declared.bits() >= ty.bits()
-    } else {
-        declared.bits() == ty.bits()
-    };
-    // Instructions on 8 bits keep their values in 16-bit registers.
-    if predicates && (fits || (ty.bits() == 8 && declared.bits() >= 8)) {
-        return Ok(());
-    }
-    Err(LowerError::new(format!(
-        "`{name}` is declared as {declared}, which does not fit an operand of type {ty}"
-    )))
-}
-
 /// How a value of type `ty` becomes one of the width of `declared`.
 fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
     let handlers = match (ty.bits(), declared.bits(), ty.is_signed()) {
@@ -769,36 +770,4 @@ fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
         _ => return None,
     };
     Some(handlers)
-}
-
-/// Whether a literal is of the kind that an operand of type `ty` wants.
-fn check_literal(literal: Literal, ty: ScalarType) -> Result<(), LowerError> {
-    use ScalarType::{S8, S16, S32, S64, U8, U16, U32, U64};
-    let integer = matches!(ty, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64);
-    match literal {
-        Literal::Integer { .. } if ty.is_float() => Err(LowerError::new(format!(
-            "an integer is not an operand of type {ty}; write a number with a point"
-        ))),
-        Literal::F32(_) | Literal::F64(_) if integer => Err(LowerError::new(format!(
-            "a floating point number is not an operand of type {ty}"
-        ))),
-        Literal::Integer { .. } | Literal::F32(_) | Literal::F64(_) => Ok(()),
-    }
-}
-
-/// The bits of a literal as operand of type `ty`.
-pub(crate) fn literal_bits(literal: Literal, ty: ScalarType) -> Result<u128, LowerError> {
-    match (literal, ty) {
-        (Literal::Integer { value, .. }, ScalarType::B128) => Ok(value.cast_signed() as i128 as u128),
-        (Literal::Integer { value, .. }, ScalarType::F32) => Ok(u128::from((value.cast_signed() as f32).to_bits())),
-        (Literal::Integer { value, .. }, ScalarType::F64) => Ok(u128::from((value.cast_signed() as f64).to_bits())),
-        (Literal::Integer { value, .. }, _) => Ok(u128::from(value)),
-        (Literal::F32(bits), ScalarType::F64) => Ok(u128::from(f64::from(f32::from_bits(bits)).to_bits())),
-        (Literal::F64(bits), ScalarType::F32) => Ok(u128::from((f64::from_bits(bits) as f32).to_bits())),
-        (Literal::F32(bits), _) if ty.bits() == 32 => Ok(u128::from(bits)),
-        (Literal::F64(bits), _) if ty.bits() == 64 => Ok(u128::from(bits)),
-        (Literal::F32(_) | Literal::F64(_), _) => Err(LowerError::new(format!(
-            "a floating point number is not an operand of type {ty}"
-        ))),
-    }
 }

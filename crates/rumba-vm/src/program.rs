@@ -150,6 +150,14 @@ impl<'m> Pool<'m> {
         })
     }
 
+    /// Lets a function be called by its address.
+    pub(crate) fn point_at(&mut self, id: FunctionId) {
+        self.function(id);
+        if !self.pointed_at.contains(&id) {
+            self.pointed_at.push(id);
+        }
+    }
+
     /// Where a symbol lies.
     pub(crate) fn reference(
         &mut self,
@@ -168,10 +176,7 @@ impl<'m> Pool<'m> {
                 }
                 let handle = function.handle;
                 if function.ast.kind == ast::FunctionKind::Func {
-                    self.function(id);
-                    if !self.pointed_at.contains(&id) {
-                        self.pointed_at.push(id);
-                    }
+                    self.point_at(id);
                 }
                 Ok((Reference::Address(handle), None))
             }

@@ -25,6 +25,7 @@ pub(crate) enum Binding<'m> {
         space: StateSpace,
         /// Bytes of its scalars.
         element: u64,
+        variable: &'m ast::Variable<'m>,
     },
     /// A variable in `.param` that is kept in a slot.
     Parameter { place: Place, ty: ScalarType },
@@ -101,13 +102,10 @@ impl<'m> Lowering<'m> {
             if let Some(binding) = scope.names.get(name) {
                 return Some(binding.clone());
             }
-            let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
-            let (prefix, number) = name.split_at(digits);
-            let found = scope.ranges.iter().find(|(known, _, count)| {
-                *known == prefix
-                    && number.parse::<u32>().is_ok_and(|n| n < *count)
-                    && (number == "0" || !number.starts_with('0'))
-            });
+            let found = scope
+                .ranges
+                .iter()
+                .find(|(prefix, _, count)| in_range(name, prefix, *count));
             if let Some((_, ty, _)) = found {
                 let ty = *ty;
                 let register = self.new_register(name, ty);
@@ -117,7 +115,11 @@ impl<'m> Lowering<'m> {
                 return Some(Binding::Register(register));
             }
         }
-        self.pool.symbols.find(self.function.source, name).map(Binding::Symbol)
+        let position = self.instruction.map_or(u32::MAX, |instruction| instruction.span.start);
+        let symbols = self.pool.symbols;
+        symbols
+            .find_before(self.function.source, name, position)
+            .map(Binding::Symbol)
     }
 
     fn new_register(&mut self, name: &'m str, ty: ScalarType) -> usize {
@@ -144,7 +146,13 @@ impl<'m> Lowering<'m> {
                     return fail(format!("a register cannot have the type of `{}`", variable.name));
                 };
                 if let Some(count) = variable.range {
-                    self.innermost().ranges.push((variable.name, ty, count));
+                    let scope = self.innermost();
+                    if scope.ranges.iter().any(|(name, ..)| *name == variable.name)
+                        || scope.names.keys().any(|name| in_range(name, variable.name, count))
+                    {
+                        return fail(format!("registers of `{}<{count}>` are declared twice", variable.name));
+                    }
+                    scope.ranges.push((variable.name, ty, count));
                     return Ok(());
                 }
                 match variable.vector {
@@ -166,7 +174,11 @@ impl<'m> Lowering<'m> {
                 ));
             }
         };
-        if self.innermost().names.insert(variable.name, binding).is_some() {
+        let ranges = &self.innermost().ranges;
+        let in_a_range = ranges
+            .iter()
+            .any(|(prefix, _, count)| in_range(variable.name, prefix, *count));
+        if self.innermost().names.insert(variable.name, binding).is_some() || in_a_range {
             return fail(format!("`{}` is declared twice", variable.name));
         }
         Ok(())
@@ -196,6 +208,7 @@ impl<'m> Lowering<'m> {
             offset,
             space: variable.space,
             element: symbols::element_bytes(variable),
+            variable,
         })
     }
 
@@ -207,7 +220,7 @@ impl<'m> Lowering<'m> {
                 if variable.dimensions.is_empty()
                     && variable.vector.is_none()
                     && ty.bits() <= 64
-                    && !self.function.in_memory.contains(variable.name) =>
+                    && !self.function.survey.in_memory.contains(&std::ptr::from_ref(variable)) =>
             {
                 Ok(Binding::Parameter {
                     place: self.new_slot(Class::of(ty)),
@@ -217,4 +230,13 @@ impl<'m> Lowering<'m> {
             _ => self.in_frame(variable),
         }
     }
+}
+
+/// Whether `name` is one of the registers that `prefix<count>` declares.
+fn in_range(name: &str, prefix: &str, count: u32) -> bool {
+    name.strip_prefix(prefix).is_some_and(|number| {
+        number.parse::<u32>().is_ok_and(|n| n < count)
+            && number.starts_with(|c: char| c.is_ascii_digit())
+            && (number == "0" || !number.starts_with('0'))
+    })
 }

@@ -47,6 +47,8 @@ pub(crate) struct Symbols<'s> {
     pub(crate) variables: Vec<VariableSymbol<'s>>,
     /// What each source sees.
     scopes: Vec<HashMap<&'s str, Symbol>>,
+    /// Where each source declares a name first.
+    declared: HashMap<(usize, &'s str), u32>,
     /// Variables that are declared in function bodies, by the address of their declaration.
     inner: HashMap<*const ast::Variable<'s>, VariableId>,
 }
@@ -96,6 +98,12 @@ impl<'s> Symbols<'s> {
         self.scopes[source].get(name).copied()
     }
 
+    /// The same for a use at `position`, which the declaration has to precede.
+    pub(crate) fn find_before(&self, source: usize, name: &str, position: u32) -> Option<Symbol> {
+        let declared = self.declared.get(&(source, name)).copied().unwrap_or(0);
+        self.find(source, name).filter(|_| declared < position)
+    }
+
     /// The variable that a declaration inside a function body made.
     pub(crate) fn inner(&self, declaration: &ast::Variable<'s>) -> Option<VariableId> {
         self.inner.get(&std::ptr::from_ref(declaration)).copied()
@@ -108,6 +116,7 @@ impl<'s> Symbols<'s> {
         shared: &mut HashMap<&'s str, Symbol>,
     ) -> Result<(), Diagnostic> {
         let known = self.known(source, ast.name, ast.linkage.is_some(), shared);
+        self.declared.entry((source, ast.name)).or_insert(ast.name_span.start);
         let id = match known {
             Some(Symbol::Variable(_)) => {
                 return Err(Diagnostic::new(
@@ -120,6 +129,21 @@ impl<'s> Symbols<'s> {
                 if old.ast.parameters.len() != ast.parameters.len() || old.ast.returns.len() != ast.returns.len() {
                     let message = format!("`{}` was declared before with other parameters", ast.name);
                     return Err(Diagnostic::new(ast.name_span, message));
+                }
+                if old.source == source {
+                    for (before, now) in old
+                        .ast
+                        .parameters
+                        .iter()
+                        .chain(&old.ast.returns)
+                        .zip(ast.parameters.iter().chain(&ast.returns))
+                    {
+                        if variable_bytes(before)? != variable_bytes(now)? {
+                            let message =
+                                format!("`{}` was declared before with a parameter of another size", ast.name);
+                            return Err(Diagnostic::new(now.span, message));
+                        }
+                    }
                 }
                 if ast.body.is_some() {
                     let weak = |function: &ast::Function<'_>| function.linkage == Some(Linkage::Weak);
@@ -190,6 +214,7 @@ impl<'s> Symbols<'s> {
             return Err(Diagnostic::new(ast.span, message));
         }
         let bytes = variable_bytes(ast)?;
+        self.declared.entry((source, ast.name)).or_insert(ast.name_span.start);
         let id = match self.known(source, ast.name, ast.linkage.is_some(), shared) {
             Some(Symbol::Function(_)) => {
                 return Err(Diagnostic::new(

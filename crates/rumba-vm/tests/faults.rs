@@ -279,7 +279,7 @@ fn misuse_of_barriers_and_masks() {
     let (kind, text) = report("", "mov.u32 %r10, 16; bar.sync %r10;", 0);
     assert_eq!(kind, FaultKind::Synchronisation);
     assert!(text.contains("barrier 16 does not exist"), "{text}");
-    let (_, text) = report("", "bar.sync 0, 33;", 0);
+    let (_, text) = report("", "mov.u32 %r10, 33; bar.sync 0, %r10;", 0);
     assert!(text.contains("must be a multiple of 32"), "{text}");
     let (_, text) = report("", "bar.sync 0, 128;", 0);
     assert!(text.contains("can never complete in a block of 64"), "{text}");
@@ -477,7 +477,7 @@ fn modules_that_are_wrong() {
     check(".reg .b32 %x; .reg .b32 %x;", "`%x` is declared twice");
     check("mov.u32 %r10, %tid.q;", "`%tid` is not known");
     check("ld.param.u32 %r10, [nothing];", "`nothing` is not declared");
-    check("ld.param.u64 %r10, [out];", "too small");
+    check("ld.param.u64 %r10, [out];", "does not fit an operand of type .u64");
     check(
         "setp.eq.s32 %r10, %r2, %r2;",
         "`%r10` is declared as .b32, which does not fit an operand of type .pred",

@@ -39,7 +39,6 @@ fn shuffles() {
         "mov.u32 %r20, 31; mov.u32 %r21, -1; shfl.sync.idx.b32 %r11|%p1, %r10, %r2, %r20, %r21;",
         &|i| 1100 + i,
     );
-    check("shfl.bfly.b32 %r11|%p1, %r10, 1, 31;", &|i| 1100 + (i ^ 1));
 }
 
 #[test]

@@ -7,9 +7,17 @@ use super::fragments;
 
 /// A module of one kernel that holds the instruction and what it refers to.
 pub(super) fn module(instruction: &str) -> String {
-    format!(
+    // Votes and shuffles without `.sync` ended with sm_70.
+    let is_old = ["shfl.", "vote."].iter().any(|start| instruction.starts_with(start));
+    let header = if is_old && !instruction.contains(".sync") {
+        ".version 6.0
+.target sm_60"
+    } else {
         ".version 9.1
-.target sm_100a
+.target sm_100a"
+    };
+    format!(
+        "{header}
 .address_size 64
 .shared .align 128 .b8 smem[4096];
 .global .align 128 .b8 gmem[4096];

@@ -43,6 +43,18 @@ pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
         ..Draft::new(Handlers::same(barrier))
     };
     let ty = ScalarType::U32;
+    if m.form() < 6 {
+        let id = usize::from(m.form() >= 2);
+        l.expect_at_most(id, 15)?;
+        let count = id + 1 < l.operand_count();
+        if let Some(threads) = l.literal(id + 1).filter(|_| count)
+            && threads % 32 != 0
+        {
+            return Err(LowerError::new(
+                "the number of threads at a barrier is a multiple of 32",
+            ));
+        }
+    }
     match m.form() {
         0 => {
             draft.a = l.source(0, ty)?;

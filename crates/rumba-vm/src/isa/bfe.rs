@@ -23,6 +23,8 @@ pub(super) static BFE: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
+    l.expect_at_most(2, 255)?;
+    l.expect_at_most(3, 255)?;
     let extract = if ty.is_signed() {
         by_type!(ty, T: S32 S64 => shape::ternary(|a: T, position: u32, length: u32| {
             let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));

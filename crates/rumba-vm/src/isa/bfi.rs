@@ -22,6 +22,8 @@ pub(super) static BFI: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
+    l.expect_at_most(3, 255)?;
+    l.expect_at_most(4, 255)?;
     let insert = by_type!(ty, T: B32 B64 => shape::quaternary(|a: T, b: T, position: u32, length: u32| {
         let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));
         let mask: T = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);

@@ -50,7 +50,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         // A function's own parameters lie on its stack.
         Space::Param if !l.function.is_entry => Handlers::same(if back { local::<true> } else { local::<false> }),
         Space::Generic | Space::Global | Space::Const | Space::Param => {
-            if !narrow && l.alias(0, from) {
+            if !narrow && l.alias(0, from, size) {
                 return Ok(());
             }
             copy(Class::W64)

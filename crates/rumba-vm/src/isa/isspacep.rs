@@ -3,6 +3,7 @@
 use super::Instruction;
 use super::memory::space;
 use super::notation::Matched;
+use super::shape;
 use crate::arena::SHARED_STRIDE;
 use crate::check::memory::Space;
 use crate::lower::{Draft, LowerError, Lowering};
@@ -25,7 +26,18 @@ pub(super) static ISSPACEP: Instruction = Instruction {
 const CLUSTER: u16 = 0x100;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let address = l.source(1, ScalarType::U64)?;
+    let operand = l.operand(1)?;
+    let narrow = l.register_type(operand)?.is_some_and(|ty| ty.bits() == 32);
+    let mut address = l.source(1, if narrow { ScalarType::U32 } else { ScalarType::U64 })?;
+    if narrow {
+        let wide = l.scratch(ScalarType::U64);
+        l.emit(Draft::unary(
+            shape::unary(|address: u32| u64::from(address)),
+            wide,
+            address,
+        ));
+        address = wide;
+    }
     let to = l.destination(0, ScalarType::Pred)?;
     let cluster = m.get("ss") == Some(".shared::cluster");
     let extra = space(m) as u16 | if cluster { CLUSTER } else { 0 };

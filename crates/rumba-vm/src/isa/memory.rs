@@ -7,6 +7,7 @@ use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 use super::notation::Matched;
 use crate::access;
 use crate::check::memory::Space;
+use crate::fit;
 use crate::form::Linear;
 use crate::isa::shape;
 use crate::lower::{Address, Draft, LowerError, Lowering, Place};
@@ -48,6 +49,13 @@ pub(crate) fn space(m: &Matched<'_>) -> Space {
 /// An address with a 64-bit base that suits an access to `space`.
 pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Address, LowerError> {
     let address = l.address(index)?;
+    if let OperandKind::Address(written) = &l.operand(index)?.kind
+        && matches!(written.base.kind, OperandKind::Literal(_))
+        && space != Space::Local
+    {
+        let message = "a number is an address in .local only";
+        return Err(LowerError::new(message).at(written.base.span));
+    }
     let fits = match (space, address.space) {
         (_, None) => true,
         (Space::Global, Some(named)) => named == StateSpace::Global,
@@ -64,6 +72,10 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
     if !address.narrow {
         return Ok(address);
     }
+    if matches!(space, Space::Generic | Space::Global) {
+        let message = "an address of 32 bits is given here, and addresses have 64";
+        return Err(LowerError::new(message).at(l.operand(index)?.span));
+    }
     let base = l.scratch(ScalarType::U64);
     l.emit(Draft::unary(
         shape::unary(|address: u32| u64::from(address)).linear(Linear::ZeroExtended),
@@ -75,6 +87,17 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         narrow: false,
         ..address
     })
+}
+
+/// A cache policy, the operand at `index`, is there if a modifier says so.
+fn check_policy(l: &Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<(), LowerError> {
+    match (m.get("hint").is_some(), l.operand_count() > index) {
+        (true, false) => Err(LowerError::new(
+            "`.L2::cache_hint` needs a cache policy as the last operand",
+        )),
+        (false, true) => Err(LowerError::new("a cache policy needs `.L2::cache_hint`").at(l.operand(index)?.span)),
+        _ => Ok(()),
+    }
 }
 
 /// Number of elements that `.v2` and its like ask for.
@@ -89,7 +112,7 @@ fn vector(m: &Matched<'_>) -> usize {
 
 /// The operands of a vector, of which there are `count`.
 pub(super) fn elements<'m>(
-    l: &Lowering<'m>,
+    l: &mut Lowering<'m>,
     index: usize,
     count: usize,
 ) -> Result<Vec<&'m rumba_ptx::ast::Operand<'m>>, LowerError> {
@@ -101,6 +124,14 @@ pub(super) fn elements<'m>(
     if list.len() != count {
         let message = format!("{count} element(s) are needed here, not {}", list.len());
         return Err(LowerError::new(message).at(operand.span));
+    }
+    let mut width = None;
+    for item in &list {
+        let Some(ty) = l.register_type(item)? else { continue };
+        if *width.get_or_insert(ty.bits()) != ty.bits() {
+            let message = "the registers of a vector have one width";
+            return Err(LowerError::new(message).at(item.span));
+        }
     }
     Ok(list)
 }
@@ -158,6 +189,10 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     let ty = m.ty("type")?;
     let count = vector(m);
     let mut space = space(m);
+    check_policy(l, m, 2)?;
+    if m.has(".nc") && space != Space::Global {
+        return Err(LowerError::new("`.nc` is for .global"));
+    }
     let targets = elements(l, 0, count)?;
     if space == Space::Param {
         match parameter(l, 1)? {
@@ -226,14 +261,11 @@ fn load_entry_parameter<'m>(
     if declared == ScalarType::Pred {
         return Err(LowerError::new("a parameter cannot be loaded into a predicate").at(target.span));
     }
-    if declared.bits() < ty.bits() {
-        let message = format!("a register of type {declared} is too small for a value of type {ty}");
-        return Err(LowerError::new(message).at(target.span));
-    }
+    fit::register("the register", declared, ty, true).map_err(|error| error.at(target.span))?;
     let class = Class::of(declared);
     let value = l.pool.fixed(class, Fixed::Parameter { offset, ty });
     if let Some(index) = alias
-        && l.alias(index, value)
+        && l.alias(index, value, declared)
     {
         return Ok(());
     }
@@ -312,6 +344,7 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
     let ty = m.ty("type")?;
     let count = vector(m);
     let mut space = space(m);
+    check_policy(l, m, 2)?;
     if space == Space::Param {
         match parameter(l, 0)? {
             Some((Binding::EntryParameter { .. }, _)) => {

@@ -27,6 +27,12 @@ pub(super) static MOV: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let (to, from) = (l.operand(0)?, l.operand(1)?);
+    let is_vector = |operand: &Operand<'_>| matches!(operand.kind, OperandKind::Vector(_));
+    if (is_vector(to) || is_vector(from)) && !ty.name().starts_with('b') {
+        return Err(LowerError::new(
+            "vectors are packed and unpacked as bits: .b16, .b32, .b64, .b128",
+        ));
+    }
     match (&to.kind, &from.kind) {
         (OperandKind::Vector(parts), _) => unpack(l, ty, parts),
         (_, OperandKind::Vector(parts)) => pack(l, ty, parts),
@@ -38,7 +44,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         }
         _ => {
             let from = l.source(1, ty)?;
-            if l.alias(0, from) {
+            if l.alias(0, from, ty) {
                 return Ok(());
             }
             let to = l.destination(0, ty)?;

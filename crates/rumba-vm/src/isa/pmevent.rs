@@ -12,6 +12,9 @@ pub(super) static PMEVENT: Instruction = Instruction {
     lower,
 };
 
-fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    Ok(())
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    if l.literal(0).is_none() {
+        return Err(LowerError::new("the number of an event is a constant"));
+    }
+    l.expect_at_most(0, if m.has(".mask") { 0xFFFF } else { 15 })
 }

@@ -1,7 +1,8 @@
 //! `prefetch`: a hint that memory will be read. Only its operands are checked.
 
-use super::Instruction;
 use super::notation::Matched;
+use super::{Instruction, memory};
+use crate::check::memory::Space;
 use crate::lower::{LowerError, Lowering};
 
 /// `prefetch`
@@ -19,6 +20,11 @@ pub(super) static PREFETCH: Instruction = Instruction {
     lower,
 };
 
-fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    l.address(0).map(drop)
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let space = match m.get("ss") {
+        None if m.form() == 1 => Space::Global,
+        None | Some(".generic") => Space::Generic,
+        Some(_) => memory::space(m),
+    };
+    memory::address(l, 0, space).map(drop)
 }

@@ -94,8 +94,8 @@ fn before_of(instruction: &str) -> u64 {
 
 fn kernel(before: &str, instruction: &str, text: &str, sources: usize) -> String {
     let mut ptx = String::from(
-        ".version 8.5
-.target sm_90
+        ".version 9.0
+.target sm_100a
 .address_size 64
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 mask)
 {

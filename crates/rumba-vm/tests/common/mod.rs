@@ -35,7 +35,7 @@ pub(crate) fn kernel(declarations: &str, body: &str) -> String {
 }
 
 /// How every module starts.
-pub(crate) const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+pub(crate) const HEADER: &str = ".version 9.0\n.target sm_100a\n.address_size 64\n";
 
 /// Runs a [`kernel`] and gives the first `count` values of `out`.
 pub(crate) fn run(declarations: &str, body: &str, grid: u32, block: u32, n: u32, count: usize) -> Vec<u32> {

@@ -1,0 +1,39 @@
+//! The list of programs: one line here, one file in `cuda/`, one in `programs/`.
+
+use anyhow::Result;
+
+use crate::Gpu;
+
+/// A file of kernels and what it should compute.
+pub struct Program {
+    /// Its name: that of its files.
+    pub name: &'static str,
+    /// What nvcc made of it.
+    pub ptx: &'static str,
+    /// Launches its kernels with several sizes and compares what they leave.
+    pub run: fn(&Gpu) -> Result<()>,
+}
+
+macro_rules! programs {
+    ($($name:ident),* $(,)?) => {
+        $(mod $name;)*
+
+        /// Every program.
+        pub const ALL: &[Program] = &[$(Program {
+            name: stringify!($name),
+            ptx: include_str!(concat!("../ptx/", stringify!($name), ".ptx")),
+            run: $name::run,
+        }),*];
+    };
+}
+
+programs![
+    bits, debug, finance, histogram, image, kmeans, life, linear, locks, math, matmul, nbody, objects, parameters,
+    print, reduce, scan, sort, sparse, stencil, warps, wavefront,
+];
+
+/// Numbers from 0 to 1.
+fn random(seed: u64, count: usize) -> Vec<f32> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    (0..count).map(|_| random.f32()).collect()
+}
