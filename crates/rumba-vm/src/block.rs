@@ -4,6 +4,7 @@
 //! in [`crate::launch`].
 
 use crate::cluster::{Cluster, GridBarrier};
+use crate::copies::Tracked;
 use crate::fault::{FaultKind, LiveThreads, RawFault};
 use crate::launch::Context;
 use crate::op::Pc;
@@ -61,6 +62,10 @@ pub(crate) struct BlockState {
     pub(crate) cluster: *mut Cluster,
     pub(crate) rank: u32,
     grid: *const GridBarrier,
+    /// Host addresses of the mbarriers in the block's shared memory.
+    pub(crate) mbarriers: Vec<u64>,
+    /// Copies that these keep track of.
+    pub(crate) tracked: Vec<Tracked>,
     /// Threads that have arrived at the barrier of the grid; the block arrives there when all have.
     grid_arrived: u32,
 }
@@ -80,6 +85,8 @@ impl BlockState {
             cluster: std::ptr::null_mut(),
             rank: 0,
             grid: std::ptr::null(),
+            mbarriers: Vec::new(),
+            tracked: Vec::new(),
             grid_arrived: 0,
         }
     }
@@ -90,6 +97,8 @@ impl BlockState {
         }
         self.used = 0;
         self.completed = 0;
+        self.mbarriers.clear();
+        self.tracked.clear();
         self.grid_arrived = 0;
         self.live_threads = threads;
         for (index, live) in self.live.iter_mut().enumerate() {
@@ -304,6 +313,8 @@ impl Block {
             warp.turn = 0;
             warp.frames.clear();
             warp.splits.clear();
+            warp.copies.clear();
+            warp.bulk_copies.clear();
             warp.granted = 0;
             warp.fuel = 0;
             warp.polled = 0;

@@ -251,6 +251,12 @@ impl Warp {
 
     /// Ends the active lanes.
     pub(crate) fn exit_active(&mut self) -> Pc {
+        for groups in [&mut self.copies, &mut self.bulk_copies] {
+            if !groups.is_empty() {
+                // SAFETY: the addresses came through the door when the copies were begun.
+                unsafe { groups.wait_all(self.active) };
+            }
+        }
         self.live &= !self.active;
         // SAFETY: the block outlives its warps' turns and is not looked at by anybody else meanwhile.
         unsafe { (*self.block).exited(self.index, self.active) };

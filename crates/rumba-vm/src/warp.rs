@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use crate::block::BlockState;
 use crate::check::memory::Bounds;
+use crate::copies::Groups;
 use crate::fault::RawFault;
 use crate::launch::Context;
 use crate::lockstep::Lockstep;
@@ -133,6 +134,9 @@ pub struct Warp {
     pub(crate) in_step_since: u64,
     /// The values that differ from block to block are there as heads only.
     pub(crate) lacks_of_block: bool,
+    /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
+    pub(crate) copies: Groups,
+    pub(crate) bulk_copies: Groups,
 }
 
 impl Warp {
@@ -172,6 +176,8 @@ impl Warp {
             reluctance: 0,
             in_step_since: 0,
             lacks_of_block: false,
+            copies: Groups::new(),
+            bulk_copies: Groups::new(),
         }
     }
 

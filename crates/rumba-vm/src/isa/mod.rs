@@ -28,6 +28,7 @@ mod cnot;
 pub mod comparison;
 mod copysign;
 mod cos;
+mod cp;
 mod createpolicy;
 mod cvt;
 mod cvt_integer;
@@ -65,6 +66,7 @@ mod match_;
 pub mod math;
 pub(crate) mod matrix;
 mod max;
+mod mbarrier;
 mod membar;
 pub(crate) mod memory;
 mod min;
@@ -164,6 +166,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &cnot::CNOT,
     &copysign::COPYSIGN,
     &cos::COS,
+    &cp::CP,
     &createpolicy::CREATEPOLICY,
     &cvt::CVT,
     &cvta::CVTA,
@@ -191,6 +194,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &mapa::MAPA,
     &match_::MATCH,
     &max::MAX,
+    &mbarrier::MBARRIER,
     &membar::MEMBAR,
     &min::MIN,
     &mma::MMA,

@@ -23,8 +23,14 @@ pub const UNSUPPORTED: &[Unsupported] = &[
         reason: "tensor cores on warp groups (sm_90a)",
     },
     Unsupported {
-        opcodes: &["cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "multimem"],
-        reason: "bulk and tensor copies, and memory of several devices at once",
+        opcodes: &[
+            "cp.async.bulk.tensor",
+            "cp.async.bulk.prefetch.tensor",
+            "cp.reduce.async.bulk",
+            "tensormap",
+            "multimem",
+        ],
+        reason: "tensor copies, bulk reductions, and memory of several devices at once",
     },
     Unsupported {
         opcodes: &["tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"],
@@ -52,7 +58,8 @@ mod tests {
     #[test]
     fn whole_modifiers_count() {
         assert!(reason("tex", &[".1d", ".v4", ".f32", ".s32"]).is_some());
-        assert!(reason("cp", &[".async", ".bulk", ".commit_group"]).is_some());
+        assert!(reason("cp", &[".async", ".bulk", ".tensor", ".2d"]).is_some());
+        assert!(reason("cp", &[".async", ".bulk", ".commit_group"]).is_none());
         assert!(reason("cp", &[".async", ".ca", ".shared", ".global"]).is_none());
         assert!(reason("testp", &[".finite", ".f32"]).is_none());
         assert!(reason("cp", &[".async"]).is_none());

@@ -1,0 +1,176 @@
+//! Asynchronous copies that were begun and have not arrived: `cp.async` and `cp.async.bulk`.
+//!
+//! A copy may arrive at any time up to the wait that asks for it. Here it arrives exactly then, so that a program that
+//! forgets to wait finds what was there before: copies of groups arrive in `wait_group`, those that an mbarrier keeps
+//! track of when somebody looks at the mbarrier. `cp.async.mbarrier.arrive` is different: it lets the thread's copies
+//! arrive at once, and with them the arrival, since both that and a later `wait_group` may ask for them.
+//!
+//! Addresses come through the door for memory when a copy is begun.
+
+use crate::warp::{LANES, lanes_of};
+
+/// A copy. The memory at both ends stays mapped as long as the launch runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copy {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Bytes that are copied, and bytes behind them that become zero.
+    pub(crate) bytes: u32,
+    pub(crate) zeros: u32,
+    /// Which bytes of each 16 are written.
+    pub(crate) mask: u16,
+}
+
+impl Copy {
+    /// A copy of all bytes.
+    pub(crate) fn whole(from: u64, to: u64, bytes: u32) -> Self {
+        Self {
+            from,
+            to,
+            bytes,
+            zeros: 0,
+            mask: u16::MAX,
+        }
+    }
+
+    /// Lets it arrive.
+    ///
+    /// # Safety
+    /// The addresses came through the door in this launch.
+    pub(crate) unsafe fn arrive(self) {
+        let (from, to, bytes) = (self.from as *const u8, self.to as *mut u8, self.bytes as usize);
+        // SAFETY: as the caller promises; a race is the kernel's own, and yields old or new bytes.
+        unsafe {
+            if self.mask == u16::MAX {
+                std::ptr::copy(from, to, bytes);
+            } else {
+                for byte in (0..bytes).filter(|byte| self.mask >> (byte % 16) & 1 != 0) {
+                    to.add(byte).write(from.add(byte).read());
+                }
+            }
+            std::ptr::write_bytes(to.add(bytes), 0, self.zeros as usize);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    lane: usize,
+    group: u32,
+    copy: Copy,
+}
+
+/// The copies of a warp's lanes that come in groups.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// Groups that each lane has committed: the number of the open one.
+    committed: [u32; LANES],
+    /// In the order in which they were begun.
+    pending: Vec<Pending>,
+}
+
+impl Groups {
+    pub(crate) fn new() -> Self {
+        Self {
+            committed: [0; LANES],
+            pending: Vec::new(),
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.committed = [0; LANES];
+        self.pending.clear();
+    }
+
+    /// Whether no copy is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Begins a copy in the lane's open group.
+    pub(crate) fn begin(&mut self, lane: usize, copy: Copy) {
+        let group = self.committed[lane];
+        self.pending.push(Pending { lane, group, copy });
+    }
+
+    /// Closes the open groups of lanes.
+    pub(crate) fn commit(&mut self, mask: u32) {
+        for lane in lanes_of(mask) {
+            self.committed[lane] += 1;
+        }
+    }
+
+    /// Lets all groups of the lanes arrive but the last `but` that were closed, and the open one.
+    ///
+    /// # Safety
+    /// As for [`Copy::arrive`].
+    pub(crate) unsafe fn wait(&mut self, mask: u32, but: u32) {
+        let committed = self.committed;
+        let due = |pending: &Pending| pending.group < committed[pending.lane].saturating_sub(but);
+        // SAFETY: as the caller promises.
+        unsafe { self.arrive(mask, due) };
+    }
+
+    /// Lets all copies of the lanes arrive.
+    ///
+    /// # Safety
+    /// As for [`Copy::arrive`].
+    pub(crate) unsafe fn wait_all(&mut self, mask: u32) {
+        // SAFETY: as the caller promises.
+        unsafe { self.arrive(mask, |_| true) };
+    }
+
+    unsafe fn arrive(&mut self, mask: u32, due: impl Fn(&Pending) -> bool) {
+        self.pending.retain(|pending| {
+            let now = mask >> pending.lane & 1 != 0 && due(pending);
+            if now {
+                // SAFETY: as the caller promises.
+                unsafe { pending.copy.arrive() };
+            }
+            !now
+        });
+    }
+}
+
+/// A copy that an mbarrier keeps track of, by the bytes that it brings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tracked {
+    /// The host address of the mbarrier.
+    pub(crate) barrier: u64,
+    pub(crate) copy: Copy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_arrive_in_order_and_lane_by_lane() {
+        let source = [1u8, 2, 3, 4];
+        let mut target = [9u8; 4];
+        let mut groups = Groups::new();
+        let copy = |index: usize, target: &mut [u8; 4]| {
+            Copy::whole(
+                std::ptr::from_ref(&source[index]) as u64,
+                std::ptr::from_mut(&mut target[index]) as u64,
+                1,
+            )
+        };
+        for index in 0..3 {
+            groups.begin(0, copy(index, &mut target));
+            groups.commit(1);
+        }
+        groups.begin(1, copy(3, &mut target));
+        // SAFETY: the arrays are alive.
+        unsafe { groups.wait(0b11, 1) };
+        assert_eq!(target, [1, 2, 9, 9]);
+        // SAFETY: as above.
+        unsafe { groups.wait(0b11, 0) };
+        assert_eq!(target, [1, 2, 3, 9]);
+        // SAFETY: as above.
+        unsafe { groups.wait_all(0b10) };
+        assert_eq!(target, source);
+        assert!(groups.is_empty());
+    }
+}

@@ -1,0 +1,438 @@
+//! `cp.async` and `cp.async.bulk`: copies that arrive later.
+//!
+//! When they arrive is told in [`crate::copies`]. Tensor copies are not here: they are on the list of what is not
+//! executed.
+
+use super::Instruction;
+use super::mbarrier::{objects, update};
+use super::memory;
+use super::notation::Matched;
+use super::shape;
+use crate::check::memory::{Addresses, Flat, Range, Shared, Space, range, scattered};
+use crate::copies::{Copy, Tracked};
+use crate::fault::{AccessKind, FaultKind, RawFault};
+use crate::lower::{Draft, LowerError, Lowering, Place};
+use crate::mbarrier::Arrival;
+use crate::op::{Handlers, Op, Pc};
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// `cp`
+pub(super) static CP: Instruction = Instruction {
+    name: "cp",
+    section: "9.7.9.25",
+    syntax: "
+        cp.async.ca.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
+        cp.async.cg.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
+        .state = { .shared{::cta} };
+        .hint = { .L2::cache_hint };
+        .prefetch = { .L2::64B, .L2::128B, .L2::256B };
+
+        cp.async.commit_group;
+        cp.async.wait_group n;
+        cp.async.wait_all;
+
+        cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr];
+        .ss = { .shared{::cta} };
+
+        cp.async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.hint}
+            [dst], [src], size, [mbar]{, mask}{, policy};
+        .to = { .shared::cluster, .shared::cta };
+        .hint = { .L2::cache_hint };
+
+        cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];
+        cp.async.bulk.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, policy}{, mask};
+        .hint = { .L2::cache_hint };
+
+        cp.async.bulk.commit_group;
+        cp.async.bulk.wait_group{.read} n;
+        cp.async.bulk.prefetch.L2.global{.hint} [src], size{, policy};
+        .hint = { .L2::cache_hint };
+    ",
+    lower,
+};
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    match m.form() {
+        form @ (0 | 1) => lower_copy(l, m, form == 0),
+        2 => {
+            l.emit(Draft::new(Handlers::same(commit::<false>)));
+            Ok(())
+        }
+        3 => lower_wait(l, Handlers::same(wait::<false>)),
+        4 => {
+            l.emit(Draft::new(Handlers::same(wait_all)));
+            Ok(())
+        }
+        5 => {
+            let space = memory::space(m);
+            let address = memory::address(l, 0, space)?;
+            l.emit(Draft {
+                a: address.base,
+                imm: address.offset.cast_unsigned(),
+                extra: space as u16 | if m.has(".noinc") { NO_INCREMENT } else { 0 },
+                defines: 0,
+                ..Draft::new(Handlers::same(arrive))
+            });
+            Ok(())
+        }
+        form @ 6..=8 => lower_bulk(l, m, form),
+        9 => {
+            l.emit(Draft::new(Handlers::same(commit::<true>)));
+            Ok(())
+        }
+        10 => lower_wait(l, Handlers::same(wait::<true>)),
+        // A prefetch changes nothing that a program can observe.
+        _ => {
+            memory::address(l, 0, Space::Global)?;
+            l.source(1, ScalarType::U32)?;
+            Ok(())
+        }
+    }
+}
+
+/// Operand `index` as an address without an offset.
+fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Place, LowerError> {
+    let address = memory::address(l, index, space)?;
+    if address.offset == 0 {
+        return Ok(address.base);
+    }
+    let sum = l.scratch(ScalarType::U64);
+    let offset = l.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
+    let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
+    l.emit(Draft::binary(add, sum, address.base, offset));
+    Ok(sum)
+}
+
+fn number(l: &Lowering<'_>, index: usize) -> Result<i128, LowerError> {
+    let span = l.operand(index)?.span;
+    l.literal(index)
+        .ok_or_else(|| LowerError::new("a number is needed here").at(span))
+}
+
+/// Bits of an operation's `extra`.
+const IGNORES: u16 = 0x100;
+const NO_INCREMENT: u16 = 0x100;
+
+fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>, any_size: bool) -> Result<(), LowerError> {
+    let bytes = number(l, 2)?;
+    if !(bytes == 16 || any_size && (bytes == 4 || bytes == 8)) {
+        let sizes = if any_size { "4, 8 or 16" } else { "16" };
+        return Err(LowerError::new(format!("such a copy has {sizes} bytes")).at(l.operand(2)?.span));
+    }
+    let a = whole_address(l, 0, Space::Shared)?;
+    let b = whole_address(l, 1, Space::Global)?;
+    let extras = l.operand_count() - 3 - usize::from(m.has(".L2::cache_hint") || m.get("hint").is_some());
+    let mut extra = bytes as u16;
+    let c = if extras == 0 {
+        l.constant(ScalarType::U32, bytes as u128)
+    } else if let Some(ScalarType::Pred) = l.register_type(l.operand(3)?)? {
+        extra |= IGNORES;
+        l.source(3, ScalarType::Pred)?
+    } else {
+        l.source(3, ScalarType::U32)?
+    };
+    l.emit(Draft {
+        a,
+        b,
+        c,
+        extra,
+        defines: 0,
+        ..Draft::new(Handlers::same(copy))
+    });
+    Ok(())
+}
+
+fn lower_wait(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
+    let but = u32::try_from(number(l, 0)?).map_err(|_| LowerError::new("this many groups there cannot be"))?;
+    l.emit(Draft {
+        imm: u64::from(but),
+        ..Draft::new(handlers)
+    });
+    Ok(())
+}
+
+/// Which bulk copy an operation is, in its `extra`.
+const FROM_GLOBAL: u16 = 0;
+const FROM_SHARED: u16 = 1;
+const TO_GLOBAL: u16 = 2;
+/// There is a mask: of blocks, or of bytes.
+const MASKED: u16 = 0x100;
+
+fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, form: usize) -> Result<(), LowerError> {
+    let (kind, to, from) = match form {
+        6 => (FROM_GLOBAL, Space::Shared, Space::Global),
+        7 => (FROM_SHARED, Space::Shared, Space::Shared),
+        _ => (TO_GLOBAL, Space::Global, Space::Shared),
+    };
+    let a = whole_address(l, 0, to)?;
+    let b = whole_address(l, 1, from)?;
+    let c = l.source(2, ScalarType::U32)?;
+    let hint = m.get("hint").is_some();
+    let (d, mask) = if kind == TO_GLOBAL {
+        (Place::None, m.has(".cp_mask").then_some(3 + usize::from(hint)))
+    } else {
+        let barrier = whole_address(l, 3, Space::Shared)?;
+        (barrier, m.has(".multicast::cluster").then_some(4))
+    };
+    let expected = 3 + usize::from(kind != TO_GLOBAL) + usize::from(hint) + usize::from(mask.is_some());
+    if l.operand_count() != expected {
+        return Err(LowerError::new(format!(
+            "these modifiers ask for {expected} operands, and {} are given",
+            l.operand_count()
+        )));
+    }
+    let dst = match mask {
+        Some(index) => l.source(index, ScalarType::B16)?,
+        None => Place::None,
+    };
+    l.emit(Draft {
+        dst,
+        a,
+        b,
+        c,
+        d,
+        extra: kind | if mask.is_some() { MASKED } else { 0 },
+        defines: 0,
+        ..Draft::new(Handlers::same(bulk))
+    });
+    Ok(())
+}
+
+/// The operation with an address in `slot` of `space`, as the door for memory wants it.
+fn with_address(pc: Pc, slot: u16, space: Space) -> Op {
+    Op {
+        a: slot,
+        imm: 0,
+        extra: space as u16,
+        ..*pc
+    }
+}
+
+/// Begins a copy of `extra` bytes from `b` to `a`, of which `c` come from there or, if `c` is a predicate, all or none.
+unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
+    let size = u32::from(pc.extra & 0xff);
+    let active = warp.active;
+    let mut takes = [0; 32];
+    let (mut whole, mut partial) = (0, 0);
+    for lane in lanes_of(active) {
+        // SAFETY: `c` is a predicate of the program, or a slot of 32 bits.
+        let take = unsafe {
+            if pc.extra & IGNORES == 0 {
+                *warp.lanes::<u32>(pc.c).add(lane)
+            } else if warp.predicate(pc.c) >> lane & 1 != 0 {
+                0
+            } else {
+                size
+            }
+        };
+        if take > size {
+            let message = format!("a copy of {size} bytes takes {take} from its source");
+            return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
+        }
+        takes[lane] = take;
+        whole |= u32::from(take == size) << lane;
+        partial |= u32::from(take != size && take != 0) << lane;
+    }
+    let (mut to, mut from) = (Addresses::new(), Addresses::new());
+    let target = with_address(pc, pc.a, Space::Shared);
+    let source = with_address(pc, pc.b, Space::Global);
+    // SAFETY: `a` and `b` are 64-bit slots, and the operations have their spaces.
+    unsafe {
+        let bytes = u64::from(size);
+        if let Err(stop) = scattered::<Shared>(warp, Pc::new(&target), bytes, AccessKind::Write, &mut to) {
+            return stop;
+        }
+        if whole != 0 {
+            warp.active = whole;
+            let outcome = scattered::<Flat>(warp, Pc::new(&source), bytes, AccessKind::Read, &mut from);
+            warp.active = active;
+            if let Err(stop) = outcome {
+                return stop;
+            }
+        }
+    }
+    for lane in lanes_of(active) {
+        let take = takes[lane];
+        let from = if whole >> lane & 1 != 0 {
+            // SAFETY: the lane was active when the addresses were looked at.
+            unsafe { from.get(lane) }
+        } else if partial >> lane & 1 != 0 {
+            let wanted = Range {
+                // SAFETY: `b` is a 64-bit slot.
+                address: unsafe { *warp.lanes::<u64>(pc.b).add(lane) },
+                bytes: u64::from(take),
+                align: u64::from(size),
+                kind: AccessKind::Read,
+                space: Space::Global,
+            };
+            match range(warp, pc, lane, wanted) {
+                Ok(from) => from,
+                Err(stop) => return stop,
+            }
+        } else {
+            // SAFETY: the lane was active when the addresses were looked at. No byte is read there.
+            unsafe { to.get(lane) }
+        };
+        // SAFETY: as above.
+        let to = unsafe { to.get(lane) };
+        let copy = Copy {
+            zeros: size - take,
+            ..Copy::whole(from, to, take)
+        };
+        warp.copies.begin(lane, copy);
+    }
+    pc.next()
+}
+
+unsafe fn commit<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    let active = warp.active;
+    let groups = if BULK { &mut warp.bulk_copies } else { &mut warp.copies };
+    groups.commit(active);
+    pc.next()
+}
+
+unsafe fn wait<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    let active = warp.active;
+    let groups = if BULK { &mut warp.bulk_copies } else { &mut warp.copies };
+    // SAFETY: the addresses came through the door when the copies were begun.
+    unsafe { groups.wait(active, pc.imm as u32) };
+    pc.next()
+}
+
+unsafe fn wait_all(warp: &mut Warp, pc: Pc) -> Pc {
+    let active = warp.active;
+    // SAFETY: the addresses came through the door when the copies were begun.
+    unsafe { warp.copies.wait_all(active) };
+    pc.next()
+}
+
+/// Arrives at an mbarrier for the copies that were begun.
+unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
+    let active = warp.active;
+    // SAFETY: the addresses came through the door when the copies were begun.
+    unsafe { warp.copies.wait_all(active) };
+    let objects = match objects(warp, pc) {
+        Ok(objects) => objects,
+        Err(stop) => return stop,
+    };
+    for lane in lanes_of(active) {
+        // Otherwise the phase waits for one arrival more, which is this one.
+        let counts = pc.extra & NO_INCREMENT != 0;
+        let arrival = Arrival {
+            count: 1,
+            drops: false,
+            no_complete: false,
+            expect: 0,
+        };
+        // SAFETY: the lane is active.
+        let object = unsafe { objects.get(lane) };
+        let outcome = update(warp, pc, lane, object, |state| {
+            if counts {
+                state.arrive(arrival)?;
+            }
+            Ok(())
+        });
+        if let Err(stop) = outcome {
+            return stop;
+        }
+    }
+    pc.next()
+}
+
+/// Begins a bulk copy of `c` bytes from `b` to `a`; `d` is the mbarrier, `dst` a mask.
+unsafe fn bulk(warp: &mut Warp, pc: Pc) -> Pc {
+    for lane in lanes_of(warp.active) {
+        if let Err(stop) = bulk_of_lane(warp, pc, lane) {
+            return stop;
+        }
+    }
+    pc.next()
+}
+
+fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
+    // SAFETY: the slots are the operation's, with 32 lanes of 64, 64 and 32 bits.
+    let (to, from, bytes) = unsafe {
+        (
+            *warp.lanes::<u64>(pc.a).add(lane),
+            *warp.lanes::<u64>(pc.b).add(lane),
+            *warp.lanes::<u32>(pc.c).add(lane),
+        )
+    };
+    let kind = pc.extra & 0xff;
+    let masked = pc.extra & MASKED != 0;
+    let mask = if masked {
+        // SAFETY: `dst` is a slot of 32 bits then.
+        unsafe { *warp.lanes::<u32>(pc.dst).add(lane) as u16 }
+    } else {
+        u16::MAX
+    };
+    let mistake = |warp: &mut Warp, message: String| {
+        Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message)))
+    };
+    if bytes % 16 != 0 {
+        return mistake(warp, format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"));
+    }
+    let (to_space, from_space) = match kind {
+        FROM_GLOBAL => (Space::Shared, Space::Global),
+        FROM_SHARED => (Space::Shared, Space::Shared),
+        _ => (Space::Global, Space::Shared),
+    };
+    let side = |address, space, kind| Range {
+        address,
+        bytes: u64::from(bytes),
+        align: 16,
+        kind,
+        space,
+    };
+    let from = range(warp, pc, lane, side(from, from_space, AccessKind::Read))?;
+    let to = range(warp, pc, lane, side(to, to_space, AccessKind::Write))?;
+    if kind == TO_GLOBAL {
+        let copy = Copy {
+            mask,
+            ..Copy::whole(from, to, bytes)
+        };
+        warp.bulk_copies.begin(lane, copy);
+        return Ok(());
+    }
+    // SAFETY: `d` is a 64-bit slot.
+    let barrier = unsafe { *warp.lanes::<u64>(pc.d).add(lane) };
+    let wanted = Range {
+        address: barrier,
+        bytes: 8,
+        align: 8,
+        kind: AccessKind::Atomic,
+        space: Space::Shared,
+    };
+    let barrier = range(warp, pc, lane, wanted)?;
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let cluster = unsafe { (*warp.block).cluster() };
+    let (Some((to_rank, to_offset)), Some((barrier_rank, barrier_offset))) =
+        (cluster.owner(to), cluster.owner(barrier))
+    else {
+        return mistake(warp, "target and mbarrier lie in shared memory of the cluster".into());
+    };
+    if to_rank != barrier_rank {
+        return mistake(warp, "the mbarrier of a bulk copy lies in the block that the copy goes to".into());
+    }
+    let ranks = if masked {
+        lanes_of(u32::from(mask)).map(|rank| rank as u32).collect()
+    } else {
+        vec![to_rank]
+    };
+    for rank in ranks {
+        let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
+            let message = format!("the cluster has {} blocks, and block {rank} is to get a copy", cluster.size());
+            return mistake(warp, message);
+        };
+        // Whether there is an mbarrier is seen at once, and not when the copy arrives.
+        update(warp, pc, lane, base + barrier_offset, |_| Ok(()))?;
+        let tracked = Tracked {
+            barrier: base + barrier_offset,
+            copy: Copy::whole(from, base + to_offset, bytes),
+        };
+        // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
+        unsafe { (*state).tracked.push(tracked) };
+    }
+    Ok(())
+}

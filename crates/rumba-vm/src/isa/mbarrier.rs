@@ -1,0 +1,311 @@
+//! `mbarrier`: barriers that are objects in shared memory, count arrivals and bytes, and are waited for by polling.
+//!
+//! What an object's bits mean is told in [`crate::mbarrier`]. A wait never suspends a thread here: it ends the warp's turn
+//! instead, so that a phase that never ends becomes a timeout that names the line.
+
+use super::Instruction;
+use super::memory;
+use super::notation::Matched;
+use crate::access::Element;
+use crate::block::BlockState;
+use crate::check::memory::{Addresses, Flat, Shared, Space, scattered};
+use crate::fault::{AccessKind, FaultKind, RawFault};
+use crate::lower::{Draft, LowerError, Lowering, Place};
+use crate::mbarrier::{Arrival, Object};
+use crate::op::{Handlers, Pc};
+use crate::types::ScalarType;
+use crate::warp::{Warp, lanes_of};
+
+/// `mbarrier`
+pub(super) static MBARRIER: Instruction = Instruction {
+    name: "mbarrier",
+    section: "9.7.13.16",
+    syntax: "
+        mbarrier.init{.ss}.b64 [addr], count;
+        .ss = { .shared{::cta} };
+
+        mbarrier.inval{.ss}.b64 [addr];
+        .ss = { .shared{::cta} };
+
+        mbarrier.expect_tx{.sem}{.scope}{.ss}.b64 [addr], txCount;
+        mbarrier.complete_tx{.sem}{.scope}{.ss}.b64 [addr], txCount;
+        .sem = { .relaxed };
+        .scope = { .cta, .cluster };
+        .ss = { .shared{::cta, ::cluster} };
+
+        mbarrier.arrive{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
+        mbarrier.arrive.expect_tx{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
+        mbarrier.arrive.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
+        mbarrier.arrive_drop{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
+        mbarrier.arrive_drop.expect_tx{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
+        mbarrier.arrive_drop.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
+        .sem = { .release, .relaxed };
+        .scope = { .cta, .cluster };
+        .ss = { .shared{::cta, ::cluster} };
+
+        mbarrier.test_wait{.parity}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state;
+        mbarrier.try_wait{.parity}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state{, suspendTimeHint};
+        .sem = { .acquire, .relaxed };
+        .scope = { .cta, .cluster };
+        .ss = { .shared{::cta} };
+
+        mbarrier.pending_count.b64 count, state;
+    ",
+    lower,
+};
+
+/// Bits of an operation's `extra`, above those of the state space.
+const DROPS: u16 = 0x100;
+const NO_COMPLETE: u16 = 0x200;
+const EXPECTS: u16 = 0x400;
+const PARITY: u16 = 0x100;
+const SUSPENDS: u16 = 0x200;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let word = ScalarType::U32;
+    let space = memory::space(m);
+    let (handlers, dst, address, value, flags) = match m.form() {
+        0 => (Handlers::same(init), Place::None, 0, l.source(1, word)?, 0),
+        1 => (Handlers::same(inval), Place::None, 0, Place::None, 0),
+        2 => (Handlers::same(transaction::<true>), Place::None, 0, l.source(1, word)?, 0),
+        3 => (Handlers::same(transaction::<false>), Place::None, 0, l.source(1, word)?, 0),
+        form @ 4..=9 => {
+            let mut flags = if form >= 7 { DROPS } else { 0 };
+            if m.has(".expect_tx") {
+                flags |= EXPECTS;
+            }
+            if m.has(".noComplete") {
+                flags |= NO_COMPLETE;
+            }
+            let value = if l.operand_count() > 2 {
+                l.source(2, word)?
+            } else {
+                l.constant(word, 1)
+            };
+            let state = l.destination(0, ScalarType::B64)?;
+            (Handlers::same(arrive), state, 1, value, flags)
+        }
+        form @ (10 | 11) => {
+            let mut flags = if form == 11 { SUSPENDS } else { 0 };
+            let ty = if m.has(".parity") {
+                flags |= PARITY;
+                word
+            } else {
+                ScalarType::B64
+            };
+            if l.operand_count() > 3 {
+                l.source(3, word)?;
+            }
+            let value = l.source(2, ty)?;
+            let result = l.destination(0, ScalarType::Pred)?;
+            (Handlers::same(wait), result, 1, value, flags)
+        }
+        _ => {
+            let state = l.source(1, ScalarType::B64)?;
+            let count = l.destination(0, word)?;
+            l.emit(Draft::unary(Handlers::same(pending_count), count, state));
+            return Ok(());
+        }
+    };
+    let address = memory::address(l, address, space)?;
+    l.emit(Draft {
+        dst,
+        a: address.base,
+        b: value,
+        imm: address.offset.cast_unsigned(),
+        extra: space as u16 | flags,
+        ..Draft::new(handlers)
+    });
+    Ok(())
+}
+
+/// The host addresses of the objects at `[a + imm]`.
+pub(super) fn objects(warp: &mut Warp, pc: Pc) -> Result<Addresses, Pc> {
+    let mut addresses = Addresses::new();
+    let is_shared = pc.extra & 0xff == Space::Shared as u16;
+    // SAFETY: `a` is a 64-bit slot, and the space is in `extra`.
+    unsafe {
+        if is_shared {
+            scattered::<Shared>(warp, pc, 8, AccessKind::Atomic, &mut addresses)?;
+        } else {
+            scattered::<Flat>(warp, pc, 8, AccessKind::Atomic, &mut addresses)?;
+        }
+    }
+    Ok(addresses)
+}
+
+#[cold]
+fn mistake(warp: &mut Warp, pc: Pc, lane: usize, message: String) -> Pc {
+    warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
+}
+
+/// The block in whose shared memory an object lies.
+fn owner(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<*mut BlockState, Pc> {
+    let own = warp.block;
+    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    let block = unsafe { &*own };
+    let found = match block.cluster().owner(object) {
+        Some((rank, _)) if rank == block.rank => Some(own),
+        Some((rank, _)) => block.cluster().state(rank),
+        None => None,
+    };
+    found.ok_or_else(|| mistake(warp, pc, lane, "an mbarrier lies in shared memory, and this does not".into()))
+}
+
+/// Changes the object at a host address.
+pub(super) fn update<R>(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    object: u64,
+    change: impl FnOnce(&mut Object) -> Result<R, String>,
+) -> Result<R, Pc> {
+    let owner = owner(warp, pc, lane, object)?;
+    // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
+    if !unsafe { (*owner).mbarriers.contains(&object) } {
+        let message = "there is no mbarrier here: it was not initialised, or is no longer valid".into();
+        return Err(mistake(warp, pc, lane, message));
+    }
+    // SAFETY: the address came through the door, and shared memory is this worker's alone.
+    let mut state = Object::from_bits(unsafe { u64::read(object) });
+    match change(&mut state) {
+        Ok(result) => {
+            // SAFETY: as above.
+            unsafe { u64::write(object, state.to_bits()) };
+            Ok(result)
+        }
+        Err(message) => Err(mistake(warp, pc, lane, message)),
+    }
+}
+
+/// Lets the copies arrive that an object keeps track of.
+fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> {
+    let owner = owner(warp, pc, lane, object)?;
+    // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
+    let tracked = unsafe { &mut (*owner).tracked };
+    if tracked.iter().all(|one| one.barrier != object) {
+        return Ok(());
+    }
+    let due: Vec<_> = tracked.extract_if(.., |one| one.barrier == object).collect();
+    for one in due {
+        // SAFETY: the addresses came through the door when the copy was begun.
+        unsafe { one.copy.arrive() };
+        update(warp, pc, lane, object, |state| state.complete(one.copy.bytes))?;
+    }
+    Ok(())
+}
+
+/// Does something for each active lane, given its object's address, until one of them is at fault.
+fn each(warp: &mut Warp, pc: Pc, mut body: impl FnMut(&mut Warp, usize, u64) -> Result<(), Pc>) -> Pc {
+    let addresses = match objects(warp, pc) {
+        Ok(addresses) => addresses,
+        Err(stop) => return stop,
+    };
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the lane is active.
+        let object = unsafe { addresses.get(lane) };
+        if let Err(stop) = body(warp, lane, object) {
+            return stop;
+        }
+    }
+    pc.next()
+}
+
+fn word(warp: &Warp, slot: u16, lane: usize) -> u32 {
+    // SAFETY: the slot is one of the operation's, with 32 lanes of 32 bits.
+    unsafe { *warp.lanes::<u32>(slot).add(lane) }
+}
+
+unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
+    each(warp, pc, |warp, lane, object| {
+        let owner = owner(warp, pc, lane, object)?;
+        let state = Object::new(word(warp, pc.b, lane)).map_err(|message| mistake(warp, pc, lane, message))?;
+        // SAFETY: all blocks of the cluster belong to this worker; the address came through the door.
+        unsafe {
+            if !(*owner).mbarriers.contains(&object) {
+                (*owner).mbarriers.push(object);
+            }
+            u64::write(object, state.to_bits());
+        }
+        Ok(())
+    })
+}
+
+unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
+    each(warp, pc, |warp, lane, object| {
+        update(warp, pc, lane, object, |_| Ok(()))?;
+        let owner = owner(warp, pc, lane, object)?;
+        // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
+        unsafe { (*owner).mbarriers.retain(|known| *known != object) };
+        Ok(())
+    })
+}
+
+unsafe fn transaction<const EXPECT: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    each(warp, pc, |warp, lane, object| {
+        let bytes = word(warp, pc.b, lane);
+        update(warp, pc, lane, object, |state| {
+            if EXPECT {
+                state.expect(bytes)
+            } else {
+                state.complete(bytes)
+            }
+        })
+    })
+}
+
+unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
+    each(warp, pc, |warp, lane, object| {
+        let value = word(warp, pc.b, lane);
+        let expects = pc.extra & EXPECTS != 0;
+        let arrival = Arrival {
+            count: if expects { 1 } else { value },
+            expect: if expects { value } else { 0 },
+            drops: pc.extra & DROPS != 0,
+            no_complete: pc.extra & NO_COMPLETE != 0,
+        };
+        let state = update(warp, pc, lane, object, |state| state.arrive(arrival))?;
+        // SAFETY: the slot has 32 lanes of 64 bits.
+        unsafe { *warp.lanes::<u64>(pc.dst).add(lane) = state.to_bits() };
+        Ok(())
+    })
+}
+
+unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
+    let mut complete = 0;
+    let next = each(warp, pc, |warp, lane, object| {
+        deliver(warp, pc, lane, object)?;
+        let left = if pc.extra & PARITY != 0 {
+            let parity = word(warp, pc.b, lane) & 1 != 0;
+            update(warp, pc, lane, object, |state| Ok(state.has_left_parity(parity)))?
+        } else {
+            // SAFETY: the slot has 32 lanes of 64 bits.
+            let token = Object::from_bits(unsafe { *warp.lanes::<u64>(pc.b).add(lane) });
+            update(warp, pc, lane, object, |state| Ok(state.has_left(token)))?
+        };
+        complete |= u32::from(left) << lane;
+        Ok(())
+    });
+    if next.is_stop() {
+        return next;
+    }
+    // SAFETY: the destination is a predicate of the program.
+    unsafe { warp.set_predicate(pc.dst, complete) };
+    if complete != warp.active {
+        if pc.extra & SUSPENDS != 0 {
+            warp.rest();
+        } else {
+            warp.poll();
+        }
+    }
+    next
+}
+
+unsafe fn pending_count(warp: &mut Warp, pc: Pc) -> Pc {
+    let (to, from) = (warp.lanes::<u32>(pc.dst), warp.lanes::<u64>(pc.a));
+    for lane in lanes_of(warp.active) {
+        // SAFETY: the slots have 32 lanes.
+        unsafe { *to.add(lane) = Object::from_bits(*from.add(lane)).pending };
+    }
+    pc.next()
+}
