@@ -13,10 +13,11 @@ use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
 use crate::load::{self, Function, LoadError, Module, Source};
+use crate::native::Heap;
 use crate::op::has_avx2;
 use crate::pool::Pool;
 use crate::printf::{Output, Sink};
-use crate::program::SHARED_START;
+use crate::program::{SHARED_START, STACK_START};
 use crate::warp::LANES;
 
 /// Bytes of parameters that a kernel may have.
@@ -61,6 +62,8 @@ pub struct Config {
     pub time_limit: Option<Duration>,
     /// Bytes of stack per thread where a kernel's need cannot be computed.
     pub stack_bytes: u64,
+    /// Bytes that kernels may allocate.
+    pub heap_bytes: usize,
     /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
     /// compute the same.
     pub vector_instructions: bool,
@@ -79,6 +82,7 @@ impl Default for Config {
             instruction_limit: u64::MAX,
             time_limit: Some(TIME_LIMIT),
             stack_bytes: 64 * 1024,
+            heap_bytes: 8 << 20,
             vector_instructions: true,
             lockstep: true,
             checks: Checks::default(),
@@ -148,6 +152,8 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) allocations: Allocations,
     output: Output,
+    heap: Heap,
+    stack_bytes: AtomicU64,
     properties: Properties,
     workers: Vec<Mutex<Worker>>,
     pool: Pool,
@@ -232,6 +238,8 @@ impl Device {
         let inner = Inner {
             allocations: Allocations::new(&arena, config.memory_bytes as u64),
             output: Output::new(),
+            heap: Heap::new(config.heap_bytes),
+            stack_bytes: AtomicU64::new(config.stack_bytes),
             properties,
             workers: (0..workers).map(|number| Mutex::new(Worker::new(number))).collect(),
             pool: Pool::new(workers).map_err(Error::Threads)?,
@@ -368,6 +376,16 @@ impl Device {
     /// Sends what kernels print to `sink` instead of standard output.
     pub fn set_output(&self, sink: Sink) {
         self.inner.output.set(sink);
+    }
+
+    /// Sets how many bytes kernels may allocate from now on.
+    pub fn set_heap_limit(&self, bytes: usize) {
+        self.inner.heap.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets how many bytes of stack a thread has where a kernel's need cannot be computed.
+    pub fn set_stack_limit(&self, bytes: u64) {
+        self.inner.stack_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Blocks of a kernel that a multiprocessor keeps resident.
@@ -540,7 +558,7 @@ impl Device {
         let grid_workspace = if launch.cooperative { inner.grid_workspace() } else { 0 };
         let stack = program
             .stack_bytes
-            .unwrap_or(inner.config.stack_bytes)
+            .unwrap_or(STACK_START + program.frame_bytes + inner.stack_bytes.load(Ordering::Relaxed))
             .next_multiple_of(program.stack_align.max(16));
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
@@ -551,6 +569,7 @@ impl Device {
             arena: &inner.arena,
             allocations: &inner.allocations,
             output: &inner.output,
+            heap: &inner.heap,
             grid: launch.grid,
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,

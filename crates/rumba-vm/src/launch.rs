@@ -18,6 +18,7 @@ use crate::check::memory::{Bounds, CACHES};
 use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
 use crate::lockstep::Lockstep;
+use crate::native::Heap;
 use crate::op::Pc;
 use crate::printf::Output;
 use crate::program::{Class, Fixed, Program, SHARED_START, STACK_START};
@@ -80,6 +81,7 @@ pub(crate) struct Context<'a> {
     pub(crate) arena: &'a Arena,
     pub(crate) allocations: &'a Allocations,
     pub(crate) output: &'a Output,
+    pub(crate) heap: &'a Heap,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,

@@ -38,7 +38,9 @@ impl Object {
     /// A fresh object for phases of `count` arrivals.
     pub(crate) fn new(count: u32) -> Result<Self, String> {
         if count == 0 || count > MAX_COUNT {
-            return Err(format!("an mbarrier for {count} arrivals: 1 to {MAX_COUNT} are possible"));
+            return Err(format!(
+                "an mbarrier for {count} arrivals: 1 to {MAX_COUNT} are possible"
+            ));
         }
         Ok(Self {
             pending: count,

@@ -2,12 +2,42 @@
 //!
 //! Arguments arrive in the transfer slots that `a`, `b`, `c` and `d` name; the result goes to `dst`.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::allocations::{Allocation, AllocationKind};
 use crate::cooperative;
 use crate::fault::{FaultKind, Location, RawFault};
 use crate::op::{Handlers, Pc};
 use crate::printf::{self, Arguments};
 use crate::warp::{Warp, lanes_of};
+
+/// How much of the device's memory kernels have allocated, and how much they may.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    pub(crate) limit: AtomicUsize,
+    used: AtomicUsize,
+}
+
+impl Heap {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit: AtomicUsize::new(limit),
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= limit);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
 
 /// Bytes of a string that are read at most.
 const MAX_STRING: usize = 1 << 16;
@@ -165,10 +195,19 @@ unsafe fn malloc(warp: &mut Warp, pc: Pc) -> Pc {
             .locations(pc.source)
             .first()
             .map(ToString::to_string);
-        let address = context
-            .allocations
-            .allocate(context.arena, bytes, AllocationKind::Device, origin)
-            .unwrap_or(0);
+        // As on a GPU, an allocation of nothing is one.
+        let bytes = bytes.max(1);
+        let address = if context.heap.take(bytes) {
+            let allocated = context
+                .allocations
+                .allocate(context.arena, bytes, AllocationKind::Device, origin);
+            allocated.unwrap_or_else(|_| {
+                context.heap.give_back(bytes);
+                0
+            })
+        } else {
+            0
+        };
         set_result(warp, pc, lane, address);
     }
     pc.next()
@@ -181,12 +220,14 @@ unsafe fn free(warp: &mut Warp, pc: Pc) -> Pc {
             continue;
         }
         let context = warp.context();
+        let bytes = context.allocations.bounds(address, |allocation| allocation.bytes);
         if let Err(error) = context
             .allocations
             .free(context.arena, address, &[AllocationKind::Device])
         {
             return warp.raise(RawFault::new(FaultKind::IllegalAddress, pc, lane, error.to_string()));
         }
+        context.heap.give_back(bytes.unwrap_or(0));
         // What this worker learnt may be about the block that is gone.
         // SAFETY: a worker has that many.
         unsafe { std::slice::from_raw_parts_mut(warp.caches, 2 * crate::check::memory::CACHES) }

@@ -237,6 +237,8 @@ pub(crate) extern "C" fn cuCtxSynchronize_v2(context: CUcontext) -> Code {
 
 /// `CU_LIMIT_STACK_SIZE`, in steps of 16 bytes up to what local memory has per thread.
 const STACK_SIZE: c_int = 0;
+/// `CU_LIMIT_MALLOC_HEAP_SIZE`
+const HEAP_SIZE: c_int = 2;
 const LARGEST_STACK: usize = 512 << 10;
 
 pub(crate) extern "C" fn cuCtxGetLimit(value: Out<usize>, limit: c_int) -> Code {
@@ -253,7 +255,7 @@ pub(crate) extern "C" fn cuCtxGetLimit(value: Out<usize>, limit: c_int) -> Code 
 
 pub(crate) extern "C" fn cuCtxSetLimit(limit: c_int, value: usize) -> Code {
     answer(|| {
-        let (_, context) = Driver::current()?;
+        let (driver, context) = Driver::current()?;
         let value = match limit {
             STACK_SIZE if value > LARGEST_STACK => {
                 return Err(wrong("value", value, "a thread's stack cannot be that large"));
@@ -263,6 +265,11 @@ pub(crate) extern "C" fn cuCtxSetLimit(limit: c_int, value: usize) -> Code {
             3 | 7..=9 => return Err(Error::Limit(limit)),
             _ => return Err(wrong("limit", limit, "there is no such limit")),
         };
+        match limit {
+            STACK_SIZE => driver.machine.set_stack_limit(value as u64),
+            HEAP_SIZE => driver.machine.set_heap_limit(value),
+            _ => {}
+        }
         context.settings().limits[limit as usize] = value;
         Ok(())
     })

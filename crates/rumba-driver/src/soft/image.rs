@@ -114,11 +114,49 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     if major.parse::<u32>().is_ok_and(|major| major > NEWEST_PTX_MAJOR) {
         return Err(Error::PtxVersion(version.to_owned()));
     }
+    if let Some(log) = foreign_target(ptx) {
+        let report = log.clone();
+        return Err(Error::Ptx { log, report });
+    }
     Ok(vec![Source {
         name: name.to_owned(),
         ptx: ptx.to_owned(),
         max_registers: None,
     }])
+}
+
+/// Architectures that NVIDIA's assembler knows. From 90 on there are variants.
+const ARCHITECTURES: &[u32] = &[
+    10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103,
+    110, 120, 121,
+];
+/// The device's own.
+const ARCHITECTURE: u32 = 90;
+
+/// What NVIDIA's driver logs about text for an architecture that does not exist or is newer than the device.
+fn foreign_target(ptx: &str) -> Option<String> {
+    let (mut rest, mut line) = (skip_blank(ptx), 1);
+    // The directive follows `.version` and its number.
+    rest = skip_blank(rest.strip_prefix(".version")?);
+    rest = skip_blank(rest.trim_start_matches(|letter: char| !letter.is_whitespace()));
+    let target = rest.strip_prefix(".target")?;
+    line += ptx[..ptx.len() - rest.len()].matches('\n').count();
+    let target = target.split('\n').next()?.split("//").next()?;
+    let name = target.split(',').next()?.trim();
+    let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
+    let digits = number.map_or("", |number| number.trim_end_matches(['a', 'f']));
+    let variant = number.map_or("", |number| &number[digits.len()..]);
+    let known = digits.parse().ok().filter(|base| ARCHITECTURES.contains(base));
+    match known {
+        Some(base) if base <= ARCHITECTURE && (variant.is_empty() || (base, variant) == (90, "a")) => None,
+        Some(base) if base > ARCHITECTURE && variant.len() < 2 => {
+            Some("ptxas fatal   : SM version specified by .target is higher than default SM version assumed".into())
+        }
+        _ => Some(format!(
+            "ptxas application ptx input, line {line}; fatal   : Unsupported .target '{name}'\nptxas fatal   : Ptx \
+             assembly aborted due to errors"
+        )),
+    }
 }
 
 /// What follows leading white space and comments.
@@ -307,6 +345,24 @@ mod tests {
         image.extend_from_slice(&(entry.len() as u64).to_le_bytes());
         image.extend_from_slice(&entry);
         image
+    }
+
+    #[test]
+    fn text_for_other_devices_is_refused_as_nvidias_driver_does() {
+        let log = |target: &str| foreign_target(&PTX.replace("sm_70", target));
+        for target in ["sm_90", "sm_90a", "sm_20", "compute_90", "sm_90, debug", "sm_75 // why"] {
+            assert_eq!(log(target), None, "{target}");
+        }
+        for target in ["sm_100", "sm_100a", "sm_120", "sm_100f"] {
+            assert!(
+                log(target).is_some_and(|log| log.contains("higher than default SM version assumed")),
+                "{target}"
+            );
+        }
+        for target in ["sm_999", "sm_91", "sm_70a", "sm_90f", "fermi"] {
+            let expected = format!("line 3; fatal   : Unsupported .target '{target}'");
+            assert!(log(target).is_some_and(|log| log.contains(&expected)), "{target}");
+        }
     }
 
     #[test]

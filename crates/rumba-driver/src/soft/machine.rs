@@ -165,6 +165,16 @@ impl Machine {
         }
     }
 
+    /// Sets how many bytes kernels may allocate.
+    pub(crate) fn set_heap_limit(&self, bytes: usize) {
+        self.device.set_heap_limit(bytes);
+    }
+
+    /// Sets how many bytes of stack threads have where that is not known from the kernel.
+    pub(crate) fn set_stack_limit(&self, bytes: u64) {
+        self.device.set_stack_limit(bytes);
+    }
+
     /// Sends what kernels print to `sink`.
     pub(crate) fn set_output(&self, sink: Sink) {
         self.device.set_output(sink);

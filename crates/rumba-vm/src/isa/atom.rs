@@ -17,6 +17,14 @@ pub(super) static ATOM: Instruction = Instruction {
         .hint = { .L2::cache_hint };
         .type = { .b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64 };
 
+        atom{.ss}.op.order{.scope}{.hint}.type d, [a], b{, policy};
+        .order = { .relaxed, .acquire, .release, .acq_rel };
+        .scope = { .cta, .cluster, .gpu, .sys };
+        .ss = { .global, .shared{::cta, ::cluster} };
+        .op = { .and, .or, .xor, .exch, .add, .inc, .dec, .min, .max };
+        .hint = { .L2::cache_hint };
+        .type = { .b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64 };
+
         atom{.sem}{.scope}{.ss}.cas{.hint}.type d, [a], b, c{, policy};
         .sem = { .relaxed, .acquire, .release, .acq_rel };
         .scope = { .cta, .cluster, .gpu, .sys };

@@ -371,7 +371,10 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message)))
     };
     if bytes % 16 != 0 {
-        return mistake(warp, format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"));
+        return mistake(
+            warp,
+            format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"),
+        );
     }
     let (to_space, from_space) = match kind {
         FROM_GLOBAL => (Space::Shared, Space::Global),
@@ -413,7 +416,10 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         return mistake(warp, "target and mbarrier lie in shared memory of the cluster".into());
     };
     if to_rank != barrier_rank {
-        return mistake(warp, "the mbarrier of a bulk copy lies in the block that the copy goes to".into());
+        return mistake(
+            warp,
+            "the mbarrier of a bulk copy lies in the block that the copy goes to".into(),
+        );
     }
     let ranks = if masked {
         lanes_of(u32::from(mask)).map(|rank| rank as u32).collect()
@@ -422,7 +428,10 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     };
     for rank in ranks {
         let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
-            let message = format!("the cluster has {} blocks, and block {rank} is to get a copy", cluster.size());
+            let message = format!(
+                "the cluster has {} blocks, and block {rank} is to get a copy",
+                cluster.size()
+            );
             return mistake(warp, message);
         };
         // Whether there is an mbarrier is seen at once, and not when the copy arrives.

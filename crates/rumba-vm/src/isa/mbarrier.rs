@@ -67,8 +67,20 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (handlers, dst, address, value, flags) = match m.form() {
         0 => (Handlers::same(init), Place::None, 0, l.source(1, word)?, 0),
         1 => (Handlers::same(inval), Place::None, 0, Place::None, 0),
-        2 => (Handlers::same(transaction::<true>), Place::None, 0, l.source(1, word)?, 0),
-        3 => (Handlers::same(transaction::<false>), Place::None, 0, l.source(1, word)?, 0),
+        2 => (
+            Handlers::same(transaction::<true>),
+            Place::None,
+            0,
+            l.source(1, word)?,
+            0,
+        ),
+        3 => (
+            Handlers::same(transaction::<false>),
+            Place::None,
+            0,
+            l.source(1, word)?,
+            0,
+        ),
         form @ 4..=9 => {
             let mut flags = if form >= 7 { DROPS } else { 0 };
             if m.has(".expect_tx") {
@@ -119,6 +131,21 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     Ok(())
 }
 
+/// Emits that `bytes` bytes have come, which the mbarrier at operand `index` keeps track of.
+pub(super) fn lower_complete(l: &mut Lowering<'_>, index: usize, bytes: u32) -> Result<(), LowerError> {
+    let address = memory::address(l, index, Space::Shared)?;
+    let bytes = l.constant(ScalarType::U32, u128::from(bytes));
+    l.emit(Draft {
+        a: address.base,
+        b: bytes,
+        imm: address.offset.cast_unsigned(),
+        extra: Space::Shared as u16,
+        defines: 0,
+        ..Draft::new(Handlers::same(transaction::<false>))
+    });
+    Ok(())
+}
+
 /// The host addresses of the objects at `[a + imm]`.
 pub(super) fn objects(warp: &mut Warp, pc: Pc) -> Result<Addresses, Pc> {
     let mut addresses = Addresses::new();
@@ -149,7 +176,14 @@ fn owner(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<*mut Block
         Some((rank, _)) => block.cluster().state(rank),
         None => None,
     };
-    found.ok_or_else(|| mistake(warp, pc, lane, "an mbarrier lies in shared memory, and this does not".into()))
+    found.ok_or_else(|| {
+        mistake(
+            warp,
+            pc,
+            lane,
+            "an mbarrier lies in shared memory, and this does not".into(),
+        )
+    })
 }
 
 /// Changes the object at a host address.

@@ -1,7 +1,7 @@
 //! `red`: an atomic read-modify-write whose result nobody wants.
 
 use super::notation::Matched;
-use super::{Instruction, atomic};
+use super::{Instruction, atomic, mbarrier};
 use crate::lower::{LowerError, Lowering};
 
 /// `red`
@@ -38,10 +38,23 @@ pub(super) static RED: Instruction = Instruction {
         .vec8 = { .v2, .v4, .v8 };
         .pair = { .f16x2, .bf16x2 };
         .half = { .f16, .bf16 };
+
+        red.async{.sem}{.scope}{.ss}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar];
+        .sem = { .relaxed };
+        .scope = { .cluster };
+        .ss = { .shared::cluster };
+        .op = { .inc, .dec, .min, .max, .add, .and, .or, .xor };
+        .type = { .b32, .u32, .s32, .u64 };
     ",
     lower,
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    atomic::lower(l, m, false)
+    atomic::lower(l, m, false)?;
+    if m.has(".mbarrier::complete_tx::bytes") {
+        // It may come at any time up to the wait that asks for it: here it comes at once.
+        let bytes = m.ty("type")?.bytes();
+        return mbarrier::lower_complete(l, 2, bytes);
+    }
+    Ok(())
 }

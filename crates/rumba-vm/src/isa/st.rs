@@ -3,6 +3,7 @@
 //! Cache hints and eviction priorities change nothing that a program can observe and are ignored.
 
 use super::Instruction;
+use super::mbarrier;
 use super::memory;
 use super::notation::Matched;
 use super::shape;
@@ -29,6 +30,11 @@ pub(super) static ST: Instruction = Instruction {
         .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
 
         st.bulk{.weak}{.shared::cta} [a], size, initval;
+
+        st.async{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];
+        .ss = { .shared::cluster };
+        .vec = { .v2, .v4 };
+        .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
     ",
     lower,
 };
@@ -37,7 +43,18 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if m.form() == 1 {
         return lower_bulk(l, m);
     }
-    memory::lower_store(l, m)
+    memory::lower_store(l, m)?;
+    if m.form() == 2 {
+        // It may come at any time up to the wait that asks for it: here it comes at once.
+        let count = match m.get("vec") {
+            Some(".v2") => 2,
+            Some(".v4") => 4,
+            _ => 1,
+        };
+        let bytes = m.ty("type")?.bytes();
+        return mbarrier::lower_complete(l, 2, count * bytes);
+    }
+    Ok(())
 }
 
 fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
