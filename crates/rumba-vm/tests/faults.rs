@@ -315,7 +315,7 @@ fn endless_recursion() {
     let (kind, text) = report(declarations, body, 0);
     assert_eq!(kind, FaultKind::StackOverflow);
     assert!(
-        text.contains("a thread's stack has 65536 bytes, and this call needs"),
+        text.contains("a thread's stack has 65792 bytes, and this call needs"),
         "{text}"
     );
 }

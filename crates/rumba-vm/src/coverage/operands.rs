@@ -436,9 +436,27 @@ fn mbarrier(opcode: &Opcode<'_>, kind: &str) -> String {
     }
 }
 
+/// The operands of a bulk copy.
+fn bulk_copy(opcode: &Opcode<'_>) -> String {
+    let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
+    if opcode.has("prefetch") {
+        return format!("[gmem], 64{policy}");
+    }
+    if opcode.has("bulk_group") {
+        let mask = if opcode.has("cp_mask") { ", %h1" } else { "" };
+        return format!("[gmem], [smem], 64{policy}{mask}");
+    }
+    let mask = if opcode.has("multicast::cluster") { ", %h1" } else { "" };
+    let from = if opcode.has("global") { "[gmem]" } else { "[smem+128]" };
+    format!("[smem], {from}, 64, [smem+256]{mask}{policy}")
+}
+
 fn async_copy(opcode: &Opcode<'_>) -> Option<String> {
-    if opcode.has("bulk") || opcode.has("reduce") {
+    if opcode.has("reduce") {
         return None;
+    }
+    if opcode.has("bulk") && !opcode.has("commit_group") && !opcode.has("wait_group") {
+        return Some(opcode.with(bulk_copy(opcode)));
     }
     Some(if opcode.has("mbarrier") {
         opcode.with(opcode.address())

@@ -175,7 +175,7 @@ fn check_modifiers(l: &Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> 
         "constants are read without a memory order"
     } else if m.has(".mmio") && (!ordered || m.get("scope") != Some(".sys")) {
         "`.mmio` goes with `.relaxed.sys`"
-    } else if l.operand_count() == 3 && m.get("hint").is_none() {
+    } else if l.operand_count() == 3 && m.get("hint").is_none() && !m.has(".async") {
         "a cache policy goes with `.L2::cache_hint`"
     } else {
         return Ok(());
