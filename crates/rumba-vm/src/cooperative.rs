@@ -69,7 +69,7 @@ fn write_pair(warp: &Warp, pc: Pc, lane: usize, values: [u32; 2]) -> bool {
         if address == 0 {
             continue;
         }
-        if address % 4 != 0 || writable(warp, lane, address) < 4 {
+        if !address.is_multiple_of(4) || writable(warp, lane, address) < 4 {
             fine = false;
             continue;
         }

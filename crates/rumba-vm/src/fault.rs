@@ -152,7 +152,9 @@ impl LiveThreads {
     /// One entry for all threads that do the same at the same place, most threads first.
     pub(crate) fn summary(all: Vec<Self>) -> Vec<Self> {
         let mut places: Vec<Self> = Vec::new();
-        let mut known: HashMap<(u32, String), (usize, HashSet<[u32; 3]>)> = HashMap::new();
+        /// The number of an entry, and the blocks in it.
+        type Known = (usize, HashSet<[u32; 3]>);
+        let mut known: HashMap<(u32, String), Known> = HashMap::new();
         for one in all {
             match known.entry((one.pc, one.state.clone())) {
                 Entry::Occupied(mut entry) => {

@@ -59,7 +59,7 @@ impl Log {
                 // A size is an unsigned int, of which callers may leave the upper half as it was.
                 INFO_LOG_BUFFER_SIZE_BYTES => log.info.size(value as u32 as usize, place),
                 ERROR_LOG_BUFFER_SIZE_BYTES => log.error.size(value as u32 as usize, place),
-                0..NO_OPTION => {}
+                known if (0..NO_OPTION).contains(&known) => {}
                 other => return Err(wrong("options", other, "there is no such option")),
             }
         }
