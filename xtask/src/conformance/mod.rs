@@ -113,14 +113,6 @@ pub(crate) fn slices() -> Result<()> {
     Ok(())
 }
 
-/// Installs the client that takes seconds. It is a help, so a failure is a note.
-pub(crate) fn prepare() {
-    let suite = Client::Numba.suite();
-    if let Err(error) = suite.install() {
-        eprintln!("note: {} was not installed: {error:#}", suite.about());
-    }
-}
-
 fn check(args: &Args, profile: Profile) -> Result<()> {
     let suite = args.client.suite();
     let suite = &*suite;
