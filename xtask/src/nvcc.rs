@@ -74,11 +74,19 @@ fn compile(root: &Path, name: &str) -> Result<()> {
     command.arg("-o").arg(&out).arg(&copy);
     shell::run(&mut command)?;
     let text = std::fs::read_to_string(&out)?.replace(&format!("{NEUTRAL}/"), "");
-    let lines: String = text
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let lines: String = text.lines().filter(|line| !line.is_empty()).map(portable).collect();
     std::fs::write(root.join(format!("ptx/{name}.ptx")), lines)?;
     Ok(())
+}
+
+/// The line without the folder that NVIDIA's headers were found in.
+fn portable(line: &str) -> String {
+    match (
+        line.trim_start().starts_with(".file"),
+        line.split_once('"'),
+        line.rsplit_once("/include/"),
+    ) {
+        (true, Some((directive, _)), Some((_, header))) => format!("{directive}\"{header}\n"),
+        _ => format!("{line}\n"),
+    }
 }
