@@ -90,7 +90,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
 }
 
 /// A cache policy, the operand at `index`, is there if a modifier says so.
-fn check_policy(l: &Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<(), LowerError> {
+pub(crate) fn check_policy(l: &Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<(), LowerError> {
     match (m.get("hint").is_some(), l.operand_count() > index) {
         (true, false) => Err(LowerError::new(
             "`.L2::cache_hint` needs a cache policy as the last operand",
@@ -344,7 +344,6 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
     let ty = m.ty("type")?;
     let count = vector(m);
     let mut space = space(m);
-    check_policy(l, m, 2)?;
     if space == Space::Param {
         match parameter(l, 0)? {
             Some((Binding::EntryParameter { .. }, _)) => {

@@ -43,6 +43,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if m.form() == 1 {
         return lower_bulk(l, m);
     }
+    if m.form() == 0 {
+        memory::check_policy(l, m, 2)?;
+    }
     memory::lower_store(l, m)?;
     if m.form() == 2 {
         // It may come at any time up to the wait that asks for it: here it comes at once.
