@@ -142,7 +142,7 @@ fn foreign_target(ptx: &str) -> Option<String> {
     let target = rest.strip_prefix(".target")?;
     line += ptx[..ptx.len() - rest.len()].matches('\n').count();
     let target = target.split('\n').next()?.split("//").next()?;
-    let name = target.split(',').next()?.trim();
+    let name = target.trim().split([',', ' ', '\t']).next()?;
     let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
     let digits = number.map_or("", |number| number.trim_end_matches(['a', 'f']));
     let variant = number.map_or("", |number| &number[digits.len()..]);
