@@ -60,6 +60,7 @@ impl Options {
     /// # Errors
     /// No such device, or PTX that it does not take.
     pub fn start(self, name: &'static str) -> anyhow::Result<Showcase> {
+        sigpipe::reset();
         if let Some(device) = &self.device {
             // SAFETY: programs call this first in `main`, while there is one thread.
             unsafe { std::env::set_var("RUMBA_DEVICE", device) };

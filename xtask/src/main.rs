@@ -57,6 +57,8 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
+    // `cargo xtask isa | head` is no error.
+    sigpipe::reset();
     match run(Cli::parse().command) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

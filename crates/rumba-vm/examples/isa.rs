@@ -22,6 +22,7 @@ struct Args {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
+    sigpipe::reset();
     let mut args = Args::default();
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
