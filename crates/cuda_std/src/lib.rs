@@ -36,6 +36,7 @@
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
 //! | mathematics | [`float`] |
+//! | random numbers | [`random`] |
 //! | printing | [`io`] |
 //! | panics | [`panic`](mod@panic) |
 //! | what the host does | `launch` |
@@ -59,6 +60,7 @@ pub mod io;
 pub mod launch;
 pub mod panic;
 pub mod prelude;
+pub mod random;
 pub mod shared;
 pub mod sync;
 pub mod thread;
