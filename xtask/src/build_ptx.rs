@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     ftz: bool,
 
-    /// Approximate f32 division and square roots
+    /// Fast mathematics, as nvcc's -use_fast_math: approximate f32 functions, subnormals flushed
     #[arg(long)]
     fast_math: bool,
 
@@ -85,8 +85,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         .target_dir(shell::target().join("cuda-builder"))
         .copy_to(output)
         .ftz(args.ftz)
-        .fast_div(args.fast_math)
-        .fast_sqrt(args.fast_math)
+        .fast_math(args.fast_math)
         .fma_contraction(!args.no_fma)
         .overflow_checks(args.overflow_checks)
         .libdevice(!args.no_libdevice)

@@ -34,6 +34,7 @@ pub struct CudaBuilder {
     ftz: bool,
     fast_sqrt: bool,
     fast_div: bool,
+    fast_math: bool,
     fma_contraction: bool,
     emit_llvm_ir: bool,
     debug: DebugInfo,
@@ -87,6 +88,7 @@ impl CudaBuilder {
             ftz: false,
             fast_sqrt: false,
             fast_div: false,
+            fast_math: false,
             fma_contraction: true,
             emit_llvm_ir: false,
             debug: DebugInfo::LineTables,
@@ -123,6 +125,15 @@ impl CudaBuilder {
     /// Whether `f32` division may be approximated (nvcc's `-prec-div=false`). Off by default.
     pub fn fast_div(mut self, fast_div: bool) -> Self {
         self.fast_div = fast_div;
+        self
+    }
+
+    /// Whether every kernel has fast mathematics (nvcc's `-use_fast_math`): [`ftz`](Self::ftz),
+    /// [`fast_div`](Self::fast_div), [`fast_sqrt`](Self::fast_sqrt), and the hardware's approximations
+    /// for the `f32` functions `sin`, `cos`, `tan`, `exp`, `exp10`, `ln`, `log2`, `log10` and `powf`.
+    /// Off by default. A single kernel asks for it by the section `.fast_math` of its entry.
+    pub fn fast_math(mut self, fast_math: bool) -> Self {
+        self.fast_math = fast_math;
         self
     }
 
@@ -309,6 +320,7 @@ impl CudaBuilder {
             ftz: self.ftz,
             fast_div: self.fast_div,
             fast_sqrt: self.fast_sqrt,
+            fast_math: self.fast_math,
             level: self.opt_level,
         }
     }

@@ -3,6 +3,7 @@
 //! One step, one file; this one reads the inputs and runs the steps in order. Everything happens in
 //! the compiler's own LLVM, in this process.
 
+mod fast_math;
 mod floats;
 mod inputs;
 mod lines;
@@ -60,6 +61,8 @@ pub(crate) struct Codegen {
     pub(crate) fast_div: bool,
     /// Approximate `f32` square root.
     pub(crate) fast_sqrt: bool,
+    /// All of these, and approximate functions, in every kernel.
+    pub(crate) fast_math: bool,
     pub(crate) level: OptLevel,
 }
 
@@ -146,7 +149,9 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
 
     inputs::link_all(&module, &machine, input)?;
     redirect::panics(&module);
+    redirect::remainders(&module);
     memory::place(&module);
+    fast_math::separate(&module, &machine, input.codegen.fast_math)?;
     let kernels = symbols::internalise(&module);
     machine.run(&module, c"globaldce")?;
     reflect::answer(&module, floor.arch, &input.codegen);

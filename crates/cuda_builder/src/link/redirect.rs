@@ -1,4 +1,6 @@
-//! Panics of `core` that have a thin replacement.
+//! What the compiler makes of Rust, and a device library does better.
+//!
+//! # Panics
 //!
 //! `core` formats its panic messages, and the formatting code costs a kernel registers and stack even when nothing
 //! panics. A device library can define `__rumba_NAME` with the signature of a function `NAME` of `core` that never
@@ -6,6 +8,11 @@
 //!
 //! Replacements and what of `core` leads to them are inlined: a function with a call in it, even one that never happens,
 //! is given the registers and the stack that the calling convention asks for.
+//!
+//! # Remainders
+//!
+//! Rust's `%` of floating-point numbers is exact. LLVM's `frem` for this target is not: it takes a rounded quotient, whose
+//! error shows where the quotient is large. `__rumba_rem_f32` and `__rumba_rem_f64` take its place.
 
 use crate::llvm::{Module, Opcode};
 
@@ -42,6 +49,26 @@ pub(super) fn panics(module: &Module<'_>) {
                 && callee.never_returns()
             {
                 instruction.allow_inlining(callee);
+            }
+        }
+    }
+}
+
+/// Puts the device library's functions in the place of `frem`, where it has them.
+pub(super) fn remainders(module: &Module<'_>) {
+    let replacements = ["__rumba_rem_f32", "__rumba_rem_f64"].map(|name| module.function(name));
+    for replacement in replacements.into_iter().flatten() {
+        replacement.always_inline();
+    }
+    for function in module.functions() {
+        for instruction in function.instructions() {
+            let replacement = match instruction.opcode() {
+                Opcode::FRem if instruction.is_f32() => replacements[0],
+                Opcode::FRem if instruction.is_f64() => replacements[1],
+                _ => None,
+            };
+            if let Some(replacement) = replacement {
+                instruction.replace_with_call(replacement);
             }
         }
     }

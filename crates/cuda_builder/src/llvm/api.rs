@@ -20,7 +20,7 @@ macro_rules! handles {
 }
 
 handles! {
-    Attribute BasicBlock ContextRef DiagnosticInfo ErrorRef MemoryBuffer Metadata ModuleRef
+    Attribute BasicBlock BuilderRef ContextRef DiagnosticInfo ErrorRef MemoryBuffer Metadata ModuleRef
     PassBuilderOptions TargetDataRef TargetMachineRef TargetRef TypeRef ValueRef
 }
 
@@ -81,6 +81,7 @@ functions! {
 
     LLVMModuleCreateWithNameInContext(*const c_char, ContextRef) -> ModuleRef;
     LLVMDisposeModule(ModuleRef);
+    LLVMCloneModule(ModuleRef) -> ModuleRef;
     LLVMLinkModules2(ModuleRef, ModuleRef) -> Bool;
     LLVMStripModuleDebugInfo(ModuleRef) -> Bool;
     LLVMVerifyModule(ModuleRef, c_int, *mut *mut c_char) -> Bool;
@@ -110,6 +111,7 @@ functions! {
     LLVMSetLinkage(ValueRef, c_int);
     LLVMSetVisibility(ValueRef, c_int);
     LLVMGetSection(ValueRef) -> *const c_char;
+    LLVMSetSection(ValueRef, *const c_char);
     LLVMGetAlignment(ValueRef) -> c_uint;
     LLVMSetAlignment(ValueRef, c_uint);
     LLVMAddGlobalInAddressSpace(ModuleRef, TypeRef, *const c_char, c_uint) -> ValueRef;
@@ -119,6 +121,7 @@ functions! {
     LLVMSetGlobalConstant(ValueRef, Bool);
     LLVMSetExternallyInitialized(ValueRef, Bool);
     LLVMDeleteGlobal(ValueRef);
+    LLVMDeleteFunction(ValueRef);
 
     LLVMGetFunctionCallConv(ValueRef) -> c_uint;
     LLVMCreateStringAttribute(ContextRef, *const c_char, c_uint, *const c_char, c_uint) -> Attribute;
@@ -127,6 +130,7 @@ functions! {
     LLVMCreateEnumAttribute(ContextRef, c_uint, u64) -> Attribute;
     LLVMGetEnumAttributeAtIndex(ValueRef, c_uint, c_uint) -> Attribute;
     LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
+    LLVMGetStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint) -> Attribute;
     LLVMRemoveStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint);
     LLVMGetFirstBasicBlock(ValueRef) -> BasicBlock;
     LLVMGetNextBasicBlock(BasicBlock) -> BasicBlock;
@@ -145,6 +149,11 @@ functions! {
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;
     LLVMRemoveCallSiteEnumAttribute(ValueRef, c_uint, c_uint);
+    LLVMGetNumOperands(ValueRef) -> c_int;
+    LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;
+    LLVMPositionBuilderBefore(BuilderRef, ValueRef);
+    LLVMBuildCall2(BuilderRef, TypeRef, ValueRef, *const ValueRef, c_uint, *const c_char) -> ValueRef;
+    LLVMDisposeBuilder(BuilderRef);
 
     LLVMInstructionGetDebugLoc(ValueRef) -> Metadata;
     LLVMInstructionSetDebugLoc(ValueRef, Metadata);

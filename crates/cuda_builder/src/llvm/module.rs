@@ -48,6 +48,7 @@ pub(crate) enum Opcode {
     FSub,
     FMul,
     FDiv,
+    FRem,
     Other,
 }
 
@@ -130,6 +131,16 @@ impl<'c> Module<'c> {
             return Err(self.context.error("the modules could not be linked"));
         }
         self.context.check()
+    }
+
+    /// A copy of the module, to be changed and linked back.
+    pub(crate) fn duplicate(&self) -> Self {
+        // SAFETY: the module is alive, and the copy is of the same context.
+        let raw = unsafe { (self.context.api().LLVMCloneModule)(self.raw) };
+        Self {
+            context: self.context,
+            raw,
+        }
     }
 
     /// Removes all source positions.
@@ -348,6 +359,45 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// Removes the section.
+    pub(crate) fn clear_section(self) {
+        // SAFETY: an empty name is none.
+        unsafe { (self.api().LLVMSetSection)(self.raw, c"".as_ptr()) }
+    }
+
+    /// Whether a global variable never changes.
+    pub(crate) fn is_constant(self) -> bool {
+        // SAFETY: the value is a global variable.
+        unsafe { (self.api().LLVMIsGlobalConstant)(self.raw) != 0 }
+    }
+
+    /// Turns the definition of a global variable into a declaration.
+    pub(crate) fn declare(self) {
+        // SAFETY: the value is a global variable; no initialiser makes it a declaration.
+        unsafe { (self.api().LLVMSetInitializer)(self.raw, null_mut()) }
+        self.set_linkage(Linkage::External);
+    }
+
+    /// Removes a function that nothing uses.
+    pub(crate) fn delete_function(self) {
+        // SAFETY: the value is a function without uses, and is not used after this.
+        unsafe { (self.api().LLVMDeleteFunction)(self.raw) }
+    }
+
+    /// Whether a function has a string attribute.
+    pub(crate) fn has_attribute(self, name: &str) -> bool {
+        // SAFETY: the name has the length given; the value is a function.
+        unsafe {
+            !(self.api().LLVMGetStringAttributeAtIndex)(
+                self.raw,
+                c_uint::MAX,
+                name.as_ptr().cast(),
+                name.len() as c_uint,
+            )
+            .is_null()
+        }
+    }
+
     /// Marks a variable as written from outside before a kernel runs.
     pub(crate) fn set_externally_initialised(self) {
         // SAFETY: called for global variables.
@@ -468,6 +518,7 @@ impl<'c> Instruction<'c> {
             11 => Opcode::FSub,
             13 => Opcode::FMul,
             16 => Opcode::FDiv,
+            19 => Opcode::FRem,
             45 => Opcode::Call,
             _ => Opcode::Other,
         }
@@ -540,11 +591,42 @@ impl<'c> Instruction<'c> {
         }
     }
 
-    /// Whether the result is a single `f32`.
+    /// Puts a call of a function with the instruction's operands in its place.
+    pub(crate) fn replace_with_call(self, function: Value<'c>) {
+        let api = self.api();
+        // SAFETY: the function takes what the instruction's operands are and gives what it gives, say
+        // the callers; the builder is ours, and takes the position in the source with it.
+        unsafe {
+            let operands = (api.LLVMGetNumOperands)(self.raw);
+            let arguments: Vec<_> = (0..operands as c_uint)
+                .map(|operand| (api.LLVMGetOperand)(self.raw, operand))
+                .collect();
+            let builder = (api.LLVMCreateBuilderInContext)(self.context.raw);
+            (api.LLVMPositionBuilderBefore)(builder, self.raw);
+            let ty = (api.LLVMGlobalGetValueType)(function.raw);
+            let count = arguments.len() as c_uint;
+            let call = (api.LLVMBuildCall2)(builder, ty, function.raw, arguments.as_ptr(), count, c"".as_ptr());
+            (api.LLVMDisposeBuilder)(builder);
+            (api.LLVMReplaceAllUsesWith)(self.raw, call);
+            (api.LLVMInstructionEraseFromParent)(self.raw);
+        }
+    }
+
+    /// Whether its result is an `f32`.
     pub(crate) fn is_f32(self) -> bool {
         const FLOAT: i32 = 2;
+        self.type_kind() == FLOAT
+    }
+
+    /// Whether its result is an `f64`.
+    pub(crate) fn is_f64(self) -> bool {
+        const DOUBLE: i32 = 3;
+        self.type_kind() == DOUBLE
+    }
+
+    fn type_kind(self) -> i32 {
         // SAFETY: the instruction is alive, and every value has a type.
-        unsafe { (self.api().LLVMGetTypeKind)((self.api().LLVMTypeOf)(self.raw)) == FLOAT }
+        unsafe { (self.api().LLVMGetTypeKind)((self.api().LLVMTypeOf)(self.raw)) }
     }
 
     /// Adds fast-math flags. Only for floating-point arithmetic and calls that return such a value.
