@@ -1,16 +1,21 @@
-//! Builds the kernels that are wrong to PTX, with overflow checks, for tests/faults.rs.
+//! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, and those of tests/forms.rs.
 
+use cuda_builder::CudaBuilder;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cuda_builder::CudaBuilder::new("faulty").overflow_checks(true).build() {
-        Ok(ptx) => {
-            println!("cargo::rustc-env=FAULTY_PTX={}", ptx.path.display());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
+    let crates = [
+        ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
+        ("FORMS_PTX", CudaBuilder::new("forms")),
+    ];
+    for (variable, builder) in crates {
+        match builder.build() {
+            Ok(ptx) => println!("cargo::rustc-env={variable}={}", ptx.path.display()),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::FAILURE;
+            }
         }
     }
+    ExitCode::SUCCESS
 }

@@ -12,7 +12,7 @@ pub use config::{Dim3, LaunchConfig};
 pub use timings::Timings;
 
 use crate::context::Entered;
-use crate::error::{LaunchError, Result};
+use crate::error::{Code, LaunchError, Result, answer};
 use crate::memory::{self, Memory};
 use crate::module::Function;
 use crate::stream::{Lane, same_context};
@@ -20,6 +20,7 @@ use crate::{Event, Limits, Module};
 use config::Shape;
 use cuda_std::launch::{Arguments, Call, Kernel};
 use cust::function::{BlockSize, GridSize};
+use cust::sys;
 use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::time::Instant;
@@ -91,12 +92,25 @@ impl Module {
         let kernel = call.kernel();
         let entered = self.enter(kernel.name)?;
         let function = self.function(&entered, kernel, call.arguments().parameters())?;
-        let Some((grid, block)) = self.shape(config, &call, function)? else {
+        let shared = match config.shared {
+            0 => kernel.contract.dynamic_shared,
+            bytes => bytes,
+        };
+        let Some((grid, block)) = self.shape(config, &call, function, shared)? else {
             return Ok(());
         };
-        check(kernel, function, &entered.context.limits, grid, block, config.shared)?;
-        call.check(grid, block).map_err(LaunchError::Contract)?;
-        function.allow_shared(&entered, config.shared)?;
+        check_device(kernel, function, &entered.context.limits, grid, block, shared)?;
+        call.check(grid, block, shared).map_err(LaunchError::Contract)?;
+        check_kernel(kernel, function, block)?;
+        function.allow_shared(&entered, shared)?;
+        if kernel.contract.cooperative {
+            let limit = self.blocks_at_once(&entered, kernel, function, block, shared)?;
+            let blocks = grid.iter().map(|&blocks| u64::from(blocks)).product();
+            if blocks > limit {
+                let kernel = kernel.name;
+                return Err(LaunchError::CooperativeGrid { kernel, blocks, limit }.into());
+            }
+        }
         for owner in call
             .arguments()
             .owners()
@@ -121,7 +135,7 @@ impl Module {
             lane,
             grid,
             block,
-            shared: config.shared,
+            shared,
         };
         if call.arguments().transfers().is_empty() && timings.is_none() {
             return launch.enqueue(call.arguments_mut());
@@ -135,23 +149,35 @@ impl Module {
         config: &LaunchConfig<'_>,
         call: &Call<'_>,
         function: &Function,
+        shared: u32,
     ) -> Result<Option<([u32; 3], [u32; 3])>> {
         let n = match config.shape {
             Shape::Blocks { grid, block } => return Ok(Some((grid, block))),
+            Shape::AtOnce { block } => {
+                let entered = self.enter(call.kernel().name)?;
+                let blocks = self.blocks_at_once(&entered, call.kernel(), function, block, shared)?;
+                let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+                return Ok(Some(([blocks.min(self.context().limits.grid[0]), 1, 1], block)));
+            }
             Shape::Elements(n) => n,
         };
         call.check_for_each(n).map_err(LaunchError::Contract)?;
         // 256 threads keep every current GPU busy unless the kernel is short of registers, and leave
         // little idle at the end.
         const THREADS: u32 = 256;
-        let room = call.kernel().max_block.map_or(THREADS, |[x, ..]| x);
-        let block = THREADS.min(function.info.threads_per_block).min(room).max(1);
-        let threads = n.div_ceil(call.kernel().elements as usize);
-        let blocks = threads.div_ceil(block as usize);
+        let kernel = call.kernel();
+        let room = kernel.max_block.map_or(THREADS, |[x, ..]| x);
+        let block = match kernel.contract.block {
+            Some(block) => block,
+            None => [THREADS.min(function.info.threads_per_block).min(room).max(1), 1, 1],
+        };
+        let threads = n.div_ceil(kernel.elements as usize);
+        let cluster = kernel.contract.cluster.map_or(1, |[x, ..]| x as usize);
+        let blocks = threads.div_ceil(block[0] as usize).next_multiple_of(cluster);
         let limit = self.context().limits.grid[0];
         match u32::try_from(blocks) {
             Ok(0) => Ok(None),
-            Ok(blocks) if blocks <= limit => Ok(Some(([blocks, 1, 1], [block, 1, 1]))),
+            Ok(blocks) if blocks <= limit => Ok(Some(([blocks, 1, 1], block))),
             _ => {
                 let kernel = call.kernel().name;
                 Err(LaunchError::GridDimension {
@@ -164,10 +190,30 @@ impl Module {
             }
         }
     }
+
+    /// How many blocks the device runs at the same time.
+    fn blocks_at_once(
+        &self,
+        entered: &Entered<'_>,
+        kernel: &Kernel,
+        function: &Function,
+        [x, y, z]: [u32; 3],
+        shared: u32,
+    ) -> Result<u64> {
+        if [x, y, z].contains(&0) {
+            return Ok(0);
+        }
+        let block = BlockSize::xyz(x, y, z);
+        let each = function
+            .raw
+            .max_active_blocks_per_multiprocessor(block, shared as usize);
+        let each = entered.check(each, || format!("ask how many blocks of `{}` fit", kernel.name))?;
+        Ok(u64::from(each) * u64::from(self.context().limits.multiprocessors))
+    }
 }
 
-/// What of the limits of device and kernel the driver would answer with a number.
-fn check(
+/// What of the device's limits the driver would answer with a number.
+fn check_device(
     kernel: &'static Kernel,
     function: &Function,
     limits: &Limits,
@@ -176,7 +222,6 @@ fn check(
     dynamic: u32,
 ) -> Result<(), LaunchError> {
     const AXES: [char; 3] = ['x', 'y', 'z'];
-    let info = &function.info;
     let kernel = kernel.name;
     if grid.contains(&0) {
         return Err(LaunchError::EmptyGrid { kernel, grid });
@@ -193,16 +238,6 @@ fn check(
             block,
             threads,
             limit: limits.threads_per_block,
-        });
-    }
-    if threads > u64::from(info.threads_per_block) {
-        let (limit, registers) = (info.threads_per_block, info.registers);
-        return Err(LaunchError::BlockTooLargeForKernel {
-            kernel,
-            block,
-            threads,
-            limit,
-            registers,
         });
     }
     for (index, axis) in AXES.into_iter().enumerate() {
@@ -224,13 +259,30 @@ fn check(
             });
         }
     }
-    let declared = info.shared_memory;
+    let declared = function.info.shared_memory;
     if u64::from(declared) + u64::from(dynamic) > u64::from(limits.shared_memory_optin) {
         return Err(LaunchError::SharedMemory {
             kernel,
             declared,
             dynamic,
             limit: limits.shared_memory_optin,
+        });
+    }
+    Ok(())
+}
+
+/// The limit that follows from what the driver's compiler made of the kernel.
+fn check_kernel(kernel: &'static Kernel, function: &Function, block: [u32; 3]) -> Result<(), LaunchError> {
+    let threads = block.iter().map(|&length| u64::from(length)).product();
+    let (limit, registers) = (function.info.threads_per_block, function.info.registers);
+    if threads > u64::from(limit) {
+        let kernel = kernel.name;
+        return Err(LaunchError::BlockTooLargeForKernel {
+            kernel,
+            block,
+            threads,
+            limit,
+            registers,
         });
     }
     Ok(())
@@ -260,18 +312,35 @@ impl Launch<'_> {
             self.lane.next_to_use(&owner.last_use, self.entered)?;
         }
         context.launching(self.kernel);
-        let [x, y, z] = self.grid;
-        let grid = GridSize::xyz(x, y, z);
-        let [x, y, z] = self.block;
-        let block = BlockSize::xyz(x, y, z);
-        let pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
-        // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
-        // the kernel declares them, as far as its PTX could be read; device memory among them is
-        // borrowed by the arguments and is freed only after the work on its stream.
-        let launched = unsafe {
-            self.lane
-                .raw
-                .launch(&self.function.raw, grid, block, self.shared, &pointers)
+        let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);
+        let mut pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
+        let launched = if self.kernel.contract.cooperative {
+            // SAFETY: as below. cust has no such call.
+            answer(unsafe {
+                sys::cuLaunchCooperativeKernel(
+                    self.function.raw.to_raw(),
+                    grid_x,
+                    grid_y,
+                    grid_z,
+                    x,
+                    y,
+                    z,
+                    self.shared,
+                    self.lane.raw.as_inner(),
+                    pointers.as_mut_ptr(),
+                )
+            })
+        } else {
+            let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));
+            // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
+            // the kernel declares them, as far as its PTX could be read; device memory among them is
+            // borrowed by the arguments and is freed only after the work on its stream.
+            let launched = unsafe {
+                self.lane
+                    .raw
+                    .launch(&self.function.raw, grid, block, self.shared, &pointers)
+            };
+            launched.map_err(Code::from)
         };
         self.entered
             .check(launched, || format!("launch `{}`", self.kernel.name))

@@ -100,7 +100,7 @@ pub enum BuildError {
     },
 
     /// Inline assembly needs more than any known version of PTX has.
-    #[error("the kernels' inline assembly needs PTX {version} and compute capability {}.{}: ask for that architecture with CudaBuilder::arch", capability / 10, capability % 10)]
+    #[error("the kernels (their inline assembly, or clusters) need PTX {version} and compute capability {}.{}: ask for that architecture with CudaBuilder::arch", capability / 10, capability % 10)]
     TooNew {
         /// The PTX version.
         version: String,

@@ -49,6 +49,7 @@ extern crate std;
 // The macros name this crate by its name, here too.
 extern crate self as cuda_std;
 
+mod contract;
 mod device;
 mod parameter;
 mod slice;
@@ -66,6 +67,7 @@ pub mod sync;
 pub mod thread;
 pub mod warp;
 
+pub use contract::Contract;
 pub use cuda_std_macros::kernel;
 #[doc(inline)]
 pub use io::{print, println};

@@ -173,7 +173,7 @@ fn raw_pointers_are_device_addresses() {
     let call = unsafe { pointers(Address(0x1234), 7) };
     assert_eq!(call.arguments().words(), [0x1234, 7]);
     assert_eq!(call.kernel().parameters[0].role, Role::Pointer);
-    assert_eq!(call.check([5, 5, 5], [2, 2, 2]), Ok(()));
+    assert_eq!(call.check([5, 5, 5], [2, 2, 2], 0), Ok(()));
 }
 
 #[test]
@@ -184,11 +184,11 @@ fn shapes_take_the_place_of_lengths() {
     let bytes: Vec<_> = call.arguments().parameters().iter().map(|p| p.bytes).collect();
     assert_eq!(bytes, [8, 4, 4, 8, 4, 4, 4]);
     assert_eq!(call.kernel().rank, Some(2));
-    assert_eq!(call.check([1, 1, 1], [4, 3, 1]), Ok(()));
+    assert_eq!(call.check([1, 1, 1], [4, 3, 1], 0), Ok(()));
 
     drop(call);
     let call = matrices((&mut a, [3, 5]), (&mut b, [2, 3, 4]));
-    let error = call.check([1, 1, 1], [4, 3, 1]).unwrap_err();
+    let error = call.check([1, 1, 1], [4, 3, 1], 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "kernel `matrices`: `a` has 12 elements, but its shape [1, 3, 5] has 15; give a shape that multiplies up to 12"
@@ -196,7 +196,10 @@ fn shapes_take_the_place_of_lengths() {
     drop(call);
     // A shape that overflows does not pass for a small one.
     let call = matrices((&mut a, [1 << 63, 2]), (&mut b, [2, 3, 4]));
-    assert!(matches!(call.check([1; 3], [1; 3]), Err(ContractError::Shape { .. })));
+    assert!(matches!(
+        call.check([1; 3], [1; 3], 0),
+        Err(ContractError::Shape { .. })
+    ));
 }
 
 #[test]
@@ -207,8 +210,8 @@ fn a_launch_has_no_more_dimensions_than_the_output() {
         let _ = y.own();
     }
     let call = fill(&mut y);
-    assert_eq!(call.check([4, 1, 1], [2, 1, 1]), Ok(()));
-    let error = call.check([4, 1, 1], [2, 2, 1]).unwrap_err();
+    assert_eq!(call.check([4, 1, 1], [2, 1, 1], 0), Ok(()));
+    let error = call.check([4, 1, 1], [2, 2, 1], 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "kernel `fill`: its output `y` gives each thread of a 1-D launch one element, but the launch is 2-D (grid \
@@ -216,7 +219,7 @@ fn a_launch_has_no_more_dimensions_than_the_output() {
          `DisjointSlice2`"
     );
     assert!(matches!(
-        call.check([1, 1, 2], [2, 1, 1]),
+        call.check([1, 1, 2], [2, 1, 1], 0),
         Err(ContractError::Rank { launch: 3, .. })
     ));
 }
@@ -229,15 +232,15 @@ fn thread_indices_fit() {
         let _ = y.own();
     }
     let call = fill(&mut y);
-    assert_eq!(call.check([(1 << 21) - 1, 1, 1], [1024, 1, 1]), Ok(()));
-    let error = call.check([1 << 21, 1, 1], [1024, 1, 1]).unwrap_err();
+    assert_eq!(call.check([(1 << 21) - 1, 1, 1], [1024, 1, 1], 0), Ok(()));
+    let error = call.check([1 << 21, 1, 1], [1024, 1, 1], 0).unwrap_err();
     assert!(
         error
             .to_string()
             .contains("2147483648 threads along x (2097152 blocks of 1024 threads)"),
         "{error}"
     );
-    assert!(call.check([u32::MAX, 1, 1], [u32::MAX, 1, 1]).is_err());
+    assert!(call.check([u32::MAX, 1, 1], [u32::MAX, 1, 1], 0).is_err());
 }
 
 #[test]
@@ -248,8 +251,8 @@ fn outputs_are_long_enough() {
         let _ = (y.own(), sums.own());
     }
     let call = both(&mut y, &mut sums);
-    assert_eq!(call.check([3, 1, 1], [4, 1, 1]), Ok(()));
-    let error = call.check([4, 1, 1], [4, 1, 1]).unwrap_err();
+    assert_eq!(call.check([3, 1, 1], [4, 1, 1], 0), Ok(()));
+    let error = call.check([4, 1, 1], [4, 1, 1], 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "kernel `both`: `sums` has 3 elements, but the launch has 4 blocks and each writes one; make it 4 elements long, \
@@ -267,8 +270,8 @@ fn outputs_are_long_enough() {
 fn blocks_fit_their_tiles() {
     let call = tiles();
     assert_eq!(call.kernel().max_block, Some([16, 8, 1]));
-    assert_eq!(call.check([7, 7, 7], [16, 8, 1]), Ok(()));
-    let error = call.check([1, 1, 1], [16, 16, 1]).unwrap_err();
+    assert_eq!(call.check([7, 7, 7], [16, 8, 1], 0), Ok(()));
+    let error = call.check([1, 1, 1], [16, 16, 1], 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "kernel `tiles`: a block of [16, 16, 1] threads, but each thread has an element in shared memory, and there is \

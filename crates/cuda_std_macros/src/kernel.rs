@@ -1,28 +1,50 @@
 //! The expansion of `#[kernel]`: an entry for the device, a launcher for the host.
 //!
-//! Both are a single function item that holds the written function inside, so nothing is added to
-//! the names around it, and the host's compiler (and the editor) checks the body too.
+//! Both hold the written function, so the host's compiler (and the editor) checks the body too. A
+//! kernel that is not generic is one function item on each side, and nothing is added to the names
+//! around it. A generic kernel is a generic function on each side; beside it stand the entries, each
+//! in a scope in which the parameters are names for their values, and on the host a trait that finds
+//! an entry by the values.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Ident, ItemFn, Type};
+use syn::{Attribute, Error, GenericParam, Ident, ItemFn, Visibility};
 
-use crate::signature::{self, Kind, Parameter};
+use crate::arguments::{self, Arguments, Instance};
+use crate::signature::{self, Kind, Parameter, source_text};
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    if let Some(first) = arguments.into_iter().next() {
-        return Err(Error::new(
-            first.span(),
-            "`#[kernel]` takes no arguments; grid, block and shared memory are chosen at the launch",
-        ));
-    }
     let place = item.clone();
     let function: ItemFn = syn::parse2(item).map_err(|error| not_a_function(place, error))?;
-    let parameters = signature::parameters(&function)?;
-    let device = device(&function, &parameters);
-    let host = host(&function, &parameters);
+    let arguments = arguments::parse(arguments, &function.sig.generics);
+    let (parameters, arguments) = match (signature::parameters(&function), arguments) {
+        (Ok(parameters), Ok(arguments)) => (parameters, arguments),
+        (Err(mut error), Err(other)) => {
+            error.combine(other);
+            return Err(error);
+        }
+        (Err(error), _) | (_, Err(error)) => return Err(error),
+    };
+    let kernel = Kernel {
+        function: &function,
+        parameters: &parameters,
+        arguments: &arguments,
+    };
+    let (device, host) = if function.sig.generics.params.is_empty() {
+        (kernel.device(), kernel.host())
+    } else {
+        (kernel.generic_device(), kernel.generic_host())
+    };
     Ok(quote! { #device #host })
+}
+
+/// A kernel, taken apart.
+#[derive(Clone, Copy)]
+struct Kernel<'k> {
+    function: &'k ItemFn,
+    parameters: &'k [Parameter],
+    arguments: &'k Arguments,
 }
 
 /// The error for an item that is no function; a function that does not parse keeps its own error.
@@ -36,187 +58,363 @@ fn not_a_function(item: TokenStream, error: Error) -> Error {
     }
 }
 
-/// The written function, to be nested in the entry or the launcher.
-fn body(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
-    let ItemFn { sig, block, attrs, .. } = function;
-    let unsafety = sig.unsafety;
-    let name = &sig.ident;
-    let attributes = attrs.iter().filter(|attribute| !is_doc(attribute));
-    let parameters = parameters.iter().map(
-        |Parameter {
-             name,
-             mutable,
-             attributes,
-             ty,
-             ..
-         }| quote! { #(#attributes)* #mutable #name: #ty },
-    );
-    quote! {
-        #(#attributes)*
-        #[inline(always)]
-        #[allow(dead_code, clippy::too_many_arguments, clippy::inline_always, clippy::missing_safety_doc)]
-        #unsafety fn #name(#(#parameters),*) #block
+/// Whether both the entry and the launcher keep an attribute: documentation and conditions.
+fn is_kept(attribute: &Attribute) -> bool {
+    ["doc", "cfg", "cfg_attr", "deprecated"]
+        .iter()
+        .any(|name| attribute.path().is_ident(name))
+}
+
+/// The part that both sides have.
+impl<'k> Kernel<'k> {
+    fn name(self) -> &'k Ident {
+        &self.function.sig.ident
     }
-}
 
-fn is_doc(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("doc")
-}
+    fn kept(self) -> TokenStream {
+        let kept = self.function.attrs.iter().filter(|attribute| is_kept(attribute));
+        quote! { #(#kept)* }
+    }
 
-/// Attributes that both the entry and the launcher keep: documentation and conditions.
-fn kept(function: &ItemFn) -> impl Iterator<Item = &Attribute> {
-    function.attrs.iter().filter(|attribute| {
-        ["doc", "cfg", "cfg_attr", "deprecated"]
-            .iter()
-            .any(|name| attribute.path().is_ident(name))
-    })
-}
-
-/// The PTX entry: each parameter as the PTX parameters it is made of, put together again.
-fn device(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
-    let name = &function.sig.ident;
-    let vis = &function.vis;
-    let kept = kept(function);
-    let mut entry = Vec::new();
-    let mut statics = Vec::new();
-    let mut values = Vec::new();
-    let mut barrier = 0u32;
-    for (index, parameter) in parameters.iter().enumerate() {
-        let words: Vec<Ident> = ["a", "b", "c", "d"]
-            .iter()
-            .map(|word| format_ident!("p{index}_{word}", span = Span::mixed_site()))
-            .collect();
-        let written = &parameter.ty;
-        match &parameter.kind {
-            Kind::Bound(ty) => {
-                for (word, part) in words.iter().zip(["A", "B", "C", "D"]) {
-                    let part = Ident::new(part, Span::mixed_site());
-                    entry.push(quote! { #word: <#ty as ::cuda_std::KernelParameter>::#part });
-                }
-                values.push(quote! {
-                    <#ty as ::cuda_std::KernelParameter>::assemble(#(#words),*)
-                });
-            }
-            Kind::Pointer => {
-                let word = &words[0];
-                entry.push(quote! { #word: #written });
-                values.push(quote! { #word });
-            }
-            Kind::Shared => {
-                // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
-                barrier += 1;
-                let storage = format_ident!(
-                    "{}_{}",
-                    name.to_string().to_uppercase(),
-                    parameter.name.to_string().to_uppercase(),
-                    span = Span::mixed_site()
-                );
-                statics.push(quote! {
-                    #[unsafe(link_section = ".shared")]
-                    static #storage: ::cuda_std::shared::Storage<
-                        <#written as ::cuda_std::shared::SharedParameter>::Memory
-                    > = ::cuda_std::shared::Storage::uninit();
-                });
-                values.push(quote! {
-                    <#written as ::cuda_std::shared::SharedParameter>::assemble::<#barrier>(&#storage)
-                });
-            }
+    /// The written function, less its documentation.
+    fn body(self, vis: Option<&Visibility>) -> TokenStream {
+        let ItemFn { sig, block, attrs, .. } = self.function;
+        let (unsafety, name, generics) = (sig.unsafety, self.name(), &sig.generics);
+        let clause = &generics.where_clause;
+        let attributes = attrs.iter().filter(|attribute| !attribute.path().is_ident("doc"));
+        let parameters = self.parameters.iter().map(
+            |Parameter {
+                 name,
+                 mutable,
+                 attributes,
+                 ty,
+                 ..
+             }| quote! { #(#attributes)* #mutable #name: #ty },
+        );
+        quote! {
+            #(#attributes)*
+            #[inline(always)]
+            #[allow(dead_code, clippy::too_many_arguments, clippy::inline_always, clippy::missing_safety_doc)]
+            #vis #unsafety fn #name #generics (#(#parameters),*) #clause #block
         }
     }
-    let body = body(function, parameters);
-    quote! {
-        #[cfg(target_arch = "nvptx64")]
-        ::cuda_std::__entry! {
-            #(#kept)*
-            #vis fn #name(#(#entry),*) {
-                #body
-                #(#statics)*
-                // SAFETY: the host's launcher passed these, and checked what they rest on.
-                unsafe { #name(#(#values),*) }
-            }
-        }
+
+    /// The names of the type and const parameters.
+    fn type_parameters(self) -> Vec<&'k Ident> {
+        let parameters = self.function.sig.generics.params.iter();
+        parameters
+            .filter_map(|parameter| match parameter {
+                GenericParam::Type(parameter) => Some(&parameter.ident),
+                GenericParam::Const(parameter) => Some(&parameter.ident),
+                GenericParam::Lifetime(_) => None,
+            })
+            .collect()
     }
 }
 
-/// The launcher: binds each argument, in the order of the PTX parameters.
-fn host(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
-    let name = &function.sig.ident;
-    let vis = &function.vis;
-    let unsafety = function.sig.unsafety;
-    let kept = kept(function);
-    let arguments = Ident::new("arguments", Span::mixed_site());
-    let mut inputs = Vec::new();
-    let mut binds = Vec::new();
-    let mut descriptions = Vec::new();
-    let mut tiles = Vec::new();
-    for parameter in parameters {
-        let Parameter { name, ty: written, .. } = parameter;
-        let text = source_text(written);
-        let label = name.to_string();
-        let (ty, role) = match &parameter.kind {
-            Kind::Shared => {
-                tiles.push(quote! {
-                    <#written as ::cuda_std::shared::SharedParameter>::BLOCK
-                });
-                continue;
-            }
-            Kind::Pointer => (written, quote! { ::cuda_std::launch::Role::Pointer }),
-            Kind::Bound(ty) => (
-                &**ty,
-                quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE },
-            ),
-        };
-        inputs.push(quote! { #name: impl ::cuda_std::launch::Argument<'call, #ty> });
-        binds.push(quote! {
-            ::cuda_std::launch::Argument::<'call, #ty>::bind(#name, &mut #arguments);
-        });
-        descriptions.push(quote! {
-            ::cuda_std::launch::Parameter::new(#label, #text, #role)
-        });
+/// What the device gets.
+impl Kernel<'_> {
+    fn device(self) -> TokenStream {
+        let (vis, kept) = (&self.function.vis, self.kept());
+        let entry = self.entry(self.name(), &quote! { #kept }, &quote! { #vis }, &self.body(None));
+        quote! {
+            #[cfg(target_arch = "nvptx64")]
+            #entry
+        }
     }
-    let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
-    let body = body(function, parameters);
-    let label = name.to_string();
-    let line = u32::try_from(name.span().unwrap().line()).unwrap_or(0);
-    quote! {
-        #[cfg(not(target_arch = "nvptx64"))]
-        #(#kept)*
-        #[allow(clippy::too_many_arguments)]
-        #vis #unsafety fn #name<'call>(#(#inputs),*) -> ::cuda_std::launch::Call<'call> {
+
+    /// The generic function, for entries to call, and the entries.
+    fn generic_device(self) -> TokenStream {
+        let (kept, body) = (self.kept(), self.body(Some(&self.function.vis)));
+        let conditions = self.conditions();
+        let entries = self.arguments.instances.iter().map(|instance| {
+            let aliases = instance.aliases();
+            let entry = self.entry(
+                &instance.entry(self.name()),
+                &TokenStream::new(),
+                &TokenStream::new(),
+                &TokenStream::new(),
+            );
+            quote! {
+                #[cfg(target_arch = "nvptx64")]
+                #conditions
+                const _: () = {
+                    #aliases
+                    #entry
+                };
+            }
+        });
+        quote! {
+            #[cfg(target_arch = "nvptx64")]
+            #kept
             #body
-            static KERNEL: ::cuda_std::launch::Kernel = ::cuda_std::launch::Kernel::new(
+            #(#entries)*
+        }
+    }
+
+    /// The conditions under which the kernel is compiled, for items beside it.
+    fn conditions(self) -> TokenStream {
+        let conditions = self.function.attrs.iter().filter(|attribute| {
+            let path = attribute.path();
+            path.is_ident("cfg") || path.is_ident("cfg_attr")
+        });
+        quote! { #(#conditions)* }
+    }
+
+    /// A PTX entry: each parameter as the PTX parameters it is made of, put together again.
+    fn entry(self, entry: &Ident, attributes: &TokenStream, vis: &TokenStream, body: &TokenStream) -> TokenStream {
+        let name = self.name();
+        let mut inputs = Vec::new();
+        let mut statics = Vec::new();
+        let mut values = Vec::new();
+        let mut barrier = 0u32;
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            let words: Vec<Ident> = ["a", "b", "c", "d"]
+                .iter()
+                .map(|word| format_ident!("p{index}_{word}", span = Span::mixed_site()))
+                .collect();
+            let written = &parameter.ty;
+            match &parameter.kind {
+                Kind::Bound(ty) => {
+                    for (word, part) in words.iter().zip(["A", "B", "C", "D"]) {
+                        let part = Ident::new(part, Span::mixed_site());
+                        inputs.push(quote! { #word: <#ty as ::cuda_std::KernelParameter>::#part });
+                    }
+                    values.push(quote! {
+                        <#ty as ::cuda_std::KernelParameter>::assemble(#(#words),*)
+                    });
+                }
+                Kind::Pointer => {
+                    let word = &words[0];
+                    inputs.push(quote! { #word: #written });
+                    values.push(quote! { #word });
+                }
+                Kind::Shared => {
+                    // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
+                    barrier += 1;
+                    let storage = format_ident!(
+                        "{}_{}",
+                        entry.to_string().to_uppercase(),
+                        parameter.name.to_string().to_uppercase(),
+                        span = Span::mixed_site()
+                    );
+                    statics.push(quote! {
+                        #[unsafe(link_section = ".shared")]
+                        static #storage: ::cuda_std::shared::Storage<
+                            <#written as ::cuda_std::shared::SharedParameter>::Memory
+                        > = ::cuda_std::shared::Storage::uninit();
+                    });
+                    values.push(quote! {
+                        <#written as ::cuda_std::shared::SharedParameter>::assemble::<#barrier>(&#storage)
+                    });
+                }
+            }
+        }
+        let mut assumptions = TokenStream::new();
+        if self.arguments.states_directives() {
+            // Where the builder looks for it.
+            let symbol = format!("__rumba_contract_{entry}");
+            let contract = self.arguments.contract();
+            statics.push(quote! {
+                const CONTRACT: ::cuda_std::Contract = #contract;
+                #[unsafe(export_name = #symbol)]
+                static WORDS: [u32; 9] = CONTRACT.to_words();
+            });
+            assumptions = quote! {
+                // SAFETY: the contract is this kernel's.
+                unsafe { CONTRACT.assume() };
+            };
+        }
+        let parameters = self.type_parameters();
+        let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });
+        quote! {
+            ::cuda_std::__entry! {
+                #attributes
+                #vis fn #entry(#(#inputs),*) {
+                    #body
+                    #(#statics)*
+                    #assumptions
+                    // SAFETY: the host's launcher passed these, and checked what they rest on.
+                    unsafe { #name #generics (#(#values),*) }
+                }
+            }
+        }
+    }
+}
+
+/// What the host gets.
+impl Kernel<'_> {
+    fn host(self) -> TokenStream {
+        let description = self.description(self.name());
+        self.launcher(
+            &quote! {
+                static KERNEL: ::cuda_std::launch::Kernel = #description;
+            },
+            &quote! { &KERNEL },
+        )
+    }
+
+    /// The launcher, and the trait by which it finds the entry for its types.
+    fn generic_host(self) -> TokenStream {
+        let (vis, finder, conditions) = (&self.function.vis, self.finder(), self.conditions());
+        let params = self
+            .function
+            .sig
+            .generics
+            .params
+            .iter()
+            .map(|parameter| match parameter {
+                GenericParam::Const(parameter) => {
+                    let (name, ty) = (&parameter.ident, &parameter.ty);
+                    quote! { const #name: #ty }
+                }
+                GenericParam::Type(syn::TypeParam { ident, .. }) => quote! { #ident: ?::core::marker::Sized },
+                GenericParam::Lifetime(_) => TokenStream::new(),
+            });
+        let names = self.type_parameters();
+        let wanted: Vec<String> = names.iter().map(|name| format!("{name} = {{{name}}}")).collect();
+        let message = format!("the kernel `{}` is not compiled for {}", self.name(), wanted.join(", "));
+        let compiled: Vec<String> = self.arguments.instances.iter().map(Instance::describe).collect();
+        let note = format!("it is compiled for {}", compiled.join("; "));
+        let advice = format!(
+            "what else it is to be compiled for goes into the list in `#[kernel({} = [..])]`",
+            names[0]
+        );
+        let instances = self.arguments.instances.iter().map(|instance| {
+            let (aliases, description) = (instance.aliases(), self.description(&instance.entry(self.name())));
+            quote! {
+                #[cfg(not(target_arch = "nvptx64"))]
+                #conditions
+                const _: () = {
+                    #aliases
+                    impl #finder<#(#names),*> for () {
+                        const KERNEL: &'static ::cuda_std::launch::Kernel = {
+                            static KERNEL: ::cuda_std::launch::Kernel = #description;
+                            &KERNEL
+                        };
+                    }
+                };
+            }
+        });
+        let launcher = self.launcher(&TokenStream::new(), &quote! { <() as #finder<#(#names),*>>::KERNEL });
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            #conditions
+            #[doc(hidden)]
+            #[allow(non_camel_case_types)]
+            #[diagnostic::on_unimplemented(message = #message, label = "not compiled for this", note = #note, note = #advice)]
+            #vis trait #finder<#(#params),*> {
+                const KERNEL: &'static ::cuda_std::launch::Kernel;
+            }
+            #(#instances)*
+            #launcher
+        }
+    }
+
+    /// The trait that has the entries of a generic kernel.
+    fn finder(self) -> Ident {
+        format_ident!("__{}_entry", self.name())
+    }
+
+    /// The launcher: binds each argument, in the order of the PTX parameters.
+    fn launcher(self, items: &TokenStream, kernel: &TokenStream) -> TokenStream {
+        let function = self.function;
+        let (name, vis, unsafety, kept) = (self.name(), &function.vis, function.sig.unsafety, self.kept());
+        let arguments = Ident::new("arguments", Span::mixed_site());
+        let mut inputs = Vec::new();
+        let mut binds = Vec::new();
+        for Parameter {
+            name,
+            ty: written,
+            kind,
+            ..
+        } in self.parameters
+        {
+            let ty = match kind {
+                Kind::Shared => continue,
+                Kind::Pointer => written,
+                Kind::Bound(ty) => &**ty,
+            };
+            inputs.push(quote! { #name: impl ::cuda_std::launch::Argument<'call, #ty> });
+            binds.push(quote! {
+                ::cuda_std::launch::Argument::<'call, #ty>::bind(#name, &mut #arguments);
+            });
+        }
+        let params = function.sig.generics.params.iter();
+        let names = self.type_parameters();
+        let predicates = function
+            .sig
+            .generics
+            .where_clause
+            .iter()
+            .flat_map(|clause| &clause.predicates);
+        let finder = (!names.is_empty()).then(|| {
+            let finder = self.finder();
+            quote! { (): #finder<#(#names),*>, }
+        });
+        let body = self.body(None);
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            #kept
+            #[allow(clippy::too_many_arguments)]
+            #vis #unsafety fn #name<'call, #(#params),*>(#(#inputs),*) -> ::cuda_std::launch::Call<'call>
+            where
+                #finder
+                #(#predicates),*
+            {
+                #body
+                #items
+                let mut #arguments = ::cuda_std::launch::Arguments::new();
+                #(#binds)*
+                // SAFETY: each parameter of the kernel was bound above, in order and by its type.
+                unsafe { ::cuda_std::launch::Call::new(#kernel, #arguments) }
+            }
+        }
+    }
+
+    /// The `cuda_std::launch::Kernel`, as a constant expression.
+    fn description(self, entry: &Ident) -> TokenStream {
+        let mut descriptions = Vec::new();
+        let mut tiles = Vec::new();
+        for Parameter {
+            name,
+            ty: written,
+            kind,
+            ..
+        } in self.parameters
+        {
+            let (label, text) = (name.to_string(), source_text(written));
+            let role = match kind {
+                Kind::Shared => {
+                    tiles.push(quote! {
+                        <#written as ::cuda_std::shared::SharedParameter>::BLOCK
+                    });
+                    continue;
+                }
+                Kind::Pointer => quote! { ::cuda_std::launch::Role::Pointer },
+                Kind::Bound(ty) => quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE },
+            };
+            descriptions.push(quote! {
+                ::cuda_std::launch::Parameter::new(#label, #text, #role)
+            });
+        }
+        let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
+        let contract = self.arguments.states_something().then(|| {
+            let contract = self.arguments.contract();
+            quote! { .with_contract(#contract) }
+        });
+        let label = entry.to_string();
+        let line = u32::try_from(self.name().span().unwrap().line()).unwrap_or(0);
+        quote! {
+            ::cuda_std::launch::Kernel::new(
                 #label,
                 ::core::module_path!(),
                 ::core::file!(),
                 #line,
                 &[#(#descriptions),*],
             )
-            #tiles;
-            let mut #arguments = ::cuda_std::launch::Arguments::new();
-            #(#binds)*
-            // SAFETY: each parameter of the kernel was bound above, in order and by its type.
-            unsafe { ::cuda_std::launch::Call::new(&KERNEL, #arguments) }
+            #tiles
+            #contract
         }
     }
-}
-
-/// A type as one would write it: tokens, less the spaces that printing tokens adds.
-pub(crate) fn source_text(ty: &Type) -> String {
-    let mut text = String::new();
-    for character in ty.to_token_stream().to_string().chars() {
-        let glued = |c: char| "<>&[](),:*;".contains(c);
-        if character == ' '
-            && text
-                .chars()
-                .last()
-                .is_none_or(|last| glued(last) && last != ',' && last != ';')
-        {
-            continue;
-        }
-        if glued(character) && !"&*[(".contains(character) && text.ends_with(' ') {
-            text.pop();
-        }
-        text.push(character);
-    }
-    text
 }

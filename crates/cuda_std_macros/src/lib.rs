@@ -3,6 +3,7 @@
 //! Use them through `cuda_std`, which re-exports them and whose items they name. They look at
 //! syntax only; what a type means is decided by the traits of `cuda_std`.
 
+mod arguments;
 mod kernel;
 mod print;
 mod signature;
@@ -40,6 +41,72 @@ use proc_macro::TokenStream;
 ///
 /// The PTX entry has the name of the function, so two kernels of one crate need two names, even in
 /// different modules.
+///
+/// # What a kernel states about its launches
+///
+/// The compiler uses it, the launcher refuses launches that do not keep to it, and the driver sees it
+/// in the PTX. Values are constant expressions of any integer type.
+///
+/// | argument | each launch has | becomes |
+/// |---|---|---|
+/// | `block = 256`, `block = (16, 16)` | blocks of exactly this shape | `.reqntid`; PTX 2.1 |
+/// | `max_threads = 256` | blocks of at most as many threads | `.maxntid`; PTX 1.3 |
+/// | `min_blocks = 2` | registers for at least as many blocks on a multiprocessor, of that size | `.minnctapersm`; PTX 2.0, sm_20 |
+/// | `max_registers = 64` | at most as many registers for a thread | `.maxnreg`; PTX 1.3 |
+/// | `cluster = 2`, `cluster = (2, 2)` | a grid of whole clusters of this shape | `.reqnctapercluster`; PTX 7.8, sm_90 |
+/// | `dynamic_shared = 4096` | at least as many bytes of dynamic shared memory for a block | |
+/// | `cooperative` | all blocks at the same time | |
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// const THREADS: usize = 128;
+///
+/// #[kernel(block = THREADS, min_blocks = 4)]
+/// pub fn reverse(x: &[f32], mut y: DisjointSlice<f32>, mut tile: Shared<Tile<f32, THREADS>>) {
+///     *tile.own() = x[grid::<1>()];
+///     let tile = tile.sync();
+///     if let Some(y) = y.own() {
+///         *y = tile[THREADS - 1 - thread::thread_idx_x() as usize];
+///     }
+/// }
+///
+/// # fn main() {
+/// let (x, mut y) = (vec![1.0; 256], vec![0.0; 256]);
+/// let error = reverse(&x, &mut y).check([4, 1, 1], [64, 1, 1], 0).unwrap_err();
+/// assert!(error.to_string().contains("declared with `block = 128`"));
+/// # }
+/// ```
+///
+/// # Generic kernels
+///
+/// A kernel with type or const parameters says what it is compiled for: a list for each parameter,
+/// of which it takes every combination, or one list for several. Each becomes a PTX entry of its own,
+/// and the launcher finds it by the types.
+///
+/// ```
+/// use core::ops::Mul;
+/// use cuda_std::{Element, prelude::*};
+///
+/// #[kernel(T = [f32, f64])]
+/// pub fn scale<T: Element + Copy + Mul<Output = T>>(a: T, mut y: DisjointSlice<T>) {
+///     if let Some(y) = y.own() {
+///         *y = a * *y;
+///     }
+/// }
+///
+/// #[kernel((T, N) = [(u32, 256), (u64, 128)], block = N)]
+/// pub fn fill<T: Element + Copy, const N: usize>(value: T, mut y: DisjointSlice<T>) {
+///     if let Some(y) = y.own() {
+///         *y = value;
+///     }
+/// }
+///
+/// # fn main() {
+/// assert_eq!(scale::<f64>(2.0, &mut vec![1.0; 9]).kernel().name, "scale_f64");
+/// assert_eq!(fill::<u32, 256>(7, &mut vec![0; 9]).kernel().name, "fill_u32_256");
+/// # }
+/// ```
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(arguments.into(), item.into())

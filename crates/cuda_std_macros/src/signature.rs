@@ -30,12 +30,17 @@ pub(crate) enum Kind {
     Shared,
 }
 
-/// All problems of a function, as one error with several places.
+/// All problems of a kernel, as one error with several places.
 #[derive(Default)]
-struct Problems(Option<Error>);
+pub(crate) struct Problems(Option<Error>);
 
 impl Problems {
-    fn add(&mut self, place: impl ToTokens, message: impl std::fmt::Display) {
+    /// The error, if there is a problem.
+    pub(crate) fn result(self) -> syn::Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn add(&mut self, place: impl ToTokens, message: impl std::fmt::Display) {
         let error = Error::new_spanned(place, message);
         match &mut self.0 {
             Some(all) => all.combine(error),
@@ -56,10 +61,8 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
         .filter_map(|input| parameter(input, unsafe_kernel, &mut problems))
         .collect();
     sixteenth_barrier(&parameters, &mut problems);
-    match problems.0 {
-        Some(error) => Err(error),
-        None => Ok(parameters),
-    }
+    problems.result()?;
+    Ok(parameters)
 }
 
 /// A block has 16 barriers: one is `sync_threads`, and each `Shared` parameter has one.
@@ -96,15 +99,12 @@ fn qualifiers(function: &ItemFn, problems: &mut Problems) {
             "`#[kernel]` gives the function its calling convention; remove `extern`",
         );
     }
-    if !signature.generics.params.is_empty() {
+    for parameter in signature.generics.lifetimes() {
+        let lifetime = &parameter.lifetime;
         problems.add(
-            &signature.generics.params,
-            "a kernel cannot be generic: it is compiled once, to one PTX entry; write a generic function and a kernel \
-             for each type that calls it (lifetimes can be left out)",
+            parameter,
+            format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"),
         );
-    }
-    if let Some(clause) = &signature.generics.where_clause {
-        problems.add(clause, "a kernel cannot have a `where` clause; remove it");
     }
     if let Some(variadic) = &signature.variadic {
         problems.add(
@@ -181,7 +181,7 @@ fn parameter(input: &FnArg, unsafe_kernel: bool, problems: &mut Problems) -> Opt
 
 /// How a type is passed, or a problem.
 fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind> {
-    let text = |ty: &Type| crate::kernel::source_text(ty);
+    let text = |ty: &Type| source_text(ty);
     lifetimes(ty, problems);
     match ty {
         Type::Paren(inner) => kind(&inner.elem, unsafe_kernel, problems),
@@ -269,7 +269,8 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
         Type::ImplTrait(_) => {
             problems.add(
                 ty,
-                "a kernel cannot be generic: it is compiled once, to one PTX entry; name the type",
+                "an unnamed type has no list of what to compile the kernel for; name it: \
+                 `#[kernel(T = [f32, f64])] fn name<T: ..>(x: T)`",
             );
             None
         }
@@ -307,7 +308,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option
     let last = path.path.segments.last()?;
     let element = match &last.arguments {
         PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
-            GenericArgument::Type(ty) => Some(crate::kernel::source_text(ty)),
+            GenericArgument::Type(ty) => Some(source_text(ty)),
             _ => None,
         }),
         PathArguments::None | PathArguments::Parenthesized(_) => None,
@@ -342,4 +343,25 @@ fn lifetimes(ty: &Type, problems: &mut Problems) {
         }
     }
     Finder(problems).visit_type(ty);
+}
+
+/// A type or a value as one would write it: tokens, less the spaces that printing tokens adds.
+pub(crate) fn source_text(ty: &impl ToTokens) -> String {
+    let mut text = String::new();
+    for character in ty.to_token_stream().to_string().chars() {
+        let glued = |c: char| "<>&[](),:*;".contains(c);
+        if character == ' '
+            && text
+                .chars()
+                .last()
+                .is_none_or(|last| glued(last) && last != ',' && last != ';')
+        {
+            continue;
+        }
+        if glued(character) && !"&*[(".contains(character) && text.ends_with(' ') {
+            text.pop();
+        }
+        text.push(character);
+    }
+    text
 }

@@ -113,7 +113,22 @@ pub enum LaunchError {
         limit: u32,
     },
 
-    /// The arguments do not fit the shape of the launch.
+    /// A cooperative kernel has more blocks than the device runs at the same time.
+    #[error(
+        "cannot launch `{kernel}`: it is cooperative, so all its blocks run at the same time, and this device runs at most \
+         {limit} such blocks, not {blocks}\n\
+         help: launch it with `LaunchConfig::at_once(block)`, and let each thread do several elements (a grid-stride loop)"
+    )]
+    CooperativeGrid {
+        /// The kernel.
+        kernel: &'static str,
+        /// Blocks asked for.
+        blocks: u64,
+        /// The most there may be.
+        limit: u64,
+    },
+
+    /// The launch does not keep to what the kernel states, or the arguments do not fit its shape.
     #[error("cannot launch {0}")]
     Contract(ContractError),
 }

@@ -58,6 +58,10 @@ pub(super) enum Shape {
     },
     /// One thread for each, in blocks of a size that suits the kernel.
     Elements(usize),
+    /// As many blocks as the device runs at the same time.
+    AtOnce {
+        block: [u32; 3],
+    },
 }
 
 impl<'s> LaunchConfig<'s> {
@@ -82,6 +86,12 @@ impl<'s> LaunchConfig<'s> {
         LaunchConfig::with(Shape::Elements(n))
     }
 
+    /// As many blocks as the device runs at the same time, in one dimension: for kernels whose threads
+    /// share out the work by a grid-stride loop, and the largest grid of a cooperative kernel.
+    pub fn at_once(block: impl Into<Dim3>) -> LaunchConfig<'s> {
+        LaunchConfig::with(Shape::AtOnce { block: block.into().0 })
+    }
+
     fn with(shape: Shape) -> LaunchConfig<'s> {
         LaunchConfig {
             shape,
@@ -90,7 +100,8 @@ impl<'s> LaunchConfig<'s> {
         }
     }
 
-    /// Gives each block this many bytes of dynamic shared memory.
+    /// Gives each block this many bytes of dynamic shared memory. By default it is what the kernel
+    /// states, `#[kernel(dynamic_shared = ..)]`, or nothing.
     pub fn shared(mut self, bytes: u32) -> LaunchConfig<'s> {
         self.shared = bytes;
         self
@@ -106,7 +117,7 @@ impl<'s> LaunchConfig<'s> {
     pub fn grid(&self) -> Option<[u32; 3]> {
         match self.shape {
             Shape::Blocks { grid, .. } => Some(grid),
-            Shape::Elements(_) => None,
+            Shape::Elements(_) | Shape::AtOnce { .. } => None,
         }
     }
 }

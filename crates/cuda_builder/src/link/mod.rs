@@ -3,6 +3,7 @@
 //! One step, one file; this one reads the inputs and runs the steps in order. Everything happens in
 //! the compiler's own LLVM, in this process.
 
+mod contract;
 mod fast_math;
 mod floats;
 mod inputs;
@@ -73,6 +74,8 @@ pub(crate) struct Output {
     pub(crate) arch: NvvmArch,
     /// Optimised LLVM assembly, if it was asked for.
     pub(crate) ir: Option<String>,
+    /// What the kernels' directives need, which an older floor leaves out.
+    directives: Need,
 }
 
 /// Failures inside the thread that runs LLVM.
@@ -111,6 +114,7 @@ pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
                 if input.arch.is_some() {
                     need.capability = 0;
                 }
+                need = need.max(output.directives);
                 if floor.allows(need) {
                     return Ok(output);
                 }
@@ -150,6 +154,7 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     inputs::link_all(&module, &machine, input)?;
     redirect::panics(&module);
     redirect::remainders(&module);
+    let directives = contract::apply(&module);
     memory::place(&module);
     fast_math::separate(&module, &machine, input.codegen.fast_math)?;
     let kernels = symbols::internalise(&module);
@@ -172,6 +177,7 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
         kernels,
         arch: floor.arch,
         ir,
+        directives,
     })
 }
 

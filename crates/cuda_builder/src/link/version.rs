@@ -62,6 +62,16 @@ pub(super) struct Need {
     pub(super) capability: u32,
 }
 
+impl Need {
+    /// What both need.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            version: self.version.max(other.version),
+            capability: self.capability.max(other.capability),
+        }
+    }
+}
+
 /// Instructions and modifiers newer than the first floor: opcode (`*` is any), a modifier that must be
 /// among its dotted parts (empty is none), PTX version, compute capability. From the "PTX ISA Notes"
 /// and "Target ISA Notes" of each instruction's page.
@@ -137,8 +147,7 @@ pub(super) fn need(ptx: &str) -> Need {
         let modifiers: Vec<&str> = parts.collect();
         for (name, modifier, version, capability) in NEWER {
             if (name == "*" || name == mnemonic) && (modifier.is_empty() || modifiers.contains(&modifier)) {
-                need.version = need.version.max(version);
-                need.capability = need.capability.max(capability);
+                need = need.max(Need { version, capability });
             }
         }
     }

@@ -398,6 +398,19 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// The bytes that a variable starts with, where they are a constant array of bytes.
+    pub(crate) fn constant_bytes(self) -> Option<Vec<u8>> {
+        let api = self.api();
+        // SAFETY: called for global variables; the bytes are copied at once.
+        unsafe { initial_bytes(api, self.raw).map(<[u8]>::to_vec) }
+    }
+
+    /// Removes a variable that nothing uses.
+    pub(crate) fn delete(self) {
+        // SAFETY: called for global variables without uses; the value is consumed here.
+        unsafe { (self.api().LLVMDeleteGlobal)(self.raw) }
+    }
+
     /// Marks a variable as written from outside before a kernel runs.
     pub(crate) fn set_externally_initialised(self) {
         // SAFETY: called for global variables.
@@ -499,6 +512,28 @@ impl<'c> Value<'c> {
     }
 }
 
+/// The bytes that a variable starts with, where they are a constant array of bytes.
+///
+/// # Safety
+///
+/// `global` is a live global variable, and its initialiser is not changed while the bytes are used.
+unsafe fn initial_bytes<'g>(api: &'static api::Api, global: api::ValueRef) -> Option<&'g [u8]> {
+    const CONSTANT_DATA_ARRAY: i32 = 16;
+    // SAFETY: each value is checked to be of the kind that the next function needs.
+    unsafe {
+        let initialiser = (api.LLVMGetInitializer)(global);
+        if initialiser.is_null()
+            || (api.LLVMGetValueKind)(initialiser) != CONSTANT_DATA_ARRAY
+            || (api.LLVMIsConstantString)(initialiser) == 0
+        {
+            return None;
+        }
+        let mut length = 0;
+        let start = (api.LLVMGetAsString)(initialiser, &raw mut length);
+        Some(std::slice::from_raw_parts(start.cast::<u8>(), length))
+    }
+}
+
 /// One instruction of a function.
 #[derive(Clone, Copy)]
 pub(crate) struct Instruction<'c> {
@@ -552,28 +587,17 @@ impl<'c> Instruction<'c> {
     /// The text that the first argument of a call points at, without its final NUL, where that is a
     /// constant.
     pub(crate) fn string_argument(self) -> Option<String> {
-        const CONSTANT_DATA_ARRAY: i32 = 16;
         if self.opcode() != Opcode::Call {
             return None;
         }
         let api = self.api();
-        // SAFETY: a call has at least one operand, the callee. Each value is checked to be of the kind
-        // that the next function needs; the text is copied at once.
+        // SAFETY: a call has at least one operand, the callee; the text is copied at once.
         unsafe {
             let global = (api.LLVMIsAGlobalVariable)((api.LLVMGetOperand)(self.raw, 0));
             if global.is_null() {
                 return None;
             }
-            let initialiser = (api.LLVMGetInitializer)(global);
-            if initialiser.is_null()
-                || (api.LLVMGetValueKind)(initialiser) != CONSTANT_DATA_ARRAY
-                || (api.LLVMIsConstantString)(initialiser) == 0
-            {
-                return None;
-            }
-            let mut length = 0;
-            let start = (api.LLVMGetAsString)(initialiser, &raw mut length);
-            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            let bytes = initial_bytes(api, global)?;
             let text = bytes.strip_suffix(b"\0").unwrap_or(bytes);
             Some(String::from_utf8_lossy(text).into_owned())
         }

@@ -1,6 +1,10 @@
-//! What a launch must keep to so that a safe kernel is sound, and the errors when it does not.
+//! What a launch must keep to so that a safe kernel is sound, what a kernel states beyond that, and
+//! the errors when a launch does not keep to it.
 //!
 //! Limits of the device (threads per block, shared memory) are the driver's business, not ours.
+
+use std::format;
+use std::string::{String, ToString};
 
 use super::{Extent, Kernel, Role};
 
@@ -8,6 +12,66 @@ use super::{Extent, Kernel, Role};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
+    /// Blocks of another shape than the kernel states.
+    #[error(
+        "kernel `{kernel}`: a block of {block:?} threads, but the kernel is declared with `block = {}`; launch blocks of \
+         exactly {required:?} threads, or change the declaration",
+        declared(required)
+    )]
+    BlockShape {
+        /// The kernel.
+        kernel: &'static str,
+        /// Threads of a block.
+        block: [u32; 3],
+        /// What the kernel states.
+        required: [u32; 3],
+    },
+    /// Blocks with more threads than the kernel states.
+    #[error(
+        "kernel `{kernel}`: a block of {threads} threads ({block:?}), but the kernel is declared with `max_threads = \
+         {limit}`; launch smaller blocks, or change the declaration"
+    )]
+    MaxThreads {
+        /// The kernel.
+        kernel: &'static str,
+        /// Threads of a block.
+        block: [u32; 3],
+        /// All of them.
+        threads: u64,
+        /// What the kernel states.
+        limit: u32,
+    },
+    /// A grid that clusters of the size that the kernel states do not fill.
+    #[error(
+        "kernel `{kernel}`: {blocks} blocks along {dimension}, but the kernel is declared with `cluster = {}`; launch a \
+         multiple of {cluster} blocks along {dimension}",
+        declared(shape)
+    )]
+    Cluster {
+        /// The kernel.
+        kernel: &'static str,
+        /// `x`, `y` or `z`.
+        dimension: char,
+        /// Blocks of the launch along it.
+        blocks: u32,
+        /// Blocks of a cluster along it.
+        cluster: u32,
+        /// What the kernel states.
+        shape: [u32; 3],
+    },
+    /// Less dynamic shared memory than the kernel states.
+    #[error(
+        "kernel `{kernel}`: {given} bytes of dynamic shared memory for each block, but the kernel is declared with \
+         `dynamic_shared = {needed}`; launch it with at least {needed} bytes"
+    )]
+    DynamicShared {
+        /// The kernel.
+        kernel: &'static str,
+        /// Bytes that the launch gives a block.
+        given: u32,
+        /// What the kernel states.
+        needed: u32,
+    },
     /// More dimensions than an output of one element per thread has.
     #[error(
         "kernel `{kernel}`: its output `{parameter}` gives each thread of a {rank}-D launch one element, but the launch \
@@ -111,12 +175,74 @@ fn product(shape: &[usize; 3]) -> u128 {
     shape.iter().map(|&length| length as u128).product()
 }
 
+/// A shape as the macro takes it.
+fn declared(&[x, y, z]: &[u32; 3]) -> String {
+    match (y, z) {
+        (1, 1) => x.to_string(),
+        (_, 1) => format!("({x}, {y})"),
+        _ => format!("({x}, {y}, {z})"),
+    }
+}
+
 /// How many dimensions a launch uses: those after the last one longer than 1 do not count.
 fn dimensions(grid: [u32; 3], block: [u32; 3]) -> u8 {
     (1..=3u8)
         .rev()
         .find(|&rank| grid[usize::from(rank) - 1] > 1 || block[usize::from(rank) - 1] > 1)
         .unwrap_or(1)
+}
+
+/// What the kernel states: see [`Contract`](super::Contract).
+pub(super) fn check_stated(
+    kernel: &'static Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+) -> Result<(), ContractError> {
+    let (contract, kernel) = (&kernel.contract, kernel.name);
+    if let Some(required) = contract.block
+        && block != required
+    {
+        return Err(ContractError::BlockShape {
+            kernel,
+            block,
+            required,
+        });
+    }
+    let threads = block
+        .iter()
+        .fold(1_u64, |product, &length| product.saturating_mul(u64::from(length)));
+    if let Some(limit) = contract.max_threads
+        && threads > u64::from(limit)
+    {
+        return Err(ContractError::MaxThreads {
+            kernel,
+            block,
+            threads,
+            limit,
+        });
+    }
+    if let Some(shape) = contract.cluster {
+        for (dimension, (&blocks, cluster)) in ['x', 'y', 'z'].into_iter().zip(grid.iter().zip(shape)) {
+            if !blocks.is_multiple_of(cluster) {
+                return Err(ContractError::Cluster {
+                    kernel,
+                    dimension,
+                    blocks,
+                    cluster,
+                    shape,
+                });
+            }
+        }
+    }
+    if dynamic_shared < contract.dynamic_shared {
+        return Err(ContractError::DynamicShared {
+            kernel,
+            given: dynamic_shared,
+            needed: contract.dynamic_shared,
+        });
+    }
+    Ok(())
 }
 
 pub(super) fn check(

@@ -5,7 +5,7 @@
 //! and knows which host memory must be copied to the device and back. This module neither
 //! allocates device memory nor launches anything: a runtime does, in these steps.
 //!
-//! 1. [`Call::check`] with the shape of the launch.
+//! 1. [`Call::check`] with the shape of the launch. A kernel whose [`Contract`] is cooperative is launched so.
 //! 2. For each of [`Arguments::transfers`]: allocate [`HostMemory::bytes`] on the device, copy in
 //!    if [`HostMemory::source`] has something, and tell the address by [`Arguments::set_address`].
 //! 3. Launch [`Kernel::name`] with [`Arguments::parameters`].
@@ -19,13 +19,14 @@ pub use argument::{Argument, In, InOut, Out};
 pub use arguments::{Arguments, Extent, HostMemory, ParameterBytes, Transfer};
 pub use contract::ContractError;
 
+pub use crate::contract::Contract;
 pub use crate::parameter::Role;
 
 /// A kernel as the macro `#[kernel]` describes it: one constant for each kernel.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Kernel {
-    /// The name of the function, which is also the name of the PTX entry.
+    /// The name of the PTX entry: the function's, and of a generic kernel its types behind it.
     pub name: &'static str,
     /// The module that the function is in, as `module_path!()` gives it.
     pub module_path: &'static str,
@@ -44,6 +45,8 @@ pub struct Kernel {
     /// The largest block that its shared memory has room for: threads along x, y and z. `None` for
     /// a kernel without `Shared` parameters.
     pub max_block: Option<[u32; 3]>,
+    /// What it states about its launches: `#[kernel(block = 256)]`.
+    pub contract: Contract,
 }
 
 impl Kernel {
@@ -83,6 +86,7 @@ impl Kernel {
             rank,
             elements,
             max_block: None,
+            contract: Contract::ANY,
         }
     }
 
@@ -97,6 +101,35 @@ impl Kernel {
             });
             index += 1;
         }
+        self
+    }
+
+    /// Adds what the kernel states about its launches, after its tiles. For the macro.
+    ///
+    /// # Panics
+    ///
+    /// If no launch could keep to it: a block that its shared memory has no room for, or that has more
+    /// dimensions than an output.
+    #[must_use]
+    #[track_caller]
+    pub const fn with_contract(mut self, contract: Contract) -> Self {
+        if let Some([x, y, z]) = contract.block {
+            if let Some(room) = self.max_block {
+                assert!(
+                    x <= room[0] && y <= room[1] && z <= room[2],
+                    "`block`: each thread has an element of each tile in shared memory, and a tile is smaller than \
+                     the block; make the tile larger or the block smaller"
+                );
+            }
+            if let Some(rank) = self.rank {
+                assert!(
+                    (rank >= 2 || y == 1) && (rank >= 3 || z == 1),
+                    "`block`: it has more dimensions than an output has, and threads would share elements; make the \
+                     output a `DisjointSlice2` or `DisjointSlice3`, or the block 1-D"
+                );
+            }
+        }
+        self.contract = contract;
         self
     }
 }
@@ -168,18 +201,23 @@ impl<'a> Call<'a> {
         (self.kernel, self.arguments)
     }
 
-    /// Checks the call against a launch of `grid` blocks of `block` threads.
+    /// Checks the call against a launch of `grid` blocks of `block` threads, each with `dynamic_shared` bytes
+    /// of dynamic shared memory.
     ///
-    /// It checks what soundness of the kernel rests on, not what the device is capable of.
+    /// It checks what soundness of the kernel rests on and what the kernel states, not what the device
+    /// is capable of.
     ///
     /// # Errors
     ///
+    /// * [`ContractError::BlockShape`], [`ContractError::MaxThreads`], [`ContractError::Cluster`],
+    ///   [`ContractError::DynamicShared`]: the kernel states something else.
     /// * [`ContractError::Rank`]: the launch has more dimensions than an output.
     /// * [`ContractError::Block`]: a block with more threads than the shared memory has elements.
     /// * [`ContractError::Extent`]: 2³¹ threads or more along one dimension.
     /// * [`ContractError::TooFewForBlocks`]: an output of one element per block is too short.
     /// * [`ContractError::Shape`]: a matrix argument whose shape is not its number of elements.
-    pub fn check(&self, grid: [u32; 3], block: [u32; 3]) -> Result<(), ContractError> {
+    pub fn check(&self, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> Result<(), ContractError> {
+        contract::check_stated(self.kernel, grid, block, dynamic_shared)?;
         contract::check(self.kernel, self.arguments.extents(), grid, block)
     }
 
