@@ -92,10 +92,11 @@ impl Module {
         let kernel = call.kernel();
         let entered = self.enter(kernel.name)?;
         let function = self.function(&entered, kernel, call.arguments().parameters())?;
-        let shared = match config.shared {
+        let stated = match config.shared {
             0 => kernel.contract.dynamic_shared,
             bytes => bytes,
         };
+        let shared = u32::try_from(call.arguments().shared_bytes()).map_or(u32::MAX, |needed| stated.max(needed));
         let Some((grid, block)) = self.shape(config, &call, function, shared)? else {
             return Ok(());
         };

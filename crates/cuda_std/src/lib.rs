@@ -25,13 +25,18 @@
 //!         *y += a * x[i];
 //!     }
 //! }
-//! # fn main() {}
+//!
+//! # fn main() {
+//! # let mut y = [1.0_f32, 2.0, 3.0];
+//! # examples::launch((1, 32), saxpy(2.0, &[10.0, 20.0, 30.0], &mut y));
+//! # assert_eq!(y, [21.0, 42.0, 63.0]);
+//! # }
 //! ```
 //!
 //! | for | see |
 //! |---|---|
 //! | where a thread is | [`thread`] |
-//! | what a kernel writes | [`DisjointSlice`], [`DisjointChunks`], [`DisjointSlice2`], [`DisjointSlice3`], [`PerBlock`], [`atomic`] |
+//! | what a kernel writes | [`DisjointSlice`], [`DisjointChunks`], [`DisjointSlice2`], [`DisjointSlice3`], [`DisjointTiles`], [`DisjointRows`], [`DisjointColumns`], [`PerBlock`], [`atomic`] |
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
@@ -72,7 +77,10 @@ pub use cuda_std_macros::kernel;
 #[doc(inline)]
 pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
-pub use slice::{DisjointChunks, DisjointSlice, DisjointSlice2, DisjointSlice3, GridStrideMut, Inputs, PerBlock};
+pub use slice::{
+    ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2,
+    DisjointSlice3, DisjointTiles, GridStrideMut, Inputs, PerBlock, Row, TilePlace, Transposed,
+};
 
 /// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
 /// kernel's crate.

@@ -26,6 +26,8 @@ pub enum Role {
     },
     /// An output with one element for each block of the launch.
     PerBlock,
+    /// A slice of dynamic shared memory, whose length the host passes.
+    Shared,
     /// A raw pointer: the launcher is an `unsafe fn`, whose caller answers for it.
     Pointer,
 }
@@ -64,7 +66,8 @@ unsafe impl<T: Pod> Element for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     label = "not something the host can pass to a kernel",
-    note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>` or `PerBlock<T>`",
+    note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, \
+            `DisjointTiles<T, ROWS, COLUMNS>`, `DisjointRows<T>`, `DisjointColumns<T>` or `PerBlock<T>`",
     note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
 )]
 pub unsafe trait KernelParameter {

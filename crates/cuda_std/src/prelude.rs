@@ -2,7 +2,10 @@
 
 pub use crate::atomic::Atomic;
 pub use crate::float::GpuFloat;
-pub use crate::shared::{PerWarp, Shared, Tile, Tile2};
+pub use crate::shared::{PerWarp, Shared, SharedSlice, Table, Table2, Tile, Tile2, Tile3};
 pub use crate::sync::sync_threads;
 pub use crate::thread::{self, grid, grid_stride, gridsize};
-pub use crate::{DisjointChunks, DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock, kernel, warp};
+pub use crate::{
+    ByWarp, DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
+    DisjointTiles, PerBlock, Transposed, kernel, warp,
+};

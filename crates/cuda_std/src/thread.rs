@@ -176,6 +176,15 @@ pub fn index_in_block() -> u32 {
     }
 }
 
+/// How many threads a block has, along all dimensions together: at most 1024.
+#[inline(always)]
+#[must_use]
+pub fn threads_in_block() -> u32 {
+    let threads = block_dim();
+    // SAFETY: a block has at most 1024 threads.
+    unsafe { threads.x.unchecked_mul(threads.y).unchecked_mul(threads.z) }
+}
+
 /// The block's number in the grid, counted along x, then y, then z.
 #[inline(always)]
 #[must_use]

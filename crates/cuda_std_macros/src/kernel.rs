@@ -175,13 +175,17 @@ impl Kernel<'_> {
                 .collect();
             let written = &parameter.ty;
             match &parameter.kind {
-                Kind::Bound(ty) => {
+                Kind::Bound(ty) | Kind::SharedSlice(ty) => {
                     for (word, part) in words.iter().zip(["A", "B", "C", "D"]) {
                         let part = Ident::new(part, Span::mixed_site());
                         inputs.push(quote! { #word: <#ty as ::cuda_std::KernelParameter>::#part });
                     }
-                    values.push(quote! {
-                        <#ty as ::cuda_std::KernelParameter>::assemble(#(#words),*)
+                    let value = quote! { <#ty as ::cuda_std::KernelParameter>::assemble(#(#words),*) };
+                    values.push(if matches!(parameter.kind, Kind::SharedSlice(_)) {
+                        barrier += 1;
+                        quote! { ::cuda_std::shared::BarrierParameter::with_barrier::<#barrier>(#value) }
+                    } else {
+                        value
                     });
                 }
                 Kind::Pointer => {
@@ -333,7 +337,7 @@ impl Kernel<'_> {
             let ty = match kind {
                 Kind::Shared => continue,
                 Kind::Pointer => written,
-                Kind::Bound(ty) => &**ty,
+                Kind::Bound(ty) | Kind::SharedSlice(ty) => &**ty,
             };
             inputs.push(quote! { #name: impl ::cuda_std::launch::Argument<'call, #ty> });
             binds.push(quote! {
@@ -392,7 +396,9 @@ impl Kernel<'_> {
                     continue;
                 }
                 Kind::Pointer => quote! { ::cuda_std::launch::Role::Pointer },
-                Kind::Bound(ty) => quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE },
+                Kind::Bound(ty) | Kind::SharedSlice(ty) => {
+                    quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE }
+                }
             };
             descriptions.push(quote! {
                 ::cuda_std::launch::Parameter::new(#label, #text, #role)

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Pointer,
     /// Not at all: shared memory that the entry declares.
     Shared,
+    /// As `Bound`, and with a barrier: shared memory whose length the host passes.
+    SharedSlice(Box<Type>),
 }
 
 /// All problems of a kernel, as one error with several places.
@@ -69,7 +71,7 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
 fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
     let mut shared = parameters
         .iter()
-        .filter(|parameter| matches!(parameter.kind, Kind::Shared));
+        .filter(|parameter| matches!(parameter.kind, Kind::Shared | Kind::SharedSlice(_)));
     if let Some(parameter) = shared.nth(15) {
         problems.add(
             &parameter.ty,
@@ -316,6 +318,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
         "Shared" => return Some(Kind::Shared),
+        "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
         "Vec" | "Box" | "Rc" | "Arc" => format!(
             "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \
              `DisjointSlice<{element}>` to write, and pass `&{0}` or `&mut {0}` at the launch",

@@ -4,11 +4,11 @@
 //! before it costs anything. Of the standard library and of libdevice only what is needed is linked,
 //! and the rest is not even read: LLVM reads function bodies on demand.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use object::read::archive::ArchiveFile;
 
-use super::{Failure, Input, LibraryFile, read};
+use super::{Failure, Input, LibraryFile, atomics, read};
 use crate::error::BuildError;
 use crate::llvm::{Context, Linkage, Machine, Module, Value};
 
@@ -23,9 +23,13 @@ pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, input: &I
             module.link(Module::read(context, &bitcode)?)?;
         }
     }
-    let builtins = Module::parse(context, BUILTINS)?;
-    machine.adopt(&builtins);
-    link_needed(module, builtins)?;
+    let names = BTreeSet::from_iter(missing(module));
+    let generated: String = names.iter().filter_map(|name| atomics::definition(name)).collect();
+    for text in [BUILTINS, &generated] {
+        let builtins = Module::parse(context, text)?;
+        machine.adopt(&builtins);
+        link_needed(module, builtins)?;
+    }
     if let Some(path) = &input.libdevice {
         let libdevice = Module::read(context, &read(path)?)?;
         machine.adopt(&libdevice);

@@ -3,6 +3,7 @@
 //! One step, one file; this one reads the inputs and runs the steps in order. Everything happens in
 //! the compiler's own LLVM, in this process.
 
+mod atomics;
 mod contract;
 mod fast_math;
 mod floats;

@@ -10,7 +10,11 @@ use bytemuck::{NoUninit, Pod};
 use super::{Arguments, HostMemory};
 use crate::atomic::Atomic;
 use crate::parameter::Element;
-use crate::{DisjointChunks, DisjointSlice, DisjointSlice2, DisjointSlice3, PerBlock};
+use crate::shared::SharedSlice;
+use crate::{
+    DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3, DisjointTiles,
+    PerBlock,
+};
 
 /// A host value that can be passed for a kernel parameter of type `P`.
 ///
@@ -22,7 +26,9 @@ use crate::{DisjointChunks, DisjointSlice, DisjointSlice2, DisjointSlice3, PerBl
 /// | `T` | a `T`, of exactly that type |
 /// | `&[T]` | `&[T]`, `&Vec<T>`, `&[T; N]`, these in [`In`], or a runtime's buffer by reference |
 /// | `DisjointSlice<T>`, `PerBlock<T>`, `&[Atomic<T>]` | `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]`, these in [`InOut`] or [`Out`], or a runtime's buffer by mutable reference |
-/// | `DisjointSlice2<T>`, `DisjointSlice3<T>` | a pair of one of these and the shape: `(&mut c, [rows, columns])` |
+/// | `SharedSlice<T>` | the number of elements, a `usize` |
+/// | `DisjointSlice2<T>`, `DisjointTiles<T, ..>`, `DisjointRows<T>` | a pair of one of these and the shape: `(&mut c, [rows, columns])` |
+/// | `DisjointSlice3<T>`, `DisjointColumns<T>` | `(&mut c, [layers, rows, columns])` |
 ///
 /// # Safety
 ///
@@ -49,6 +55,13 @@ pub unsafe trait Argument<'a, P: ?Sized> {
 unsafe impl<T: NoUninit> Argument<'_, T> for T {
     fn bind(self, arguments: &mut Arguments<'_>) {
         arguments.push_value(self);
+    }
+}
+
+// SAFETY: place and length in the dynamic shared memory, as `SharedSlice` has them.
+unsafe impl<T: Element> Argument<'_, SharedSlice<T>> for usize {
+    fn bind(self, arguments: &mut Arguments<'_>) {
+        arguments.push_shared(size_of::<T>(), align_of::<T>(), self);
     }
 }
 
@@ -211,25 +224,26 @@ macro_rules! outputs {
 
 outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, PerBlock<T>, [Atomic<T>]);
 
-// SAFETY: the inner argument binds pointer and length; the shape takes the length's place, as
-// `DisjointSlice2` has it.
-unsafe impl<'a, T: Element, A> Argument<'a, DisjointSlice2<T>> for (A, [usize; 2])
-where
-    A: Argument<'a, DisjointSlice<T>>,
-{
-    fn bind(self, arguments: &mut Arguments<'a>) {
-        self.0.bind(arguments);
-        arguments.shape_last(self.1);
-    }
+/// An output with a shape: the inner argument binds pointer and length, the shape takes the length's place.
+macro_rules! shaped {
+    ($($parameter:ty, $rank:literal $([$($generic:tt)*])?;)*) => {$(
+        // SAFETY: pointer and lengths, as the parameter has them.
+        unsafe impl<'a, T: Element, A $(, $($generic)*)?> Argument<'a, $parameter> for (A, [usize; $rank])
+        where
+            A: Argument<'a, DisjointSlice<T>>,
+        {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                self.0.bind(arguments);
+                arguments.shape_last(self.1);
+            }
+        }
+    )*};
 }
 
-// SAFETY: as above, for `DisjointSlice3`.
-unsafe impl<'a, T: Element, A> Argument<'a, DisjointSlice3<T>> for (A, [usize; 3])
-where
-    A: Argument<'a, DisjointSlice<T>>,
-{
-    fn bind(self, arguments: &mut Arguments<'a>) {
-        self.0.bind(arguments);
-        arguments.shape_last(self.1);
-    }
+shaped! {
+    DisjointSlice2<T>, 2;
+    DisjointSlice3<T>, 3;
+    DisjointTiles<T, ROWS, COLUMNS, O>, 2 [const ROWS: usize, const COLUMNS: usize, O];
+    DisjointRows<T, G>, 2 [G];
+    DisjointColumns<T>, 3;
 }

@@ -18,6 +18,8 @@ pub struct Arguments<'a> {
     transfers: SmallVec<[Transfer<'a>; 8]>,
     extents: SmallVec<[Extent; 12]>,
     owners: SmallVec<[&'a (dyn Any + Send + Sync); 8]>,
+    /// Bytes of dynamic shared memory that have been given out.
+    shared: u64,
     /// Device memory that was bound by address is borrowed as well.
     borrowed: PhantomData<&'a mut ()>,
 }
@@ -116,7 +118,7 @@ impl HostMemory<'_> {
 }
 
 /// For implementations of [`Argument`](super::Argument): each binds its parameter by exactly one
-/// of the methods `push_value`, `push_pointer`, `push_slice` and `push_transfer`.
+/// of the methods `push_value`, `push_pointer`, `push_slice`, `push_transfer` and `push_shared`.
 impl<'a> Arguments<'a> {
     /// An empty list.
     #[must_use]
@@ -149,6 +151,17 @@ impl<'a> Arguments<'a> {
         let word = self.words.len();
         self.push_slice(0, elements);
         self.transfers.push(Transfer { word, host, align });
+    }
+
+    /// Binds the next `elements` elements of dynamic shared memory, each of `size` bytes and aligned to `align`.
+    pub fn push_shared(&mut self, size: usize, align: usize, elements: usize) {
+        self.extents.push(Extent::Slice { elements });
+        let start = self.shared.next_multiple_of(align as u64);
+        self.shared = start.saturating_add((elements as u64).saturating_mul(size as u64));
+        // What 32 bits cannot hold, no device has: the launch is refused by the sum.
+        for word in [start, elements as u64] {
+            self.push_bytes(&u32::try_from(word).unwrap_or(u32::MAX).to_ne_bytes());
+        }
     }
 
     /// Remembers who owns the device memory that was bound last, for the runtime that made it and
@@ -219,6 +232,12 @@ impl<'a> Arguments<'a> {
         self.parameters
             .iter()
             .map(move |parameter| words.wrapping_add(usize::from(parameter.word)).cast::<c_void>())
+    }
+
+    /// The bytes of dynamic shared memory that the arguments need.
+    #[must_use]
+    pub fn shared_bytes(&self) -> u64 {
+        self.shared
     }
 
     /// The host memory to be copied, in the order of the arguments.

@@ -307,7 +307,7 @@ pub(super) fn check(
                     });
                 }
             }
-            Role::PerThread { .. } | Role::Value | Role::Input | Role::Atomic | Role::Pointer => {}
+            Role::PerThread { .. } | Role::Value | Role::Input | Role::Atomic | Role::Shared | Role::Pointer => {}
         }
     }
     Ok(())

@@ -16,10 +16,16 @@ use crate::thread::{block_dim_x, block_idx_x, thread_idx_x};
 /// ```
 /// # use cuda_std::prelude::*;
 /// #[kernel]
-/// pub fn saxpy(a: f32, x: &[f32], mut y: DisjointChunks<f32>) {
+/// pub fn saxpy_in_fours(a: f32, x: &[f32], mut y: DisjointChunks<f32>) {
 ///     y.each_with(x, |y, x| *y += a * x);
 /// }
-/// # fn main() {}
+///
+/// # fn main() {
+/// let mut y = vec![1.0_f32; 1000];
+/// examples::launch((1, 256), saxpy_in_fours(2.0, &vec![3.0; 1000], &mut y));
+/// assert_eq!(y, [7.0; 1000]);
+/// # examples::becomes("saxpy_in_fours", &["ld.global.nc", "fma.rn.f32"]);
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct DisjointChunks<T, const N: usize = 4> {

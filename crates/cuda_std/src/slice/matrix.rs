@@ -17,7 +17,12 @@ use crate::thread::{ThreadIndex, grid};
 ///         *c = (i.x() + i.y()) as u32;
 ///     }
 /// }
-/// # fn main() {}
+///
+/// # fn main() {
+/// let mut c = [0; 6];
+/// examples::launch((1, (3, 2)), index_sums((&mut c, [2, 3])));
+/// assert_eq!(c, [0, 1, 2, 1, 2, 3]);
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct DisjointSlice2<T> {

@@ -11,18 +11,25 @@
 //! | [`DisjointChunks`] | several, the same work for each |
 //! | [`DisjointSlice2`] | row y, column x |
 //! | [`DisjointSlice3`] | layer z, row y, column x |
+//! | [`DisjointTiles`] | several of the tile of its block |
+//! | [`DisjointRows`] | several of the row of its block or warp |
+//! | [`DisjointColumns`] | all layers at row y, column x |
 //! | [`PerBlock`] | of the block's first thread, the block's number |
 //!
 //! None of them lets a thread see another's element: for that there are slices of
 //! [`Atomic`](crate::atomic::Atomic)s, and [`Shared`](crate::shared::Shared) memory.
 
 mod chunks;
+mod lines;
 mod matrix;
 mod per_block;
+mod tiles;
 
 pub use chunks::{DisjointChunks, Inputs};
+pub use lines::{ByBlock, ByWarp, Column, DisjointColumns, DisjointRows, Row};
 pub use matrix::{DisjointSlice2, DisjointSlice3};
 pub use per_block::PerBlock;
+pub use tiles::{ByRows, DisjointTiles, TilePlace, Transposed};
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -42,7 +49,12 @@ use crate::thread::{ThreadIndex, grid, gridsize};
 ///         *y = 2.0 * x[i];
 ///     }
 /// }
-/// # fn main() {}
+///
+/// # fn main() {
+/// let mut y = [0.0; 3];
+/// examples::launch((1, 32), double(&[1.0, 2.0, 3.0], &mut y));
+/// assert_eq!(y, [2.0, 4.0, 6.0]);
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct DisjointSlice<T> {

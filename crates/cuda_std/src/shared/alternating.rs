@@ -1,0 +1,107 @@
+//! Two tiles that take turns: one is read while the other is written.
+
+use super::{Layout, Pair, Shared};
+use crate::device;
+
+/// Two tiles of one kind, of which one is read by all threads (the front) while each thread writes its own elements of
+/// the other (the back): see [`Shared::alternate`].
+#[derive(Debug)]
+pub struct Alternating<L: Layout> {
+    front: *mut L::Memory,
+    back: *mut L::Memory,
+    barrier: u32,
+}
+
+impl<L: Layout<Memory: Sized>> Shared<(L, L)> {
+    /// Waits for all threads of the block. From then on the first tile is for all to read, and the second to write;
+    /// each [`swap`](Alternating::swap) waits once and changes that over.
+    ///
+    /// For steps that read what the step before wrote, and for bringing the next data while the present ones are
+    /// computed with: one barrier for each step instead of two.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// The sums of all elements up to each, of 64 elements: in step n each thread adds what is 2ⁿ places before.
+    /// #[kernel]
+    /// pub fn scan_by_steps(x: &[u32], mut y: DisjointSlice<u32>, mut tiles: Shared<(Tile<u32, 64>, Tile<u32, 64>)>) {
+    ///     let thread = thread::thread_idx_x() as usize;
+    ///     *tiles.own().0 = x[thread];
+    ///     let mut tiles = tiles.alternate();
+    ///     let mut distance = 1;
+    ///     while distance < 64 {
+    ///         let (last, next) = tiles.both();
+    ///         *next = last[thread] + if thread >= distance { last[thread - distance] } else { 0 };
+    ///         tiles.swap();
+    ///         distance *= 2;
+    ///     }
+    ///     if let Some(y) = y.own() {
+    ///         *y = tiles.front()[thread];
+    ///     }
+    /// }
+    ///
+    /// # fn main() {
+    /// let mut y = [0; 64];
+    /// examples::launch((1, 64), scan_by_steps(&[1; 64], &mut y));
+    /// assert!(y.into_iter().eq(1..=64));
+    /// # examples::avoids("scan_by_steps", &["ld.b32", "st.b32"]);
+    /// # }
+    /// ```
+    ///
+    /// `barrier.sync`; PTX 6.0, sm_70.
+    #[inline(always)]
+    #[must_use]
+    pub fn alternate(self) -> Alternating<L> {
+        device::barrier_sync(self.barrier);
+        let (front, back) = Pair::places(self.memory);
+        Alternating {
+            front,
+            back,
+            barrier: self.barrier,
+        }
+    }
+}
+
+impl<L: Layout<Memory: Sized>> Alternating<L> {
+    /// The tile to read: an array, or for several tiles a tuple of arrays.
+    #[inline(always)]
+    #[must_use]
+    pub fn front(&self) -> L::View<'_> {
+        // SAFETY: between two barriers, no thread writes the front.
+        unsafe { L::view(self.front) }
+    }
+
+    /// This thread's own element of the tile to write.
+    #[inline(always)]
+    #[must_use]
+    pub fn back(&mut self) -> L::Own<'_> {
+        // SAFETY: between two barriers, no thread reads the back, and each has its own elements of it.
+        unsafe { L::own(self.back) }
+    }
+
+    /// All elements of the tile to write that are this thread's: see [`Shared::part`].
+    #[inline(always)]
+    #[must_use]
+    pub fn back_part(&mut self) -> L::Part<'_> {
+        // SAFETY: as for `back`.
+        unsafe { L::part(self.back) }
+    }
+
+    /// The tile to read, and this thread's own element of the one to write.
+    #[inline(always)]
+    #[must_use]
+    pub fn both(&mut self) -> (L::View<'_>, L::Own<'_>) {
+        // SAFETY: as for `front` and `back`; they are two tiles.
+        unsafe { (L::view(self.front), L::own(self.back)) }
+    }
+
+    /// Waits until all threads of the block have read and written what they wanted; then the tile that was written is
+    /// the one to read, and the other way round.
+    ///
+    /// `barrier.sync`; PTX 6.0, sm_70.
+    #[inline(always)]
+    pub fn swap(&mut self) {
+        device::barrier_sync(self.barrier);
+        core::mem::swap(&mut self.front, &mut self.back);
+    }
+}

@@ -1,0 +1,191 @@
+//! Matrix outputs of which each block has a tile, and each thread several elements of it.
+
+use core::marker::PhantomData;
+
+use crate::parameter::{Element, KernelParameter, Role};
+use crate::thread::{block_dim_x, block_dim_y, block_idx_x, block_idx_y, thread_idx_x, thread_idx_y};
+
+/// A matrix of which each block of a 2-D launch has a tile of `ROWS` by `COLUMNS` elements; thread (x, y) of the block
+/// has row y, column x of the tile, and those whole blocks further down or to the right.
+///
+/// The host passes it with its shape, `(&mut c, [rows, columns])`. Tiles at the edges are cut off. The block at (x, y)
+/// has the tile in row y, column x of tiles, or the other way round if `ORDER` is [`Transposed`]: then the blocks that
+/// go through the rows of an input write the columns of its transpose.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// b = the transpose of a, in blocks of 32 by 8 threads. The rows of the tile are padded, so that reading down its
+/// /// columns meets all memory banks.
+/// #[kernel]
+/// pub fn transpose_tile(
+///     a: &[f32],
+///     mut b: DisjointTiles<f32, 32, 32, Transposed>,
+///     mut tile: Shared<Tile2<f32, 32, 32, 1>>,
+/// ) {
+///     let (rows, columns) = (b.columns(), b.rows());
+///     let (block, start) = (thread::block_idx(), 32);
+///     let (top, left) = (block.y as usize * start, block.x as usize * start);
+///     tile.part().each(|[row, column], own| {
+///         let (row, column) = (top + row, left + column);
+///         if row < rows && column < columns {
+///             *own = a[row * columns + column];
+///         }
+///     });
+///     let tile = tile.sync();
+///     b.each(|at, b| *b = tile[at.in_tile[1]][at.in_tile[0]]);
+/// }
+///
+/// # fn main() {
+/// let a: Vec<f32> = (0..40 * 70).map(|i| i as f32).collect();
+/// let mut b = vec![0.0_f32; 70 * 40];
+/// examples::launch(((3, 2), (32, 8)), transpose_tile(&a, (&mut b, [70, 40])));
+/// assert!((0..40).all(|row| (0..70).all(|column| b[column * 40 + row] == a[row * 70 + column])));
+/// # examples::becomes("transpose_tile", &["st.shared.b32", "ld.shared.b32", "ld.global.nc.b32", "st.global.b32"]);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct DisjointTiles<T, const ROWS: usize, const COLUMNS: usize, ORDER = ByRows> {
+    start: *mut T,
+    rows: u32,
+    columns: u32,
+    order: PhantomData<ORDER>,
+}
+
+/// The order of [`DisjointTiles`] in which the block at (x, y) has the tile in row y, column x.
+#[derive(Debug)]
+pub enum ByRows {}
+
+/// The order of [`DisjointTiles`] in which the block at (x, y) has the tile in row x, column y.
+#[derive(Debug)]
+pub enum Transposed {}
+
+mod sealed {
+    pub trait Order {
+        /// Row and column of the block's tile, in tiles.
+        fn tile() -> [u32; 2];
+    }
+}
+use sealed::Order;
+
+impl Order for ByRows {
+    #[inline(always)]
+    fn tile() -> [u32; 2] {
+        [block_idx_y(), block_idx_x()]
+    }
+}
+
+impl Order for Transposed {
+    #[inline(always)]
+    fn tile() -> [u32; 2] {
+        [block_idx_x(), block_idx_y()]
+    }
+}
+
+/// Where an element of a [`DisjointTiles`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TilePlace {
+    /// Row and column in the matrix.
+    pub in_matrix: [usize; 2],
+    /// Row and column in the tile.
+    pub in_tile: [usize; 2],
+    /// Which of the thread's elements it is, downwards and to the right.
+    pub step: [usize; 2],
+}
+
+impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTiles<T, ROWS, COLUMNS, O> {
+    /// Rows of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Columns of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns as usize
+    }
+
+    /// Row and column of the matrix at which the block's tile starts. Beyond the edges there may be none.
+    #[inline(always)]
+    #[must_use]
+    pub fn corner(&self) -> [usize; 2] {
+        let [row, column] = O::tile();
+        [row as usize * ROWS, column as usize * COLUMNS]
+    }
+
+    /// Calls `work` with each of the thread's elements and where it is.
+    ///
+    /// Whether the tile lies within the matrix is asked once; in a tile that does, no element is checked.
+    ///
+    /// `st.global`, `ld.global`; PTX 1.0.
+    #[inline(always)]
+    pub fn each(&mut self, mut work: impl FnMut(TilePlace, &mut T)) {
+        let [top, left] = self.corner();
+        let (rows, columns) = (self.rows(), self.columns());
+        let inside = top + ROWS <= rows && left + COLUMNS <= columns;
+        self.visit(|place, element| {
+            let [row, column] = place.in_matrix;
+            if inside || (row < rows && column < columns) {
+                // SAFETY: within the matrix, and the thread's own: `visit`'s.
+                work(place, unsafe { &mut *element });
+            }
+        });
+    }
+
+    /// Calls `work` with the place of each of the thread's elements, and where it would be in memory. No two threads
+    /// are given the same place: a block has its own tile, and the thread the rows and columns of it that leave its
+    /// own when divided by the block's sizes.
+    #[inline(always)]
+    fn visit(&mut self, mut work: impl FnMut(TilePlace, *mut T)) {
+        let [top, left] = self.corner();
+        let (first_row, first_column) = (thread_idx_y(), thread_idx_x());
+        let (down, right) = (block_dim_y(), block_dim_x());
+        let first = (top + first_row as usize)
+            .wrapping_mul(self.columns())
+            .wrapping_add(left + first_column as usize);
+        let mut line = self.start.wrapping_add(first);
+        let (mut row, mut i) = (first_row, 0);
+        while row < ROWS as u32 {
+            let (mut column, mut j) = (first_column, 0);
+            while column < COLUMNS as u32 {
+                let [row, column_in_tile] = [row as usize, column as usize];
+                let place = TilePlace {
+                    in_matrix: [top + row, left + column_in_tile],
+                    in_tile: [row, column_in_tile],
+                    step: [i, j],
+                };
+                work(place, line.wrapping_add((column - first_column) as usize));
+                (column, j) = (column + right, j + 1);
+            }
+            line = line.wrapping_add((down as usize).wrapping_mul(self.columns()));
+            (row, i) = (row + down, i + 1);
+        }
+    }
+}
+
+// SAFETY: pointer, rows and columns; the launcher checks that they multiply up to the elements that are there. What a
+// thread reaches is its own in a launch of rank 2 or less: see `visit`.
+unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, O> KernelParameter
+    for DisjointTiles<T, ROWS, COLUMNS, O>
+{
+    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+    type A = &'static mut [T; 0];
+    type B = u32;
+    type C = u32;
+    type D = ();
+    type Value = Self;
+
+    #[inline(always)]
+    unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
+        Self {
+            start: start.as_mut_ptr(),
+            rows,
+            columns,
+            order: PhantomData,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Builds the kernels of the examples to PTX, and writes their host parts into one file for the program.
+
+use std::process::ExitCode;
+
+include!("extract.rs");
+
+fn main() -> ExitCode {
+    let (mut modules, mut list) = (String::new(), String::new());
+    for Example { name, whole, .. } in examples() {
+        writeln!(modules, "pub mod {name} {{\n{whole}\n}}").expect("a string takes all text");
+        writeln!(list, "    (\"{name}\", {name}::main),").expect("a string takes all text");
+    }
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
+    let text = format!("{modules}\npub const ALL: &[(&str, fn())] = &[\n{list}];\n");
+    std::fs::write(Path::new(&out).join("examples.rs"), text).expect("the folder is ours to write");
+
+    match cuda_builder::CudaBuilder::new("kernels").build() {
+        Ok(ptx) => {
+            println!("cargo::rustc-env=EXAMPLES_PTX={}", ptx.path.display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

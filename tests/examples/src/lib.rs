@@ -1,0 +1,96 @@
+//! What the examples in the documentation of `cuda_std` call: their kernels are built to one PTX, and launched from it.
+//!
+//! Each example is a test three times: rustdoc runs it on the software device, the program of this package runs all of
+//! them on any device, and [`becomes`] looks at the PTX. Failures panic, as in any example.
+
+use cuda_std::launch::Call;
+use rumba::{Device, LaunchConfig, Module};
+use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
+use std::sync::OnceLock;
+
+/// The kernels of all examples.
+pub const PTX: &str = include_str!(env!("EXAMPLES_PTX"));
+
+/// The device, with the examples' kernels.
+///
+/// # Panics
+/// If there is none, or it does not take the kernels.
+pub fn device() -> &'static (Device, Module) {
+    static DEVICE: OnceLock<(Device, Module)> = OnceLock::new();
+    DEVICE.get_or_init(|| {
+        let device = Device::new().unwrap_or_else(|error| panic!("{error}"));
+        let module = device.load(PTX).unwrap_or_else(|error| panic!("{error}"));
+        (device, module)
+    })
+}
+
+/// Launches a kernel of an example and waits for it.
+///
+/// # Panics
+/// If the launch is refused or the kernel fails.
+#[track_caller]
+pub fn launch<'s>(config: impl Into<LaunchConfig<'s>>, call: Call<'_>) {
+    let (device, module) = device();
+    if let Err(error) = module.launch(config, call).and_then(|()| device.synchronize()) {
+        panic!("{error}");
+    }
+}
+
+/// Asserts that the PTX of a kernel has instructions that start like these.
+///
+/// # Panics
+/// If one is missing, naming it and what there is.
+#[track_caller]
+pub fn becomes(kernel: &str, opcodes: &[&str]) {
+    let all = instructions(kernel);
+    for opcode in opcodes {
+        assert!(
+            all.iter().any(|known| known.starts_with(opcode)),
+            "`{kernel}` has no `{opcode}`: {all:?}"
+        );
+    }
+}
+
+/// Asserts that the PTX of a kernel has no instruction that starts like one of these.
+///
+/// # Panics
+/// If there is one, naming it.
+#[track_caller]
+pub fn avoids(kernel: &str, opcodes: &[&str]) {
+    let all = instructions(kernel);
+    for opcode in opcodes {
+        assert!(
+            !all.iter().any(|known| known.starts_with(opcode)),
+            "`{kernel}` has `{opcode}`: {all:?}"
+        );
+    }
+}
+
+/// A kernel's instructions, as opcodes with their modifiers.
+fn instructions(kernel: &str) -> Vec<String> {
+    fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
+        for statement in &block.statements {
+            match statement {
+                Statement::Instruction(instruction) => {
+                    let opcode = &instruction.opcode;
+                    opcodes.push(format!("{}{}", opcode.mnemonic, opcode.modifiers.concat()));
+                }
+                Statement::Block(block) => collect(block, opcodes),
+                _ => {}
+            }
+        }
+    }
+    let module = rumba_ptx::parse(PTX).expect("the builder's PTX is valid");
+    let body = module.items.iter().find_map(|item| match item {
+        Item::Function(function) if function.kind == FunctionKind::Entry && function.name == kernel => {
+            function.body.as_ref()
+        }
+        _ => None,
+    });
+    let mut opcodes = Vec::new();
+    collect(
+        body.unwrap_or_else(|| panic!("there is no kernel `{kernel}`")),
+        &mut opcodes,
+    );
+    opcodes
+}
