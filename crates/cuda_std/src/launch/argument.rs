@@ -26,7 +26,7 @@ use crate::{
 /// | `T` | a `T`, of exactly that type |
 /// | `&[T]` | `&[T]`, `&Vec<T>`, `&[T; N]`, these in [`In`], or a runtime's buffer by reference |
 /// | `DisjointSlice<T>`, `PerBlock<T>`, `&[Atomic<T>]` | `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]`, these in [`InOut`] or [`Out`], or a runtime's buffer by mutable reference |
-/// | `SharedSlice<T>` | the number of elements, a `usize` |
+/// | `SharedSlice<T>` | [`Elements(n)`](Elements) |
 /// | `DisjointSlice2<T>`, `DisjointTiles<T, ..>`, `DisjointRows<T>` | a pair of one of these and the shape: `(&mut c, [rows, columns])` |
 /// | `DisjointSlice3<T>`, `DisjointColumns<T>` | `(&mut c, [layers, rows, columns])` |
 ///
@@ -58,10 +58,14 @@ unsafe impl<T: NoUninit> Argument<'_, T> for T {
     }
 }
 
+/// The length of a [`SharedSlice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements(pub usize);
+
 // SAFETY: place and length in the dynamic shared memory, as `SharedSlice` has them.
-unsafe impl<T: Element> Argument<'_, SharedSlice<T>> for usize {
+unsafe impl<T: Element> Argument<'_, SharedSlice<T>> for Elements {
     fn bind(self, arguments: &mut Arguments<'_>) {
-        arguments.push_shared(size_of::<T>(), align_of::<T>(), self);
+        arguments.push_shared(size_of::<T>(), align_of::<T>(), self.0);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::device;
 use crate::parameter::{Element, KernelParameter, Role};
 use crate::thread::{index_in_block, threads_in_block};
 
-/// A slice of shared memory. The host passes its length, a `usize`, in the parameter's place; a kernel may have
+/// A slice of shared memory. The host passes its length in the parameter's place, as `Elements(256)`; a kernel may have
 /// several, and each has its own part of the launch's dynamic shared memory, which grows to what they need together.
 ///
 /// It is used as any other [`Shared`] memory, with the ownership of a [`Table`](super::Table).
@@ -47,7 +47,7 @@ use crate::thread::{index_in_block, threads_in_block};
 ///
 /// # fn main() {
 /// let (mut sorted, mut places) = ([0_u32; 5], [0_u8; 5]);
-/// examples::launch((1, 5), rank_sort(&[30, 10, 50, 20, 40], &mut sorted, &mut places, 5, 5));
+/// examples::launch((1, 5), rank_sort(&[30, 10, 50, 20, 40], &mut sorted, &mut places, Elements(5), Elements(5)));
 /// assert_eq!(sorted, [10, 20, 30, 40, 50]);
 /// assert_eq!(places, [2, 0, 4, 1, 3]);
 /// # examples::becomes("rank_sort", &["st.shared.b32", "st.shared.b8"]);
