@@ -41,6 +41,7 @@
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
 //! | mathematics | [`float`] |
+//! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
 //! | printing | [`io`] |
 //! | panics | [`panic`](mod@panic) |
@@ -61,6 +62,7 @@ mod slice;
 
 pub mod atomic;
 pub mod float;
+pub mod half;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;

@@ -156,6 +156,7 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     redirect::panics(&module);
     redirect::remainders(&module);
     let directives = contract::apply(&module);
+    redirect::halves(&module, &machine)?;
     memory::place(&module);
     fast_math::separate(&module, &machine, input.codegen.fast_math)?;
     let kernels = symbols::internalise(&module);

@@ -13,8 +13,60 @@
 //!
 //! Rust's `%` of floating-point numbers is exact. LLVM's `frem` for this target is not: it takes a rounded quotient, whose
 //! error shows where the quotient is large. `__rumba_rem_f32` and `__rumba_rem_f64` take its place.
+//!
+//! # Numbers of 16 bits
+//!
+//! The crate `half` has instructions for some processors, and computes with integers on all others, this one among them.
+//! Its conversions and operators are replaced by LLVM's.
 
-use crate::llvm::{Module, Opcode};
+use std::collections::HashMap;
+
+use super::Failure;
+use crate::llvm::{Machine, Module, Opcode};
+
+/// LLVM's arithmetic of 16-bit numbers.
+const HALVES: &str = include_str!("halves.ll");
+
+/// What of the crate `half` is replaced: by which function, for each type, and under which paths it is known. Where the
+/// compiler has inlined one path into another, the outer one is left.
+const HALF: [(&str, &[&str]); 8] = [
+    (
+        "{}_to_f32",
+        &[
+            "half::{module}::{}_to_f32",
+            "half::{module}::{}_to_f32_fallback",
+            "<half::{file}::{}>::to_f32",
+        ],
+    ),
+    (
+        "f32_to_{}",
+        &[
+            "half::{module}::f32_to_{}",
+            "half::{module}::f32_to_{}_fallback",
+            "<half::{file}::{}>::from_f32",
+        ],
+    ),
+    (
+        "{}_to_f64",
+        &[
+            "half::{module}::{}_to_f64",
+            "half::{module}::{}_to_f64_fallback",
+            "<half::{file}::{}>::to_f64",
+        ],
+    ),
+    (
+        "f64_to_{}",
+        &[
+            "half::{module}::f64_to_{}",
+            "half::{module}::f64_to_{}_fallback",
+            "<half::{file}::{}>::from_f64",
+        ],
+    ),
+    ("add_{}", &["<half::{file}::{} as core::ops::arith::Add>::add"]),
+    ("sub_{}", &["<half::{file}::{} as core::ops::arith::Sub>::sub"]),
+    ("mul_{}", &["<half::{file}::{} as core::ops::arith::Mul>::mul"]),
+    ("div_{}", &["<half::{file}::{} as core::ops::arith::Div>::div"]),
+];
 
 /// Replacements are recognised by this prefix.
 const PREFIX: &str = "__rumba_";
@@ -72,4 +124,47 @@ pub(super) fn remainders(module: &Module<'_>) {
             }
         }
     }
+}
+
+/// Puts LLVM's arithmetic of 16-bit numbers in the place of the crate `half`'s.
+pub(super) fn halves<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(), Failure> {
+    let mut replacements = HashMap::new();
+    for [ty, file, folder] in [
+        ["f16", "binary16", "binary16::arch"],
+        ["bf16", "bfloat", "bfloat::convert"],
+    ] {
+        for (name, paths) in HALF {
+            let name = format!("{PREFIX}{}", name.replace("{}", ty));
+            for path in paths {
+                let path = path
+                    .replace("{}", ty)
+                    .replace("{file}", file)
+                    .replace("{module}", folder);
+                replacements.insert(path, name.clone());
+            }
+        }
+    }
+    let slow: Vec<_> = module
+        .functions()
+        .into_iter()
+        .filter_map(|function| {
+            let path = format!("{:#}", rustc_demangle::demangle(&function.name()));
+            Some((function, replacements.get(&path)?))
+        })
+        .collect();
+    if slow.is_empty() {
+        return Ok(());
+    }
+    let arithmetic = Module::parse(module.context(), HALVES)?;
+    machine.adopt(&arithmetic);
+    module.link(arithmetic)?;
+    for (function, name) in slow {
+        if let Some(replacement) = module
+            .function(name)
+            .filter(|replacement| replacement.has_type_of(function))
+        {
+            function.replace_uses_with(replacement);
+        }
+    }
+    Ok(())
 }
