@@ -60,6 +60,18 @@ fn stated_sizes_are_not_read() {
 }
 
 #[test]
+fn fast_mathematics_are_for_the_kernel_that_asks() {
+    let body = |name| cuda_builder::inspect::kernel(PTX, name).expect("the kernel is there");
+    assert!(body("divide").contains("div.rn.f32"), "{}", body("divide"));
+    assert!(
+        body("divide_fast").contains("div.approx.ftz.f32"),
+        "{}",
+        body("divide_fast")
+    );
+    assert_eq!(directives("divide_fast").len(), 1);
+}
+
+#[test]
 fn launches_as_stated_run() -> rumba::Result<()> {
     let module = start();
     let mut y = [0; 300];

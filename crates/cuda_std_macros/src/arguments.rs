@@ -5,13 +5,14 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, ExprLit, GenericParam, Generics, Ident, Lit, Token, Type, UnOp, bracketed, parenthesized, token,
+    Error, Expr, ExprLit, GenericParam, Generics, Ident, Lit, Signature, Token, Type, UnOp, bracketed, parenthesized,
+    token,
 };
 
 use crate::signature::{Problems, source_text};
@@ -19,6 +20,8 @@ use crate::signature::{Problems, source_text};
 /// What stands in the parentheses.
 pub(crate) struct Arguments {
     contract: Vec<(Ident, TokenStream)>,
+    /// Whether mathematics are fast: not stated about launches, but how the kernel is compiled.
+    pub(crate) fast_math: bool,
     /// What a generic kernel is compiled for; of any other kernel one, without bindings.
     pub(crate) instances: Vec<Instance>,
 }
@@ -40,16 +43,20 @@ pub(crate) struct Binding {
 impl Arguments {
     /// The `cuda_std::Contract`.
     pub(crate) fn contract(&self) -> TokenStream {
-        let calls = self
-            .contract
+        // An error in a value is shown where the value stands: so is the call that finds it.
+        self.contract
             .iter()
-            .map(|(key, value)| quote_spanned! { value.span() => .#key(#value) });
-        quote! { ::cuda_std::Contract::ANY #(#calls)* }
+            .fold(quote! { ::cuda_std::Contract::ANY }, |stated, (key, value)| {
+                let place = if value.is_empty() { key.span() } else { value.span() };
+                let key = Ident::new(&key.to_string(), place);
+                quote_spanned! { place => ::cuda_std::Contract::#key(#stated, #value) }
+            })
     }
 
-    /// Whether something is stated.
-    pub(crate) fn states_something(&self) -> bool {
-        !self.contract.is_empty()
+    /// Where the contract's first value stands.
+    pub(crate) fn place(&self) -> Option<Span> {
+        let (key, value) = self.contract.first()?;
+        Some(if value.is_empty() { key.span() } else { value.span() })
     }
 
     /// Whether something is stated that becomes a PTX directive.
@@ -129,7 +136,7 @@ enum Takes {
 }
 
 /// The keys: name, what it takes, and how it is written.
-const KEYS: [(&str, Takes, &str); 7] = [
+const KEYS: [(&str, Takes, &str); 8] = [
     ("block", Takes::Shape, "block = 256` or `block = (16, 16)"),
     ("max_threads", Takes::Number, "max_threads = 256"),
     ("min_blocks", Takes::Number, "min_blocks = 2"),
@@ -137,15 +144,17 @@ const KEYS: [(&str, Takes, &str); 7] = [
     ("cluster", Takes::Shape, "cluster = 2` or `cluster = (2, 2)"),
     ("dynamic_shared", Takes::Number, "dynamic_shared = 4096"),
     ("cooperative", Takes::Nothing, "cooperative"),
+    ("fast_math", Takes::Nothing, "fast_math"),
 ];
 
 /// What others call the keys, and what is chosen at the launch.
-const OTHER_NAMES: [(&str, &str); 17] = [
+const OTHER_NAMES: [(&str, &str); 18] = [
     ("block_dim", "block"),
     ("block_size", "block"),
     ("blocks", "min_blocks"),
     ("cluster_dim", "cluster"),
     ("cluster_dims", "cluster"),
+    ("fastmath", "fast_math"),
     ("launch_bounds", "max_threads"),
     ("max_block", "max_threads"),
     ("max_threads_per_block", "max_threads"),
@@ -160,8 +169,9 @@ const OTHER_NAMES: [(&str, &str); 17] = [
     ("threads", "block"),
 ];
 
-/// Reads the arguments of a kernel with these generics.
-pub(crate) fn parse(arguments: TokenStream, generics: &Generics) -> syn::Result<Arguments> {
+/// Reads the arguments of a kernel with this signature.
+pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Result<Arguments> {
+    let generics = &signature.generics;
     let clauses = (|input: ParseStream<'_>| {
         let mut clauses = Vec::new();
         while !input.is_empty() {
@@ -182,9 +192,15 @@ pub(crate) fn parse(arguments: TokenStream, generics: &Generics) -> syn::Result<
         }
     }
     conflicts(&contract, &mut problems);
-    let instances = instances(generics, lists, &mut problems);
+    let instances = instances(signature, lists, &mut problems);
     problems.result()?;
-    Ok(Arguments { contract, instances })
+    let clauses = contract.len();
+    contract.retain(|(key, _)| key != "fast_math");
+    Ok(Arguments {
+        fast_math: contract.len() < clauses,
+        contract,
+        instances,
+    })
 }
 
 /// One argument.
@@ -195,6 +211,8 @@ enum Clause {
 
 /// Values for one parameter, or for several together: `T = [f32, f64]`, `(T, N) = [(f32, 4), (f64, 8)]`.
 struct List {
+    /// The parameters' names, where the list is.
+    names: Vec<Ident>,
     parameters: Vec<GenericParam>,
     rows: Vec<Vec<TokenStream>>,
 }
@@ -208,7 +226,7 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
             .iter()
             .map(|name| parameter(name, generics).ok_or_else(|| no_such_parameter(name, generics)))
             .collect::<syn::Result<Vec<_>>>()?;
-        return list(input, parameters).map(Clause::List);
+        return list(input, names.into_iter().collect(), parameters).map(Clause::List);
     }
     let positional = |error: Error| {
         let value = match generics.params.iter().find_map(ident) {
@@ -222,7 +240,7 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
     };
     let key: Ident = input.parse().map_err(positional)?;
     if let Some(parameter) = parameter(&key, generics) {
-        return list(input, vec![parameter]).map(Clause::List);
+        return list(input, vec![key], vec![parameter]).map(Clause::List);
     }
     let Some((_, takes, example)) = KEYS.iter().find(|(name, ..)| key == name) else {
         return Err(unknown(&key, input, generics, positional));
@@ -383,14 +401,14 @@ fn conflicts(contract: &[(Ident, TokenStream)], problems: &mut Problems) {
 }
 
 /// `= [f32, f64]`
-fn list(input: ParseStream<'_>, parameters: Vec<GenericParam>) -> syn::Result<List> {
-    let names: Vec<String> = parameters.iter().filter_map(ident).map(Ident::to_string).collect();
+fn list(input: ParseStream<'_>, names: Vec<Ident>, parameters: Vec<GenericParam>) -> syn::Result<List> {
+    let text = names.iter().map(Ident::to_string).collect::<Vec<_>>().join(", ");
     let example = match &*names {
         [name] => match parameters[0] {
             GenericParam::Const(_) => format!("{name} = [4, 8]"),
             _ => format!("{name} = [f32, f64]"),
         },
-        _ => format!("({}) = [(f32, ..), (f64, ..)]", names.join(", ")),
+        _ => format!("({}) = [(f32, ..), (f64, ..)]", text),
     };
     let expected = |span| {
         Error::new(
@@ -423,14 +441,14 @@ fn list(input: ParseStream<'_>, parameters: Vec<GenericParam>) -> syn::Result<Li
                     tuple.parse::<Option<Token![,]>>()?;
                 }
                 if row.len() < parameters.len() || !tuple.is_empty() {
-                    let message = format!("there is one value for each of {}: write `{example}`", names.join(", "));
+                    let message = format!("there is one value for each of {text}: write `{example}`");
                     return Err(Error::new(parenthesis.span.join(), message));
                 }
                 row
             }
         };
-        let text = |row: &[TokenStream]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
-        if rows.iter().any(|known| text(known) == text(&row)) {
+        let words = |row: &[TokenStream]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
+        if rows.iter().any(|known| words(known) == words(&row)) {
             let row = quote! { #(#row),* };
             return Err(Error::new_spanned(
                 &row,
@@ -448,7 +466,11 @@ fn list(input: ParseStream<'_>, parameters: Vec<GenericParam>) -> syn::Result<Li
             format!("an empty list makes no kernel: write `{example}`"),
         ));
     }
-    Ok(List { parameters, rows })
+    Ok(List {
+        names,
+        parameters,
+        rows,
+    })
 }
 
 /// A value for a parameter.
@@ -473,9 +495,14 @@ fn parameter(name: &Ident, generics: &Generics) -> Option<GenericParam> {
 }
 
 /// Every combination of the lists.
-fn instances(generics: &Generics, lists: Vec<List>, problems: &mut Problems) -> Vec<Instance> {
+fn instances(signature: &Signature, lists: Vec<List>, problems: &mut Problems) -> Vec<Instance> {
+    let Signature {
+        ident: kernel,
+        generics,
+        ..
+    } = signature;
     let mut listed = HashSet::new();
-    for name in lists.iter().flat_map(|list| &list.parameters).filter_map(ident) {
+    for name in lists.iter().flat_map(|list| &list.names) {
         if !listed.insert(name.clone()) {
             problems.add(name, format!("`{name}` has a list already; put all values into one"));
         }
@@ -486,7 +513,7 @@ fn instances(generics: &Generics, lists: Vec<List>, problems: &mut Problems) -> 
                 name,
                 format!(
                     "a kernel is compiled once for each type, and nothing says which: list them in \
-                     `#[kernel({name} = [..])]`, and launch it as `kernel::<..>(..)`"
+                     `#[kernel({name} = [..])]`, and launch it as `{kernel}::<..>(..)`"
                 ),
             );
         }
@@ -495,6 +522,7 @@ fn instances(generics: &Generics, lists: Vec<List>, problems: &mut Problems) -> 
     for List {
         parameters,
         rows: values,
+        ..
     } in lists
     {
         rows = rows
@@ -527,7 +555,7 @@ fn instances(generics: &Generics, lists: Vec<List>, problems: &mut Problems) -> 
             problems.add(
                 &binding.value,
                 format!(
-                    "two kernels would have the PTX entry `.._{}`; give one of the types another name with `use .. as ..`",
+                    "two kernels would have the PTX entry `{kernel}_{}`; give one of the types another name with `use .. as ..`",
                     name.join("_")
                 ),
             );

@@ -17,7 +17,7 @@ use crate::signature::{self, Kind, Parameter, source_text};
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let place = item.clone();
     let function: ItemFn = syn::parse2(item).map_err(|error| not_a_function(place, error))?;
-    let arguments = arguments::parse(arguments, &function.sig.generics);
+    let arguments = arguments::parse(arguments, &function.sig);
     let (parameters, arguments) = match (signature::parameters(&function), arguments) {
         (Ok(parameters), Ok(arguments)) => (parameters, arguments),
         (Err(mut error), Err(other)) => {
@@ -231,9 +231,15 @@ impl Kernel<'_> {
         }
         let parameters = self.type_parameters();
         let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });
+        // Where the builder looks for it.
+        let fast_math = self
+            .arguments
+            .fast_math
+            .then(|| quote! { #[unsafe(link_section = ".fast_math")] });
         quote! {
             ::cuda_std::__entry! {
                 #attributes
+                #fast_math
                 #vis fn #entry(#(#inputs),*) {
                     #body
                     #(#statics)*
@@ -405,13 +411,9 @@ impl Kernel<'_> {
             });
         }
         let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
-        let contract = self.arguments.states_something().then(|| {
-            let contract = self.arguments.contract();
-            quote! { .with_contract(#contract) }
-        });
         let label = entry.to_string();
         let line = u32::try_from(self.name().span().unwrap().line()).unwrap_or(0);
-        quote! {
+        let kernel = quote! {
             ::cuda_std::launch::Kernel::new(
                 #label,
                 ::core::module_path!(),
@@ -420,7 +422,13 @@ impl Kernel<'_> {
                 &[#(#descriptions),*],
             )
             #tiles
-            #contract
+        };
+        match self.arguments.place() {
+            None => kernel,
+            Some(place) => {
+                let contract = self.arguments.contract();
+                quote_spanned! { place => ::cuda_std::launch::Kernel::with_contract(#kernel, #contract) }
+            }
         }
     }
 }

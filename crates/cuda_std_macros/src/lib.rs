@@ -57,6 +57,9 @@ use proc_macro::TokenStream;
 /// | `dynamic_shared = 4096` | at least as many bytes of dynamic shared memory for a block | |
 /// | `cooperative` | all blocks at the same time | |
 ///
+/// `fast_math` says how the kernel is compiled: nvcc's `-use_fast_math`, for this kernel and what it
+/// calls.
+///
 /// ```
 /// use cuda_std::prelude::*;
 ///

@@ -65,3 +65,21 @@ pub fn meet(arrived: &[Atomic<u32>], mut seen: PerBlock<u32>) {
         *seen = arrived[0].load();
     }
 }
+
+/// The same division twice: exact, and with fast mathematics.
+#[kernel]
+pub fn divide(x: &[f32], mut y: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(y) = y.get_mut(i) {
+        *y = *y / x[i];
+    }
+}
+
+/// See [`divide`].
+#[kernel(fast_math, block = 32)]
+pub fn divide_fast(x: &[f32], mut y: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(y) = y.get_mut(i) {
+        *y = *y / x[i];
+    }
+}
