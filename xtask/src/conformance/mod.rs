@@ -7,6 +7,7 @@ mod cudarc;
 mod cust;
 mod expected;
 mod numba;
+mod numba_cuda;
 mod python;
 mod report;
 mod runner;
@@ -58,6 +59,8 @@ pub(crate) struct Args {
 enum Client {
     /// Numba's CUDA tests: kernels in Python
     Numba,
+    /// NVIDIA's Numba, by way of cuda-bindings
+    NumbaCuda,
     /// The crate cust: its unit tests and doctests
     Cust,
     /// The crate cudarc: the unit tests and doctests of its driver module
@@ -70,6 +73,7 @@ impl Client {
     fn suite(self) -> Box<dyn Suite> {
         match self {
             Self::Numba => Box::new(numba::Numba),
+            Self::NumbaCuda => Box::new(numba_cuda::NumbaCuda),
             Self::Cust => Box::new(cust::Cust::default()),
             Self::Cudarc => Box::new(cudarc::Cudarc::default()),
             Self::Tinygrad => Box::new(tinygrad::Tinygrad),

@@ -1,0 +1,98 @@
+//! numba-cuda: NVIDIA's Numba, on the bindings of `cuda-bindings`, which asks for every function by
+//! `cuGetProcAddress`. Its CUDA tests, unmodified.
+//!
+//! nvJitLink is left out: it would link to machine code, which the software device does not run. Without it numba-cuda
+//! links through the driver.
+
+use super::python::{self, Environment, Process};
+use super::suite::{Driver, Suite, Worker};
+use crate::shell;
+use anyhow::Result;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const PACKAGES: &[&str] = &[
+    "numba-cuda==0.30.4",
+    "numba==0.68.1",
+    "numpy==2.4.6",
+    "cuda-bindings==13.5.0",
+    "cuda-core==1.2.2",
+    "cuda-pathfinder==1.9.0",
+    "nvidia-cuda-cccl==13.3.4.3.1",
+    "nvidia-cuda-nvrtc==13.4.92",
+    "nvidia-cuda-runtime==13.4.92",
+    "nvidia-nvvm==13.4.92",
+    // What its tests import.
+    "cffi==2.1.1",
+    "filecheck==1.0.6",
+    "ml_dtypes==0.5.4",
+    "psutil==7.2.2",
+    "pytest==9.2.0",
+];
+
+const TESTS: &str = "numba.cuda.tests";
+
+pub(super) struct NumbaCuda;
+
+fn environment() -> Result<Environment> {
+    Ok(Environment::new(super::folder("numba-cuda")?.join("venv"), PACKAGES))
+}
+
+fn interpreter(driver: &Driver) -> Result<Command> {
+    let mut python = Command::new(environment()?.python());
+    python
+        .current_dir(super::folder("numba-cuda")?)
+        .env("LD_LIBRARY_PATH", &driver.folder)
+        .env("RUMBA_DEVICE", "soft")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("CUDA_HOME")
+        .env_remove("CUDA_PATH");
+    Ok(python)
+}
+
+impl Suite for NumbaCuda {
+    fn name(&self) -> &'static str {
+        "numba-cuda"
+    }
+
+    fn about(&self) -> String {
+        format!("numba-cuda ({})", PACKAGES[0])
+    }
+
+    fn is_installed(&self) -> bool {
+        environment().is_ok_and(|environment| environment.is_installed())
+    }
+
+    fn install(&self) -> Result<()> {
+        environment()?.install()
+    }
+
+    fn list(&self, driver: &Driver) -> Result<Vec<String>> {
+        python::list(interpreter(driver)?, TESTS)
+    }
+
+    fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
+        static WORKERS: AtomicUsize = AtomicUsize::new(0);
+        let number = WORKERS.fetch_add(1, Ordering::Relaxed);
+        let log = shell::target().join(format!("conformance/numba-cuda-{number}.log"));
+        let driver = driver.clone();
+        let start = move || interpreter(&driver);
+        Ok(Box::new(Process::new(Box::new(start), log)))
+    }
+
+    fn group<'t>(&self, test: &'t str) -> &'t str {
+        let name = test.strip_prefix(TESTS).unwrap_or(test);
+        name.trim_start_matches('.').split('.').next().unwrap_or(test)
+    }
+
+    fn slice(&self) -> &'static [&'static str] {
+        &[
+            "numba.cuda.tests.cudadrv.test_cuda_memory.TestCudaMemory.test_pinned_memory",
+            "numba.cuda.tests.cudadrv.test_events.TestCudaEvent.test_event_elapsed",
+            "numba.cuda.tests.cudapy.test_atomics.TestCudaAtomics.test_atomic_cas_1dim",
+            "numba.cuda.tests.cudapy.test_recursion.TestSelfRecursion.test_global_explicit_sig",
+            "numba.cuda.tests.cudapy.test_reduction.TestReduction.test_sum_reduce",
+            "numba.cuda.tests.cudapy.test_warp_ops.TestCudaWarpOperations.test_shfl_sync_types",
+        ]
+    }
+}
