@@ -2,6 +2,9 @@
 //!
 //! Barrier 0 is [`sync_threads`]; the others belong to [`Shared`](crate::shared::Shared) memory.
 
+use core::sync::atomic::Ordering;
+
+use crate::atomic::Scope;
 use crate::device;
 
 /// Waits until every thread of the block is here: CUDA's `__syncthreads()`. What any of them wrote
@@ -77,6 +80,52 @@ pub fn device_fence() {
 #[inline(always)]
 pub fn system_fence() {
     device::membar_sys();
+}
+
+/// Orders this thread's accesses before with those after, for all that have a part in the scope `S`: C++'s
+/// `cuda::atomic_thread_fence`. A fence of `Relaxed` does nothing.
+///
+/// ```
+/// use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+/// use cuda_std::atomic::{Block, System};
+/// use cuda_std::prelude::*;
+/// use cuda_std::sync::fence;
+///
+/// /// Each thread adds to the sum with a lock held, which is taken and given back in three ways.
+/// #[kernel]
+/// pub fn sum_with_a_lock(lock: &[Atomic<u32>], sum: &[Atomic<u64>]) {
+///     let (lock, sum) = (&lock[0], &sum[0]);
+///     while lock.device().compare_exchange(0, 1, Acquire).is_err() {}
+///     sum.store(sum.load() + 1);
+///     lock.device().store(0, Release);
+///
+///     while lock.system().fetch_or(1, AcqRel) == 1 {}
+///     sum.store(sum.load() + 1);
+///     lock.system().swap(0, Release);
+///
+///     while lock.block().fetch_max(1, Relaxed) == 1 {}
+///     fence::<System>(SeqCst);
+///     sum.store(sum.load() + 1);
+///     fence::<Block>(AcqRel);
+///     lock.block().fetch_and(0, SeqCst);
+/// }
+///
+/// # fn main() {
+/// let (mut lock, mut sum) = ([0], [0]);
+/// examples::launch((1, 50), sum_with_a_lock(&mut lock, &mut sum));
+/// assert_eq!(sum, [150]);
+/// # let opcodes = [
+/// #     "atom.acquire.gpu.global.cas.b32", "st.release.gpu.global.b32", "atom.acq_rel.sys.global.or.b32",
+/// #     "atom.release.sys.global.exch.b32", "atom.global.max.u32", "fence.sc.sys", "fence.acq_rel.cta", "fence.sc.cta",
+/// # ];
+/// # examples::becomes("sum_with_a_lock", &opcodes);
+/// # }
+/// ```
+///
+/// `fence.acq_rel.SCOPE`, for `SeqCst` `fence.sc.SCOPE`; PTX 6.0, sm_70.
+#[inline(always)]
+pub fn fence<S: Scope>(order: Ordering) {
+    S::fence(order);
 }
 
 /// Sleeps for about this many nanoseconds, at most a millisecond, as one does in a loop that waits

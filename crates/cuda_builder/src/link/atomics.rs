@@ -3,6 +3,16 @@
 //! `cuda_std` declares functions such as `__rumba_atomic_add_u32_acquire_device`, and those that a build uses are
 //! written here, as LLVM's own instructions: they find out by themselves which memory they are on, which inline assembly
 //! cannot. What a name may be is the grammar of [`definition`]; any other is reported as an undefined symbol.
+//!
+//! Of an `atomicrmw` LLVM writes neither ordering nor scope, and PTX then takes it for relaxed and of the device. After
+//! the optimiser those that ask for more become inline assembly that says it: [`lower`]. It is also what makes
+//! `core::sync::atomic` right. Operations that LLVM turns into loops of compare and exchange are left to it; those have
+//! ordering and scope.
+
+use std::collections::BTreeMap;
+
+use super::Failure;
+use crate::llvm::{AtomicRmw, Linkage, Machine, Module, Number, Ordering, Scope};
 
 /// The function of this name in LLVM's assembly:
 /// `__rumba_atomic_OPERATION_TYPE_ORDER_SCOPE` or `__rumba_fence_ORDER_SCOPE`.
@@ -102,6 +112,123 @@ fn syncscope(scope: &str) -> Option<&'static str> {
         "system" => "",
         _ => return None,
     })
+}
+
+/// Replaces each `atomicrmw` that needs an ordering, or a wider scope than the device.
+pub(super) fn lower<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(), Failure> {
+    let stated = |module: &Module<'c>| {
+        let all = module
+            .functions()
+            .into_iter()
+            .flat_map(crate::llvm::Value::instructions);
+        all.filter_map(|instruction| Some((instruction, assembly(instruction.atomic_rmw()?)?)))
+            .collect::<Vec<_>>()
+    };
+    if stated(module).is_empty() {
+        return Ok(());
+    }
+    // What memory a parameter points to is known only after the first of these.
+    machine.run(
+        module,
+        c"generic-to-nvvm,function(nvptx-lower-args,infer-address-spaces)",
+    )?;
+    let instructions = stated(module);
+    let functions: BTreeMap<&str, &str> = instructions
+        .iter()
+        .map(|(_, function)| (function.name.as_str(), function.text.as_str()))
+        .collect();
+    let texts: String = functions.into_values().collect();
+    let source = Module::parse(module.context(), &texts)?;
+    machine.adopt(&source);
+    module.link(source)?;
+    for (instruction, function) in &instructions {
+        if let Some(function) = module.function(&function.name) {
+            function.set_linkage(Linkage::Internal);
+            instruction.replace_with_call(function);
+        }
+    }
+    machine.run(module, c"always-inline,globaldce")?;
+    Ok(())
+}
+
+/// A function in LLVM's assembly.
+struct Assembly {
+    name: String,
+    text: String,
+}
+
+/// The function whose call means the same as an `atomicrmw`, or none where LLVM writes it rightly.
+fn assembly(atomic: AtomicRmw) -> Option<Assembly> {
+    let AtomicRmw {
+        operation,
+        ordering,
+        scope,
+        space,
+        number,
+    } = atomic;
+    if ordering == Ordering::Relaxed && scope != Scope::System {
+        return None;
+    }
+    let (llvm, constraint, bits) = match number {
+        Number::Integer(32) => ("i32", "r", 32),
+        Number::Integer(64) => ("i64", "l", 64),
+        Number::F32 => ("float", "f", 32),
+        Number::F64 => ("double", "d", 64),
+        Number::Integer(_) | Number::Other => return None,
+    };
+    // LLVM's `AtomicRMWInst::BinOp` and PTX ISA, "atom".
+    let operation = match (operation, number) {
+        (0, _) => format!("exch.b{bits}"),
+        // Subtraction adds the negative.
+        (1 | 2, Number::Integer(_)) => format!("add.u{bits}"),
+        (3, _) => format!("and.b{bits}"),
+        (5, _) => format!("or.b{bits}"),
+        (6, _) => format!("xor.b{bits}"),
+        (7, _) => format!("max.s{bits}"),
+        (8, _) => format!("min.s{bits}"),
+        (9, _) => format!("max.u{bits}"),
+        (10, _) => format!("min.u{bits}"),
+        (11, Number::F32 | Number::F64) => format!("add.f{bits}"),
+        (15, Number::Integer(32)) => "inc.u32".to_owned(),
+        (16, Number::Integer(32)) => "dec.u32".to_owned(),
+        _ => return None,
+    };
+    let scope = match scope {
+        Scope::Block => "cta",
+        Scope::Device => "gpu",
+        Scope::System => "sys",
+    };
+    // Sequential consistency is a fence before the operation: PTX ISA, "Memory Consistency Model".
+    let (fence, order) = match ordering {
+        Ordering::Relaxed => (String::new(), "relaxed"),
+        Ordering::Acquire => (String::new(), "acquire"),
+        Ordering::Release => (String::new(), "release"),
+        Ordering::AcquireRelease => (String::new(), "acq_rel"),
+        Ordering::Sequential => (format!("fence.sc.{scope}; "), "acq_rel"),
+    };
+    let state_space = match space {
+        1 => ".global",
+        3 => ".shared",
+        _ => "",
+    };
+    let negative = atomic.operation == 2;
+    let name = format!(
+        "__rumba_atom_{}_{order}_{scope}_{space}_{operation}_{negative}",
+        fence.len()
+    );
+    let operand = if negative {
+        format!("%operand = sub {llvm} 0, %value")
+    } else {
+        format!("%operand = freeze {llvm} %value")
+    };
+    let text = format!(
+        "define {llvm} @\"{name}\"(ptr addrspace({space}) %address, {llvm} %value) alwaysinline nounwind {{\n  \
+         {operand}\n  \
+         %old = call {llvm} asm sideeffect \"{fence}atom.{order}.{scope}{state_space}.{operation} $0, [$1], $2;\", \
+         \"={constraint},l,{constraint},~{{memory}}\"(ptr addrspace({space}) %address, {llvm} %operand)\n  \
+         ret {llvm} %old\n}}\n"
+    );
+    Some(Assembly { name, text })
 }
 
 #[cfg(test)]

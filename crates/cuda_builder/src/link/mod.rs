@@ -164,6 +164,7 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     reflect::answer(&module, floor.arch, &input.codegen);
     floats::prepare(&module, &input.codegen);
     machine.optimise(&module)?;
+    atomics::lower(&module, &machine)?;
     symbols::check(&module)?;
     symbols::rename(&module);
     if input.positions {

@@ -139,6 +139,12 @@ functions! {
     LLVMGetInstructionOpcode(ValueRef) -> c_int;
     LLVMInstructionEraseFromParent(ValueRef);
     LLVMGetOperand(ValueRef, c_uint) -> ValueRef;
+    LLVMGetOrdering(ValueRef) -> c_int;
+    LLVMGetAtomicRMWBinOp(ValueRef) -> c_int;
+    LLVMGetAtomicSyncScopeID(ValueRef) -> c_uint;
+    LLVMGetSyncScopeID(ContextRef, *const c_char, usize) -> c_uint;
+    LLVMGetPointerAddressSpace(TypeRef) -> c_uint;
+    LLVMGetIntTypeWidth(TypeRef) -> c_uint;
     LLVMIsAFunction(ValueRef) -> ValueRef;
     LLVMIsAGlobalVariable(ValueRef) -> ValueRef;
     LLVMGetValueKind(ValueRef) -> c_int;

@@ -5,6 +5,7 @@
 //! knows nothing of kernels; those rules are in [`crate::link`].
 
 mod api;
+mod atomic;
 mod fatal;
 mod module;
 mod target;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use api::Api;
+pub(crate) use atomic::{AtomicRmw, Number, Ordering, Scope};
 pub(crate) use fatal::guarded;
 pub(crate) use module::{FastMath, Initialiser, Instruction, Linkage, Location, Module, Opcode, Value};
 pub(crate) use target::Machine;

@@ -43,6 +43,7 @@ impl Linkage {
 /// The instructions that the link stage looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opcode {
+    AtomicRmw,
     Call,
     FAdd,
     FSub,
@@ -542,8 +543,16 @@ pub(crate) struct Instruction<'c> {
 }
 
 impl<'c> Instruction<'c> {
-    fn api(self) -> &'static api::Api {
+    pub(super) fn api(self) -> &'static api::Api {
         self.context.api()
+    }
+
+    pub(super) fn context(self) -> &'c Context {
+        self.context
+    }
+
+    pub(super) fn raw(self) -> api::ValueRef {
+        self.raw
     }
 
     pub(crate) fn opcode(self) -> Opcode {
@@ -555,6 +564,7 @@ impl<'c> Instruction<'c> {
             16 => Opcode::FDiv,
             19 => Opcode::FRem,
             45 => Opcode::Call,
+            57 => Opcode::AtomicRmw,
             _ => Opcode::Other,
         }
     }

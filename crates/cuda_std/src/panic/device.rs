@@ -6,12 +6,12 @@
 //! `assert_eq!` the values, of `unwrap` the error, of a formatted message all but the place.
 
 use super::record::{Kind, Place, Record};
+use crate::atomic::Atomic;
 use crate::device;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::offset_of;
 use core::panic::{Location, PanicInfo};
-use core::sync::atomic::{AtomicU32, Ordering};
 
 /// A [`Record`] that threads and host share.
 #[repr(transparent)]
@@ -53,8 +53,8 @@ macro_rules! special_register {
 fn raise<const N: usize>(kind: Kind, text: &str, numbers: [usize; N], location: &Location<'_>) -> ! {
     let record = __rumba_panics.0.get();
     // SAFETY: the counter is inside of the record and is only used as an atomic while kernels run.
-    let count = unsafe { AtomicU32::from_ptr(&raw mut (*record).count) };
-    if count.fetch_add(1, Ordering::Relaxed) == 0 {
+    let count = unsafe { &*(&raw mut (*record).count).cast::<Atomic<u32>>() };
+    if count.fetch_add(1) == 0 {
         // SAFETY: only the thread that counted first comes here, until the host has read the record and
         // set the counter back, which it does when no kernel runs. The bell is null or what the
         // runtime put there: a word that the device may write.

@@ -70,6 +70,7 @@ pub use alternating::Alternating;
 #[doc(hidden)]
 pub use dynamic::BarrierParameter;
 pub use dynamic::{SharedSlice, Slice, dynamic_shared_bytes, dynamic_shared_mem, dynamic_shared_slice};
+#[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use layout::smaller;
 pub use layout::{
     Layout, OwnStrided, Pair, Part, PerWarp, Quadruple, Table, Table2, Tile, Tile2, Tile3, TileRow, Triple,

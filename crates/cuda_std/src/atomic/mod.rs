@@ -3,15 +3,45 @@
 //! A kernel takes `&[Atomic<u32>]` where threads meet in the same element, as in a histogram; the
 //! host passes ordinary memory of `u32`. In shared memory a `Tile<Atomic<u32>, N>` serves.
 //!
-//! All operations are relaxed and of the device's scope, as CUDA's `atomicAdd` and its kin are: each
-//! is indivisible, and orders nothing else. Where a thread must see what another wrote before, put a
-//! [fence](crate::sync::device_fence) or a barrier between. Orderings, and the scope of the whole
-//! system, are `core::sync::atomic`'s.
+//! The operations of [`Atomic`] itself are relaxed and of the device's scope, as CUDA's `atomicAdd` and its
+//! kin are: each is indivisible, and orders nothing else. Where a thread must see what another wrote before,
+//! choose a scope and an ordering ([`Atomic::block`], [`Atomic::device`], [`Atomic::system`]), or put a
+//! [fence](crate::sync::device_fence) or a barrier between.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// Counts how often each byte occurs: first in each block's own bins, then in all.
+//! #[kernel]
+//! pub fn count_bytes(text: &[u8], counts: &[Atomic<u32>], mut bins: Shared<Table<Atomic<u32>, 256>>) {
+//!     bins.part().each(|_, bin| *bin.get_mut() = 0);
+//!     let bins = bins.sync();
+//!     for i in grid_stride(text.len()) {
+//!         bins[text[i] as usize].fetch_add(1);
+//!     }
+//!     let mut bins = bins.sync();
+//!     bins.part().each(|byte, bin| {
+//!         counts[byte].fetch_add(*bin.get_mut());
+//!     });
+//! }
+//!
+//! # fn main() {
+//! let mut counts = vec![0; 256];
+//! examples::launch((3, 64), count_bytes(b"abracadabra", &mut counts));
+//! assert_eq!([b'a', b'b', b'r', b'z'].map(|byte| counts[byte as usize]), [5, 2, 2, 0]);
+//! # examples::becomes("count_bytes", &["atom.shared.add.u32", "atom.global.add.u32"]);
+//! # }
+//! ```
 //!
 //! Results that are not used cost nothing: the assembler then makes the operation a reduction.
 
+mod scoped;
+
+pub use scoped::{Block, Device, Scope, Scoped, System};
+
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::Relaxed;
+#[cfg(not(target_arch = "nvptx64"))]
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
 use bytemuck::Pod;
@@ -46,11 +76,25 @@ impl<T> Atomic<T> {
     }
 }
 
+/// An operation as both sides have it: on the device of the device's scope, on the host the core library's.
+macro_rules! relaxed {
+    ($cell:expr, $self:ident.$method:ident($($argument:expr)?)) => {{
+        #[cfg(target_arch = "nvptx64")]
+        {
+            $self.device().$method($($argument,)? Relaxed)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            $cell.$method($($argument,)? Relaxed)
+        }
+    }};
+}
+
 /// The operations on integers, by the core library's atomic of the same size.
 macro_rules! integers {
     ($($ty:ident by $atomic:ident, $bits:literal;)*) => {$(
         impl Atomic<$ty> {
-            #[inline(always)]
+            #[cfg(not(target_arch = "nvptx64"))]
             fn cell(&self) -> &$atomic {
                 // SAFETY: aligned (device memory is, and so are its elements), valid as long as
                 // `self`, and never accessed otherwise while shared.
@@ -59,19 +103,19 @@ macro_rules! integers {
 
             /// Reads the number.
             ///
-            #[doc = concat!("`ld.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("`ld.relaxed.gpu.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             #[must_use]
             pub fn load(&self) -> $ty {
-                self.cell().load(Relaxed)
+                relaxed!(self.cell(), self.load())
             }
 
             /// Writes the number.
             ///
-            #[doc = concat!("`st.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("`st.relaxed.gpu.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             pub fn store(&self, value: $ty) {
-                self.cell().store(value, Relaxed);
+                relaxed!(self.cell(), self.store(value))
             }
 
             /// Adds, wrapping around, and returns what was there.
@@ -79,7 +123,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.add.u", $bits, "`; PTX 1.1, sm_20.")]
             #[inline(always)]
             pub fn fetch_add(&self, value: $ty) -> $ty {
-                self.cell().fetch_add(value, Relaxed)
+                relaxed!(self.cell(), self.fetch_add(value))
             }
 
             /// Subtracts, wrapping around, and returns what was there.
@@ -87,7 +131,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.add.u", $bits, "` of the negative; PTX 1.1, sm_20.")]
             #[inline(always)]
             pub fn fetch_sub(&self, value: $ty) -> $ty {
-                self.cell().fetch_sub(value, Relaxed)
+                self.fetch_add(value.wrapping_neg())
             }
 
             /// Keeps the smaller, and returns what was there.
@@ -95,7 +139,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.min`, ", $bits, " bits; PTX 1.1, sm_32.")]
             #[inline(always)]
             pub fn fetch_min(&self, value: $ty) -> $ty {
-                self.cell().fetch_min(value, Relaxed)
+                relaxed!(self.cell(), self.fetch_min(value))
             }
 
             /// Keeps the larger, and returns what was there.
@@ -103,7 +147,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.max`, ", $bits, " bits; PTX 1.1, sm_32.")]
             #[inline(always)]
             pub fn fetch_max(&self, value: $ty) -> $ty {
-                self.cell().fetch_max(value, Relaxed)
+                relaxed!(self.cell(), self.fetch_max(value))
             }
 
             /// Keeps the bits that both have, and returns what was there.
@@ -111,7 +155,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.and.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]
             pub fn fetch_and(&self, value: $ty) -> $ty {
-                self.cell().fetch_and(value, Relaxed)
+                relaxed!(self.cell(), self.fetch_and(value))
             }
 
             /// Sets the bits that either has, and returns what was there.
@@ -119,7 +163,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.or.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]
             pub fn fetch_or(&self, value: $ty) -> $ty {
-                self.cell().fetch_or(value, Relaxed)
+                relaxed!(self.cell(), self.fetch_or(value))
             }
 
             /// Flips bits, and returns what was there.
@@ -127,7 +171,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.xor.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]
             pub fn fetch_xor(&self, value: $ty) -> $ty {
-                self.cell().fetch_xor(value, Relaxed)
+                relaxed!(self.cell(), self.fetch_xor(value))
             }
 
             /// Replaces the number, and returns what was there: CUDA's `atomicExch`.
@@ -135,7 +179,7 @@ macro_rules! integers {
             #[doc = concat!("`atom.exch.b", $bits, "`; PTX 1.1, sm_20.")]
             #[inline(always)]
             pub fn swap(&self, value: $ty) -> $ty {
-                self.cell().swap(value, Relaxed)
+                relaxed!(self.cell(), self.swap(value))
             }
 
             /// Replaces the number if it is `current`, and returns what was there, in `Ok` if it was
@@ -145,10 +189,17 @@ macro_rules! integers {
             ///
             /// The number that was there instead.
             ///
-            #[doc = concat!("`atom.relaxed.sys.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("`atom.relaxed.gpu.cas.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             pub fn compare_exchange(&self, current: $ty, new: $ty) -> Result<$ty, $ty> {
-                self.cell().compare_exchange(current, new, Relaxed, Relaxed)
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    self.device().compare_exchange(current, new, Relaxed)
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    self.cell().compare_exchange(current, new, Relaxed, Relaxed)
+                }
             }
         }
     )*};
@@ -206,29 +257,30 @@ impl Atomic<u32> {
 /// The operations on floating-point numbers; those the machine lacks go by compare and exchange of
 /// the bits.
 macro_rules! floats {
-    ($($ty:ident by $atomic:ident, $bits:literal, $add:ident, $floor:literal;)*) => {$(
+    ($($ty:ident by $bits_ty:ident, $bits:literal, $floor:literal;)*) => {$(
         impl Atomic<$ty> {
+            /// The bits of the number.
             #[inline(always)]
-            fn cell(&self) -> &$atomic {
-                // SAFETY: as for integers; the sizes and alignments are equal.
-                unsafe { $atomic::from_ptr(self.0.get().cast()) }
+            fn bits(&self) -> &Atomic<$bits_ty> {
+                // SAFETY: both are a number of the same size and alignment, changed by atomic operations only.
+                unsafe { &*core::ptr::from_ref(self).cast() }
             }
 
             /// Reads the number.
             ///
-            #[doc = concat!("`ld.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("`ld.relaxed.gpu.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             #[must_use]
             pub fn load(&self) -> $ty {
-                $ty::from_bits(self.cell().load(Relaxed))
+                $ty::from_bits(self.bits().load())
             }
 
             /// Writes the number.
             ///
-            #[doc = concat!("`st.relaxed.sys.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("`st.relaxed.gpu.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             pub fn store(&self, value: $ty) {
-                self.cell().store(value.to_bits(), Relaxed);
+                self.bits().store(value.to_bits());
             }
 
             /// Replaces the number, and returns what was there.
@@ -236,7 +288,7 @@ macro_rules! floats {
             #[doc = concat!("`atom.exch.b", $bits, "`; PTX 1.1, sm_20.")]
             #[inline(always)]
             pub fn swap(&self, value: $ty) -> $ty {
-                $ty::from_bits(self.cell().swap(value.to_bits(), Relaxed))
+                $ty::from_bits(self.bits().swap(value.to_bits()))
             }
 
             /// Adds, and returns what was there. The order in which threads add is not fixed, so
@@ -246,12 +298,13 @@ macro_rules! floats {
             #[inline(always)]
             pub fn fetch_add(&self, value: $ty) -> $ty {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the address is this number's.
-                unsafe {
-                    builtin::$add(self.0.get(), value)
+                {
+                    self.device().fetch_add(value, Relaxed)
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                self.update(|old| old + value)
+                {
+                    self.update(|old| old + value)
+                }
             }
 
             /// Subtracts, and returns what was there.
@@ -264,7 +317,7 @@ macro_rules! floats {
 
             /// Keeps the smaller, and returns what was there. A NaN loses against a number.
             ///
-            #[doc = concat!("A loop of `atom.relaxed.sys.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("A loop of `atom.relaxed.gpu.cas.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             pub fn fetch_min(&self, value: $ty) -> $ty {
                 self.update(|old| old.min(value))
@@ -272,7 +325,7 @@ macro_rules! floats {
 
             /// Keeps the larger, and returns what was there. A NaN loses against a number.
             ///
-            #[doc = concat!("A loop of `atom.relaxed.sys.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("A loop of `atom.relaxed.gpu.cas.b", $bits, "`; PTX 6.0, sm_70.")]
             #[inline(always)]
             pub fn fetch_max(&self, value: $ty) -> $ty {
                 self.update(|old| old.max(value))
@@ -281,14 +334,14 @@ macro_rules! floats {
             /// Replaces the number by what `next` makes of it, and returns what was there.
             #[inline(always)]
             fn update(&self, next: impl Fn($ty) -> $ty) -> $ty {
-                let cell = self.cell();
-                let mut old = cell.load(Relaxed);
+                let cell = self.bits();
+                let mut old = cell.load();
                 loop {
                     let new = next($ty::from_bits(old)).to_bits();
                     if new == old {
                         return $ty::from_bits(old);
                     }
-                    match cell.compare_exchange_weak(old, new, Relaxed, Relaxed) {
+                    match cell.compare_exchange(old, new) {
                         Ok(_) => return $ty::from_bits(old),
                         Err(now) => old = now,
                     }
@@ -299,8 +352,8 @@ macro_rules! floats {
 }
 
 floats! {
-    f32 by AtomicU32, 32, add_f32, "PTX 2.0, sm_20";
-    f64 by AtomicU64, 64, add_f64, "PTX 5.0, sm_60";
+    f32 by u32, 32, "PTX 2.0, sm_20";
+    f64 by u64, 64, "PTX 5.0, sm_60";
 }
 
 /// Atomic operations that Rust has no name for. The link stage of `cuda_builder` defines them, as
@@ -308,13 +361,9 @@ floats! {
 #[cfg(target_arch = "nvptx64")]
 mod builtin {
     unsafe extern "C" {
-        #[link_name = "__rumba_atomic_add_f32"]
-        pub(super) fn add_f32(address: *mut f32, value: f32) -> f32;
-        #[link_name = "__rumba_atomic_add_f64"]
-        pub(super) fn add_f64(address: *mut f64, value: f64) -> f64;
-        #[link_name = "__rumba_atomic_inc_u32"]
+        #[link_name = "__rumba_atomic_inc_u32_relaxed_device"]
         pub(super) fn increment(address: *mut u32, limit: u32) -> u32;
-        #[link_name = "__rumba_atomic_dec_u32"]
+        #[link_name = "__rumba_atomic_dec_u32_relaxed_device"]
         pub(super) fn decrement(address: *mut u32, limit: u32) -> u32;
     }
 }

@@ -1,0 +1,83 @@
+//! What an `atomicrmw` says about itself.
+
+use super::module::{Instruction, Opcode};
+
+/// An atomic operation that reads, changes and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AtomicRmw {
+    /// LLVM's number of the operation.
+    pub(crate) operation: i32,
+    pub(crate) ordering: Ordering,
+    pub(crate) scope: Scope,
+    /// The number of the address space.
+    pub(crate) space: u32,
+    pub(crate) number: Number,
+}
+
+/// Orderings, from LLVM's C interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ordering {
+    Relaxed,
+    Acquire,
+    Release,
+    AcquireRelease,
+    Sequential,
+}
+
+/// The scopes that PTX has on every device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Block,
+    Device,
+    System,
+}
+
+/// What kind of number is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Number {
+    Integer(u32),
+    F32,
+    F64,
+    Other,
+}
+
+impl Instruction<'_> {
+    /// The instruction as an `atomicrmw`, if it is one.
+    pub(crate) fn atomic_rmw(self) -> Option<AtomicRmw> {
+        const FLOAT: i32 = 2;
+        const DOUBLE: i32 = 3;
+        const INTEGER: i32 = 8;
+        if self.opcode() != Opcode::AtomicRmw {
+            return None;
+        }
+        let api = self.api();
+        // SAFETY: the instruction is alive and an `atomicrmw`, whose operands are a pointer and a value.
+        unsafe {
+            let ty = (api.LLVMTypeOf)(self.raw());
+            let scope = |name: &str| (api.LLVMGetSyncScopeID)(self.context().raw, name.as_ptr().cast(), name.len());
+            let own = (api.LLVMGetAtomicSyncScopeID)(self.raw());
+            Some(AtomicRmw {
+                operation: (api.LLVMGetAtomicRMWBinOp)(self.raw()),
+                ordering: match (api.LLVMGetOrdering)(self.raw()) {
+                    4 => Ordering::Acquire,
+                    5 => Ordering::Release,
+                    6 => Ordering::AcquireRelease,
+                    7 => Ordering::Sequential,
+                    _ => Ordering::Relaxed,
+                },
+                scope: match own {
+                    own if own == scope("block") || own == scope("singlethread") => Scope::Block,
+                    own if own == scope("device") => Scope::Device,
+                    _ => Scope::System,
+                },
+                space: (api.LLVMGetPointerAddressSpace)((api.LLVMTypeOf)((api.LLVMGetOperand)(self.raw(), 0))),
+                number: match (api.LLVMGetTypeKind)(ty) {
+                    FLOAT => Number::F32,
+                    DOUBLE => Number::F64,
+                    INTEGER => Number::Integer((api.LLVMGetIntTypeWidth)(ty)),
+                    _ => Number::Other,
+                },
+            })
+        }
+    }
+}
