@@ -394,22 +394,26 @@ impl Block {
                 let split = &warp.splits[index];
                 match split.wait {
                     Wait::Barrier { id, phase } if state.barriers[usize::from(id)].phase != phase => {
+                        warp.observe_departure(id, phase, split.mask);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
                     Wait::BarrierResult { id, phase } if state.barriers[usize::from(id)].phase != phase => {
                         let (threads, positive) = state.barriers[usize::from(id)].result;
                         let (pc, mask) = (split.pc, split.mask);
+                        warp.observe_departure(id, phase, mask);
                         write_result(warp, pc, mask, threads, positive);
                         warp.splits[index].pc = pc.next();
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
                     Wait::Cluster { phase } if cluster_phase != phase => {
+                        warp.observe_cluster(phase, split.mask, false);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
                     Wait::Grid { phase } if grid_phase != phase => {
+                        warp.observe_grid(phase, split.mask, false);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }

@@ -58,6 +58,7 @@ unsafe fn synchronize(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
     let block: &mut BlockState = unsafe { &mut *warp.block };
     let phase = block.arrive_at_grid(waiting.count_ones());
+    warp.observe_grid(phase, waiting, true);
     warp.park_some(pc.next(), waiting, Wait::Grid { phase })
 }
 

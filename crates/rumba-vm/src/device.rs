@@ -9,6 +9,8 @@ use thiserror::Error;
 
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::arena::{Arena, SHARED_STRIDE};
+use crate::check::finding::Finding;
+use crate::check::monitor::{self, Monitor};
 use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
@@ -41,11 +43,17 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 pub struct Checks {
     /// Bounds, alignment and use after free of every access. Without it, only what would crash the process is found.
     pub memcheck: bool,
+    /// Data races, in shared and in global memory, by happens-before. Launches then run on one worker, several times
+    /// slower; what is found is taken with [`Device::take_findings`].
+    pub racecheck: bool,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { memcheck: true }
+        Self {
+            memcheck: true,
+            racecheck: false,
+        }
     }
 }
 
@@ -160,6 +168,7 @@ pub(crate) struct Inner {
     /// Held by whoever launches.
     launching: Mutex<()>,
     launches: AtomicU64,
+    findings: Mutex<Vec<Finding>>,
     handles: AtomicU64,
     /// Unmapped last.
     pub(crate) arena: Arena,
@@ -245,6 +254,7 @@ impl Device {
             pool: Pool::new(workers).map_err(Error::Threads)?,
             launching: Mutex::new(()),
             launches: AtomicU64::new(0),
+            findings: Mutex::default(),
             handles: AtomicU64::new(1),
             arena,
             config,
@@ -371,6 +381,11 @@ impl Device {
     /// If a source is wrong, something is not supported, or there is no room for the module's variables.
     pub fn load(&self, sources: &[Source<'_>]) -> Result<Module, LoadError> {
         load::load(&self.inner, sources)
+    }
+
+    /// Gives, and forgets, what the checks have found in the launches up to now.
+    pub fn take_findings(&self) -> Vec<Finding> {
+        std::mem::take(&mut *self.inner.findings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Sends what kernels print to `sink` instead of standard output.
@@ -548,7 +563,16 @@ impl Device {
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
-        let workers = inner.workers.len().min(clusters);
+        let monitor = inner.config.checks.racecheck.then(|| {
+            let threads = launch.block.iter().product();
+            monitor::Shared::new(Monitor::new(threads, cluster.iter().product()))
+        });
+        // What is found must not depend on which worker is faster.
+        let workers = if monitor.is_some() {
+            1
+        } else {
+            inner.workers.len().min(clusters)
+        };
         let resident_clusters = if launch.cooperative {
             clusters.div_ceil(workers)
         } else {
@@ -562,7 +586,7 @@ impl Device {
             .next_multiple_of(program.stack_align.max(16));
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
-        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps;
+        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && monitor.is_none();
         let context = Context {
             program,
             lockstep: lockstep.then(|| program.lockstep(launch.block)).flatten(),
@@ -584,6 +608,7 @@ impl Device {
             grid_workspace,
             grid_barrier: GridBarrier::new(blocks),
             memcheck: inner.config.checks.memcheck,
+            monitor: monitor.as_ref(),
             instruction_limit: inner.config.instruction_limit,
             time_limit: inner.config.time_limit,
             started: Instant::now(),
@@ -601,6 +626,10 @@ impl Device {
         }
         inner.output.flush();
         let warp_instructions = progress.executed();
+        let findings = monitor.as_ref().map(|monitor| monitor::findings(monitor, &context));
+        let mut known = inner.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(findings.into_iter().flatten());
+        drop(known);
         match progress.into_fault(&context) {
             Some(fault) => Err(Box::new(fault).into()),
             None => Ok(Statistics {

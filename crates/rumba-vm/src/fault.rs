@@ -242,7 +242,7 @@ impl Fault {
     }
 }
 
-fn triple([x, y, z]: [u32; 3]) -> String {
+pub(crate) fn triple([x, y, z]: [u32; 3]) -> String {
     format!("({x}, {y}, {z})")
 }
 

@@ -15,6 +15,7 @@ use crate::allocations::Allocations;
 use crate::arena::{Arena, SHARED_STRIDE};
 use crate::block::{Block, Outcome};
 use crate::check::memory::{Bounds, CACHES};
+use crate::check::monitor;
 use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
 use crate::lockstep::Lockstep;
@@ -101,6 +102,8 @@ pub(crate) struct Context<'a> {
     pub(crate) grid_workspace: u64,
     pub(crate) grid_barrier: GridBarrier,
     pub(crate) memcheck: bool,
+    /// The checks that remember what threads did, if they are on.
+    pub(crate) monitor: Option<&'a monitor::Shared>,
     pub(crate) instruction_limit: u64,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) started: Instant,
@@ -132,7 +135,7 @@ impl Context<'_> {
     }
 
     /// Clusters of the grid in each dimension.
-    fn clusters(&self) -> [u32; 3] {
+    pub(crate) fn clusters(&self) -> [u32; 3] {
         [0, 1, 2].map(|axis| self.grid[axis] / self.cluster[axis])
     }
 
@@ -149,7 +152,7 @@ impl Context<'_> {
     }
 
     /// The coordinates of a block in the grid. Blocks are counted cluster by cluster.
-    fn coordinates(&self, index: u64) -> [u32; 3] {
+    pub(crate) fn coordinates(&self, index: u64) -> [u32; 3] {
         let size = u64::from(self.cluster_size());
         let cluster = self.cluster_coordinates(index / size);
         let inside = self.rank_coordinates((index % size) as u32);
@@ -435,6 +438,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
         match outcome {
             Outcome::Finished => {
                 context.grid_barrier.finish();
+                context.observe_end(worker.residents[current].block.coordinates);
                 finish(worker, current, &mut idle);
                 continue;
             }
@@ -608,6 +612,7 @@ fn start(
     // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
     unsafe { (*cluster_state).join(base, resident.block.state, threads) };
     let coordinates = context.coordinates(index);
+    context.observe_begin(coordinates, base..base + SHARED_STRIDE as u64);
     let full = context.lockstep.map_or(entry, Lockstep::start);
     resident.block.start(
         coordinates,
@@ -664,6 +669,11 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
         warp.reluctance = 0;
         warp.shared_base = context.arena.shared.start + shared_offset as u64;
         warp.shared_end = context.shared_end();
+        warp.shared_known = if context.monitor.is_some() {
+            SHARED_START
+        } else {
+            warp.shared_end
+        };
         warp.stack_stride = context.stack_stride;
         warp.stack_base = context.arena.local.start + stack_offset + (index * LANES) as u64 * context.stack_stride;
         for (slot, class, value) in &program.fixed {

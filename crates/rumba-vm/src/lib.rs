@@ -53,6 +53,7 @@ mod verify;
 pub mod warp;
 
 pub use allocations::{Allocation, AllocationKind, MemoryError};
+pub use check::finding::{Finding, FindingKind, Side};
 pub use device::{Checks, Config, Device, Error, Properties};
 pub use fault::{Access, AccessKind, Fault, FaultKind, LaunchError, LiveThreads, Location};
 pub use launch::{Launch, LaunchFailure, Statistics};

@@ -96,6 +96,7 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
 pub(crate) unsafe fn anywhere(warp: &mut Warp, pc: Pc, members: u16) -> Pc {
     // SAFETY: as the caller promises.
     if unsafe { complete(warp, members) } {
+        warp.observe_warp_sync(warp.active);
         return pc.next();
     }
     let mut rest = warp.active;

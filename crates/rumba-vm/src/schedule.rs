@@ -307,6 +307,7 @@ impl Warp {
                         .map(|other| other.mask)
                         .sum();
                     if members & self.live & !present == 0 {
+                        self.observe_warp_sync(present);
                         for other in self.splits.iter_mut().filter(|other| other.wait == wait) {
                             other.wait = Wait::Ready;
                         }

@@ -100,6 +100,8 @@ pub struct Warp {
     /// Where shared memory with offset 0 would lie, and the offset of its end.
     pub(crate) shared_base: u64,
     pub(crate) shared_end: u64,
+    /// The end of what accesses need not ask about: all of it, or nothing if they are monitored.
+    pub(crate) shared_known: u64,
     /// Where the stack of lane 0 lies, and how far apart the stacks of lanes are.
     pub(crate) stack_base: u64,
     pub(crate) stack_stride: u64,
@@ -154,6 +156,7 @@ impl Warp {
             caches: std::ptr::null_mut(),
             shared_base: 0,
             shared_end: 0,
+            shared_known: 0,
             stack_base: 0,
             stack_stride: 0,
             context: std::ptr::null(),

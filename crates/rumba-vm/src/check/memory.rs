@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::allocations::AllocationKind;
+use crate::check::order::Order;
 use crate::cluster::{Cluster, MAX_CLUSTER, RANK_SHIFT};
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::op::Pc;
@@ -114,7 +115,7 @@ impl Door for Shared {
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
         Bounds {
             start: SHARED_START,
-            bytes: warp.shared_end - SHARED_START,
+            bytes: warp.shared_known - SHARED_START,
         }
     }
 
@@ -338,7 +339,9 @@ unsafe fn checked<D: Door>(
     }
     let given = given.map(|address| address.wrapping_add(pc.imm));
     let lanes = warp.active;
-    examine(warp, pc, &given, lanes, bytes, kind, out, Space::from_bits(pc.extra))
+    examine(warp, pc, &given, lanes, bytes, kind, out, Space::from_bits(pc.extra))?;
+    observe(warp, pc, lanes, out, (bytes, kind, Order::from_bits(pc.extra, kind)));
+    Ok(())
 }
 
 /// Brings accesses of `bytes` bytes, a power of two, at any addresses through the door: one for each lane of `lanes`, which
@@ -373,7 +376,20 @@ pub(crate) fn at_addresses(
     if !outside && low & (bytes - 1) == 0 {
         return Ok(());
     }
-    examine(warp, pc, given, lanes, bytes, kind, out, space)
+    examine(warp, pc, given, lanes, bytes, kind, out, space)?;
+    observe(warp, pc, lanes, out, (bytes, kind, Order::usual(kind)));
+    Ok(())
+}
+
+/// Tells the monitor of accesses that have come through the door.
+fn observe(warp: &Warp, pc: Pc, lanes: u32, out: &Addresses, what: (u64, AccessKind, Order)) {
+    if warp.is_monitored() {
+        // SAFETY: the addresses of these lanes were set.
+        let host = |lane| unsafe { out.get(lane) };
+        warp.observe(pc.source, lanes, host, what, |address| {
+            describe(warp, address, 1, Space::Generic)
+        });
+    }
 }
 
 /// Looks at an access that is not known to be right.
@@ -442,7 +458,7 @@ fn examine(
             Ok(host) => out.set(lane, host),
         }
     }
-    if single && known.bytes != 0 {
+    if single && known.bytes != 0 && !warp.is_monitored() {
         // SAFETY: a worker has that many.
         unsafe { *cache_of(warp, pc, kind) = known };
     }
@@ -501,7 +517,17 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
             let fault = RawFault::access(FaultKind::MisalignedAddress, pc, lane, address, access, place);
             Err(warp.raise(RawFault { message, ..fault }))
         }
-        Ok(host) => Ok(host),
+        Ok(host) => {
+            let what = (bytes, kind, Order::usual(kind));
+            warp.observe(
+                pc.source,
+                1 << lane,
+                |_| host,
+                what,
+                |address| describe(warp, address, 1, Space::Generic),
+            );
+            Ok(host)
+        }
     }
 }
 

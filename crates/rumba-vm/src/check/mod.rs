@@ -1,3 +1,9 @@
-//! Checks. They hang on the machine's doors for memory, barriers and votes, never on instructions.
+//! The checks that are made while a kernel runs: what an access may do is decided at once, at a door; what threads may do
+//! to each other is remembered and compared.
 
+pub(crate) mod clock;
+pub(crate) mod finding;
 pub(crate) mod memory;
+pub(crate) mod monitor;
+pub(crate) mod order;
+pub(crate) mod race;

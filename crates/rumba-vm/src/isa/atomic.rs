@@ -15,6 +15,7 @@ use super::notation::Matched;
 use super::shape::conjure;
 use crate::access::Element;
 use crate::check::memory::{Addresses, Door, Flat, Shared, Space, scattered};
+use crate::check::order::Order;
 use crate::fault::AccessKind;
 use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
@@ -288,6 +289,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
     for source in memory::elements(l, first + 1, count)? {
         sources.push(l.source_operand(source, ty, false)?);
     }
+    let order = Order::of_atomic(m).bits();
     let mut results = Vec::new();
     for (position, b) in sources.into_iter().enumerate() {
         let offset = address.offset.wrapping_add(position as i64 * i64::from(ty.bytes()));
@@ -299,7 +301,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
             a: address.base,
             b,
             c: b,
-            extra: space as u16 | if has_result { 0 } else { NO_RESULT },
+            extra: space as u16 | order | if has_result { 0 } else { NO_RESULT },
             imm: offset.cast_unsigned(),
             ..Draft::new(handlers)
         });
@@ -328,7 +330,7 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let b = l.source(first + 1, ty)?;
     let c = if name == ".cas" { l.source(first + 2, ty)? } else { b };
     let dst = if has_result { l.destination(0, ty)? } else { Place::None };
-    let extra = space as u16 | if has_result { 0 } else { NO_RESULT };
+    let extra = space as u16 | Order::of_atomic(m).bits() | if has_result { 0 } else { NO_RESULT };
     l.emit(Draft {
         dst,
         a: address.base,

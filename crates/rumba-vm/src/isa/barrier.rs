@@ -132,6 +132,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
         return warp.raise(fault(message));
     }
     let id = id as u8;
+    warp.observe_arrival(id, phase, group, pc.imm & ARRIVES_ONLY != 0);
     if pc.imm & ARRIVES_ONLY != 0 {
         return if warp.splits.is_empty() {
             pc.next()
@@ -148,8 +149,13 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
 
 unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
-    match unsafe { (*warp.block).arrive_at_cluster(warp.index, warp.active) } {
-        Ok(()) => pc.next(),
+    let block = unsafe { &mut *warp.block };
+    let phase = block.cluster().phase();
+    match block.arrive_at_cluster(warp.index, warp.active) {
+        Ok(()) => {
+            warp.observe_cluster(phase, warp.active, true);
+            pc.next()
+        }
         Err(message) => {
             let lane = warp.active.trailing_zeros() as usize;
             warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
@@ -161,7 +167,11 @@ unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
     let block = unsafe { &*warp.block };
     match block.cluster().wait(block.rank, warp.index, warp.active) {
-        Ok((waiting, phase)) => warp.park_some(pc.next(), waiting, Wait::Cluster { phase }),
+        Ok((waiting, phase)) => {
+            // The others find the phase over that they arrived in.
+            warp.observe_cluster(phase.wrapping_sub(1), warp.active & !waiting, false);
+            warp.park_some(pc.next(), waiting, Wait::Cluster { phase })
+        }
         Err(message) => {
             let lane = warp.active.trailing_zeros() as usize;
             warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))

@@ -4,6 +4,8 @@ use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use super::Instruction;
 use super::notation::Matched;
+use crate::check::order::{Order, Scope};
+use crate::fault::AccessKind;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::warp::Warp;
@@ -40,34 +42,43 @@ const LIGHT: Handlers = Handlers::same(light);
 const BLOCK: Handlers = Handlers::same(block);
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    emit(
-        l,
-        matches!(m.get("sem"), Some(".sc")),
-        matches!(m.get("scope"), Some(".cta")),
-    );
+    let order = Order::of_fence(m.get("sem"), m.get("scope"));
+    emit(l, matches!(m.get("sem"), Some(".sc")), order);
     Ok(())
 }
 
 /// Emits a fence.
-pub(crate) fn emit(l: &mut Lowering<'_>, sequential: bool, within_block: bool) {
-    l.emit(Draft::new(match (within_block, sequential) {
+pub(crate) fn emit(l: &mut Lowering<'_>, sequential: bool, order: Order) {
+    let handlers = match (order.scope == Scope::Block, sequential) {
         (true, _) => BLOCK,
         (false, true) => FULL,
         (false, false) => LIGHT,
-    }));
+    };
+    l.emit(Draft {
+        extra: order.bits(),
+        ..Draft::new(handlers)
+    });
 }
 
-unsafe fn full(_: &mut Warp, pc: Pc) -> Pc {
+/// Tells the checks.
+fn observe(warp: &Warp, pc: Pc) {
+    warp.observe_fence(Order::from_bits(pc.extra, AccessKind::Atomic));
+}
+
+unsafe fn full(warp: &mut Warp, pc: Pc) -> Pc {
+    observe(warp, pc);
     fence(Ordering::SeqCst);
     pc.next()
 }
 
-unsafe fn light(_: &mut Warp, pc: Pc) -> Pc {
+unsafe fn light(warp: &mut Warp, pc: Pc) -> Pc {
+    observe(warp, pc);
     fence(Ordering::AcqRel);
     pc.next()
 }
 
-unsafe fn block(_: &mut Warp, pc: Pc) -> Pc {
+unsafe fn block(warp: &mut Warp, pc: Pc) -> Pc {
+    observe(warp, pc);
     compiler_fence(Ordering::AcqRel);
     pc.next()
 }

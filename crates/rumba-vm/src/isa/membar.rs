@@ -2,6 +2,7 @@
 
 use super::notation::Matched;
 use super::{Instruction, fence};
+use crate::check::order::Order;
 use crate::lower::{LowerError, Lowering};
 
 /// `membar`
@@ -20,6 +21,6 @@ pub(super) static MEMBAR: Instruction = Instruction {
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    fence::emit(l, true, matches!(m.get("level"), Some(".cta")));
+    fence::emit(l, true, Order::of_fence(Some(".sc"), m.get("level")));
     Ok(())
 }

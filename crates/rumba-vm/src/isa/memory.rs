@@ -7,6 +7,7 @@ use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 use super::notation::Matched;
 use crate::access;
 use crate::check::memory::Space;
+use crate::check::order::Order;
 use crate::fit;
 use crate::form::Linear;
 use crate::isa::shape;
@@ -224,6 +225,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
         let handlers = access::load(space, bytes, places.len())
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be loaded")))?;
         let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
+        draft.extra |= Order::of_access(m).bits();
         put(&mut draft, places);
         draft.defines = [0b1, 0b101, 0b1101, 0b11101][places.len() - 1];
         l.emit(draft);
@@ -368,6 +370,7 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
         let handlers = access::store(space, bytes, places.len())
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be stored")))?;
         let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
+        draft.extra |= Order::of_access(m).bits();
         put(&mut draft, places);
         draft.defines = 0;
         l.emit(draft);

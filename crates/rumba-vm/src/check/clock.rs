@@ -1,0 +1,164 @@
+//! What a thread knows of what others have done: vector clocks, as small as a grid's structure allows.
+//!
+//! Every thread counts epochs; one ends whenever the thread publishes something. A thread that knows another one's epoch
+//! knows everything that the other one did in it and before. After a barrier all threads of a block know the same, so
+//! most entries are about whole blocks or warps, and single threads are the exception.
+
+use crate::warp::LANES;
+
+/// A thread: the number of its block in the grid, and its own in the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Thread {
+    pub(crate) block: u32,
+    pub(crate) index: u16,
+}
+
+impl Thread {
+    /// The number of its warp in the block.
+    fn warp(self) -> u16 {
+        self.index / LANES as u16
+    }
+}
+
+/// Epochs of a block's threads. Each list is in order of its first members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct OfBlock {
+    /// Of every thread.
+    all: u32,
+    /// Of every thread of a warp.
+    warps: Vec<(u16, u32)>,
+    /// Of single threads.
+    threads: Vec<(u16, u32)>,
+}
+
+/// The highest epochs that are known, of each thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// In the order of the blocks' numbers.
+    blocks: Vec<(u32, OfBlock)>,
+}
+
+/// Notes an epoch unless a later one is known.
+fn raise(list: &mut Vec<(u16, u32)>, key: u16, epoch: u32) {
+    match list.binary_search_by_key(&key, |(key, _)| *key) {
+        Ok(place) => list[place].1 = list[place].1.max(epoch),
+        Err(place) => list.insert(place, (key, epoch)),
+    }
+}
+
+fn find(list: &[(u16, u32)], key: u16) -> u32 {
+    list.binary_search_by_key(&key, |(key, _)| *key)
+        .map_or(0, |place| list[place].1)
+}
+
+impl Known {
+    /// The latest epoch of a thread that is known; 0 if none is.
+    pub(crate) fn epoch(&self, thread: Thread) -> u32 {
+        match self.blocks.binary_search_by_key(&thread.block, |(block, _)| *block) {
+            Ok(place) => {
+                let of = &self.blocks[place].1;
+                of.all
+                    .max(find(&of.warps, thread.warp()))
+                    .max(find(&of.threads, thread.index))
+            }
+            Err(_) => 0,
+        }
+    }
+
+    fn block(&mut self, block: u32) -> &mut OfBlock {
+        let place = match self.blocks.binary_search_by_key(&block, |(block, _)| *block) {
+            Ok(place) => place,
+            Err(place) => {
+                self.blocks.insert(place, (block, OfBlock::default()));
+                place
+            }
+        };
+        &mut self.blocks[place].1
+    }
+
+    /// Learns of a thread's epoch.
+    pub(crate) fn learn(&mut self, thread: Thread, epoch: u32) {
+        if self.epoch(thread) < epoch {
+            raise(&mut self.block(thread.block).threads, thread.index, epoch);
+        }
+    }
+
+    /// Learns that all threads of the warp of `thread` have reached an epoch.
+    pub(crate) fn learn_warp(&mut self, thread: Thread, epoch: u32) {
+        let of = self.block(thread.block);
+        if of.all < epoch {
+            raise(&mut of.warps, thread.warp(), epoch);
+            let (warp, known) = (thread.warp(), find(&of.warps, thread.warp()));
+            of.threads
+                .retain(|(index, epoch)| index / LANES as u16 != warp || *epoch > known);
+        }
+    }
+
+    /// Learns that all threads of a block have reached an epoch.
+    pub(crate) fn learn_block(&mut self, block: u32, epoch: u32) {
+        let of = self.block(block);
+        of.all = of.all.max(epoch);
+        let all = of.all;
+        of.warps.retain(|(_, epoch)| *epoch > all);
+        of.threads.retain(|(_, epoch)| *epoch > all);
+    }
+
+    /// Learns everything that `other` knows.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (block, of) in &other.blocks {
+            self.learn_block(*block, of.all);
+            for (warp, epoch) in &of.warps {
+                let index = warp * LANES as u16;
+                self.learn_warp(Thread { block: *block, index }, *epoch);
+            }
+            for (index, epoch) in &of.threads {
+                let index = *index;
+                self.learn(Thread { block: *block, index }, *epoch);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, Thread};
+
+    fn thread(block: u32, index: u16) -> Thread {
+        Thread { block, index }
+    }
+
+    #[test]
+    fn what_is_known_of_a_group_is_known_of_its_threads() {
+        let mut known = Known::default();
+        known.learn(thread(1, 40), 7);
+        known.learn_warp(thread(1, 32), 3);
+        known.learn_block(1, 2);
+        assert_eq!(
+            [0, 32, 40, 63, 64].map(|index| known.epoch(thread(1, index))),
+            [2, 3, 7, 3, 2]
+        );
+        assert_eq!(known.epoch(thread(0, 40)), 0);
+        known.learn_warp(thread(1, 41), 7);
+        known.learn(thread(1, 40), 5);
+        assert_eq!(known.epoch(thread(1, 40)), 7);
+        known.learn_block(1, 9);
+        assert_eq!(known.blocks.len(), 1);
+        assert!(known.blocks[0].1.warps.is_empty() && known.blocks[0].1.threads.is_empty());
+    }
+
+    #[test]
+    fn joining_takes_the_latest_of_both() {
+        let mut one = Known::default();
+        one.learn(thread(2, 1), 4);
+        one.learn_block(0, 1);
+        let mut other = Known::default();
+        other.learn_warp(thread(2, 0), 3);
+        other.learn(thread(2, 2), 9);
+        let mut joined = one.clone();
+        joined.join(&other);
+        for (block, index) in (0..3).flat_map(|block| (0..64).map(move |index| (block, index))) {
+            let thread = thread(block, index);
+            assert_eq!(joined.epoch(thread), one.epoch(thread).max(other.epoch(thread)));
+        }
+    }
+}

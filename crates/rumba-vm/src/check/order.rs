@@ -1,0 +1,145 @@
+//! What a memory operation orders, and for whom: the semantics and scopes of PTX (manual, sections 8.5 and 8.6), as
+//! instructions leave them for the checks. The machine itself needs none of this to execute them.
+
+use crate::fault::AccessKind;
+use crate::isa::notation::Matched;
+
+/// For whom an operation is atomic, or orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    /// `.cta`
+    Block,
+    /// `.cluster`
+    Cluster,
+    /// `.gpu` and `.sys`
+    Device,
+}
+
+/// What an operation orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Semantics {
+    /// Nothing, and others must not touch the same memory meanwhile.
+    Weak,
+    /// Nothing, but others may. Volatile accesses are like that.
+    Relaxed,
+    /// What follows.
+    Acquire,
+    /// What precedes.
+    Release,
+    /// Both.
+    AcquireRelease,
+}
+
+/// The order of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) semantics: Semantics,
+    pub(crate) scope: Scope,
+}
+
+/// Where an operation's `extra` holds the order. Without one, it is what is usual for the kind of access.
+const SEMANTICS_SHIFT: u16 = 9;
+const SCOPE_SHIFT: u16 = 12;
+
+impl Order {
+    pub(crate) const WEAK: Self = Self {
+        semantics: Semantics::Weak,
+        scope: Scope::Block,
+    };
+
+    /// Of an access that says nothing about it.
+    pub(crate) fn usual(kind: AccessKind) -> Self {
+        match kind {
+            AccessKind::Read | AccessKind::Write => Self::WEAK,
+            AccessKind::Atomic => Self {
+                semantics: Semantics::AcquireRelease,
+                scope: Scope::Device,
+            },
+        }
+    }
+
+    /// Of a load or store.
+    pub(crate) fn of_access(m: &Matched<'_>) -> Self {
+        match m.get("sem") {
+            None | Some(".weak") => Self::WEAK,
+            Some(".volatile") => Self {
+                semantics: Semantics::Relaxed,
+                scope: Scope::Device,
+            },
+            Some(name) => Self::named(Some(name), m.get("scope")),
+        }
+    }
+
+    /// Of `atom` or `red`.
+    pub(crate) fn of_atomic(m: &Matched<'_>) -> Self {
+        Self::named(m.get("sem").or(m.get("order")), m.get("scope"))
+    }
+
+    /// Of a fence.
+    pub(crate) fn of_fence(semantics: Option<&str>, scope: Option<&str>) -> Self {
+        Self::named(semantics.or(Some(".acq_rel")), scope)
+    }
+
+    fn named(semantics: Option<&str>, scope: Option<&str>) -> Self {
+        Self {
+            semantics: match semantics {
+                Some(".acquire") => Semantics::Acquire,
+                Some(".release") => Semantics::Release,
+                Some(".acq_rel" | ".sc") => Semantics::AcquireRelease,
+                _ => Semantics::Relaxed,
+            },
+            scope: match scope {
+                Some(".cta") => Scope::Block,
+                Some(".cluster") => Scope::Cluster,
+                _ => Scope::Device,
+            },
+        }
+    }
+
+    /// For an operation's `extra`.
+    pub(crate) fn bits(self) -> u16 {
+        let semantics = match self.semantics {
+            Semantics::Weak => 1,
+            Semantics::Relaxed => 2,
+            Semantics::Acquire => 3,
+            Semantics::Release => 4,
+            Semantics::AcquireRelease => 5,
+        };
+        let scope = match self.scope {
+            Scope::Block => 0,
+            Scope::Cluster => 1,
+            Scope::Device => 2,
+        };
+        semantics << SEMANTICS_SHIFT | scope << SCOPE_SHIFT
+    }
+
+    /// From an operation's `extra`.
+    pub(crate) fn from_bits(extra: u16, kind: AccessKind) -> Self {
+        let semantics = match extra >> SEMANTICS_SHIFT & 7 {
+            1 => Semantics::Weak,
+            2 => Semantics::Relaxed,
+            3 => Semantics::Acquire,
+            4 => Semantics::Release,
+            5 => Semantics::AcquireRelease,
+            _ => return Self::usual(kind),
+        };
+        let scope = match extra >> SCOPE_SHIFT & 3 {
+            0 => Scope::Block,
+            1 => Scope::Cluster,
+            _ => Scope::Device,
+        };
+        Self { semantics, scope }
+    }
+
+    pub(crate) fn is_strong(self) -> bool {
+        self.semantics != Semantics::Weak
+    }
+
+    pub(crate) fn acquires(self) -> bool {
+        matches!(self.semantics, Semantics::Acquire | Semantics::AcquireRelease)
+    }
+
+    pub(crate) fn releases(self) -> bool {
+        matches!(self.semantics, Semantics::Release | Semantics::AcquireRelease)
+    }
+}

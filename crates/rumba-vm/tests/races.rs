@@ -1,0 +1,247 @@
+//! Data races: kernels that have one, and near misses that have none.
+
+mod common;
+
+use common::{Bench, kernel};
+use rumba_vm::{Checks, Config, Finding, FindingKind};
+
+/// Runs a kernel under racecheck.
+fn findings(declarations: &str, body: &str, grid: u32, block: u32) -> Vec<Finding> {
+    let config = Config {
+        memory_bytes: 64 << 20,
+        checks: Checks {
+            racecheck: true,
+            ..Checks::default()
+        },
+        ..Config::default()
+    };
+    let bench = Bench::with(&kernel(declarations, body), config);
+    let out = bench.zeros(4 * (grid * block).max(64) as usize);
+    if let Err(error) = bench.run("k", grid, block, &[out.into(), 0_u32.into()]) {
+        panic!("{error}");
+    }
+    bench.device.take_findings()
+}
+
+/// Shared memory for 128 threads, and each one's own element of it in `%r10`.
+const TILE: &str = ".shared .align 4 .b8 tile[512];";
+const OWN: &str = "
+    mov.u32 %r9, tile;
+    shl.b32 %r10, %r2, 2;
+    add.u32 %r10, %r9, %r10;";
+
+#[track_caller]
+fn races(declarations: &str, body: &str, grid: u32, block: u32, kind: FindingKind) {
+    let found = findings(declarations, body, grid, block);
+    assert!(found.iter().any(|finding| finding.kind == kind), "{found:#?}");
+}
+
+#[track_caller]
+fn is_clean(declarations: &str, body: &str, grid: u32, block: u32) {
+    let found = findings(declarations, body, grid, block);
+    assert!(found.is_empty(), "{}", found[0]);
+}
+
+/// Each thread writes its own element and reads the one of thread 127 - i, with `between` in between.
+fn exchange(between: &str) -> String {
+    format!(
+        "{OWN}
+    st.shared.u32 [%r10], %r2;
+    {between}
+    sub.u32 %r11, 508, %r10;
+    add.u32 %r11, %r11, %r9;
+    add.u32 %r11, %r11, %r9;
+    ld.shared.u32 %r12, [%r11];
+    st.global.u32 [%rd2], %r12;"
+    )
+}
+
+#[test]
+fn a_missing_barrier_is_a_race() {
+    races(TILE, &exchange(""), 1, 128, FindingKind::DataRace);
+    is_clean(TILE, &exchange("bar.sync 0;"), 1, 128);
+}
+
+#[test]
+fn a_barrier_for_half_of_the_threads_orders_only_these() {
+    // The threads of two warps each exchange with the other two.
+    let half = "
+    shr.u32 %r20, %r2, 6;
+    bar.sync %r20, 64;";
+    races(TILE, &exchange(half), 1, 128, FindingKind::DataRace);
+}
+
+#[test]
+fn arriving_orders_what_was_before() {
+    // The first warp produces, the second one consumes.
+    let produce = |arrive: &str| {
+        format!(
+            "{OWN}
+    setp.lt.u32 %p1, %r2, 32;
+    @!%p1 bra consume;
+    st.shared.u32 [%r10], %r2;
+    {arrive}
+    bra done;
+consume:
+    bar.sync 1, 64;
+    ld.shared.u32 %r12, [%r10+-128];
+    st.global.u32 [%rd2], %r12;
+done:"
+        )
+    };
+    is_clean(TILE, &produce("bar.arrive 1, 64;"), 1, 64);
+    let late = "bar.arrive 1, 64;\n st.shared.u32 [%r10], %r3;";
+    races(TILE, &produce(late), 1, 64, FindingKind::DataRace);
+}
+
+#[test]
+fn the_lockstep_of_a_warp_orders_nothing() {
+    let neighbour = |between: &str| {
+        format!(
+            "{OWN}
+    st.shared.u32 [%r10], %r2;
+    {between}
+    xor.b32 %r11, %r10, 4;
+    ld.shared.u32 %r12, [%r11];
+    st.global.u32 [%rd2], %r12;"
+        )
+    };
+    races(TILE, &neighbour(""), 1, 32, FindingKind::DataRace);
+    is_clean(TILE, &neighbour("bar.warp.sync 0xffffffff;"), 1, 32);
+    // Votes and shuffles exchange registers and order no memory.
+    let vote = "setp.eq.u32 %p2, %r2, 0; vote.sync.ballot.b32 %r30, %p2, 0xffffffff;";
+    races(TILE, &neighbour(vote), 1, 32, FindingKind::DataRace);
+    // Each pair of neighbours on its own.
+    let pairs = "and.b32 %r30, %r2, 30; shl.b32 %r31, 3, %r30; bar.warp.sync %r31;";
+    is_clean(TILE, &neighbour(pairs), 1, 32);
+}
+
+#[test]
+fn a_tile_is_used_again_only_after_a_barrier() {
+    let reuse = |last: &str| {
+        format!(
+            "{}
+    {last}
+    st.shared.u32 [%r10], 7;",
+            exchange("bar.sync 0;")
+        )
+    };
+    races(TILE, &reuse(""), 1, 128, FindingKind::DataRace);
+    is_clean(TILE, &reuse("bar.sync 0;"), 1, 128);
+}
+
+/// Block 0 writes data and then a flag; block 1 waits for the flag and reads the data.
+fn flag(release: &str, acquire: &str) -> String {
+    format!(
+        "
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra done;
+    setp.ne.u32 %p2, %r3, 0;
+    @%p2 bra wait;
+    st.global.u32 [%rd1+16], 5;
+    {release}
+    bra done;
+wait:
+    {acquire}
+    setp.eq.u32 %p3, %r12, 0;
+    @%p3 bra wait;
+    ld.global.u32 %r13, [%rd1+16];
+done:"
+    )
+}
+
+#[test]
+fn flags_between_blocks_need_release_and_acquire() {
+    let release = "st.release.gpu.global.u32 [%rd1], 1;";
+    let acquire = "ld.acquire.gpu.global.u32 %r12, [%rd1];";
+    is_clean("", &flag(release, acquire), 2, 32);
+    let fenced = "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1;";
+    let then_fence = "ld.relaxed.gpu.global.u32 %r12, [%rd1]; fence.acq_rel.gpu;";
+    is_clean("", &flag(fenced, then_fence), 2, 32);
+    is_clean("", &flag(fenced, acquire), 2, 32);
+    let volatile = "membar.gl; st.volatile.global.u32 [%rd1], 1;";
+    let volatile_read = "ld.volatile.global.u32 %r12, [%rd1]; membar.gl;";
+    is_clean("", &flag(volatile, volatile_read), 2, 32);
+    let counted = "fence.acq_rel.gpu; atom.global.add.u32 %r14, [%rd1], 1;";
+    is_clean("", &flag(counted, then_fence), 2, 32);
+
+    let relaxed = "st.relaxed.gpu.global.u32 [%rd1], 1;";
+    races("", &flag(relaxed, acquire), 2, 32, FindingKind::DataRace);
+    let no_fence = "ld.relaxed.gpu.global.u32 %r12, [%rd1];";
+    races("", &flag(release, no_fence), 2, 32, FindingKind::DataRace);
+    let weak_flag = "fence.acq_rel.gpu; st.global.u32 [%rd1], 1;";
+    races("", &flag(weak_flag, acquire), 2, 32, FindingKind::DataRace);
+    let within_block = "fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%rd1], 1;";
+    races("", &flag(within_block, then_fence), 2, 32, FindingKind::DataRace);
+}
+
+#[test]
+fn atomic_operations_race_only_across_their_scopes() {
+    is_clean("", "red.relaxed.gpu.global.add.u32 [%rd1], 1;", 4, 64);
+    is_clean("", "red.relaxed.cta.global.add.u32 [%rd1], 1;", 1, 64);
+    races(
+        "",
+        "red.relaxed.cta.global.add.u32 [%rd1], 1;",
+        2,
+        64,
+        FindingKind::ScopedRace,
+    );
+    races(
+        "",
+        "red.relaxed.gpu.global.add.u32 [%rd1], 1; ld.global.u32 %r12, [%rd1];",
+        1,
+        64,
+        FindingKind::DataRace,
+    );
+}
+
+#[test]
+fn the_last_block_may_read_what_all_have_written() {
+    // Each block's first thread writes its part, counts itself, and the last one reads them all.
+    let last = |fence: &str| {
+        format!(
+            "
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra done;
+    shl.b32 %r11, %r3, 2;
+    cvt.u64.u32 %rd10, %r11;
+    add.s64 %rd10, %rd1, %rd10;
+    st.global.u32 [%rd10+64], %r3;
+    {fence}
+    atom.global.add.u32 %r14, [%rd1], 1;
+    mov.u32 %r15, %nctaid.x;
+    sub.u32 %r15, %r15, 1;
+    setp.ne.u32 %p2, %r14, %r15;
+    @%p2 bra done;
+    {fence}
+    ld.global.u32 %r16, [%rd1+64];
+    ld.global.u32 %r17, [%rd1+68];
+    ld.global.u32 %r18, [%rd1+72];
+done:"
+        )
+    };
+    is_clean("", &last("membar.gl;"), 3, 32);
+    races("", &last(""), 3, 32, FindingKind::DataRace);
+}
+
+#[test]
+fn bytes_of_one_word_are_separate() {
+    let bytes = "
+    cvt.u64.u32 %rd10, %r4;
+    add.s64 %rd10, %rd1, %rd10;
+    st.global.u8 [%rd10], 1;";
+    is_clean("", bytes, 2, 64);
+}
+
+#[test]
+fn both_sides_are_named() {
+    let found = findings(TILE, &exchange(""), 1, 128);
+    let finding = &found[0];
+    assert!(finding.side.ptx_line != 0 && finding.other.ptx_line != 0);
+    assert_ne!(finding.side.ptx_line, finding.other.ptx_line, "{finding}");
+    assert_ne!(finding.side.thread, finding.other.thread);
+    let text = finding.to_string();
+    assert!(text.starts_with("data race in kernel `k`"), "{text}");
+    assert!(text.contains("read of 4 bytes of shared memory by thread"), "{text}");
+    assert!(text.contains("write of 4 bytes of shared memory by thread"), "{text}");
+}
