@@ -84,6 +84,22 @@ operations! {
     "llvm.nvvm.read.ptx.sreg.dynamic_smem_size" fn dynamic_shared_bytes() -> u32;
 }
 
+/// The architecture that the code is built for, ten times its capability: 800 for sm_80. The builder answers before it
+/// optimises, so that a branch on it is none.
+#[inline(always)]
+pub(crate) fn arch() -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        unsafe extern "C" {
+            fn __nvvm_reflect(question: *const core::ffi::c_char) -> u32;
+        }
+        // SAFETY: the builder replaces the call by a number.
+        unsafe { __nvvm_reflect(c"__CUDA_ARCH".as_ptr()) }
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    0
+}
+
 // Ends: of the thread, and of the whole launch with its context. The host panics by itself.
 #[cfg(target_arch = "nvptx64")]
 operations! {
@@ -115,5 +131,21 @@ operations! {
     "llvm.nvvm.vote.any.sync" fn vote_any(mask: u32, predicate: bool) -> bool;
     "llvm.nvvm.vote.ballot.sync" fn vote_ballot(mask: u32, predicate: bool) -> u32;
     "llvm.nvvm.match.any.sync.i32" fn match_any(mask: u32, value: u32) -> u32;
+    "llvm.nvvm.match.any.sync.i64" fn match_any_64(mask: u32, value: u64) -> u32;
+    "__rumba_match_all_32" fn match_all(mask: u32, value: u32) -> u32;
+    "__rumba_match_all_64" fn match_all_64(mask: u32, value: u64) -> u32;
     "llvm.nvvm.activemask" fn activemask() -> u32;
+    "llvm.nvvm.fns" fn fns(mask: u32, base: u32, offset: i32) -> u32;
+    "llvm.nvvm.redux.sync.add" fn redux_add_u32(value: u32, mask: u32) -> u32;
+    "llvm.nvvm.redux.sync.umin" fn redux_min_u32(value: u32, mask: u32) -> u32;
+    "llvm.nvvm.redux.sync.umax" fn redux_max_u32(value: u32, mask: u32) -> u32;
+    "llvm.nvvm.redux.sync.and" fn redux_and_u32(value: u32, mask: u32) -> u32;
+    "llvm.nvvm.redux.sync.or" fn redux_or_u32(value: u32, mask: u32) -> u32;
+    "llvm.nvvm.redux.sync.xor" fn redux_xor_u32(value: u32, mask: u32) -> u32;
+    "llvm.nvvm.redux.sync.add" fn redux_add_i32(value: i32, mask: u32) -> i32;
+    "llvm.nvvm.redux.sync.min" fn redux_min_i32(value: i32, mask: u32) -> i32;
+    "llvm.nvvm.redux.sync.max" fn redux_max_i32(value: i32, mask: u32) -> i32;
+    "llvm.nvvm.redux.sync.and" fn redux_and_i32(value: i32, mask: u32) -> i32;
+    "llvm.nvvm.redux.sync.or" fn redux_or_i32(value: i32, mask: u32) -> i32;
+    "llvm.nvvm.redux.sync.xor" fn redux_xor_i32(value: i32, mask: u32) -> i32;
 }

@@ -40,6 +40,7 @@
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
+//! | groups of threads | [`groups`] |
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
@@ -62,6 +63,7 @@ mod slice;
 
 pub mod atomic;
 pub mod float;
+pub mod groups;
 pub mod half;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]

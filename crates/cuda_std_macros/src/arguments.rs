@@ -59,6 +59,11 @@ impl Arguments {
         Some(if value.is_empty() { key.span() } else { value.span() })
     }
 
+    /// Whether all blocks run at the same time.
+    pub(crate) fn is_cooperative(&self) -> bool {
+        self.contract.iter().any(|(key, _)| *key == "cooperative")
+    }
+
     /// Whether something is stated that becomes a PTX directive.
     pub(crate) fn states_directives(&self) -> bool {
         self.contract

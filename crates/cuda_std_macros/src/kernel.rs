@@ -26,6 +26,17 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
+    if let Some(grid) = parameters
+        .iter()
+        .find(|parameter| matches!(parameter.kind, Kind::Grid(_)))
+        && !arguments.is_cooperative()
+    {
+        return Err(Error::new_spanned(
+            &grid.ty,
+            "the blocks of a grid can wait for each other only if all of them run at the same time; write \
+             `#[kernel(cooperative)]`",
+        ));
+    }
     let kernel = Kernel {
         function: &function,
         parameters: &parameters,
@@ -175,7 +186,7 @@ impl Kernel<'_> {
                 .collect();
             let written = &parameter.ty;
             match &parameter.kind {
-                Kind::Bound(ty) | Kind::SharedSlice(ty) => {
+                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
                     for (word, part) in words.iter().zip(["A", "B", "C", "D"]) {
                         let part = Ident::new(part, Span::mixed_site());
                         inputs.push(quote! { #word: <#ty as ::cuda_std::KernelParameter>::#part });
@@ -343,11 +354,16 @@ impl Kernel<'_> {
             let ty = match kind {
                 Kind::Shared => continue,
                 Kind::Pointer => written,
-                Kind::Bound(ty) | Kind::SharedSlice(ty) => &**ty,
+                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => &**ty,
             };
-            inputs.push(quote! { #name: impl ::cuda_std::launch::Argument<'call, #ty> });
+            let value = if matches!(kind, Kind::Grid(_)) {
+                quote! { ::cuda_std::launch::Workspace }
+            } else {
+                inputs.push(quote! { #name: impl ::cuda_std::launch::Argument<'call, #ty> });
+                quote! { #name }
+            };
             binds.push(quote! {
-                ::cuda_std::launch::Argument::<'call, #ty>::bind(#name, &mut #arguments);
+                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, &mut #arguments);
             });
         }
         let params = function.sig.generics.params.iter();
@@ -402,7 +418,7 @@ impl Kernel<'_> {
                     continue;
                 }
                 Kind::Pointer => quote! { ::cuda_std::launch::Role::Pointer },
-                Kind::Bound(ty) | Kind::SharedSlice(ty) => {
+                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
                     quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE }
                 }
             };

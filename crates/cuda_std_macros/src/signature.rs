@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Shared,
     /// As `Bound`, and with a barrier: shared memory whose length the host passes.
     SharedSlice(Box<Type>),
+    /// As `Bound`, but to memory that the launcher provides: what the blocks of a grid wait with.
+    Grid(Box<Type>),
 }
 
 /// All problems of a kernel, as one error with several places.
@@ -318,6 +320,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
         "Shared" => return Some(Kind::Shared),
+        "GridGroup" => return Some(Kind::Grid(Box::new(ty.clone()))),
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
         "Vec" | "Box" | "Rc" | "Arc" => format!(
             "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \

@@ -249,3 +249,20 @@ declare <2 x bfloat> @llvm.fabs.v2bf16(<2 x bfloat>)
 declare <2 x bfloat> @llvm.fma.v2bf16(<2 x bfloat>, <2 x bfloat>, <2 x bfloat>)
 declare <2 x bfloat> @llvm.minnum.v2bf16(<2 x bfloat>, <2 x bfloat>)
 declare <2 x bfloat> @llvm.maxnum.v2bf16(<2 x bfloat>, <2 x bfloat>)
+
+; `match.all` gives the mask, or 0, and a predicate that says the same again.
+
+define i32 @__rumba_match_all_32(i32 %mask, i32 %value) alwaysinline convergent nounwind {
+  %pair = call { i32, i1 } @llvm.nvvm.match.all.sync.i32p(i32 %mask, i32 %value)
+  %lanes = extractvalue { i32, i1 } %pair, 0
+  ret i32 %lanes
+}
+
+define i32 @__rumba_match_all_64(i32 %mask, i64 %value) alwaysinline convergent nounwind {
+  %pair = call { i32, i1 } @llvm.nvvm.match.all.sync.i64p(i32 %mask, i64 %value)
+  %lanes = extractvalue { i32, i1 } %pair, 0
+  ret i32 %lanes
+}
+
+declare { i32, i1 } @llvm.nvvm.match.all.sync.i32p(i32, i32)
+declare { i32, i1 } @llvm.nvvm.match.all.sync.i64p(i32, i64)

@@ -9,6 +9,7 @@ use bytemuck::{NoUninit, Pod};
 
 use super::{Arguments, HostMemory};
 use crate::atomic::Atomic;
+use crate::groups::GridGroup;
 use crate::parameter::Element;
 use crate::shared::SharedSlice;
 use crate::{
@@ -55,6 +56,18 @@ pub unsafe trait Argument<'a, P: ?Sized> {
 unsafe impl<T: NoUninit> Argument<'_, T> for T {
     fn bind(self, arguments: &mut Arguments<'_>) {
         arguments.push_value(self);
+    }
+}
+
+/// Memory of a launch's own, zero at its start: what the macro `#[kernel]` binds for a
+/// [`GridGroup`](crate::groups::GridGroup).
+#[derive(Clone, Copy, Debug)]
+pub struct Workspace;
+
+// SAFETY: a slice of two words, which the runtime copies to memory that is this call's alone.
+unsafe impl Argument<'_, GridGroup> for Workspace {
+    fn bind(self, arguments: &mut Arguments<'_>) {
+        arguments.push_transfer(HostMemory::In(&[0; 8]), align_of::<u32>(), 2);
     }
 }
 

@@ -15,7 +15,7 @@ mod argument;
 mod arguments;
 mod contract;
 
-pub use argument::{Argument, Elements, In, InOut, Out};
+pub use argument::{Argument, Elements, In, InOut, Out, Workspace};
 pub use arguments::{Arguments, Extent, HostMemory, ParameterBytes, Transfer};
 pub use contract::ContractError;
 

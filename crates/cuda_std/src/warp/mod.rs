@@ -3,9 +3,40 @@
 //! The functions without a mask are for the whole warp: every lane that has not returned from the
 //! kernel must come to the call. If one does not, the others wait for it or get unspecified values;
 //! memory is safe either way, and the software device reports it. The `_sync` functions take the
-//! mask of the lanes that take part, the caller among them.
+//! mask of the lanes that take part, the caller among them; it is the caller's to get right. For parts of a warp the
+//! [groups](crate::groups) know their masks.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// For each lane: the sum of those before it, the largest of all, and how many have the same value.
+//! #[kernel]
+//! pub fn lanes_together(x: &[u64], mut before: DisjointSlice<u64>, mut largest: DisjointSlice<u64>, mut same: DisjointSlice<u32>) {
+//!     let i = grid::<1>();
+//!     let x = x[i];
+//!     let (sum, most) = (warp::exclusive_sum(x), warp::reduce_max(x));
+//!     let equal = warp::match_any_sync(warp::FULL_MASK, x).count_ones();
+//!     if let (Some(before), Some(largest), Some(same)) = (before.own(), largest.own(), same.own()) {
+//!         (*before, *largest, *same) = (sum, most, equal);
+//!     }
+//! }
+//!
+//! # fn main() {
+//! let x: Vec<u64> = (0..64).map(|i| i % 8 << 40).collect();
+//! let (mut before, mut largest, mut same) = (vec![0; 64], vec![0; 64], vec![0; 64]);
+//! examples::launch((2, 32), lanes_together(&x, &mut before, &mut largest, &mut same));
+//! assert!((0..64).all(|i| before[i] == x[i / 32 * 32..i].iter().sum::<u64>()));
+//! assert_eq!((largest, same), (vec![7 << 40; 64], vec![4; 64]));
+//! # examples::becomes("lanes_together", &["shfl.sync.up.b32", "shfl.sync.bfly.b32", "match.any.sync.b64"]);
+//! # examples::avoids("lanes_together", &["ld.local", "st.local"]);
+//! # }
+//! ```
 
-use core::ops::Add;
+pub(crate) mod lanes;
+mod shuffle;
+
+pub use lanes::{Bits, Extreme, Sum};
+pub use shuffle::Shuffle;
 
 use crate::device;
 pub use crate::sync::sync_warp;
@@ -16,53 +47,6 @@ pub const WARP_SIZE: u32 = 32;
 
 /// The mask of all lanes.
 pub const FULL_MASK: u32 = u32::MAX;
-
-/// A value that lanes can exchange: 32 or 64 bits of number.
-pub trait Shuffle: Copy {
-    /// Exchanges the value in pieces of 32 bits.
-    #[doc(hidden)]
-    fn in_words(self, exchange: impl Fn(u32) -> u32) -> Self;
-}
-
-/// 32 bits go in one piece.
-macro_rules! one_word {
-    ($($ty:ty: $to:expr, $from:expr;)*) => {$(
-        impl Shuffle for $ty {
-            #[inline(always)]
-            fn in_words(self, exchange: impl Fn(u32) -> u32) -> Self {
-                $from(exchange($to(self)))
-            }
-        }
-    )*};
-}
-
-/// 64 bits go in two.
-macro_rules! two_words {
-    ($($ty:ty: $to:expr, $from:expr;)*) => {$(
-        impl Shuffle for $ty {
-            #[inline(always)]
-            #[expect(clippy::cast_possible_truncation, reason = "the lower half is meant")]
-            fn in_words(self, exchange: impl Fn(u32) -> u32) -> Self {
-                let bits: u64 = $to(self);
-                let (low, high) = (exchange(bits as u32), exchange((bits >> 32) as u32));
-                $from(u64::from(high) << 32 | u64::from(low))
-            }
-        }
-    )*};
-}
-
-one_word! {
-    u32: |value: u32| value, |bits: u32| bits;
-    i32: i32::cast_unsigned, u32::cast_signed;
-    f32: f32::to_bits, f32::from_bits;
-}
-
-two_words! {
-    u64: |value: u64| value, |bits: u64| bits;
-    i64: i64::cast_unsigned, u64::cast_signed;
-    f64: f64::to_bits, f64::from_bits;
-    usize: |value: usize| value as u64, |bits: u64| bits as usize;
-}
 
 /// The third operand of `shfl`: where segments of `width` lanes end, and the last lane to read.
 /// PTX ISA, "shfl.sync".
@@ -187,13 +171,60 @@ pub fn ballot(predicate: bool) -> u32 {
     ballot_sync(FULL_MASK, predicate)
 }
 
+/// A value by which lanes find those that have the same: an integer of 32 or 64 bits, or the bits of a float.
+pub trait Match: sealed::Match {}
+
+mod sealed {
+    pub trait Match: Copy {
+        fn any(self, mask: u32) -> u32;
+        fn all(self, mask: u32) -> u32;
+    }
+}
+
+macro_rules! matches {
+    ($($ty:ident as $bits:ident: $to:expr, $any:ident, $all:ident;)*) => {$(
+        impl Match for $ty {}
+        impl sealed::Match for $ty {
+            #[inline(always)]
+            fn any(self, mask: u32) -> u32 {
+                let to: fn($ty) -> $bits = $to;
+                device::$any(mask, to(self))
+            }
+            #[inline(always)]
+            fn all(self, mask: u32) -> u32 {
+                let to: fn($ty) -> $bits = $to;
+                device::$all(mask, to(self))
+            }
+        }
+    )*};
+}
+
+matches! {
+    u32 as u32: |value| value, match_any, match_all;
+    i32 as u32: i32::cast_unsigned, match_any, match_all;
+    f32 as u32: f32::to_bits, match_any, match_all;
+    u64 as u64: |value| value, match_any_64, match_all_64;
+    i64 as u64: i64::cast_unsigned, match_any_64, match_all_64;
+    f64 as u64: f64::to_bits, match_any_64, match_all_64;
+    usize as u64: |value| value as u64, match_any_64, match_all_64;
+}
+
 /// The lanes of `mask` whose `value` equals this lane's: CUDA's `__match_any_sync`.
 ///
-/// `match.any.sync.b32`; PTX 6.0, sm_70.
+/// `match.any.sync.b32`, `match.any.sync.b64`; PTX 6.0, sm_70.
 #[inline(always)]
 #[must_use]
-pub fn match_any_sync(mask: u32, value: u32) -> u32 {
-    device::match_any(mask, value)
+pub fn match_any_sync<T: Match>(mask: u32, value: T) -> u32 {
+    value.any(mask)
+}
+
+/// Whether all lanes of `mask` have the same `value`: CUDA's `__match_all_sync`.
+///
+/// `match.all.sync.b32`, `match.all.sync.b64`; PTX 6.0, sm_70.
+#[inline(always)]
+#[must_use]
+pub fn match_all_sync<T: Match>(mask: u32, value: T) -> bool {
+    value.all(mask) != 0
 }
 
 /// The lanes that happen to run together with this one: CUDA's `__activemask()`.
@@ -228,6 +259,19 @@ pub fn warps_in_block() -> u32 {
     (threads.x * threads.y * threads.z).div_ceil(WARP_SIZE)
 }
 
+/// The mask of this lane and those below. `%lanemask_le`; PTX 2.0.
+#[inline(always)]
+#[must_use]
+pub fn lane_mask_le() -> u32 {
+    device::lane_mask_lt() << 1 | 1
+}
+
+/// The whole warp as a group: see [`crate::groups`].
+#[inline(always)]
+fn warp() -> crate::groups::WarpTile<32> {
+    crate::groups::tiled_partition()
+}
+
 /// Combines the values of all lanes of the warp; every lane gets the result.
 ///
 /// `combine` must be associative and commutative up to rounding. The order is fixed, so floating
@@ -236,18 +280,68 @@ pub fn warps_in_block() -> u32 {
 /// Five `shfl.sync.bfly.b32`, ten for 64 bits; PTX 6.0, sm_30.
 #[inline(always)]
 #[must_use]
-pub fn reduce<T: Shuffle>(mut value: T, combine: impl Fn(T, T) -> T) -> T {
-    let mut lanes = WARP_SIZE / 2;
-    while lanes > 0 {
-        value = combine(value, shuffle_xor(value, lanes));
-        lanes /= 2;
-    }
-    value
+pub fn reduce<T: Shuffle>(value: T, combine: impl Fn(T, T) -> T) -> T {
+    lanes::reduce(warp(), value, combine)
 }
 
-/// The sum over the warp; every lane gets it. See [`reduce`].
+/// Combines the values of the lanes up to and with this one. `combine` must be associative up to rounding.
+///
+/// Five `shfl.sync.up.b32`, ten for 64 bits; PTX 6.0, sm_30.
 #[inline(always)]
 #[must_use]
-pub fn reduce_sum<T: Shuffle + Add<Output = T>>(value: T) -> T {
-    reduce(value, |a, b| a + b)
+pub fn inclusive_scan<T: Shuffle>(value: T, combine: impl Fn(T, T) -> T) -> T {
+    lanes::inclusive_scan(warp(), value, combine)
+}
+
+/// Combines the values of the lanes below this one; the first lane gets `first`. `combine` must be associative up to
+/// rounding.
+///
+/// Six `shfl.sync.up.b32`, twelve for 64 bits; PTX 6.0, sm_30.
+#[inline(always)]
+#[must_use]
+pub fn exclusive_scan<T: Shuffle>(value: T, first: T, combine: impl Fn(T, T) -> T) -> T {
+    lanes::exclusive_scan(warp(), value, first, combine)
+}
+
+/// The sum of the values of the lanes up to and with this one; integers wrap around. See [`inclusive_scan`].
+#[inline(always)]
+#[must_use]
+pub fn inclusive_sum<T: Sum>(value: T) -> T {
+    inclusive_scan(value, T::plus)
+}
+
+/// The sum of the values of the lanes below this one; integers wrap around. See [`exclusive_scan`].
+#[inline(always)]
+#[must_use]
+pub fn exclusive_sum<T: Sum>(value: T) -> T {
+    exclusive_scan(value, T::ZERO, T::plus)
+}
+
+/// Reductions by name.
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident: $bound:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// See [`reduce`]; where the code is built for sm_80 or later, of 32-bit integers one `redux.sync`; PTX 7.0.
+        #[inline(always)]
+        #[must_use]
+        pub fn $name<T: $bound>(value: T) -> T {
+            lanes::$name(warp(), value)
+        }
+    )*};
+}
+
+reductions! {
+    /// The sum over the warp; every lane gets it. Integers wrap around.
+    reduce_sum: Sum;
+    /// The smallest value of the warp; every lane gets it. NaN loses against a number.
+    reduce_min: Extreme;
+    /// The largest value of the warp; every lane gets it. NaN loses against a number.
+    reduce_max: Extreme;
+    /// The bits that the values of all lanes have; every lane gets them.
+    reduce_and: Bits;
+    /// The bits that the value of any lane has; every lane gets them.
+    reduce_or: Bits;
+    /// The bits that the values of an odd number of lanes have; every lane gets them.
+    reduce_xor: Bits;
 }
