@@ -21,6 +21,10 @@ const REDZONE: u64 = 256;
 /// What fresh memory contains: as `f32` and `f64` huge negative numbers, as pointers and indices absurd ones.
 pub(crate) const FRESH: u8 = 0xCD;
 
+/// Bytes of a block that contain it. What is behind them reads as zeros: a block as large as the device's memory is
+/// allocated at once, and takes memory of the system where it is used.
+const FILLED: u64 = 256 << 20;
+
 /// Freed blocks at least this large give their memory back to the system at once.
 const LARGE: u64 = 1 << 20;
 
@@ -242,7 +246,7 @@ impl Allocations {
         ((self.limit - used.min(self.limit)) as usize, self.limit as usize)
     }
 
-    /// Allocates and fills with [`FRESH`].
+    /// Allocates and fills with [`FRESH`], large blocks in part.
     pub(crate) fn allocate(
         &self,
         arena: &Arena,
@@ -302,9 +306,11 @@ impl Allocations {
             reason: error.to_string(),
         })?;
         let start = place + REDZONE;
-        arena.populate(start..start + length);
+        let filled = length.min(FILLED);
+        arena.populate(start..start + filled);
         // SAFETY: the range was committed above and belongs to nobody else.
-        unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, bytes) };
+        unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, filled as usize) };
+        arena.discard(start + filled..start + length);
         state.used += length;
         state.live.insert(
             start,

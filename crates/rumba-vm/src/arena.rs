@@ -7,6 +7,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use crate::seats::SEATS;
+
 const MIB: usize = 1 << 20;
 const GIB: usize = 1 << 30;
 
@@ -36,6 +38,16 @@ impl Window {
     pub(crate) fn bytes(self) -> usize {
         (self.end - self.start) as usize
     }
+
+    /// The part of a window that the launch in a seat has.
+    pub(crate) fn of_seat(self, seat: usize) -> Self {
+        let bytes = (self.bytes() / SEATS) as u64;
+        let start = self.start + seat as u64 * bytes;
+        Self {
+            start,
+            end: start + bytes,
+        }
+    }
 }
 
 /// The reservation.
@@ -45,7 +57,7 @@ pub(crate) struct Arena {
     bytes: usize,
     /// Addresses of functions; never memory.
     pub(crate) functions: Window,
-    /// Parameters of the running launch, read-only for kernels.
+    /// Parameters of the running launches, read-only for kernels.
     pub(crate) parameters: Window,
     /// Variables in `.const`.
     pub(crate) constants: Window,
@@ -65,15 +77,15 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Reserves room for `heap` bytes of heap and `blocks` resident blocks.
+    /// Reserves room for `heap` bytes of heap and `blocks` resident blocks of each launch.
     pub(crate) fn new(heap: usize, blocks: usize) -> io::Result<Self> {
         let round = |bytes: usize| bytes.next_multiple_of(STEP);
         let sizes = [
             16 * MIB,
-            2 * MIB,
+            SEATS * 2 * MIB,
             256 * MIB,
-            round(blocks * SHARED_STRIDE),
-            64 * GIB,
+            SEATS * round(blocks * SHARED_STRIDE),
+            SEATS * 64 * GIB,
             round(heap),
         ];
         let bytes = sizes.iter().sum::<usize>() + STEP;

@@ -23,8 +23,6 @@ const MAX_UNITS: u32 = 1 << 16;
 /// What a program is built for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    /// Where the launch puts the parameters.
-    pub(crate) parameters: u64,
     /// Whether the processor's vector instructions may be used.
     pub(crate) vector_instructions: bool,
 }
@@ -51,7 +49,7 @@ pub(crate) fn program<'m>(
         sources: names.to_vec(),
         ..Debug::default()
     };
-    let mut lowering = Lowering::new(Pool::new(symbols, target.parameters));
+    let mut lowering = Lowering::new(Pool::new(symbols));
     lowering.pool.function(kernel);
     let mut functions = Vec::new();
     let mut errors = Vec::new();
@@ -140,13 +138,8 @@ pub(crate) fn program<'m>(
 }
 
 /// What is wrong with a function that no kernel calls.
-pub(crate) fn check<'m>(
-    symbols: &'m Symbols<'m>,
-    sources: &[SourceText<'m>],
-    function: FunctionId,
-    target: &Target,
-) -> Vec<Located> {
-    let mut lowering = Lowering::new(Pool::new(symbols, target.parameters));
+pub(crate) fn check<'m>(symbols: &'m Symbols<'m>, sources: &[SourceText<'m>], function: FunctionId) -> Vec<Located> {
+    let mut lowering = Lowering::new(Pool::new(symbols));
     lowering.pool.function(function);
     let lowered = function::lower(&mut lowering, 0, function, sources, &mut Debug::default());
     lowered.err().unwrap_or_default()

@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
-use crate::arena::{Arena, SHARED_STRIDE};
+use crate::arena::{Arena, SHARED_STRIDE, Window};
 use crate::check::finding::Finding;
 use crate::check::monitor::{self, Monitor};
 use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
-use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics, Worker};
+use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics};
 use crate::load::{self, Function, LoadError, Module, Source};
 use crate::native::Heap;
 use crate::op::has_avx2;
 use crate::pool::Pool;
 use crate::printf::{Output, Sink};
 use crate::program::{SHARED_START, STACK_START};
+use crate::seats::{SEATS, Seats};
 use crate::warp::LANES;
 
 /// Bytes of parameters that a kernel may have.
@@ -163,10 +164,8 @@ pub(crate) struct Inner {
     heap: Heap,
     stack_bytes: AtomicU64,
     properties: Properties,
-    workers: Vec<Mutex<Worker>>,
+    seats: Seats,
     pool: Pool,
-    /// Held by whoever launches.
-    launching: Mutex<()>,
     launches: AtomicU64,
     findings: Mutex<Vec<Finding>>,
     handles: AtomicU64,
@@ -184,9 +183,9 @@ impl std::fmt::Debug for Inner {
 
 impl Inner {
     /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
-    fn grid_workspace(&self) -> u64 {
-        let address = self.arena.parameters.start + GRID_WORKSPACE as u64;
-        // SAFETY: the window was committed up to here when the device was made, and only one launch runs at a time.
+    fn grid_workspace(&self, parameters: Window) -> u64 {
+        let address = parameters.start + GRID_WORKSPACE as u64;
+        // SAFETY: a seat's window was committed up to here when the device was made, and one launch has it at a time.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
         self.allocations.register(
             address,
@@ -223,9 +222,11 @@ impl Device {
         let residents = workers * BLOCKS_PER_MULTIPROCESSOR as usize;
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
-        arena
-            .commit(arena.parameters, GRID_WORKSPACE + GRID_WORKSPACE_BYTES)
-            .map_err(Error::AddressSpace)?;
+        for seat in 0..SEATS {
+            arena
+                .commit(arena.parameters.of_seat(seat), GRID_WORKSPACE + GRID_WORKSPACE_BYTES)
+                .map_err(Error::AddressSpace)?;
+        }
         let properties = Properties {
             name: format!("Rumba software device ({workers} workers)"),
             compute_capability: (9, 0),
@@ -250,9 +251,8 @@ impl Device {
             heap: Heap::new(config.heap_bytes),
             stack_bytes: AtomicU64::new(config.stack_bytes),
             properties,
-            workers: (0..workers).map(|number| Mutex::new(Worker::new(number))).collect(),
+            seats: Seats::new(workers),
             pool: Pool::new(workers).map_err(Error::Threads)?,
-            launching: Mutex::new(()),
             launches: AtomicU64::new(0),
             findings: Mutex::default(),
             handles: AtomicU64::new(1),
@@ -527,10 +527,12 @@ impl Device {
     /// # Errors
     /// If the launch is impossible.
     pub fn check(&self, function: &Function, launch: &Launch<'_>) -> Result<(), LaunchError> {
+        Self::cluster(function, launch)?;
         self.check_launch(function, launch).map(drop)
     }
 
-    /// Runs a kernel and returns when it has ended.
+    /// Runs a kernel and returns when it has ended. Launches of several threads run one after another, unless one takes
+    /// long: then others run beside it.
     ///
     /// # Errors
     /// If the launch is impossible or the kernel makes a mistake.
@@ -546,10 +548,11 @@ impl Device {
         let residency = self.check_launch(function, launch)?;
         let inner = &*self.inner;
         let program = &*function.program;
-        let _turn = inner.launching.lock().unwrap_or_else(PoisonError::into_inner);
-        let parameters = inner.arena.parameters.start;
+        let seat = inner.seats.take();
+        let window = inner.arena.parameters.of_seat(seat.number);
+        let parameters = window.start;
         if !launch.parameters.is_empty() {
-            // SAFETY: the window was committed when the device was made, and only one launch runs at a time.
+            // SAFETY: a seat's window was committed when the device was made, and one launch has it at a time.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     launch.parameters.as_ptr(),
@@ -568,10 +571,11 @@ impl Device {
             monitor::Shared::new(Monitor::new(threads, cluster.iter().product()))
         });
         // What is found must not depend on which worker is faster.
+        let all_workers = inner.properties.multiprocessors as usize;
         let workers = if monitor.is_some() {
             1
         } else {
-            inner.workers.len().min(clusters)
+            all_workers.min(clusters)
         };
         let resident_clusters = if launch.cooperative {
             clusters.div_ceil(workers)
@@ -579,7 +583,11 @@ impl Device {
             residency as usize / (blocks as usize / clusters)
         };
         let residency = resident_clusters.max(1) * (blocks as usize / clusters);
-        let grid_workspace = if launch.cooperative { inner.grid_workspace() } else { 0 };
+        let grid_workspace = if launch.cooperative {
+            inner.grid_workspace(window)
+        } else {
+            0
+        };
         let stack = program
             .stack_bytes
             .unwrap_or(STACK_START + program.frame_bytes + inner.stack_bytes.load(Ordering::Relaxed))
@@ -598,9 +606,12 @@ impl Device {
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,
             parameters: launch.parameters,
+            parameter_start: parameters,
+            shared: inner.arena.shared.of_seat(seat.number),
+            local: inner.arena.local.of_seat(seat.number),
             stack_stride: stack,
             number: inner.launches.fetch_add(1, Ordering::Relaxed),
-            workers: inner.workers.len(),
+            workers: all_workers,
             residency,
             cooperative: launch.cooperative,
             cluster,
@@ -615,8 +626,7 @@ impl Device {
         };
         let progress = Progress::new();
         inner.pool.run(workers, &|number| {
-            let mut worker = inner.workers[number].lock().unwrap_or_else(PoisonError::into_inner);
-            launch::work(&context, &progress, &mut worker);
+            launch::work(&context, &progress, &mut seat.worker(number));
         });
         if !launch.parameters.is_empty() {
             inner.allocations.unregister(parameters);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::allocations::Allocations;
-use crate::arena::{Arena, SHARED_STRIDE};
+use crate::arena::{Arena, SHARED_STRIDE, Window};
 use crate::block::{Block, Outcome};
 use crate::check::memory::{Bounds, CACHES};
 use crate::check::monitor;
@@ -87,6 +87,11 @@ pub(crate) struct Context<'a> {
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
     pub(crate) parameters: &'a [u8],
+    /// Where kernels that take a parameter's address find them.
+    pub(crate) parameter_start: u64,
+    /// The launch's parts of the windows for shared memory and stacks.
+    pub(crate) shared: Window,
+    pub(crate) local: Window,
     /// Bytes of each thread's stack, counted from offset 0.
     pub(crate) stack_stride: u64,
     /// Number of the launch.
@@ -196,6 +201,7 @@ impl Context<'_> {
             Fixed::Constant(bits) => bits,
             Fixed::Special(special) => u128::from(self.special(special, worker, warp as u32, lane as u32)),
             Fixed::Parameter { offset, ty } => self.parameter(offset as usize, ty),
+            Fixed::ParameterAddress(offset) => u128::from(self.parameter_start + u64::from(offset)),
             Fixed::DynamicShared => u128::from(self.dynamic_start()),
             Fixed::Transfer(_) => 0,
             Fixed::StackPointer => u128::from(STACK_START + self.program.frame_bytes),
@@ -600,7 +606,7 @@ fn start(
             }
         }
     }
-    let base = context.arena.shared.start + (resident.slot * SHARED_STRIDE) as u64;
+    let base = context.shared.start + (resident.slot * SHARED_STRIDE) as u64;
     let shared = context.shared_end() - SHARED_START;
     if shared > 0 {
         let start = base + SHARED_START;
@@ -638,15 +644,13 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
     }
     let shared_offset = resident.slot * SHARED_STRIDE;
     if context.shared_end() > SHARED_START {
-        context
-            .arena
-            .commit(context.arena.shared, shared_offset + SHARED_STRIDE)?;
+        context.arena.commit(context.shared, shared_offset + SHARED_STRIDE)?;
     }
     let stack_bytes = context.stack_stride * (warps * LANES) as u64;
     let stack_offset = resident.slot as u64 * stack_bytes;
     context
         .arena
-        .commit(context.arena.local, (stack_offset + stack_bytes) as usize)?;
+        .commit(context.local, (stack_offset + stack_bytes) as usize)?;
     resident.block.warps.truncate(warps);
     resident.block.warps.resize_with(warps, Warp::idle);
     let memory = resident.registers.as_mut_ptr().cast::<u8>();
@@ -667,7 +671,7 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
         warp.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
         warp.stumbles = 0;
         warp.reluctance = 0;
-        warp.shared_base = context.arena.shared.start + shared_offset as u64;
+        warp.shared_base = context.shared.start + shared_offset as u64;
         warp.shared_end = context.shared_end();
         warp.shared_known = if context.monitor.is_some() {
             SHARED_START
@@ -675,7 +679,7 @@ fn prepare(context: &Context<'_>, worker: usize, caches: *mut Bounds, resident: 
             warp.shared_end
         };
         warp.stack_stride = context.stack_stride;
-        warp.stack_base = context.arena.local.start + stack_offset + (index * LANES) as u64 * context.stack_stride;
+        warp.stack_base = context.local.start + stack_offset + (index * LANES) as u64 * context.stack_stride;
         for (slot, class, value) in &program.fixed {
             // SAFETY: the slot is one of the program's.
             unsafe { fill(warp, *slot, *class, |lane| context.fixed(*value, worker, index, lane)) };

@@ -43,6 +43,7 @@ mod program;
 mod rendezvous;
 mod schedule;
 mod scope;
+mod seats;
 mod sources;
 mod special;
 mod survey;

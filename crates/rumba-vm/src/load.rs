@@ -262,7 +262,6 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         .collect();
     let names: Vec<String> = sources.iter().map(|source| source.name.to_owned()).collect();
     let target = assemble::Target {
-        parameters: device.arena.parameters.start,
         vector_instructions: device.config.vector_instructions,
     };
     let addressed = survey::addressed(&symbols);
@@ -283,7 +282,7 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
     for (id, function) in symbols.functions.iter().enumerate() {
         let is_checked = function.ast.kind == FunctionKind::Entry || reached.contains(&id);
         if !is_checked && function.ast.body.is_some() {
-            errors.extend(assemble::check(&symbols, &texts, id, &target));
+            errors.extend(assemble::check(&symbols, &texts, id));
         }
     }
     if !errors.is_empty() {

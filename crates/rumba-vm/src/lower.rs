@@ -674,12 +674,8 @@ impl<'m> Lowering<'m> {
                 Ok(wide(offset, 0, Some(StateSpace::Shared)))
             }
             Binding::EntryParameter { offset, .. } => {
-                let address = self.pool.parameters + u64::from(offset);
-                Ok(wide(
-                    self.constant(ScalarType::U64, u128::from(address)),
-                    0,
-                    Some(StateSpace::Param),
-                ))
+                let address = self.pool.fixed(Class::W64, Fixed::ParameterAddress(offset));
+                Ok(wide(address, 0, Some(StateSpace::Param)))
             }
             Binding::Symbol(symbol) => {
                 let (reference, space) = self.pool.reference(self.function.source, symbol)?;

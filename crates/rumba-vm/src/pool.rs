@@ -1,6 +1,7 @@
 //! The threads that blocks run on. They live as long as the device.
 //!
-//! What they do is given to them as a closure; the calling thread takes part.
+//! What they do is given to them as a closure; the calling thread takes part. Several callers may give them work at once:
+//! a thread that is done with one job looks for the next.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,14 +11,29 @@ use std::thread::JoinHandle;
 type Job = *const (dyn Fn(usize) + Sync);
 
 struct State {
-    /// The job, and how many of the threads take part in it.
-    job: Option<(SendJob, usize)>,
-    /// Number of the job.
-    generation: u64,
+    posted: Vec<Posted>,
+    /// Jobs that there were so far.
+    jobs: u64,
+    stop: bool,
+}
+
+/// A job that threads may take part in.
+struct Posted {
+    job: SendJob,
+    number: u64,
+    /// The threads up to this number take part.
+    helpers: usize,
     /// Threads that have begun and not finished it.
     running: usize,
     panic: Option<Box<dyn std::any::Any + Send>>,
-    stop: bool,
+}
+
+impl State {
+    /// A job that is still there.
+    fn find(&mut self, number: u64) -> &mut Posted {
+        let posted = self.posted.iter_mut().find(|posted| posted.number == number);
+        posted.expect("a job is there until all who began it have finished")
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -48,10 +64,8 @@ impl Pool {
     /// Threads for `workers` workers, one of whom is whoever calls [`Self::run`].
     pub(crate) fn new(workers: usize) -> std::io::Result<Self> {
         let state = State {
-            job: None,
-            generation: 0,
-            running: 0,
-            panic: None,
+            posted: Vec::new(),
+            jobs: 0,
             stop: false,
         };
         let shared = Arc::new(Shared {
@@ -85,20 +99,28 @@ impl Pool {
         }
         // SAFETY: only the lifetime changes; nobody uses the job after this function.
         let erased = SendJob(unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(job) });
-        {
+        let number = {
             let mut state = self.shared.lock();
-            state.job = Some((erased, helpers));
-            state.generation += 1;
-            state.panic = None;
-        }
+            state.jobs += 1;
+            let number = state.jobs;
+            state.posted.push(Posted {
+                job: erased,
+                number,
+                helpers,
+                running: 0,
+                panic: None,
+            });
+            number
+        };
         self.shared.start.notify_all();
         let outcome = catch_unwind(AssertUnwindSafe(|| job(0)));
         let mut state = self.shared.lock();
-        state.job = None;
-        while state.running > 0 {
+        state.find(number).helpers = 0;
+        while state.find(number).running > 0 {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let panic = state.panic.take();
+        let panic = state.find(number).panic.take();
+        state.posted.retain(|posted| posted.number != number);
         drop(state);
         if let Some(panic) = outcome.err().or(panic) {
             resume_unwind(panic);
@@ -126,15 +148,11 @@ fn work(shared: &Shared, number: usize) {
                 if state.stop {
                     return;
                 }
-                if state.generation != seen {
-                    seen = state.generation;
-                    match state.job {
-                        Some((job, helpers)) if number <= helpers => {
-                            state.running += 1;
-                            break job;
-                        }
-                        Some(_) | None => {}
-                    }
+                let mut posted = state.posted.iter_mut();
+                if let Some(posted) = posted.find(|posted| posted.number > seen && number <= posted.helpers) {
+                    posted.running += 1;
+                    seen = posted.number;
+                    break posted.job;
                 }
                 state = shared.start.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -142,11 +160,12 @@ fn work(shared: &Shared, number: usize) {
         // SAFETY: the job was there a moment ago, and `run` waits until this thread says that it has finished.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job.0)(number) }));
         let mut state = shared.lock();
+        let posted = state.find(seen);
         if let Err(panic) = outcome {
-            state.panic = Some(panic);
+            posted.panic = Some(panic);
         }
-        state.running -= 1;
-        if state.running == 0 {
+        posted.running -= 1;
+        if posted.running == 0 {
             shared.done.notify_all();
         }
     }

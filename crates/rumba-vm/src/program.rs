@@ -59,6 +59,8 @@ pub(crate) enum Fixed {
     Special(Special),
     /// A kernel parameter, at this offset, of this type, extended to the slot.
     Parameter { offset: u32, ty: ScalarType },
+    /// The address of a kernel parameter, at this offset.
+    ParameterAddress(u32),
     /// Where dynamic shared memory starts.
     DynamicShared,
     /// An argument or a result on its way between functions.
@@ -78,8 +80,6 @@ pub(crate) enum Reference {
 /// What the functions of a program share while they are lowered.
 pub(crate) struct Pool<'m> {
     pub(crate) symbols: &'m Symbols<'m>,
-    /// Where the launch puts the parameters.
-    pub(crate) parameters: u64,
     pub(crate) fixed: Vec<(Class, Fixed)>,
     interned: HashMap<(Class, Fixed), u32>,
     shared: HashMap<*const ast::Variable<'m>, Place>,
@@ -96,10 +96,9 @@ pub(crate) struct Pool<'m> {
 }
 
 impl<'m> Pool<'m> {
-    pub(crate) fn new(symbols: &'m Symbols<'m>, parameters: u64) -> Self {
+    pub(crate) fn new(symbols: &'m Symbols<'m>) -> Self {
         Self {
             symbols,
-            parameters,
             fixed: Vec::new(),
             interned: HashMap::new(),
             shared: HashMap::new(),
@@ -360,6 +359,7 @@ impl Program {
             Fixed::Special(_)
             | Fixed::Constant(_)
             | Fixed::Parameter { .. }
+            | Fixed::ParameterAddress(_)
             | Fixed::DynamicShared
             | Fixed::Transfer(_)
             | Fixed::StackPointer => None,

@@ -459,3 +459,52 @@ DONE:
     bench.run("k", 1, 1, &[out.into(), 100u32.into()]).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [5050]);
 }
+
+#[test]
+fn launches_of_several_threads_that_wait_for_each_other() {
+    // Launch n waits for word n and then writes word n - 1, so that all must be under way at once. What each has in shared
+    // memory, on its stack and in its parameters must be its own.
+    let body = "
+        .shared .align 4 .b32 mine[32];
+        .local .align 4 .b32 own[1];
+        mov.u32 %r10, mine;
+        shl.b32 %r11, %r2, 2;
+        add.u32 %r10, %r10, %r11;
+        st.shared.u32 [%r10], %r1;
+        st.local.u32 [own], %r1;
+        mov.b64 %rd10, n;
+        cvta.param.u64 %rd10, %rd10;
+        mul.wide.u32 %rd5, %r1, 4;
+        add.s64 %rd5, %rd5, %rd1;
+    AGAIN:
+        ld.volatile.global.u32 %r12, [%rd5];
+        setp.eq.u32 %p1, %r12, 0;
+        @%p1 bra AGAIN;
+        bar.sync 0;
+        ld.shared.u32 %r13, [%r10];
+        ld.local.u32 %r14, [own];
+        ld.param.u32 %r15, [%rd10];
+        or.b32 %r13, %r13, %r14;
+        or.b32 %r13, %r13, %r15;
+        add.u32 %r13, %r13, 100;
+        st.volatile.global.u32 [%rd5+-4], %r13;";
+    const LAUNCHES: u32 = 6;
+    let bench = Bench::new(&kernel("", body));
+    let out = bench.zeros(4 * LAUNCHES as usize + 4);
+    std::thread::scope(|scope| {
+        for number in 1..=LAUNCHES {
+            let bench = &bench;
+            scope.spawn(move || {
+                if number == LAUNCHES {
+                    bench
+                        .device
+                        .write(out + 4 * u64::from(number), &[1, 0, 0, 0])
+                        .expect("a word");
+                }
+                bench.run("k", 2, 32, &[out.into(), number.into()]).expect("it ends");
+            });
+        }
+    });
+    let words = u32s(&bench.download(out, 4 * LAUNCHES as usize));
+    assert_eq!(words, (1..=LAUNCHES).map(|number| 100 + number).collect::<Vec<_>>());
+}
