@@ -34,10 +34,18 @@ use suite::{Driver, Suite};
   cargo xtask conformance numba
   cargo xtask conformance numba --filter test_atomics      these only, with what is known of each failure
   cargo xtask conformance numba --bless                    take the results over into the list
-  cargo xtask conformance numba --slice                    a few tests of each kind")]
+  cargo xtask conformance numba --slice                    a few tests of each kind
+  cargo xtask conformance                                  the same of every installed client, as `cargo xtask test`")]
 pub(crate) struct Args {
     /// The program
-    client: Client,
+    client: Option<Client>,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+#[derive(clap::Args)]
+#[group(requires = "client")]
+struct Selection {
     /// Only tests whose names contain this; give it several times for several patterns
     #[arg(long, value_name = "PATTERN")]
     filter: Vec<String>,
@@ -82,7 +90,10 @@ impl Client {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    check(&args, Profile::Release)
+    match args.client {
+        Some(client) => check(client, &args.selection, Profile::Release),
+        None => slices(),
+    }
 }
 
 /// Runs a few tests of each client that is installed; of the others it says how to install them.
@@ -98,15 +109,14 @@ pub(crate) fn slices() -> Result<()> {
             );
             continue;
         }
-        let args = Args {
-            client,
+        let selection = Selection {
             filter: Vec::new(),
             slice: true,
             bless: false,
             jobs: None,
             limit: 120,
         };
-        if let Err(error) = check(&args, Profile::Dev) {
+        if let Err(error) = check(client, &selection, Profile::Dev) {
             eprintln!("error: {error:#}");
             failed.push(suite.name());
         }
@@ -117,14 +127,20 @@ pub(crate) fn slices() -> Result<()> {
     Ok(())
 }
 
-fn check(args: &Args, profile: Profile) -> Result<()> {
-    let suite = args.client.suite();
+fn check(client: Client, args: &Selection, profile: Profile) -> Result<()> {
+    let suite = client.suite();
     let suite = &*suite;
     suite
         .install()
         .with_context(|| format!("could not install {}", suite.about()))?;
     let driver = driver(profile)?;
     let all = suite.list(&driver)?;
+    if let Some(unknown) = missing(suite.slice(), &all) {
+        bail!(
+            "the slice of {} names tests that there are not: {unknown}",
+            suite.about()
+        );
+    }
     let selected: Vec<String> = all.iter().filter(|test| args.selects(suite, test)).cloned().collect();
     if selected.is_empty() {
         bail!("none of the {} tests of {} is selected", all.len(), suite.about());
@@ -176,7 +192,17 @@ fn check(args: &Args, profile: Profile) -> Result<()> {
     Ok(())
 }
 
-impl Args {
+/// The names of a slice that no test has.
+fn missing(slice: &[&str], all: &[String]) -> Option<String> {
+    let missing: Vec<&str> = slice
+        .iter()
+        .copied()
+        .filter(|name| !all.iter().any(|test| test == name))
+        .collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+impl Selection {
     fn selects(&self, suite: &dyn Suite, test: &str) -> bool {
         (self.filter.is_empty() || self.filter.iter().any(|pattern| test.contains(pattern)))
             && (!self.slice || suite.slice().contains(&test))
@@ -235,4 +261,16 @@ fn link(to: &Path, at: &Path) -> Result<()> {
         std::fs::remove_file(at).with_context(|| format!("could not remove {}", at.display()))?;
     }
     std::os::unix::fs::symlink(to, at).with_context(|| format!("could not make {}", at.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing;
+
+    #[test]
+    fn a_slice_names_tests_that_there_are() {
+        let all = ["a.b".to_owned(), "a.c".to_owned()];
+        assert_eq!(missing(&["a.c"], &all), None);
+        assert_eq!(missing(&["a.b", "b", "a.d"], &all).as_deref(), Some("b, a.d"));
+    }
 }
