@@ -325,6 +325,7 @@ fuzz_target!(|data: &[u8]| {
         unsafe {
             std::env::set_var("RUMBA_DEVICE", "soft");
             std::env::set_var("RUMBA_WORKERS", "1");
+            std::env::set_var("RUMBA_MEMORY", "64");
             std::env::set_var("RUMBA_LOG", "off");
             std::env::set_var("RUMBA_TIMEOUT", "1");
             cuInit(0);

@@ -38,13 +38,13 @@ pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
             if log::level() >= Level::Calls {
                 log::say(
                     Level::Calls,
-                    format_args!("{} -> {}", called::<F>(), Code::Success.name()),
+                    format_args!("{} -> {}", called::<F>(), Code::SUCCESS.name()),
                 );
             }
-            Code::Success
+            Code::SUCCESS
         }
         Ok(Err(error)) => refuse(called::<F>(), &error),
-        Err(_) => Code::Unknown,
+        Err(_) => Code::UNKNOWN,
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn is_per_thread() -> bool {
 pub(crate) fn refuse(call: &str, error: &Error) -> Code {
     let code = error.code();
     // That something is not ready is an answer, not a mistake.
-    let level = if code == Code::NotReady {
+    let level = if code == Code::NOT_READY {
         Level::Calls
     } else {
         Level::Errors
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn errors_become_codes_and_panics_unknown() {
-        assert_eq!(cu_example(false), Code::InvalidContext);
-        assert_eq!(cu_example(true), Code::Unknown);
+        assert_eq!(cu_example(false), Code::INVALID_CONTEXT);
+        assert_eq!(cu_example(true), Code::UNKNOWN);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) enum Error {
     },
     #[error("{0}")]
     Launch(String),
+    #[error("{0}")]
+    Cluster(String),
     #[error("no allocation holds the {bytes} bytes at {address:#x}")]
     Range { address: u64, bytes: u64 },
     #[error("{address:#x} is not the start of {expected}")]
@@ -122,42 +124,43 @@ impl Error {
     /// The code that the caller gets.
     pub(crate) fn code(&self) -> Code {
         match self {
-            Self::NoDevice(_) => Code::NoDevice,
-            Self::Device(_) => Code::Unknown,
-            Self::NotInitialized => Code::NotInitialized,
-            Self::ThreadEnding => Code::Deinitialized,
-            Self::InvalidDevice(_) => Code::InvalidDevice,
+            Self::NoDevice(_) => Code::NO_DEVICE,
+            Self::Device(_) => Code::UNKNOWN,
+            Self::NotInitialized => Code::NOT_INITIALIZED,
+            Self::ThreadEnding => Code::DEINITIALIZED,
+            Self::InvalidDevice(_) => Code::INVALID_DEVICE,
             Self::Null(_)
             | Self::Argument { .. }
             | Self::Launch(_)
             | Self::Memory(_)
             | Self::Range { .. }
-            | Self::NotAllocated { .. } => Code::InvalidValue,
-            Self::OutOfMemory { .. } | Self::System(_) => Code::OutOfMemory,
+            | Self::NotAllocated { .. } => Code::INVALID_VALUE,
+            Self::Cluster(_) => Code::INVALID_CLUSTER_SIZE,
+            Self::OutOfMemory { .. } | Self::System(_) => Code::OUT_OF_MEMORY,
             Self::NoContext | Self::UnknownContext(_) | Self::PrimaryContext | Self::NotRetained => {
-                Code::InvalidContext
+                Code::INVALID_CONTEXT
             }
-            Self::ContextDestroyed => Code::ContextIsDestroyed,
-            Self::Handle { .. } | Self::ForeignContext { .. } | Self::EventWithoutTime(_) => Code::InvalidHandle,
+            Self::ContextDestroyed => Code::CONTEXT_IS_DESTROYED,
+            Self::Handle { .. } | Self::ForeignContext { .. } | Self::EventWithoutTime(_) => Code::INVALID_HANDLE,
             Self::Sticky(code) | Self::Capture(code) => *code,
-            Self::NotFound { .. } | Self::NoAllocation(_) | Self::NoFunction(_) => Code::NotFound,
-            Self::File { .. } => Code::FileNotFound,
-            Self::Image(_) => Code::InvalidImage,
-            Self::NoPtx(_) => Code::NoBinaryForGpu,
-            Self::Ptx { .. } => Code::InvalidPtx,
-            Self::PtxVersion(_) => Code::UnsupportedPtxVersion,
-            Self::Unserved { .. } | Self::NotInDriver { .. } | Self::NotExecuted(_) => Code::NotSupported,
-            Self::InHostFunction => Code::NotPermitted,
-            Self::Limit(_) => Code::UnsupportedLimit,
-            Self::ParameterBytes { .. } => Code::LaunchOutOfResources,
-            Self::TooManyBlocks { .. } => Code::CooperativeLaunchTooLarge,
-            Self::NotReady => Code::NotReady,
-            Self::ExecAffinity => Code::UnsupportedExecAffinity,
-            Self::NoPeer => Code::PeerAccessUnsupported,
-            Self::PeerEnabled => Code::PeerAccessAlreadyEnabled,
-            Self::PeerNotEnabled => Code::PeerAccessNotEnabled,
-            Self::Registered(_) => Code::HostMemoryAlreadyRegistered,
-            Self::NotRegistered(_) => Code::HostMemoryNotRegistered,
+            Self::NotFound { .. } | Self::NoAllocation(_) | Self::NoFunction(_) => Code::NOT_FOUND,
+            Self::File { .. } => Code::FILE_NOT_FOUND,
+            Self::Image(_) => Code::INVALID_IMAGE,
+            Self::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
+            Self::Ptx { .. } => Code::INVALID_PTX,
+            Self::PtxVersion(_) => Code::UNSUPPORTED_PTX_VERSION,
+            Self::Unserved { .. } | Self::NotInDriver { .. } | Self::NotExecuted(_) => Code::NOT_SUPPORTED,
+            Self::InHostFunction => Code::NOT_PERMITTED,
+            Self::Limit(_) => Code::UNSUPPORTED_LIMIT,
+            Self::ParameterBytes { .. } => Code::LAUNCH_OUT_OF_RESOURCES,
+            Self::TooManyBlocks { .. } => Code::COOPERATIVE_LAUNCH_TOO_LARGE,
+            Self::NotReady => Code::NOT_READY,
+            Self::ExecAffinity => Code::UNSUPPORTED_EXEC_AFFINITY,
+            Self::NoPeer => Code::PEER_ACCESS_UNSUPPORTED,
+            Self::PeerEnabled => Code::PEER_ACCESS_ALREADY_ENABLED,
+            Self::PeerNotEnabled => Code::PEER_ACCESS_NOT_ENABLED,
+            Self::Registered(_) => Code::HOST_MEMORY_ALREADY_REGISTERED,
+            Self::NotRegistered(_) => Code::HOST_MEMORY_NOT_REGISTERED,
         }
     }
 }

@@ -22,6 +22,8 @@
 //! | `RUMBA_CUDA_LIBRARY` | the path of NVIDIA's library, where the loader does not find `libcuda.so.1` |
 //! | `RUMBA_SOFT_DEVICES` | how many software devices there are: 1 (default) to 64, which share one machine |
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
+//! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
+//! | `RUMBA_WORKERS` | threads that run blocks on the software device; default is 0, one per core |
 //! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
 
 mod abi;

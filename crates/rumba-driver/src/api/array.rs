@@ -11,6 +11,7 @@ use crate::abi::{CUarray, CUdeviceptr, CUstream, In, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::array::{Array, Descriptor, layout};
+use crate::soft::capture;
 use crate::soft::driver::Driver;
 use crate::soft::memory::Kind;
 
@@ -51,6 +52,7 @@ pub(crate) extern "C" fn cuArray3DCreate_v2(array: Out<CUarray>, descriptor: In<
 
 fn create(array: Out<CUarray>, descriptor: Descriptor) -> Result<(), Error> {
     let (driver, context) = Driver::current()?;
+    capture::refuse_unsafe()?;
     array.required("pHandle")?;
     let [row, rows, slices] = layout(&descriptor)?;
     let start = driver.allocate(&context, (row * rows * slices) as u64, Kind::Array)?;
@@ -76,6 +78,7 @@ pub(super) fn array(handle: CUarray) -> Result<(&'static Driver, Arc<Array>), Er
 pub(crate) extern "C" fn cuArrayDestroy(handle: CUarray) -> Code {
     answer(|| {
         let (driver, _) = array(handle)?;
+        capture::refuse_unsafe()?;
         let array = driver.arrays.remove(handle)?;
         driver.free(array.start, "a CUDA array", |kind| kind == Kind::Array)
     })

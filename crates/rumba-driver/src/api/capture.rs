@@ -48,7 +48,7 @@ fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>
         return Err(wrong("mode", mode, "it must be 0 to 2"));
     }
     if matches!(queue, Queue::Default(_)) {
-        return Err(Error::Capture(Code::StreamCaptureUnsupported));
+        return Err(Error::Capture(Code::STREAM_CAPTURE_UNSUPPORTED));
     }
     let given = match given {
         None => None,
@@ -71,9 +71,9 @@ fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>
 pub(crate) extern "C" fn cuStreamEndCapture(stream: CUstream, graph: Out<CUgraph>) -> Code {
     answer(|| {
         let (driver, queue) = Driver::queue(stream)?;
-        graph.required("phGraph")?;
         graph.put_if(0);
-        graph.put("phGraph", capture::end(driver, queue.lane())?)
+        graph.put_if(capture::end(driver, queue.lane())?);
+        Ok(())
     })
 }
 
@@ -81,7 +81,7 @@ pub(crate) extern "C" fn cuStreamEndCapture(stream: CUstream, graph: Out<CUgraph
 /// being captured.
 fn status(queue: &Queue) -> Result<(c_int, Option<Part>), Error> {
     if matches!(queue, Queue::Default(_)) && queue.context().has_captured_lane() {
-        return Err(Error::Capture(Code::StreamCaptureImplicit));
+        return Err(Error::Capture(Code::STREAM_CAPTURE_IMPLICIT));
     }
     Ok(match capture::part(queue.lane()) {
         None => (NONE, None),
@@ -189,7 +189,7 @@ fn update(stream: CUstream, dependencies: In<CUgraphNode>, count: usize, flags: 
     }
     let nodes = nodes(dependencies, count)?;
     let mut capture = queue.lane().capture.lock().unwrap_or_else(PoisonError::into_inner);
-    let part = capture.as_mut().ok_or(Error::Capture(Code::IllegalState))?;
+    let part = capture.as_mut().ok_or(Error::Capture(Code::ILLEGAL_STATE))?;
     let known = part.session.graph.lock().clone();
     if let Some(node) = nodes.iter().find(|node| !known.has(**node)) {
         return Err(wrong(

@@ -219,7 +219,7 @@ pub(crate) extern "C" fn cuCtxSynchronize() -> Code {
 
 /// Waits for all work of a context.
 fn synchronize(context: &Context) -> Result<(), Error> {
-    context.refuse_captured(false, Code::StreamCaptureUnsupported)?;
+    context.refuse_captured(false, Code::STREAM_CAPTURE_UNSUPPORTED)?;
     context.finish();
     context.usable()
 }

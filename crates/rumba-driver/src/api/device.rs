@@ -113,9 +113,24 @@ pub(crate) extern "C" fn cuDeviceGetByPCIBusId(device: Out<CUdevice>, id: Text) 
         let driver = Driver::get()?;
         device.required("dev")?;
         let id = id.get("pciBusId")?.to_string_lossy();
+        if !is_pci_bus_id(&id) {
+            return Err(wrong(
+                "pciBusId",
+                &id,
+                "it is [domain:]bus:device[.function], in hexadecimal digits",
+            ));
+        }
         let found = (0..driver.device_count()).find(|one| pci_bus_id(*one).eq_ignore_ascii_case(&id));
         device.put("dev", found.ok_or(Error::InvalidDevice(-1))?)
     })
+}
+
+/// Whether a text has the form of a bus's identifier.
+fn is_pci_bus_id(text: &str) -> bool {
+    let (places, function) = text.split_once('.').unwrap_or((text, "0"));
+    let parts: Vec<&str> = places.split(':').chain([function]).collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    matches!(parts.len(), 3 | 4) && parts.iter().all(is_number)
 }
 
 pub(crate) extern "C" fn cuDeviceGetExecAffinitySupport(value: Out<c_int>, _kind: c_int, device: CUdevice) -> Code {

@@ -14,6 +14,7 @@ use crate::soft::module::{Function, SHARED_PER_BLOCK};
 
 const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 const PREFERRED_SHARED_MEMORY_CARVEOUT: c_int = 9;
+const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
 
 /// Device code of the architecture that the software device has: 9.0.
 const BINARY_VERSION: c_int = 90;
@@ -45,8 +46,9 @@ pub(crate) fn attribute(function: &Function, number: c_int) -> Result<c_int, Err
         7 => 0,
         MAX_DYNAMIC_SHARED_SIZE_BYTES => function.max_dynamic_shared.load(Ordering::Relaxed),
         PREFERRED_SHARED_MEMORY_CARVEOUT => function.carveout.load(Ordering::Relaxed),
-        // Cluster attributes: none is set.
-        10..=15 => 0,
+        NON_PORTABLE_CLUSTER_SIZE_ALLOWED => c_int::from(function.allows_large_clusters.load(Ordering::Relaxed)),
+        // The other attributes of clusters: none is set.
+        10..=13 | 15 => 0,
         other => return Err(wrong("attrib", other, "there is no such attribute")),
     })
 }
@@ -79,6 +81,10 @@ pub(crate) fn set_attribute(function: &Function, number: c_int, value: c_int) ->
             Ok(())
         }
         PREFERRED_SHARED_MEMORY_CARVEOUT => Err(wrong("value", value, "it is a percentage, or -1")),
+        NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+            function.allows_large_clusters.store(value != 0, Ordering::Relaxed);
+            Ok(())
+        }
         other => Err(wrong("attrib", other, "it cannot be set")),
     }
 }

@@ -225,12 +225,17 @@ pub(crate) extern "C" fn cuGraphRemoveDependencies_v2(
 }
 
 fn instantiate(exec: Out<CUgraphExec>, handle: CUgraph, flags: u64) -> Result<(), Error> {
+    /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
+    const AUTO_FREE: u64 = 1;
     /// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`.
     const DEVICE_LAUNCH: u64 = 4;
     let (driver, graph) = graph_of(handle)?;
     exec.required("phGraphExec")?;
     if flags & !15 != 0 {
         return Err(wrong("flags", flags, "it has unknown bits"));
+    }
+    if flags & (AUTO_FREE | DEVICE_LAUNCH) == AUTO_FREE | DEVICE_LAUNCH {
+        return Err(wrong("flags", flags, "a kernel's launch of a graph frees no memory"));
     }
     if flags & DEVICE_LAUNCH != 0 {
         return Err(Error::Unserved {
@@ -365,7 +370,7 @@ pub(crate) extern "C" fn cuGraphExecUpdate(
         let outcome = update(exec, graph)?;
         node.put_if(0);
         result.put_if(outcome.err().unwrap_or(0));
-        outcome.map_err(|_| Error::Capture(Code::GraphExecUpdateFailure))
+        outcome.map_err(|_| Error::Capture(Code::GRAPH_EXEC_UPDATE_FAILURE))
     })
 }
 
@@ -379,7 +384,7 @@ pub(crate) extern "C" fn cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph,
             node: 0,
             from: 0,
         });
-        outcome.map_err(|_| Error::Capture(Code::GraphExecUpdateFailure))
+        outcome.map_err(|_| Error::Capture(Code::GRAPH_EXEC_UPDATE_FAILURE))
     })
 }
 

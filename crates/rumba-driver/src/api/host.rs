@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_uint};
 use crate::abi::{CUdeviceptr, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture;
 use crate::soft::context::current_handle;
 use crate::soft::driver::Driver;
 use crate::soft::memory::Kind;
@@ -28,6 +29,7 @@ pub(crate) extern "C" fn cuMemHostAlloc(pointer: Out<u64>, bytes: usize, flags: 
 
 fn allocate(pointer: Out<u64>, bytes: usize, flags: c_uint) -> Result<(), Error> {
     let (driver, context) = Driver::current()?;
+    capture::refuse_unsafe()?;
     pointer.required("pp")?;
     let start = match bytes {
         0 => 0,

@@ -17,6 +17,9 @@ use crate::soft::work::{KernelWork, ParameterBlock, Work};
 const BLOCK: [u32; 3] = [1024, 1024, 64];
 const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
 
+/// Blocks of a cluster that every device with clusters takes.
+const PORTABLE_CLUSTER: u64 = 8;
+
 /// The shape of a launch.
 pub(super) struct Shape {
     pub(super) grid: [u32; 3],
@@ -120,6 +123,7 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
     answer(|| {
         const COOPERATIVE: c_uint = 2;
         const CLUSTER_DIMENSION: c_uint = 4;
+        const LAST: c_uint = 18;
         let config = config.get("config", 0)?;
         let attributes = In::<LaunchAttribute>::from_address(config.attributes);
         let mut cooperative = false;
@@ -130,7 +134,8 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
                 COOPERATIVE => cooperative = attribute.value[0] != 0,
                 CLUSTER_DIMENSION => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
                 // Hints on caches, priorities and overlap change no result.
-                _ => {}
+                0..=LAST => {}
+                other => return Err(wrong("attrs", other, "there is no such attribute")),
             }
         }
         let shape = Shape {
@@ -178,6 +183,17 @@ pub(super) fn kernel_work(
         if blocks > resident {
             return Err(Error::TooManyBlocks { blocks, resident });
         }
+    }
+    let cluster = shape
+        .cluster
+        .unwrap_or([1; 3])
+        .iter()
+        .map(|extent| u64::from(*extent))
+        .product::<u64>();
+    if cluster > PORTABLE_CLUSTER && !function.allows_large_clusters.load(Ordering::Relaxed) {
+        return Err(Error::Cluster(format!(
+            "a cluster of {cluster} blocks needs CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"
+        )));
     }
     let work = KernelWork {
         function,

@@ -8,6 +8,7 @@ use crate::abi::{CUdeviceptr, CUfunction, CUmodule, In, Out, Text, answer, wrong
 use crate::api::jit::Log;
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture;
 use crate::soft::driver::Driver;
 use crate::soft::image::{self, Source};
 use crate::soft::module::Module;
@@ -99,6 +100,7 @@ pub(crate) extern "C" fn cuModuleUnload(module: CUmodule) -> Code {
         })?;
         let context = Arc::clone(&driver.modules.get(module)?.context);
         context.usable()?;
+        capture::refuse_unsafe()?;
         context.finish();
         driver.modules.remove(module)?;
         driver.functions.retain(|function| function.module != module);
@@ -163,10 +165,13 @@ pub(crate) extern "C" fn cuModuleGetGlobal_v2(
         if pointer.required("dptr").is_err() {
             bytes.required("bytes")?;
         }
-        let (address, size) = module.program.variable(&name).ok_or_else(|| Error::NotFound {
-            kind: "variable",
-            name: name.into_owned(),
-        })?;
+        let Some((address, size)) = module.program.variable(&name) else {
+            if module.program.kernel_names().iter().any(|kernel| *kernel == name) {
+                return Err(wrong("name", name, "it is that of a kernel"));
+            }
+            let name = name.into_owned();
+            return Err(Error::NotFound { kind: "variable", name });
+        };
         pointer.put_if(address);
         bytes.put_if(size as usize);
         Ok(())

@@ -44,11 +44,11 @@ pub(crate) extern "C" fn cuDeviceGetP2PAttribute(
 pub(crate) extern "C" fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) -> Code {
     answer(|| {
         let (driver, context) = Driver::current()?;
-        if driver.device_count() == 1 {
-            return Err(Error::NoPeer);
-        }
         if flags != 0 {
             return Err(wrong("Flags", flags, "it must be 0"));
+        }
+        if driver.device_count() == 1 {
+            return Err(Error::NoPeer);
         }
         let other = driver.context(peer)?;
         if other.device == context.device {

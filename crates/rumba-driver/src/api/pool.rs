@@ -142,7 +142,7 @@ pub(crate) extern "C" fn cuMemPoolCreate(pool: Out<CUmemoryPool>, properties: In
             });
         }
         let device = properties.location[1];
-        Driver::device(device)?;
+        Driver::device(device).map_err(|_| wrong("location.id", device, "there is no such device"))?;
         pool.put("pool", driver.pools.insert(|_| Pool::new(device)).0)
     })
 }

@@ -172,6 +172,9 @@ impl Copy3d {
             2 => Ok((Place::Device(side.device), pitch, height, None)),
             4 => Ok((Place::Any(side.device), pitch, height, None)),
             3 => {
+                if side.array == 0 {
+                    return Err(wrong("Array", 0, "there is no such array"));
+                }
                 let (_, array) = array(side.array)?;
                 Ok((Place::Device(array.start), array.row, array.rows, Some(array.slices)))
             }

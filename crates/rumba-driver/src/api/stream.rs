@@ -131,6 +131,7 @@ pub(crate) extern "C" fn cuStreamAddCallback(
         if flags != 0 {
             return Err(wrong("flags", flags, "it must be 0"));
         }
+        queue.refuse_captured()?;
         queue
             .submit(Work::Callback(callback, stream, Argument(argument)))
             .map(drop)

@@ -170,11 +170,13 @@ pub(crate) extern "C" fn cuMemMap(pointer: CUdeviceptr, bytes: usize, offset: us
         let (driver, memory) = memory_of(handle)?;
         let size = bytes as u64;
         check_units("size", size)?;
-        if offset != 0 || flags != 0 {
-            return Err(wrong("offset", offset, "it must be 0, and so must flags"));
+        if flags != 0 {
+            return Err(wrong("flags", flags, "it must be 0"));
         }
-        if size > memory.bytes {
-            return Err(wrong("size", bytes, "the memory is smaller"));
+        if offset != 0 || size > memory.bytes {
+            return Err(Error::Unserved {
+                what: "a mapping of other bytes than the first ones of the memory",
+            });
         }
         let mut addresses = driver.addresses.lock();
         if !pointer.is_multiple_of(GRANULARITY) || !addresses.is_free(pointer, size) {
@@ -198,9 +200,14 @@ fn not_mapped(address: u64) -> Error {
 pub(crate) extern "C" fn cuMemUnmap(pointer: CUdeviceptr, bytes: usize) -> Code {
     answer(|| {
         let driver = Driver::get()?;
-        if !driver.addresses.lock().is_mapped(pointer, bytes as u64) {
+        let addresses = driver.addresses.lock();
+        if addresses.is_free(pointer, bytes as u64) {
+            return Ok(());
+        }
+        if !addresses.is_mapped(pointer, bytes as u64) {
             return Err(not_mapped(pointer));
         }
+        drop(addresses);
         if let Ok((_, context)) = Driver::current() {
             context.finish();
         }

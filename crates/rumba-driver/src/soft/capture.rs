@@ -67,7 +67,7 @@ impl Session {
         if self.is_valid() {
             Ok(())
         } else {
-            Err(Error::Capture(Code::StreamCaptureInvalidated))
+            Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED))
         }
     }
 }
@@ -100,7 +100,7 @@ pub(crate) fn begin(
 ) -> Result<(), Error> {
     static IDS: AtomicU64 = AtomicU64::new(1);
     if part(lane).is_some() {
-        return Err(Error::Capture(Code::IllegalState));
+        return Err(Error::Capture(Code::ILLEGAL_STATE));
     }
     let is_given = given.is_some();
     let (handle, graph, tail) = given.unwrap_or_else(|| {
@@ -130,14 +130,14 @@ pub(crate) fn begin(
 /// Ends the capture that a lane began, and gives the graph's handle.
 pub(crate) fn end(driver: &Driver, lane: &Arc<Lane>) -> Result<usize, Error> {
     let Some(part) = part(lane) else {
-        return Err(Error::Capture(Code::IllegalState));
+        return Err(Error::Capture(Code::ILLEGAL_STATE));
     };
     let session = &part.session;
     if !std::ptr::eq(session.origin.as_ptr(), Arc::as_ptr(lane)) {
-        return Err(spoil(session, Code::StreamCaptureUnmatched));
+        return Err(spoil(session, Code::STREAM_CAPTURE_UNMATCHED));
     }
     if session.mode != RELAXED && session.thread != std::thread::current().id() {
-        return Err(Error::Capture(Code::StreamCaptureWrongThread));
+        return Err(Error::Capture(Code::STREAM_CAPTURE_WRONG_THREAD));
     }
     let lanes: Vec<_> = {
         let lanes = session.lanes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,9 +151,9 @@ pub(crate) fn end(driver: &Driver, lane: &Arc<Lane>) -> Result<usize, Error> {
     }
     ACTIVE.fetch_sub(1, Ordering::Relaxed);
     let outcome = if !session.is_valid() {
-        Err(Error::Capture(Code::StreamCaptureInvalidated))
+        Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED))
     } else if unjoined {
-        Err(Error::Capture(Code::StreamCaptureUnjoined))
+        Err(Error::Capture(Code::STREAM_CAPTURE_UNJOINED))
     } else {
         Ok(session.handle)
     };
@@ -208,7 +208,7 @@ pub(crate) fn join(lane: &Arc<Lane>, session: &Arc<Session>, nodes: &[usize]) ->
         }
         Some(part) => {
             part.session.invalidate();
-            return Err(spoil(session, Code::StreamCaptureMerge));
+            return Err(spoil(session, Code::STREAM_CAPTURE_MERGE));
         }
     }
     Ok(())
@@ -242,7 +242,7 @@ pub(crate) fn refuse_unsafe() -> Result<(), Error> {
             _ => session.thread == thread,
         };
         if session.is_valid() && is_disturbed {
-            refused = Err(spoil(&session, Code::StreamCaptureUnsupported));
+            refused = Err(spoil(&session, Code::STREAM_CAPTURE_UNSUPPORTED));
         }
     }
     refused

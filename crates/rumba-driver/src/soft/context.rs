@@ -193,9 +193,9 @@ mod tests {
     fn the_first_failure_stays() {
         let context = Context::new(16, 0, 0);
         assert_eq!(context.usable(), Ok(()));
-        context.fate.fail(Code::MisalignedAddress);
-        context.fate.fail(Code::IllegalAddress);
-        assert_eq!(context.usable(), Err(Error::Sticky(Code::MisalignedAddress)));
+        context.fate.fail(Code::MISALIGNED_ADDRESS);
+        context.fate.fail(Code::ILLEGAL_ADDRESS);
+        assert_eq!(context.usable(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));
         context.destroy();
         assert_eq!(context.usable(), Err(Error::ContextDestroyed));
     }

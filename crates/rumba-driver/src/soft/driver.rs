@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::abi::{self, CUcontext, CUdevice, CUstream};
+use crate::abi::{self, CUcontext, CUdevice, CUstream, wrong};
 use crate::choice;
 use crate::error::Error;
 use crate::soft::array::Array;
+use crate::soft::capture;
 use crate::soft::context::{self, Context, Owner};
 use crate::soft::graph::{Exec, Graph, Node};
 use crate::soft::handle::Handles;
@@ -262,6 +263,7 @@ impl Driver {
 
     /// Frees the allocation that starts at `start`, if it is of a fitting kind.
     pub(crate) fn free(&self, start: u64, expected: &'static str, fits: impl Fn(Kind) -> bool) -> Result<(), Error> {
+        capture::refuse_unsafe()?;
         let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated {
             address: start,
             expected,
@@ -299,6 +301,16 @@ impl Driver {
 
     /// Lets kernels use the host's own memory.
     pub(crate) fn register(&self, context: &Context, start: u64, bytes: u64, flags: u32) -> Result<(), Error> {
+        capture::refuse_unsafe()?;
+        if let Some(allocation) = self.memory.holding(start)
+            && !matches!(allocation.kind, Kind::Registered { .. })
+        {
+            return Err(wrong(
+                "p",
+                format!("{start:#x}"),
+                "it is memory that the driver allocated",
+            ));
+        }
         if self.memory.overlaps(start, bytes) {
             return Err(Error::Registered(start));
         }
@@ -360,14 +372,15 @@ impl Driver {
         }
     }
 
-    /// Ends a life of a context and everything made in it. Its streams and events stay known, so that they
-    /// can be told from handles that never were.
+    /// Ends a life of a context and everything made in it.
     pub(crate) fn destroy(&self, context: &Context) {
         context.destroy();
         for allocation in self.memory.remove_owned(context.life) {
             // The machine knows every address of the table.
             let _ = self.give_back(&allocation);
         }
+        self.streams.orphan(|stream| stream.context.life == context.life);
+        self.events.orphan(|event| event.context.life == context.life);
         self.functions.retain(|function| function.context.life != context.life);
         self.modules.retain(|module| module.context.life != context.life);
         self.arrays.retain(|array| array.context.life != context.life);

@@ -3,9 +3,9 @@
 //! A handle is never dereferenced and never reused, so that one that is stale, or was never given out, is
 //! recognised as such. Each kind numbers its handles in a range of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use crate::error::Error;
 
@@ -17,7 +17,13 @@ pub(crate) struct Handles<T> {
     kind: &'static str,
     first: usize,
     next: AtomicUsize,
-    live: RwLock<HashMap<usize, Arc<T>>>,
+    table: RwLock<Table<T>>,
+}
+
+struct Table<T> {
+    live: HashMap<usize, Arc<T>>,
+    /// The handles whose objects went with their context.
+    orphans: HashSet<usize>,
 }
 
 impl<T> Handles<T> {
@@ -28,7 +34,10 @@ impl<T> Handles<T> {
             kind,
             first,
             next: AtomicUsize::new(first + STEP),
-            live: RwLock::default(),
+            table: RwLock::new(Table {
+                live: HashMap::new(),
+                orphans: HashSet::new(),
+            }),
         }
     }
 
@@ -36,41 +45,54 @@ impl<T> Handles<T> {
     pub(crate) fn insert(&self, make: impl FnOnce(usize) -> T) -> (usize, Arc<T>) {
         let handle = self.next.fetch_add(STEP, Ordering::Relaxed);
         let object = Arc::new(make(handle));
-        self.write().insert(handle, Arc::clone(&object));
+        self.write().live.insert(handle, Arc::clone(&object));
         (handle, object)
     }
 
     /// Gives an object another name.
     pub(crate) fn insert_shared(&self, object: Arc<T>) -> usize {
         let handle = self.next.fetch_add(STEP, Ordering::Relaxed);
-        self.write().insert(handle, object);
+        self.write().live.insert(handle, object);
         handle
     }
 
     /// The object that `handle` stands for.
     pub(crate) fn get(&self, handle: usize) -> Result<Arc<T>, Error> {
-        self.live
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        table
+            .live
             .get(&handle)
             .cloned()
-            .ok_or(Error::Handle {
-                kind: self.kind,
-                value: handle,
-            })
+            .ok_or_else(|| self.unknown(&table, handle))
     }
 
     /// Ends a handle.
     pub(crate) fn remove(&self, handle: usize) -> Result<Arc<T>, Error> {
-        self.write().remove(&handle).ok_or(Error::Handle {
-            kind: self.kind,
-            value: handle,
-        })
+        let mut table = self.write();
+        table.live.remove(&handle).ok_or_else(|| self.unknown(&table, handle))
+    }
+
+    /// Why a handle that is not live is refused.
+    fn unknown(&self, table: &Table<T>, value: usize) -> Error {
+        if table.orphans.contains(&value) {
+            return Error::ContextDestroyed;
+        }
+        let kind = self.kind;
+        Error::Handle { kind, value }
+    }
+
+    /// Ends the handles of all objects of a context that ends, so that they can be told from those that never were.
+    pub(crate) fn orphan(&self, is_of_context: impl Fn(&T) -> bool) {
+        let Table { live, orphans } = &mut *self.write();
+        orphans.extend(
+            live.extract_if(|_, object| is_of_context(object))
+                .map(|(handle, _)| handle),
+        );
     }
 
     /// Ends the handles of all objects that `keep` refuses.
     pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
-        self.write().retain(|_, object| keep(object));
+        self.write().live.retain(|_, object| keep(object));
     }
 
     /// Whether `handle` was given out, live or not.
@@ -78,8 +100,8 @@ impl<T> Handles<T> {
         handle > self.first && handle < self.next.load(Ordering::Relaxed) && (handle - self.first).is_multiple_of(STEP)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<usize, Arc<T>>> {
-        self.live.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Table<T>> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,5 +128,8 @@ mod tests {
         assert!(!streams.was_issued(handle + 1) && !streams.was_issued(0));
         let (again, _) = streams.insert(|_| 8);
         assert_ne!(again, handle);
+        streams.orphan(|number| *number == 8);
+        assert_eq!(streams.get(again), Err(Error::ContextDestroyed));
+        assert_eq!(streams.remove(again), Err(Error::ContextDestroyed));
     }
 }

@@ -58,11 +58,7 @@ pub(crate) struct Fault {
 
 impl Machine {
     pub(crate) fn new() -> Result<Self, Error> {
-        let config = Config {
-            time_limit: time_limit()?,
-            ..Config::default()
-        };
-        match Device::new(config) {
+        match Device::new(config()?) {
             Ok(device) => Ok(Self { device }),
             Err(error) => Err(Error::Device(error.to_string())),
         }
@@ -267,6 +263,7 @@ fn launch_error(refusal: LaunchError) -> Error {
             blocks,
             resident: limit,
         },
+        refusal @ LaunchError::Cluster { .. } => Error::Cluster(refusal.to_string()),
         refusal => Error::Launch(refusal.to_string()),
     }
 }
@@ -301,31 +298,60 @@ fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
     ))
 }
 
-/// The code that NVIDIA's driver gives for such a failure.
-/// The time that `RUMBA_TIMEOUT` gives each launch, in seconds; 0 for as long as it takes.
-fn time_limit() -> Result<Option<Duration>, Error> {
-    let Some(text) = std::env::var_os("RUMBA_TIMEOUT") else {
-        return Ok(Config::default().time_limit);
+/// What the environment asks for.
+fn config() -> Result<Config, Error> {
+    let default = Config::default();
+    let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
+    let mebibytes = |text: &str| {
+        text.parse::<usize>()
+            .ok()?
+            .checked_mul(1 << 20)
+            .filter(|bytes| *bytes > 0)
     };
-    let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());
-    match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
-        Some(Duration::ZERO) => Ok(None),
-        Some(limit) => Ok(Some(limit)),
-        None => Err(Error::Device(format!(
-            "RUMBA_TIMEOUT={} is no number of seconds: give each launch as many as it may take, or 0 for no limit",
-            text.display()
-        ))),
+    Ok(Config {
+        time_limit: match setting(
+            "RUMBA_TIMEOUT",
+            "the seconds that a launch may take, or 0 for no limit",
+            seconds,
+        )? {
+            Some(Duration::ZERO) => None,
+            Some(limit) => Some(limit),
+            None => default.time_limit,
+        },
+        workers: setting(
+            "RUMBA_WORKERS",
+            "how many threads run blocks, or 0 for one per core",
+            |text| text.parse().ok().filter(|workers| *workers <= MOST_WORKERS),
+        )?
+        .unwrap_or(default.workers),
+        memory_bytes: setting("RUMBA_MEMORY", "the device's memory in MiB", mebibytes)?.unwrap_or(default.memory_bytes),
+        ..default
+    })
+}
+
+/// Threads that anybody can want.
+const MOST_WORKERS: usize = 1024;
+
+/// What a variable of the environment is set to.
+fn setting<T>(name: &str, meaning: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
+    let Some(text) = std::env::var_os(name) else {
+        return Ok(None);
+    };
+    match text.to_str().and_then(read) {
+        Some(value) => Ok(Some(value)),
+        None => Err(Error::Device(format!("{name}={} is not {meaning}", text.display()))),
     }
 }
 
+/// The code that NVIDIA's driver gives for such a failure.
 fn fault_code(kind: FaultKind) -> Code {
     match kind {
-        FaultKind::IllegalAddress => Code::IllegalAddress,
-        FaultKind::MisalignedAddress => Code::MisalignedAddress,
-        FaultKind::Assert => Code::Assert,
-        FaultKind::Trap | FaultKind::Synchronisation => Code::LaunchFailed,
-        FaultKind::Timeout | FaultKind::Deadlock => Code::LaunchTimeout,
-        FaultKind::InvalidInstruction => Code::IllegalInstruction,
-        FaultKind::StackOverflow => Code::HardwareStackError,
+        FaultKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
+        FaultKind::MisalignedAddress => Code::MISALIGNED_ADDRESS,
+        FaultKind::Assert => Code::ASSERT,
+        FaultKind::Trap | FaultKind::Synchronisation => Code::LAUNCH_FAILED,
+        FaultKind::Timeout | FaultKind::Deadlock => Code::LAUNCH_TIMEOUT,
+        FaultKind::InvalidInstruction => Code::ILLEGAL_INSTRUCTION,
+        FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicI32;
+use std::sync::atomic::{AtomicBool, AtomicI32};
 
 use crate::soft::context::Owner;
 use crate::soft::image::Source;
@@ -39,6 +39,8 @@ pub(crate) struct Function {
     pub(crate) name: CString,
     /// Dynamic shared memory that a launch may ask for, in bytes.
     pub(crate) max_dynamic_shared: AtomicI32,
+    /// Whether clusters may be larger than every device takes.
+    pub(crate) allows_large_clusters: AtomicBool,
     /// Preferred share of shared memory, in percent; -1 is the default.
     pub(crate) carveout: AtomicI32,
 }
@@ -54,6 +56,7 @@ impl Function {
             kernel,
             name,
             max_dynamic_shared,
+            allows_large_clusters: AtomicBool::new(false),
             carveout: AtomicI32::new(-1),
         }
     }

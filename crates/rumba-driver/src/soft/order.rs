@@ -101,17 +101,17 @@ impl Queue {
             return Ok(false);
         }
         if let Self::Default(context) = self {
-            context.refuse_captured(true, Code::StreamCaptureImplicit)?;
+            context.refuse_captured(true, Code::STREAM_CAPTURE_IMPLICIT)?;
         }
         capture::add(self.lane(), action)
     }
 
-    /// Refuses to ask how far a queue is that is being captured, or that keeps order with such a one.
-    fn refuse_captured(&self) -> Result<(), Error> {
+    /// Refuses a queue that is being captured, or that keeps order with such a one, for what no capture takes.
+    pub(crate) fn refuse_captured(&self) -> Result<(), Error> {
         if let Self::Default(context) = self {
-            context.refuse_captured(true, Code::StreamCaptureImplicit)?;
+            context.refuse_captured(true, Code::STREAM_CAPTURE_IMPLICIT)?;
         }
-        capture::refuse(self.lane(), Code::StreamCaptureUnsupported)
+        capture::refuse(self.lane(), Code::STREAM_CAPTURE_UNSUPPORTED)
     }
 
     /// Enqueues work.
@@ -146,12 +146,12 @@ impl Queue {
             (Some(Record::Captured { session, nodes }), _) if session.is_valid() => {
                 if matches!(self, Self::Default(_)) {
                     session.invalidate();
-                    return Err(Error::Capture(Code::StreamCaptureImplicit));
+                    return Err(Error::Capture(Code::STREAM_CAPTURE_IMPLICIT));
                 }
                 capture::join(self.lane(), &session, &nodes)
             }
-            (Some(Record::Captured { .. }), _) => Err(Error::Capture(Code::CapturedEvent)),
-            (Some(Record::Real { .. }), Some(_)) => capture::refuse(self.lane(), Code::StreamCaptureIsolation),
+            (Some(Record::Captured { .. }), _) => Err(Error::Capture(Code::CAPTURED_EVENT)),
+            (Some(Record::Real { .. }), Some(_)) => capture::refuse(self.lane(), Code::STREAM_CAPTURE_ISOLATION),
             (Some(Record::Real { point, .. }), None) if !point.is_reached() => {
                 self.wait_for(point);
                 Ok(())
@@ -184,9 +184,6 @@ impl Queue {
     pub(crate) fn copy(&self, mut transfer: Transfer, waits: bool) -> Result<(), Error> {
         if self.captures(|| Action::Work(Work::Transfer(Arc::new(transfer.clone()))))? {
             return Ok(());
-        }
-        if waits {
-            capture::refuse_unsafe()?;
         }
         let waits = waits || !transfer.target.is_device;
         if waits {
@@ -250,7 +247,7 @@ impl Event {
         let record = match capture::part(queue.lane()) {
             Some(part) => {
                 if !part.session.is_valid() {
-                    return Err(Error::Capture(Code::StreamCaptureInvalidated));
+                    return Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED));
                 }
                 Record::Captured {
                     session: part.session,
@@ -278,7 +275,7 @@ impl Event {
             Some(Record::Real { point, .. }) => Ok(Some(point)),
             Some(Record::Captured { session, .. }) => {
                 session.invalidate();
-                Err(Error::Capture(Code::CapturedEvent))
+                Err(Error::Capture(Code::CAPTURED_EVENT))
             }
         }
     }
@@ -292,7 +289,7 @@ impl Event {
         match self.last() {
             Some(Record::Real { point, .. }) if !point.is_reached() => Err(Error::NotReady),
             Some(Record::Real { stamp, .. }) => Ok(stamp.time.load(Ordering::Acquire)),
-            Some(Record::Captured { .. }) => Err(Error::Capture(Code::CapturedEvent)),
+            Some(Record::Captured { .. }) => Err(Error::Capture(Code::CAPTURED_EVENT)),
             None => Err(refused),
         }
     }

@@ -263,7 +263,7 @@ impl Work {
         match self {
             Self::Record(stamp) => return stamp.set(),
             Self::Callback(callback, stream, argument) => {
-                let status = fate.usable().err().map_or(Code::Success, |error| error.code());
+                let status = fate.usable().err().map_or(Code::SUCCESS, |error| error.code());
                 return as_host_function(|| callback(*stream, status, argument.0));
             }
             // Memory is given back also by a context that has failed.
@@ -299,7 +299,7 @@ impl Work {
         if let Err(error) = outcome {
             // The memory was freed by another thread after the work was enqueued.
             report::refusal(&error);
-            fate.fail(Code::IllegalAddress);
+            fate.fail(Code::ILLEGAL_ADDRESS);
         }
     }
 }
@@ -317,7 +317,7 @@ fn run_kernel(driver: &Driver, kernel: &KernelWork, fate: &Fate) {
         // Launches are checked when they are enqueued.
         Err(error) => {
             report::refusal(&error);
-            fate.fail(Code::LaunchFailed);
+            fate.fail(Code::LAUNCH_FAILED);
         }
     }
 }

@@ -40,6 +40,7 @@ scenarios! {
     virtual_memory,
     streams,
     asynchrony,
+    kernels_side_by_side,
     default_streams,
     pageable_copies,
     unfinished_work,

@@ -99,6 +99,37 @@ pub fn asynchrony() {
     assert_eq!(read(word), 9);
 }
 
+pub fn kernels_side_by_side() {
+    /// Waits for a word to become 7.
+    const WAITING: &CStr = c".version 7.0\n.target sm_70\n.address_size 64\n\
+        .visible .entry waiting(.param .u64 pointer){ .reg .b64 %p; .reg .b32 %v; .reg .pred %c;\n\
+        ld.param.u64 %p, [pointer];\n\
+        $again: ld.volatile.global.u32 %v, [%p]; setp.ne.u32 %c, %v, 7; @%c bra $again; ret; }\n";
+    primary();
+    let (mut module, mut first, mut second) = (0, 0, 0);
+    let word = allocate(4);
+    let mut parameters = [(&raw const word).cast::<c_void>()];
+    steps! {
+        0 => cuModuleLoadData(&mut module, WAITING.as_ptr().cast());
+        0 => cuMemsetD32_v2(word, 0, 1);
+        0 => cuStreamCreate(&mut first, 1);
+        0 => cuStreamCreate(&mut second, 1);
+    }
+    let (waiting, store) = (kernel(module, c"waiting"), kernel(kernels(), c"store"));
+    steps! {
+        // The first launch of a kernel may load it, which waits for all streams.
+        0 => cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, second, parameters.as_mut_ptr(), null_mut());
+        0 => cuLaunchKernel(waiting, 1, 1, 1, 32, 1, 1, 0, first, parameters.as_mut_ptr(), null_mut());
+        0 => cuStreamSynchronize(first);
+        0 => cuMemsetD32_v2(word, 0, 1);
+        0 => cuCtxSynchronize();
+        0 => cuLaunchKernel(waiting, 1, 1, 1, 32, 1, 1, 0, first, parameters.as_mut_ptr(), null_mut());
+        600 => cuStreamQuery(first);
+        0 => cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, second, parameters.as_mut_ptr(), null_mut());
+        0 => cuStreamSynchronize(first);
+    }
+}
+
 pub fn default_streams() {
     primary();
     let (mut plain, mut free) = (0, 0);
