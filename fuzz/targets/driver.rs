@@ -60,6 +60,9 @@ impl Size {
 /// Bytes of the host buffer of each thread.
 const HOST: usize = 1 << 16;
 
+/// Bytes that mappings are multiples of.
+const UNIT: usize = 2 << 20;
+
 #[derive(Arbitrary, Debug)]
 enum Call {
     Context(u8, Value, u32),
@@ -78,6 +81,9 @@ enum Call {
     Array(u8, Value, [u16; 3], u32, Size),
     Link(u8, Value, i32),
     Null(u8),
+    Graph(u8, Value, Value, Value),
+    Capture(u8, Value, i32),
+    Virtual(u8, Value, Value, u8),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -272,6 +278,53 @@ impl State {
                     6 => drop(cuMemcpy2D_v2(null())),
                     _ => drop(cuDeviceGetName(null_mut(), 10, 0)),
                 },
+                Call::Graph(kind, one, second, third) => {
+                    let (one, second, third) = (self.handle(one), self.handle(second), self.handle(third));
+                    let fill = FillNode {
+                        target: third as u64,
+                        pitch: 0,
+                        value: 7,
+                        element: 4,
+                        width: second % HOST,
+                        height: 1,
+                    };
+                    match kind % 12 {
+                        0 => drop(cuGraphCreate(a, 0)),
+                        1 => drop(cuGraphAddEmptyNode(a, one, &second, usize::from(kind) / 12 % 2)),
+                        2 => drop(cuGraphAddDependencies_v2(one, &second, &third, null(), 1)),
+                        3 => drop(cuGraphAddMemsetNode(a, one, null(), 0, &fill, second)),
+                        4 => drop(cuGraphAddChildGraphNode(a, one, null(), 0, second)),
+                        5 => drop(cuGraphInstantiateWithFlags(a, one, 0)),
+                        6 => {
+                            cuGraphLaunch(one, second);
+                            cuCtxSynchronize();
+                        }
+                        7 => drop(cuGraphExecDestroy(one)),
+                        8 => drop(cuGraphDestroyNode(one)),
+                        9 => drop(cuGraphClone(a, one)),
+                        10 => drop(cuGraphRemoveDependencies_v2(one, &second, &third, null(), 1)),
+                        _ => drop(cuGraphDestroy(one)),
+                    }
+                }
+                Call::Capture(kind, stream, mode) => match kind % 4 {
+                    0 | 1 => drop(cuStreamBeginCapture_v2(self.handle(stream), mode)),
+                    2 => drop(cuStreamEndCapture(self.handle(stream), a)),
+                    _ => drop(cuStreamIsCapturing(self.handle(stream), &mut number)),
+                },
+                Call::Virtual(kind, place, memory, units) => {
+                    let (place, memory) = (self.device(place), self.value(memory));
+                    let size = usize::from(units) * UNIT / 2;
+                    let properties = PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() };
+                    match kind % 7 {
+                        0 => drop(cuMemAddressReserve(&mut address, size, 0, 0, 0)),
+                        1 => drop(cuMemCreate(&mut address, size, &properties, 0)),
+                        2 => drop(cuMemMap(place, size, 0, memory, 0)),
+                        3 => drop(cuMemSetAccess(place, size, &[1, 0, 3], 1)),
+                        4 => drop(cuMemUnmap(place, size)),
+                        5 => drop(cuMemRelease(memory)),
+                        _ => drop(cuMemAddressFree(place, size)),
+                    }
+                }
             }
         }
         self.keep(address);

@@ -31,6 +31,10 @@ const FILES: [(&str, &str); 5] = [
     ),
 ];
 
+/// The library of device functions that cooperative kernels are linked with. What they call, the device brings; Numba only
+/// looks whether the file is there.
+const DEVICE_LIBRARY: &str = "lib64/libcudadevrt.a";
+
 const TESTS: &str = "numba.cuda.tests";
 
 pub(super) struct Numba;
@@ -67,7 +71,8 @@ impl Suite for Numba {
 
     fn is_installed(&self) -> bool {
         let environment = environment().is_ok_and(|environment| environment.is_installed());
-        environment && toolkit().is_ok_and(|toolkit| FILES.iter().all(|(name, _)| toolkit.join(name).exists()))
+        let mut names = FILES.iter().map(|(name, _)| *name).chain([DEVICE_LIBRARY]);
+        environment && toolkit().is_ok_and(|toolkit| names.all(|name| toolkit.join(name).exists()))
     }
 
     fn install(&self) -> Result<()> {
@@ -77,7 +82,10 @@ impl Suite for Numba {
         let environment = environment()?;
         environment.install()?;
         let nvidia = environment.site_packages()?.join("nvidia");
-        python::lay_out(&toolkit()?, &FILES.map(|(name, file)| (name, nvidia.join(file))))
+        python::lay_out(&toolkit()?, &FILES.map(|(name, file)| (name, nvidia.join(file))))?;
+        // An archive without members.
+        std::fs::write(toolkit()?.join(DEVICE_LIBRARY), "!<arch>\n")?;
+        Ok(())
     }
 
     fn list(&self, driver: &Driver) -> Result<Vec<String>> {

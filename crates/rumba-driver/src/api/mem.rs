@@ -82,7 +82,7 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> Code {
 pub(crate) extern "C" fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) -> Code {
     answer(|| {
         let (driver, _) = Driver::current()?;
-        let (free_bytes, total_bytes) = driver.machine.memory();
+        let (free_bytes, total_bytes) = driver.memory_info();
         free.put_if(free_bytes as usize);
         total.put_if(total_bytes as usize);
         Ok(())

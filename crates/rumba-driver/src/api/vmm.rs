@@ -142,7 +142,7 @@ pub(crate) extern "C" fn cuMemCreate(handle: Out<u64>, bytes: usize, properties:
         if flags != 0 {
             return Err(wrong("flags", flags, "it must be 0"));
         }
-        let (free, _) = driver.machine.memory();
+        let (free, _) = driver.memory_info();
         if bytes as u64 > free {
             return Err(Error::OutOfMemory {
                 asked: bytes as u64,

@@ -16,7 +16,7 @@ use crate::soft::machine::Machine;
 use crate::soft::memory::{Advices, Allocation, Kind, Memory, Pool};
 use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
-use crate::soft::vmm::{Addresses, Physical};
+use crate::soft::vmm::{self, Addresses, Physical};
 use crate::soft::work::Work;
 
 /// Everything that callers can name.
@@ -246,8 +246,18 @@ impl Driver {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Free and total bytes of memory.
+    pub(crate) fn memory_info(&self) -> (u64, u64) {
+        let (free, total) = self.machine.memory();
+        (free.saturating_sub(vmm::held()), total)
+    }
+
     /// Allocates memory for a context.
     pub(crate) fn allocate(&self, context: &Context, bytes: u64, kind: Kind) -> Result<u64, Error> {
+        let (free, _) = self.memory_info();
+        if bytes > free {
+            return Err(Error::OutOfMemory { asked: bytes, free });
+        }
         let start = self.machine.allocate(bytes)?;
         let (handle, life) = (context.handle, context.life);
         self.memory.insert(Allocation {

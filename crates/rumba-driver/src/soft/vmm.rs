@@ -6,10 +6,19 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Mappings begin and end at multiples of this many bytes, as on an H200.
 pub(crate) const GRANULARITY: u64 = 2 << 20;
+
+/// Bytes of all memory without an address.
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes of memory without an address that are in use.
+pub(crate) fn held() -> u64 {
+    HELD.load(Ordering::Relaxed)
+}
 
 /// Memory without an address.
 pub(crate) struct Physical {
@@ -32,7 +41,14 @@ impl Physical {
         if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) } != 0 {
             return Err(io::Error::last_os_error());
         }
+        HELD.fetch_add(bytes, Ordering::Relaxed);
         Ok(Self { bytes, device, file })
+    }
+}
+
+impl Drop for Physical {
+    fn drop(&mut self) {
+        HELD.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
