@@ -3,8 +3,9 @@
 //!
 //! `RUMBA_DEVICE=gpu` runs them on the GPU.
 
+use cuda_std::glam::{UVec2, Vec3};
 use cuda_std::launch::ContractError;
-use kernel_forms::{contracts, generic};
+use kernel_forms::{contracts, generic, rust_cuda};
 use rumba::{Device, Error, LaunchConfig, LaunchError, Module};
 use rumba_ptx::ast::{FunctionKind, Item};
 
@@ -218,5 +219,50 @@ fn closures_and_generic_functions_are_called() -> rumba::Result<()> {
     let (x, mut y) = ([0.0_f32, 1.0], [0.0; 2]);
     module.for_each(2, generic::closures(0.5, &x, &mut y))?;
     assert_eq!(y, [6.0, 17.0]);
+    Ok(())
+}
+
+#[test]
+fn kernels_written_for_rust_cuda_run() -> rumba::Result<()> {
+    let device = Device::new()?;
+    let module = device.load(PTX)?;
+    let (a, b) = ([1.0_f32, 2.0, 3.0], [10.0, 20.0, 30.0]);
+    let c = device.zeros::<f32>(3)?;
+    // SAFETY: `c` is as long as `a`.
+    module.launch((1, 32), unsafe { rust_cuda::vector_sum(&a, &b, c.as_device_pointer()) })?;
+    assert_eq!(c.to_vec()?, [11.0, 22.0, 33.0]);
+
+    let block = rust_cuda::BLOCK as u32;
+    let x: Vec<u32> = (0..2 * block).collect();
+    let mut expected = x.clone();
+    expected.chunks_mut(rust_cuda::BLOCK).for_each(<[u32]>::reverse);
+    for kernel in [rust_cuda::reverse_static, rust_cuda::reverse_macro] {
+        let buffer = device.buffer_from(&x)?;
+        // SAFETY: an element for each thread.
+        module.launch((2, block), unsafe { kernel(buffer.as_device_pointer()) })?;
+        assert_eq!(buffer.to_vec()?, expected);
+    }
+    Ok(())
+}
+
+#[test]
+fn structures_and_references_are_passed_to_unsafe_kernels() -> rumba::Result<()> {
+    let device = Device::new()?;
+    let module = device.load(PTX)?;
+    let out = device.zeros::<Vec3>(6)?;
+    let light = device.buffer_from(&[[0.0, 0.0, 0.0, 0.5_f32]])?;
+    let view = rust_cuda::View {
+        bounds: UVec2::new(3, 2),
+        flip: true,
+        origin: Vec3::new(1.0, 2.0, 20.0),
+    };
+    let (out_pointer, light_pointer) = (out.as_device_pointer(), light.as_device_pointer());
+    // SAFETY: six pixels, and one light.
+    module.launch((1, (8, 4)), unsafe {
+        rust_cuda::shade(out_pointer, view, light_pointer)
+    })?;
+    let row = |y: f32| [0.0, 1.0, 2.0].map(|x| Vec3::new(1.0 + x / 2.0, 2.0 + y / 2.0, 10.0));
+    assert_eq!(out.to_vec()?, [row(1.0), row(0.0)].concat());
+    assert!(PTX.contains("GAMMA"), "the host would not find it");
     Ok(())
 }

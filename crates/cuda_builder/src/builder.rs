@@ -233,8 +233,7 @@ impl CudaBuilder {
             crate_dir: &crate_dir,
             target_dir: &target_dir,
             rustflags,
-            // Cargo takes two copies of a workspace for one; this also tells them apart.
-            crate_flags: vec![format!("--remap-path-prefix={}=", workspace_root(&crate_dir).display())],
+            crate_flags: crate_flags(&crate_dir),
             build_std: if self.alloc { "core,alloc" } else { "core" },
             arguments: self.arguments.clone(),
             progress: self.progress.unwrap_or(!script),
@@ -358,6 +357,19 @@ impl CudaBuilder {
         }
         flags
     }
+}
+
+/// Flags for the kernel crate alone.
+fn crate_flags(crate_dir: &Path) -> Vec<String> {
+    // Cargo takes two copies of a workspace for one; this also tells them apart.
+    let mut flags = vec![format!("--remap-path-prefix={}=", workspace_root(crate_dir).display())];
+    // Rust-CUDA's kernel crates do not say that they are without the standard library.
+    let root = std::fs::read_to_string(crate_dir.join("src/lib.rs"));
+    let says = |line: &str| line.contains("no_std") && !line.trim_start().starts_with("//");
+    if root.is_ok_and(|text| !text.lines().any(says)) {
+        flags.push("-Zcrate-attr=no_std".to_owned());
+    }
+    flags
 }
 
 fn library_file(library: &Library) -> LibraryFile {

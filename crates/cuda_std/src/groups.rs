@@ -43,10 +43,12 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
+use glam::UVec3;
+
 use crate::atomic::Atomic;
 use crate::parameter::{KernelParameter, Role};
 use crate::sync::{sync_threads, sync_warp};
-use crate::thread::{Dim3, block_dim, block_idx, block_number, grid_dim, index_in_block, is_first_in_block, lane_id};
+use crate::thread::{block_dim, block_idx, block_number, grid_dim, index_in_block, is_first_in_block, lane_id};
 use crate::warp::lanes::{self, Lanes as _};
 use crate::warp::{Bits, Extreme, FULL_MASK, Match, Shuffle, Sum, WARP_SIZE};
 use crate::{device, warp};
@@ -80,14 +82,14 @@ impl ThreadBlock {
     /// The block's index in the grid.
     #[inline(always)]
     #[must_use]
-    pub fn group_index(self) -> Dim3 {
+    pub fn group_index(self) -> UVec3 {
         block_idx()
     }
 
     /// Threads of the block along each dimension.
     #[inline(always)]
     #[must_use]
-    pub fn dim_threads(self) -> Dim3 {
+    pub fn dim_threads(self) -> UVec3 {
         block_dim()
     }
 

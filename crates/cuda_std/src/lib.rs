@@ -77,7 +77,9 @@ pub mod thread;
 pub mod warp;
 
 pub use contract::Contract;
-pub use cuda_std_macros::kernel;
+pub use cuda_std_macros::{address_space, externally_visible, gpu_only, kernel};
+pub use float::GpuFloat;
+pub use glam;
 #[doc(inline)]
 pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};

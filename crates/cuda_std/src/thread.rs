@@ -10,6 +10,8 @@ use core::cmp::Ordering;
 use core::marker::PhantomData;
 use core::ops::Index;
 
+use glam::{UVec2, UVec3};
+
 use crate::device;
 pub use crate::sync::{
     block_fence, device_fence, nanosleep, sync_threads, sync_threads_and, sync_threads_count, sync_threads_or,
@@ -73,23 +75,11 @@ pub fn global_timer() -> u64 {
     device::global_timer()
 }
 
-/// Three numbers: a position in a block or grid, or the size of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Dim3 {
-    /// Along x, the dimension in which neighbouring threads are neighbours in a warp.
-    pub x: u32,
-    /// Along y.
-    pub y: u32,
-    /// Along z.
-    pub z: u32,
-}
-
 /// The thread's index in its block.
 #[inline(always)]
 #[must_use]
-pub fn thread_idx() -> Dim3 {
-    Dim3 {
+pub fn thread_idx() -> UVec3 {
+    UVec3 {
         x: thread_idx_x(),
         y: thread_idx_y(),
         z: thread_idx_z(),
@@ -99,8 +89,8 @@ pub fn thread_idx() -> Dim3 {
 /// The block's index in the grid.
 #[inline(always)]
 #[must_use]
-pub fn block_idx() -> Dim3 {
-    Dim3 {
+pub fn block_idx() -> UVec3 {
+    UVec3 {
         x: block_idx_x(),
         y: block_idx_y(),
         z: block_idx_z(),
@@ -110,8 +100,8 @@ pub fn block_idx() -> Dim3 {
 /// Threads of a block.
 #[inline(always)]
 #[must_use]
-pub fn block_dim() -> Dim3 {
-    Dim3 {
+pub fn block_dim() -> UVec3 {
+    UVec3 {
         x: block_dim_x(),
         y: block_dim_y(),
         z: block_dim_z(),
@@ -121,8 +111,8 @@ pub fn block_dim() -> Dim3 {
 /// Blocks of the grid.
 #[inline(always)]
 #[must_use]
-pub fn grid_dim() -> Dim3 {
-    Dim3 {
+pub fn grid_dim() -> UVec3 {
+    UVec3 {
         x: grid_dim_x(),
         y: grid_dim_y(),
         z: grid_dim_z(),
@@ -143,24 +133,24 @@ pub fn index_1d() -> u32 {
     position(block_idx_x(), block_dim_x(), thread_idx_x())
 }
 
-/// The thread's index in the grid along x and y; `z` is 0.
+/// The thread's index in the grid along x and y.
 #[inline(always)]
 #[must_use]
-pub fn index_2d() -> Dim3 {
-    Dim3 {
+pub fn index_2d() -> UVec2 {
+    UVec2 {
         x: index_1d(),
         y: position(block_idx_y(), block_dim_y(), thread_idx_y()),
-        z: 0,
     }
 }
 
 /// The thread's index in the grid along x, y and z.
 #[inline(always)]
 #[must_use]
-pub fn index_3d() -> Dim3 {
-    Dim3 {
+pub fn index_3d() -> UVec3 {
+    UVec3 {
+        x: index_1d(),
+        y: index_2d().y,
         z: position(block_idx_z(), block_dim_z(), thread_idx_z()),
-        ..index_2d()
     }
 }
 

@@ -413,7 +413,7 @@ fn list(input: ParseStream<'_>, names: Vec<Ident>, parameters: Vec<GenericParam>
             GenericParam::Const(_) => format!("{name} = [4, 8]"),
             _ => format!("{name} = [f32, f64]"),
         },
-        _ => format!("({}) = [(f32, ..), (f64, ..)]", text),
+        _ => format!("({text}) = [(f32, ..), (f64, ..)]"),
     };
     let expected = |span| {
         Error::new(

@@ -199,7 +199,7 @@ impl Kernel<'_> {
                         value
                     });
                 }
-                Kind::Pointer => {
+                Kind::Pointer | Kind::Reference(_) | Kind::Copied => {
                     let word = &words[0];
                     inputs.push(quote! { #word: #written });
                     values.push(quote! { #word });
@@ -353,8 +353,14 @@ impl Kernel<'_> {
         {
             let ty = match kind {
                 Kind::Shared => continue,
-                Kind::Pointer => written,
-                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => &**ty,
+                Kind::Copied => {
+                    inputs.push(quote! { #name: #written });
+                    binds.push(quote_spanned! { written.span() => #arguments.push_copy::<#written>(#name); });
+                    continue;
+                }
+                Kind::Pointer => quote! { #written },
+                Kind::Reference(ty) => quote! { *const #ty },
+                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => quote! { #ty },
             };
             let value = if matches!(kind, Kind::Grid(_)) {
                 quote! { ::cuda_std::launch::Workspace }
@@ -417,7 +423,8 @@ impl Kernel<'_> {
                     });
                     continue;
                 }
-                Kind::Pointer => quote! { ::cuda_std::launch::Role::Pointer },
+                Kind::Pointer | Kind::Reference(_) => quote! { ::cuda_std::launch::Role::Pointer },
+                Kind::Copied => quote! { ::cuda_std::launch::Role::Value },
                 Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
                     quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE }
                 }

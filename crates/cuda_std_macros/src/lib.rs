@@ -1,10 +1,11 @@
-//! The macros of `cuda_std`: `#[kernel]` and `print!`.
+//! The macros of `cuda_std`: `#[kernel]`, `print!`, and attributes that kernel crates of Rust-CUDA use.
 //!
 //! Use them through `cuda_std`, which re-exports them and whose items they name. They look at
 //! syntax only; what a type means is decided by the traits of `cuda_std`.
 
 mod arguments;
 mod kernel;
+mod placement;
 mod print;
 mod signature;
 
@@ -14,7 +15,8 @@ use proc_macro::TokenStream;
 ///
 /// The function takes numbers and `#[repr(C)]` structures by value, slices `&[T]` to read, outputs
 /// (`DisjointSlice<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, `PerBlock<T>`) to write, and
-/// shared memory (`Shared<..>`), and returns nothing. Raw pointers need an `unsafe fn`.
+/// shared memory (`Shared<..>`), and returns nothing. An `unsafe fn` also takes raw pointers,
+/// references, and any `Copy` type by value; its launcher is `unsafe` as well.
 ///
 /// On the host there is a function of the same name, visibility and documentation. It takes an
 /// argument for each parameter but the shared memory, and returns a `Call` that a runtime launches.
@@ -113,6 +115,73 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Puts a static into an address space: `shared`, `constant` or `global`.
+///
+/// A static in shared memory is one for each block, and its initialiser is not used: what it holds at
+/// first is unspecified. Of a `static mut` every use is `unsafe`: no thread may write an element that
+/// another reads or writes before both have passed a barrier. `cuda_std::shared::Shared` needs no such
+/// care. On the host the static is an ordinary one.
+///
+/// `.shared` or `.const`; PTX 1.0.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// # Safety
+/// ///
+/// /// `y` has 64 elements, and there is one block of as many threads.
+/// #[kernel(block = 64)]
+/// pub unsafe fn reverse(x: &[f32], y: *mut f32) {
+///     #[cuda_std::address_space(shared)]
+///     static mut TILE: [f32; 64] = [0.0; 64];
+///
+///     let i = thread::thread_idx_x() as usize;
+///     // SAFETY: each thread writes its own element.
+///     unsafe { TILE[i] = x[i] };
+///     sync_threads();
+///     // SAFETY: nobody writes after the barrier, and `y` is long enough.
+///     unsafe { *y.add(i) = TILE[63 - i] };
+/// }
+/// # fn main() {}
+/// ```
+#[proc_macro_attribute]
+pub fn address_space(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    placement::address_space(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Keeps a static under its own name in the PTX, so that the host finds it.
+///
+/// ```
+/// /// The host writes it before a launch.
+/// #[cuda_std::externally_visible]
+/// #[cuda_std::address_space(constant)]
+/// pub static COEFFICIENTS: [f32; 4] = [1.0, 2.0, 3.0, 4.0];
+/// ```
+#[proc_macro_attribute]
+pub fn externally_visible(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    placement::externally_visible(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// A function for the device only: on the host it panics and names itself.
+///
+/// ```should_panic
+/// #[cuda_std::gpu_only]
+/// fn lane() -> u32 {
+///     cuda_std::thread::lane_id()
+/// }
+/// lane();
+/// ```
+#[proc_macro_attribute]
+pub fn gpu_only(_: TokenStream, item: TokenStream) -> TokenStream {
+    placement::gpu_only(item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -26,6 +26,10 @@ pub(crate) enum Kind {
     Bound(Box<Type>),
     /// As the raw pointer it is.
     Pointer,
+    /// As a reference to this type, of an unsafe kernel: the host passes a pointer.
+    Reference(Box<Type>),
+    /// As it is, of an unsafe kernel: any `Copy` type.
+    Copied,
     /// Not at all: shared memory that the entry declares.
     Shared,
     /// As `Bound`, and with a barrier: shared memory whose length the host passes.
@@ -211,6 +215,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                     problems.add(ty, "text cannot be passed to a kernel; pass its bytes, `&[u8]`");
                     None
                 }
+                (element, None) if unsafe_kernel => Some(Kind::Reference(Box::new(element.clone()))),
                 (Type::Array(array), None) => {
                     let element = text(&array.elem);
                     problems.add(
@@ -302,13 +307,13 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
             );
             None
         }
-        Type::Path(path) => path_kind(ty, path, problems),
+        Type::Path(path) => path_kind(ty, path, unsafe_kernel, problems),
         _ => Some(Kind::Bound(Box::new(ty.clone()))),
     }
 }
 
 /// A named type: shared memory, a type of the standard library that people try, or any other.
-fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option<Kind> {
+fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind> {
     let last = path.path.segments.last()?;
     let element = match &last.arguments {
         PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
@@ -331,10 +336,21 @@ fn path_kind(ty: &Type, path: &syn::TypePath, problems: &mut Problems) -> Option
         "Option" => format!(
             "`Option<{element}>` has no fixed layout; pass a `{element}` and a flag, or a value that stands for none"
         ),
+        name if unsafe_kernel && !is_bound(name) => return Some(Kind::Copied),
         _ => return Some(Kind::Bound(Box::new(ty.clone()))),
     };
     problems.add(ty, advice);
     None
+}
+
+/// Whether a type is a number or an output of the library, by its name: an unsafe kernel passes those as
+/// a safe one does.
+fn is_bound(name: &str) -> bool {
+    const NUMBERS: [&str; 16] = [
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+        "usize",
+    ];
+    NUMBERS.contains(&name) || name.starts_with("Disjoint") || name == "PerBlock"
 }
 
 /// A kernel's parameters live as long as the launch, which has no name.

@@ -1,6 +1,8 @@
 //! Kernels in the forms that `#[kernel]` takes. tests/forms.rs launches them and looks at their PTX; what they compute is
 //! of no use.
-#![no_std]
+//!
+//! The crate does not say `#![no_std]`, as kernel crates for Rust-CUDA do not; the builder does.
 
 pub mod contracts;
 pub mod generic;
+pub mod rust_cuda;

@@ -5,6 +5,7 @@
 use core::any::Any;
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
@@ -13,7 +14,7 @@ use smallvec::SmallVec;
 #[derive(Debug, Default)]
 pub struct Arguments<'a> {
     /// The bytes of all PTX parameters; each starts at a word of its own.
-    words: SmallVec<[u64; 24]>,
+    words: SmallVec<[MaybeUninit<u64>; 24]>,
     parameters: SmallVec<[ParameterBytes; 16]>,
     transfers: SmallVec<[Transfer<'a>; 8]>,
     extents: SmallVec<[Extent; 12]>,
@@ -129,20 +130,29 @@ impl<'a> Arguments<'a> {
     /// Binds a value. A type without size takes no PTX parameter.
     pub fn push_value<T: NoUninit>(&mut self, value: T) {
         self.extents.push(Extent::None);
-        self.push_bytes(bytemuck::bytes_of(&value));
+        self.push_initialised(bytemuck::bytes_of(&value));
+    }
+
+    /// Binds a value of any type, padding included: for unsafe kernels, whose caller answers for what it
+    /// means on the device.
+    pub fn push_copy<T: Copy>(&mut self, value: T) {
+        self.extents.push(Extent::None);
+        let start: *const T = &raw const value;
+        // SAFETY: the bytes of `value`, of which some may not be initialised.
+        self.push_bytes(unsafe { core::slice::from_raw_parts(start.cast(), size_of::<T>()) });
     }
 
     /// Binds a device address for a raw pointer parameter.
     pub fn push_pointer(&mut self, address: u64) {
         self.extents.push(Extent::None);
-        self.push_bytes(&address.to_ne_bytes());
+        self.push_initialised(&address.to_ne_bytes());
     }
 
     /// Binds `elements` elements of device memory at `address`.
     pub fn push_slice(&mut self, address: u64, elements: usize) {
         self.extents.push(Extent::Slice { elements });
-        self.push_bytes(&address.to_ne_bytes());
-        self.push_bytes(&(elements as u64).to_ne_bytes());
+        self.push_initialised(&address.to_ne_bytes());
+        self.push_initialised(&(elements as u64).to_ne_bytes());
     }
 
     /// Binds host memory of `elements` elements, each aligned to `align` bytes. Its device address
@@ -160,7 +170,7 @@ impl<'a> Arguments<'a> {
         self.shared = start.saturating_add((elements as u64).saturating_mul(size as u64));
         // What 32 bits cannot hold, no device has: the launch is refused by the sum.
         for word in [start, elements as u64] {
-            self.push_bytes(&u32::try_from(word).unwrap_or(u32::MAX).to_ne_bytes());
+            self.push_initialised(&u32::try_from(word).unwrap_or(u32::MAX).to_ne_bytes());
         }
     }
 
@@ -188,17 +198,25 @@ impl<'a> Arguments<'a> {
         for length in shape {
             // A length that 32 bits cannot hold has no matching slice either: the check before the
             // launch refuses it, since the product of the true lengths is what it compares.
-            self.push_bytes(&u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
+            self.push_initialised(&u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
         }
     }
 
-    fn push_bytes(&mut self, bytes: &[u8]) {
+    fn push_initialised(&mut self, bytes: &[u8]) {
+        // SAFETY: an initialised byte is one that may not be.
+        self.push_bytes(unsafe { core::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) });
+    }
+
+    fn push_bytes(&mut self, bytes: &[MaybeUninit<u8>]) {
         if bytes.is_empty() {
             return;
         }
         let word = self.words.len();
-        self.words.resize(word + bytes.len().div_ceil(8), 0);
-        bytemuck::cast_slice_mut(&mut self.words[word..])[..bytes.len()].copy_from_slice(bytes);
+        let words = bytes.len().div_ceil(8);
+        self.words.resize(word + words, MaybeUninit::new(0));
+        let place: *mut MaybeUninit<u64> = &raw mut self.words[word];
+        // SAFETY: `place` begins `words` words, which have room for the bytes.
+        unsafe { place.cast::<MaybeUninit<u8>>().copy_from(bytes.as_ptr(), bytes.len()) };
         self.parameters.push(ParameterBytes {
             word: u16::try_from(word).expect("a kernel's parameters have 4 KB at most"),
             bytes: u16::try_from(bytes.len()).expect("a kernel's parameters have 4 KB at most"),
@@ -220,9 +238,9 @@ impl<'a> Arguments<'a> {
         &self.owners
     }
 
-    /// The bytes of the PTX parameters.
+    /// The bytes of the PTX parameters. What is padding of a structure is not initialised.
     #[must_use]
-    pub fn words(&self) -> &[u64] {
+    pub fn words(&self) -> &[MaybeUninit<u64>] {
         &self.words
     }
 
@@ -258,7 +276,7 @@ impl<'a> Arguments<'a> {
     ///
     /// If `word` is not one of this list's.
     pub fn set_address(&mut self, word: usize, address: u64) {
-        self.words[word] = address;
+        self.words[word] = MaybeUninit::new(address);
     }
 
     /// How many elements each argument has: one entry for each parameter in the Rust source.

@@ -1,0 +1,84 @@
+//! Attributes of items that are not kernels: where a static stands, and functions for the device only.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Error, Ident, Item, ItemFn, ItemStatic};
+
+/// The address spaces of a static, and the section by which the builder knows each.
+const SPACES: [(&str, Option<&str>); 3] = [
+    ("shared", Some(".shared")),
+    ("constant", Some(".constant")),
+    ("global", None),
+];
+
+/// `#[address_space(shared)] static ..`
+pub(crate) fn address_space(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let known = "write `#[address_space(shared)]`, `#[address_space(constant)]` or `#[address_space(global)]`";
+    let space: Ident = syn::parse2(arguments).map_err(|error| Error::new(error.span(), known))?;
+    let Some((_, section)) = SPACES.iter().find(|(name, _)| space == name) else {
+        return Err(Error::new_spanned(
+            &space,
+            format!("a static cannot be in the address space `{space}`; {known}"),
+        ));
+    };
+    let item = static_item("address_space", item)?;
+    let section = section.map(|section| {
+        quote! { #[cfg_attr(target_arch = "nvptx64", unsafe(link_section = #section))] }
+    });
+    Ok(quote! { #section #item })
+}
+
+/// `#[externally_visible] static ..`
+pub(crate) fn externally_visible(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    if !arguments.is_empty() {
+        return Err(Error::new_spanned(
+            arguments,
+            "`#[externally_visible]` takes no arguments; the host finds the item by its name",
+        ));
+    }
+    let item = match syn::parse2::<Item>(item)? {
+        item @ (Item::Static(_) | Item::Fn(_)) => item,
+        other => {
+            return Err(Error::new_spanned(
+                other,
+                "`#[externally_visible]` goes on a static, which the host then finds by its name",
+            ));
+        }
+    };
+    Ok(quote! { #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))] #item })
+}
+
+/// `#[gpu_only] fn ..`
+pub(crate) fn gpu_only(item: TokenStream) -> syn::Result<TokenStream> {
+    let place = item.clone();
+    let function: ItemFn =
+        syn::parse2(item).map_err(|_| Error::new_spanned(place, "`#[gpu_only]` goes on a function"))?;
+    let ItemFn { attrs, vis, sig, .. } = &function;
+    let message = format!(
+        "`{}` runs on a CUDA device only: call it from a `#[kernel]` function and launch that",
+        sig.ident
+    );
+    let mut host = sig.clone();
+    host.abi = None;
+    Ok(quote! {
+        #[cfg(target_arch = "nvptx64")]
+        #function
+        #[cfg(not(target_arch = "nvptx64"))]
+        #(#attrs)*
+        #[allow(unused_variables, unused_mut)]
+        #vis #host {
+            ::core::panic!(#message)
+        }
+    })
+}
+
+fn static_item(attribute: &str, item: TokenStream) -> syn::Result<TokenStream> {
+    let place = item.clone();
+    let item: ItemStatic = syn::parse2(item).map_err(|_| {
+        Error::new_spanned(
+            place,
+            format!("`#[{attribute}(..)]` goes on a static: `#[{attribute}(shared)] static mut TILE: [f32; 256] = [0.0; 256];`"),
+        )
+    })?;
+    Ok(item.into_token_stream())
+}
