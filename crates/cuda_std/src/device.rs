@@ -84,6 +84,23 @@ operations! {
     "llvm.nvvm.read.ptx.sreg.dynamic_smem_size" fn dynamic_shared_bytes() -> u32;
 }
 
+// Copies that go on by themselves, and matrix fragments: PTX ISA, "cp.async", "mma", "ldmatrix".
+operations! {
+    "__rumba_cp_async_4" unsafe fn cp_async_4(to: *mut u8, from: *const u8);
+    "__rumba_cp_async_8" unsafe fn cp_async_8(to: *mut u8, from: *const u8);
+    "__rumba_cp_async_16" unsafe fn cp_async_16(to: *mut u8, from: *const u8);
+    "llvm.nvvm.cp.async.wait.all" fn cp_async_wait_all();
+    "llvm.nvvm.isspacep.global" fn is_global(address: *const u8) -> bool;
+    "llvm.nvvm.isspacep.shared" fn is_shared(address: *const u8) -> bool;
+    "__rumba_mma_f16" unsafe fn mma_f16(d: *mut u32, a: *const u32, b: *const u32);
+    "__rumba_mma_bf16" unsafe fn mma_bf16(d: *mut u32, a: *const u32, b: *const u32);
+    "__rumba_mma_tf32" unsafe fn mma_tf32(d: *mut u32, a: *const u32, b: *const u32);
+    "__rumba_mma_f64" unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32);
+    "__rumba_mma_i8" unsafe fn mma_i8(d: *mut u32, a: *const u32, b: *const u32);
+    "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
+    "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
+}
+
 /// The architecture that the code is built for, ten times its capability: 800 for sm_80. The builder answers before it
 /// optimises, so that a branch on it is none.
 #[inline(always)]
@@ -100,9 +117,10 @@ pub(crate) fn arch() -> u32 {
     0
 }
 
-// Ends: of the thread, and of the whole launch with its context. The host panics by itself.
+// What the host does by itself: rounding, and ends of the thread and of the whole launch with its context.
 #[cfg(target_arch = "nvptx64")]
 operations! {
+    "llvm.nvvm.f2tf32.rna" fn f2tf32(value: f32) -> u32;
     "llvm.nvvm.exit" fn exit() -> !;
     "llvm.trap" fn trap() -> !;
 }

@@ -37,7 +37,7 @@
 //! examples::launch((1, 64), sums_of_groups(&x, &mut eights, &mut odd));
 //! assert!((0..64).all(|i| eights[i] == x[i / 8 * 8..][..8].iter().sum::<u32>()));
 //! assert!((0..64).all(|i| odd[i] == if i % 2 == 1 { x[i / 32 * 32..=i].iter().filter(|x| *x % 2 == 1).sum() } else { 0 }));
-//! # examples::becomes("sums_of_groups", &["shfl.sync.bfly.b32", "activemask.b32", "shfl.sync.idx.b32"]);
+//! # examples::becomes("sums_of_groups", &["redux.sync.add", "activemask.b32", "shfl.sync.idx.b32"]);
 //! # }
 //! ```
 

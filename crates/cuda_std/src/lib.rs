@@ -41,6 +41,7 @@
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
 //! | groups of threads | [`groups`] |
+//! | matrices by warps | [`mma`] |
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
@@ -68,6 +69,7 @@ pub mod half;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+pub mod mma;
 pub mod panic;
 pub mod prelude;
 pub mod random;

@@ -266,3 +266,226 @@ define i32 @__rumba_match_all_64(i32 %mask, i64 %value) alwaysinline convergent 
 
 declare { i32, i1 } @llvm.nvvm.match.all.sync.i32p(i32, i32)
 declare { i32, i1 } @llvm.nvvm.match.all.sync.i64p(i32, i64)
+
+; Copies from global to shared memory that go on by themselves.
+
+define void @__rumba_cp_async_4(ptr %to, ptr %from) alwaysinline nounwind {
+  %shared = addrspacecast ptr %to to ptr addrspace(3)
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  call void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3) %shared, ptr addrspace(1) %global)
+  ret void
+}
+
+define void @__rumba_cp_async_8(ptr %to, ptr %from) alwaysinline nounwind {
+  %shared = addrspacecast ptr %to to ptr addrspace(3)
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  call void @llvm.nvvm.cp.async.ca.shared.global.8(ptr addrspace(3) %shared, ptr addrspace(1) %global)
+  ret void
+}
+
+define void @__rumba_cp_async_16(ptr %to, ptr %from) alwaysinline nounwind {
+  %shared = addrspacecast ptr %to to ptr addrspace(3)
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  call void @llvm.nvvm.cp.async.cg.shared.global.16(ptr addrspace(3) %shared, ptr addrspace(1) %global)
+  ret void
+}
+
+declare void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3), ptr addrspace(1))
+declare void @llvm.nvvm.cp.async.ca.shared.global.8(ptr addrspace(3), ptr addrspace(1))
+declare void @llvm.nvvm.cp.async.cg.shared.global.16(ptr addrspace(3), ptr addrspace(1))
+
+; Matrix fragments. The intrinsics give structures, which Rust's foreign functions cannot: results go through memory,
+; which inlining removes.
+
+define void @__rumba_mma_f16(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+  %ap0 = getelementptr <2 x half>, ptr %a, i32 0
+  %a0 = load <2 x half>, ptr %ap0, align 4
+  %ap1 = getelementptr <2 x half>, ptr %a, i32 1
+  %a1 = load <2 x half>, ptr %ap1, align 4
+  %ap2 = getelementptr <2 x half>, ptr %a, i32 2
+  %a2 = load <2 x half>, ptr %ap2, align 4
+  %ap3 = getelementptr <2 x half>, ptr %a, i32 3
+  %a3 = load <2 x half>, ptr %ap3, align 4
+  %bp0 = getelementptr <2 x half>, ptr %b, i32 0
+  %b0 = load <2 x half>, ptr %bp0, align 4
+  %bp1 = getelementptr <2 x half>, ptr %b, i32 1
+  %b1 = load <2 x half>, ptr %bp1, align 4
+  %dp0 = getelementptr float, ptr %d, i32 0
+  %d0 = load float, ptr %dp0, align 4
+  %dp1 = getelementptr float, ptr %d, i32 1
+  %d1 = load float, ptr %dp1, align 4
+  %dp2 = getelementptr float, ptr %d, i32 2
+  %d2 = load float, ptr %dp2, align 4
+  %dp3 = getelementptr float, ptr %d, i32 3
+  %d3 = load float, ptr %dp3, align 4
+  %r = call { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half> %a0, <2 x half> %a1, <2 x half> %a2, <2 x half> %a3, <2 x half> %b0, <2 x half> %b1, float %d0, float %d1, float %d2, float %d3)
+  %r0 = extractvalue { float, float, float, float } %r, 0
+  store float %r0, ptr %dp0, align 4
+  %r1 = extractvalue { float, float, float, float } %r, 1
+  store float %r1, ptr %dp1, align 4
+  %r2 = extractvalue { float, float, float, float } %r, 2
+  store float %r2, ptr %dp2, align 4
+  %r3 = extractvalue { float, float, float, float } %r, 3
+  store float %r3, ptr %dp3, align 4
+  ret void
+}
+
+declare { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, float, float, float, float)
+
+define void @__rumba_mma_bf16(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+  %ap0 = getelementptr i32, ptr %a, i32 0
+  %a0 = load i32, ptr %ap0, align 4
+  %ap1 = getelementptr i32, ptr %a, i32 1
+  %a1 = load i32, ptr %ap1, align 4
+  %ap2 = getelementptr i32, ptr %a, i32 2
+  %a2 = load i32, ptr %ap2, align 4
+  %ap3 = getelementptr i32, ptr %a, i32 3
+  %a3 = load i32, ptr %ap3, align 4
+  %bp0 = getelementptr i32, ptr %b, i32 0
+  %b0 = load i32, ptr %bp0, align 4
+  %bp1 = getelementptr i32, ptr %b, i32 1
+  %b1 = load i32, ptr %bp1, align 4
+  %dp0 = getelementptr float, ptr %d, i32 0
+  %d0 = load float, ptr %dp0, align 4
+  %dp1 = getelementptr float, ptr %d, i32 1
+  %d1 = load float, ptr %dp1, align 4
+  %dp2 = getelementptr float, ptr %d, i32 2
+  %d2 = load float, ptr %dp2, align 4
+  %dp3 = getelementptr float, ptr %d, i32 3
+  %d3 = load float, ptr %dp3, align 4
+  %r = call { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.bf16(i32 %a0, i32 %a1, i32 %a2, i32 %a3, i32 %b0, i32 %b1, float %d0, float %d1, float %d2, float %d3)
+  %r0 = extractvalue { float, float, float, float } %r, 0
+  store float %r0, ptr %dp0, align 4
+  %r1 = extractvalue { float, float, float, float } %r, 1
+  store float %r1, ptr %dp1, align 4
+  %r2 = extractvalue { float, float, float, float } %r, 2
+  store float %r2, ptr %dp2, align 4
+  %r3 = extractvalue { float, float, float, float } %r, 3
+  store float %r3, ptr %dp3, align 4
+  ret void
+}
+
+declare { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.bf16(i32, i32, i32, i32, i32, i32, float, float, float, float)
+
+define void @__rumba_mma_tf32(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+  %ap0 = getelementptr i32, ptr %a, i32 0
+  %a0 = load i32, ptr %ap0, align 4
+  %ap1 = getelementptr i32, ptr %a, i32 1
+  %a1 = load i32, ptr %ap1, align 4
+  %ap2 = getelementptr i32, ptr %a, i32 2
+  %a2 = load i32, ptr %ap2, align 4
+  %ap3 = getelementptr i32, ptr %a, i32 3
+  %a3 = load i32, ptr %ap3, align 4
+  %bp0 = getelementptr i32, ptr %b, i32 0
+  %b0 = load i32, ptr %bp0, align 4
+  %bp1 = getelementptr i32, ptr %b, i32 1
+  %b1 = load i32, ptr %bp1, align 4
+  %dp0 = getelementptr float, ptr %d, i32 0
+  %d0 = load float, ptr %dp0, align 4
+  %dp1 = getelementptr float, ptr %d, i32 1
+  %d1 = load float, ptr %dp1, align 4
+  %dp2 = getelementptr float, ptr %d, i32 2
+  %d2 = load float, ptr %dp2, align 4
+  %dp3 = getelementptr float, ptr %d, i32 3
+  %d3 = load float, ptr %dp3, align 4
+  %r = call { float, float, float, float } @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32 %a0, i32 %a1, i32 %a2, i32 %a3, i32 %b0, i32 %b1, float %d0, float %d1, float %d2, float %d3)
+  %r0 = extractvalue { float, float, float, float } %r, 0
+  store float %r0, ptr %dp0, align 4
+  %r1 = extractvalue { float, float, float, float } %r, 1
+  store float %r1, ptr %dp1, align 4
+  %r2 = extractvalue { float, float, float, float } %r, 2
+  store float %r2, ptr %dp2, align 4
+  %r3 = extractvalue { float, float, float, float } %r, 3
+  store float %r3, ptr %dp3, align 4
+  ret void
+}
+
+declare { float, float, float, float } @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32, i32, i32, i32, i32, i32, float, float, float, float)
+
+define void @__rumba_mma_f64(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+  %ap0 = getelementptr double, ptr %a, i32 0
+  %a0 = load double, ptr %ap0, align 8
+  %bp0 = getelementptr double, ptr %b, i32 0
+  %b0 = load double, ptr %bp0, align 8
+  %dp0 = getelementptr double, ptr %d, i32 0
+  %d0 = load double, ptr %dp0, align 8
+  %dp1 = getelementptr double, ptr %d, i32 1
+  %d1 = load double, ptr %dp1, align 8
+  %r = call { double, double } @llvm.nvvm.mma.m8n8k4.row.col.f64(double %a0, double %b0, double %d0, double %d1)
+  %r0 = extractvalue { double, double } %r, 0
+  store double %r0, ptr %dp0, align 8
+  %r1 = extractvalue { double, double } %r, 1
+  store double %r1, ptr %dp1, align 8
+  ret void
+}
+
+declare { double, double } @llvm.nvvm.mma.m8n8k4.row.col.f64(double, double, double, double)
+
+define void @__rumba_mma_i8(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+  %ap0 = getelementptr i32, ptr %a, i32 0
+  %a0 = load i32, ptr %ap0, align 4
+  %ap1 = getelementptr i32, ptr %a, i32 1
+  %a1 = load i32, ptr %ap1, align 4
+  %ap2 = getelementptr i32, ptr %a, i32 2
+  %a2 = load i32, ptr %ap2, align 4
+  %ap3 = getelementptr i32, ptr %a, i32 3
+  %a3 = load i32, ptr %ap3, align 4
+  %bp0 = getelementptr i32, ptr %b, i32 0
+  %b0 = load i32, ptr %bp0, align 4
+  %bp1 = getelementptr i32, ptr %b, i32 1
+  %b1 = load i32, ptr %bp1, align 4
+  %dp0 = getelementptr i32, ptr %d, i32 0
+  %d0 = load i32, ptr %dp0, align 4
+  %dp1 = getelementptr i32, ptr %d, i32 1
+  %d1 = load i32, ptr %dp1, align 4
+  %dp2 = getelementptr i32, ptr %d, i32 2
+  %d2 = load i32, ptr %dp2, align 4
+  %dp3 = getelementptr i32, ptr %d, i32 3
+  %d3 = load i32, ptr %dp3, align 4
+  %r = call { i32, i32, i32, i32 } @llvm.nvvm.mma.m16n8k32.row.col.s8(i32 %a0, i32 %a1, i32 %a2, i32 %a3, i32 %b0, i32 %b1, i32 %d0, i32 %d1, i32 %d2, i32 %d3)
+  %r0 = extractvalue { i32, i32, i32, i32 } %r, 0
+  store i32 %r0, ptr %dp0, align 4
+  %r1 = extractvalue { i32, i32, i32, i32 } %r, 1
+  store i32 %r1, ptr %dp1, align 4
+  %r2 = extractvalue { i32, i32, i32, i32 } %r, 2
+  store i32 %r2, ptr %dp2, align 4
+  %r3 = extractvalue { i32, i32, i32, i32 } %r, 3
+  store i32 %r3, ptr %dp3, align 4
+  ret void
+}
+
+declare { i32, i32, i32, i32 } @llvm.nvvm.mma.m16n8k32.row.col.s8(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+
+define void @__rumba_ldmatrix_x4(ptr %d, ptr %row) alwaysinline convergent nounwind {
+  %shared = addrspacecast ptr %row to ptr addrspace(3)
+  %r = call { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3) %shared)
+  %r0 = extractvalue { i32, i32, i32, i32 } %r, 0
+  %dp0 = getelementptr i32, ptr %d, i32 0
+  store i32 %r0, ptr %dp0, align 4
+  %r1 = extractvalue { i32, i32, i32, i32 } %r, 1
+  %dp1 = getelementptr i32, ptr %d, i32 1
+  store i32 %r1, ptr %dp1, align 4
+  %r2 = extractvalue { i32, i32, i32, i32 } %r, 2
+  %dp2 = getelementptr i32, ptr %d, i32 2
+  store i32 %r2, ptr %dp2, align 4
+  %r3 = extractvalue { i32, i32, i32, i32 } %r, 3
+  %dp3 = getelementptr i32, ptr %d, i32 3
+  store i32 %r3, ptr %dp3, align 4
+  ret void
+}
+
+declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3))
+
+define void @__rumba_ldmatrix_x2_trans(ptr %d, ptr %row) alwaysinline convergent nounwind {
+  %shared = addrspacecast ptr %row to ptr addrspace(3)
+  %r = call { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3) %shared)
+  %r0 = extractvalue { i32, i32 } %r, 0
+  %dp0 = getelementptr i32, ptr %d, i32 0
+  store i32 %r0, ptr %dp0, align 4
+  %r1 = extractvalue { i32, i32 } %r, 1
+  %dp1 = getelementptr i32, ptr %d, i32 1
+  store i32 %r1, ptr %dp1, align 4
+  ret void
+}
+
+declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))

@@ -10,6 +10,7 @@ use bytemuck::{NoUninit, Pod};
 use super::{Arguments, HostMemory};
 use crate::atomic::Atomic;
 use crate::groups::GridGroup;
+use crate::mma::DisjointFragments;
 use crate::parameter::Element;
 use crate::shared::SharedSlice;
 use crate::{
@@ -263,4 +264,5 @@ shaped! {
     DisjointTiles<T, ROWS, COLUMNS, O>, 2 [const ROWS: usize, const COLUMNS: usize, O];
     DisjointRows<T, G>, 2 [G];
     DisjointColumns<T>, 3;
+    DisjointFragments<T, ROWS, COLUMNS, M, N>, 2 [const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize];
 }

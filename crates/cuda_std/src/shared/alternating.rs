@@ -1,6 +1,6 @@
 //! Two tiles that take turns: one is read while the other is written.
 
-use super::{Layout, Pair, Shared};
+use super::{Layout, Pair, Part, Shared};
 use crate::device;
 
 /// Two tiles of one kind, of which one is read by all threads (the front) while each thread writes its own elements of
@@ -103,5 +103,31 @@ impl<L: Layout<Memory: Sized>> Alternating<L> {
     pub fn swap(&mut self) {
         device::barrier_sync(self.barrier);
         core::mem::swap(&mut self.front, &mut self.back);
+    }
+}
+
+/// For [`Pipeline`](super::Pipeline).
+impl<L: Layout<Memory: Sized>> Alternating<L> {
+    /// The thread's own elements of the back.
+    ///
+    /// # Safety
+    /// As for [`Layout::own`]; the layout is of one tile.
+    #[inline(always)]
+    pub(super) unsafe fn back_elements(&mut self) -> Part<'_, L> {
+        // SAFETY: the caller's.
+        unsafe { Part::new(self.back) }
+    }
+}
+
+impl<A: Layout<Memory: Sized>, B: Layout<Memory: Sized>> Alternating<(A, B)> {
+    /// The thread's own elements of both parts of the back.
+    ///
+    /// # Safety
+    /// As for [`Layout::own`]; the layouts are of one tile each.
+    #[inline(always)]
+    pub(super) unsafe fn back_pair(&mut self) -> (Part<'_, A>, Part<'_, B>) {
+        let (a, b) = Pair::places(self.back);
+        // SAFETY: the caller's; two places.
+        unsafe { (Part::new(a), Part::new(b)) }
     }
 }

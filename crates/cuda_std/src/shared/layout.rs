@@ -270,6 +270,41 @@ unsafe impl<T: Element> Layout for PerWarp<T> {
     }
 }
 
+/// Layouts of one tile, whose own elements can be visited with their indices.
+pub trait Elements: Layout {
+    /// The elements.
+    type Element: Element;
+    /// An index: a number, or row and column and so on.
+    type Index;
+
+    /// Calls `work` with the index of each of the thread's elements and the element.
+    fn each(part: Part<'_, Self>, work: impl FnMut(Self::Index, &mut Self::Element))
+    where
+        Self: Sized;
+}
+
+macro_rules! elements {
+    ($($layout:ty, $index:ty, [$($generic:tt)*];)*) => {$(
+        impl<T: Element, $($generic)*> Elements for $layout {
+            type Element = T;
+            type Index = $index;
+
+            #[inline(always)]
+            fn each(mut part: Part<'_, Self>, work: impl FnMut($index, &mut T)) {
+                part.each(work);
+            }
+        }
+    )*};
+}
+
+elements! {
+    Tile<T, N>, usize, [const N: usize];
+    Tile2<T, ROWS, COLUMNS, PAD>, [usize; 2], [const ROWS: usize, const COLUMNS: usize, const PAD: usize];
+    Tile3<T, LAYERS, ROWS, COLUMNS>, [usize; 3], [const LAYERS: usize, const ROWS: usize, const COLUMNS: usize];
+    Table<T, N>, usize, [const N: usize];
+    Table2<T, ROWS, COLUMNS>, [usize; 2], [const ROWS: usize, const COLUMNS: usize];
+}
+
 /// The largest block there can be along each dimension.
 pub(super) const ANY: [u32; 3] = [1024, 1024, 64];
 

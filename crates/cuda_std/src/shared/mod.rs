@@ -65,6 +65,7 @@
 mod alternating;
 mod dynamic;
 mod layout;
+mod pipeline;
 
 pub use alternating::Alternating;
 #[doc(hidden)]
@@ -73,8 +74,9 @@ pub use dynamic::{SharedSlice, Slice, dynamic_shared_bytes, dynamic_shared_mem, 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use layout::smaller;
 pub use layout::{
-    Layout, OwnStrided, Pair, Part, PerWarp, Quadruple, Table, Table2, Tile, Tile2, Tile3, TileRow, Triple,
+    Elements, Layout, OwnStrided, Pair, Part, PerWarp, Quadruple, Table, Table2, Tile, Tile2, Tile3, TileRow, Triple,
 };
+pub use pipeline::Pipeline;
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -84,8 +86,9 @@ use crate::device;
 use crate::parameter::Element;
 use crate::thread::{thread_idx_x, thread_idx_y, thread_idx_z};
 
-/// A static variable in shared memory. For macros: the section is what puts it there.
-#[repr(transparent)]
+/// A static variable in shared memory. For macros: the section is what puts it there. Aligned to 16 bytes, for copies of
+/// that size and for matrix fragments.
+#[repr(C, align(16))]
 #[derive(Debug)]
 pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
 

@@ -1,0 +1,556 @@
+//! Matrix multiplication by whole warps: `mma.sync` on fragments, of which each lane has a few elements.
+//!
+//! A warp computes `c += a b` for small matrices: [`FragmentA`], [`FragmentB`] and the accumulator [`FragmentC`]. Which lane
+//! has which element is known here, so kernels load and store by row and column. All 32 lanes of a warp come to each
+//! operation together.
+//!
+//! | elements | rows, columns, inner | accumulator | instruction |
+//! |---|---|---|---|
+//! | [`f16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` |
+//! | [`bf16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` |
+//! | [`Tf32`] | 16, 8, 8 | `f32` | `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32` |
+//! | `i8` | 16, 8, 32 | `i32` | `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32` |
+//! | `f64` | 8, 8, 4 | `f64` | `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64` |
+//!
+//! All need PTX 7.0 and sm_80. Where elements are is the PTX ISA's "Matrix Fragments for mma". `wgmma` and `tcgen05`, which
+//! belong to one architecture each, are not here.
+//!
+//! ```
+//! use cuda_std::half::f16;
+//! use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+//! use cuda_std::prelude::*;
+//!
+//! /// c = a b, in blocks of 32 by 32 elements and eight warps. Rows of the tiles are padded to keep off bank conflicts.
+//! #[kernel]
+//! pub fn matmul_by_warps(
+//!     a: &[f16],
+//!     b: &[f16],
+//!     inner: u32,
+//!     mut c: DisjointFragments<f32, 32, 32>,
+//!     mut tiles: Shared<(Table2<f16, 32, 24>, Table2<f16, 16, 40>)>,
+//! ) {
+//!     let (inner, columns, [top, left]) = (inner as usize, c.columns(), c.corner());
+//!     let mut sum = FragmentC::<f16>::zero();
+//!     let [row, column] = c.place(0);
+//!     for start in (0..inner).step_by(16) {
+//!         let (mut a_part, mut b_part) = tiles.part();
+//!         a_part.each(|[i, j], own| *own = if j < 16 { a[(top + i) * inner + start + j] } else { f16::ZERO });
+//!         b_part.each(|[i, j], own| *own = if j < 32 { b[(start + i) * columns + left + j] } else { f16::ZERO });
+//!         let loaded = tiles.sync();
+//!         let (a_tile, b_tile) = loaded.get();
+//!         sum.multiply_add(&FragmentA::from_rows(a_tile, row, 0), &FragmentB::from_rows(b_tile, 0, column));
+//!         tiles = loaded.sync();
+//!     }
+//!     c.store(0, &sum);
+//! }
+//!
+//! # fn main() {
+//! let number = |i: usize| f16::from_f32((i % 7) as f32 - 3.0);
+//! let (a, b): (Vec<f16>, Vec<f16>) = ((0..64 * 48).map(number).collect(), (0..48 * 32).map(number).collect());
+//! let mut c = vec![0.0_f32; 64 * 32];
+//! examples::launch(((1, 2), 256), matmul_by_warps(&a, &b, 48, (&mut c, [64, 32])));
+//! for (i, c) in c.into_iter().enumerate() {
+//!     let products = (0..48).map(|k| a[i / 32 * 48 + k].to_f32() * b[k * 32 + i % 32].to_f32());
+//!     assert_eq!(c, products.sum::<f32>());
+//! }
+//! # let opcodes = ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "ldmatrix.sync.aligned.m8n8.x4", "ldmatrix.sync"];
+//! # examples::becomes("matmul_by_warps", &opcodes);
+//! # examples::avoids("matmul_by_warps", &["ld.local", "st.local", "isspacep"]);
+//! # }
+//! ```
+
+use core::marker::PhantomData;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::device;
+use crate::half::{bf16, f16};
+use crate::parameter::{Element, KernelParameter, Role};
+use crate::shared::TileRow;
+use crate::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
+use crate::warp::WARP_SIZE;
+
+/// A number of TensorFloat-32: an `f32` of which multiplication uses the upper 19 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Tf32(f32);
+
+impl Tf32 {
+    /// Rounds to the nearest, halves away from zero. `cvt.rna.tf32.f32`; PTX 7.0, sm_80.
+    #[inline(always)]
+    #[must_use]
+    pub fn from_f32(value: f32) -> Self {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            Self(f32::from_bits(device::f2tf32(value)))
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            if value.is_nan() {
+                return Self(value);
+            }
+            Self(f32::from_bits((value.to_bits() + 0x1000) & !0x1fff))
+        }
+    }
+
+    /// The number, exactly.
+    #[inline(always)]
+    #[must_use]
+    pub fn to_f32(self) -> f32 {
+        self.0
+    }
+}
+
+/// Elements that warps multiply: `f16`, `bf16`, [`Tf32`], `i8`, `f64`.
+pub trait Multiply: sealed::Multiply<C: AsMut<[Self::Sum]>> {
+    /// What products are summed in.
+    type Sum: Pod;
+    /// Rows of a and of c.
+    const ROWS: usize;
+    /// Columns of b and of c.
+    const COLUMNS: usize;
+    /// Columns of a and rows of b.
+    const INNER: usize;
+}
+
+mod sealed {
+    pub trait Multiply: bytemuck::Pod {
+        /// A lane's elements of a.
+        type A: Copy + core::fmt::Debug;
+        /// A lane's elements of b.
+        type B: Copy + core::fmt::Debug;
+        /// A lane's elements of c.
+        type C: Copy + core::fmt::Debug + bytemuck::Zeroable;
+
+        fn load_a(element: impl FnMut(usize, usize) -> Self) -> Self::A;
+        fn load_b(element: impl FnMut(usize, usize) -> Self) -> Self::B;
+        fn each_c<V: Copy>(c: &mut Self::C, work: impl FnMut(usize, usize, &mut V))
+        where
+            Self::C: AsMut<[V]>;
+        fn multiply(c: &mut Self::C, a: &Self::A, b: &Self::B);
+    }
+}
+
+/// The group of four lanes that the calling one is in, and its place there.
+#[inline(always)]
+fn quad() -> (usize, usize) {
+    let lane = lane_id() as usize;
+    (lane / 4, lane % 4)
+}
+
+/// A line for each type: its shape, the elements of a lane, and where the i-th is, by group `g` and place `t`. Elements are
+/// listed rather than counted: a loop with a check in it would not be unrolled, and go through local memory.
+macro_rules! multiplies {
+    ($($ty:ident, $sum:ident, [$rows:literal, $columns:literal, $inner:literal], $mma:ident,
+       a[$($a:literal)*]: |$ga:ident, $ta:ident, $ia:ident| $place_a:expr,
+       b[$($b:literal)*]: |$gb:ident, $tb:ident, $ib:ident| $place_b:expr,
+       c[$c:literal];)*) => {$(
+        impl Multiply for $ty {
+            type Sum = $sum;
+            const ROWS: usize = $rows;
+            const COLUMNS: usize = $columns;
+            const INNER: usize = $inner;
+        }
+
+        impl sealed::Multiply for $ty {
+            type A = [$ty; [$($a),*].len()];
+            type B = [$ty; [$($b),*].len()];
+            type C = [$sum; $c];
+
+            #[inline(always)]
+            fn load_a(mut element: impl FnMut(usize, usize) -> Self) -> Self::A {
+                let ($ga, $ta) = quad();
+                let mut element = |$ia: usize| {
+                    let (row, column) = $place_a;
+                    element(row, column)
+                };
+                [$(element($a)),*]
+            }
+
+            #[inline(always)]
+            fn load_b(mut element: impl FnMut(usize, usize) -> Self) -> Self::B {
+                let ($gb, $tb) = quad();
+                let mut element = |$ib: usize| {
+                    let (row, column) = $place_b;
+                    element(row, column)
+                };
+                [$(element($b)),*]
+            }
+
+            #[inline(always)]
+            fn each_c<V: Copy>(c: &mut Self::C, mut work: impl FnMut(usize, usize, &mut V))
+            where
+                Self::C: AsMut<[V]>,
+            {
+                let (g, t) = quad();
+                for (i, value) in c.as_mut().iter_mut().enumerate() {
+                    work(g + 8 * (i / 2), 2 * t + i % 2, value);
+                }
+            }
+
+            #[inline(always)]
+            fn multiply(c: &mut Self::C, a: &Self::A, b: &Self::B) {
+                // SAFETY: as many elements as the instruction takes, in this order.
+                unsafe { device::$mma(c.as_mut_ptr().cast(), a.as_ptr().cast(), b.as_ptr().cast()) }
+            }
+        }
+    )*};
+}
+
+multiplies! {
+    f16, f32, [16, 8, 16], mma_f16,
+        a[0 1 2 3 4 5 6 7]: |g, t, i| (g + 8 * (i / 2 % 2), 2 * t + i % 2 + 8 * (i / 4)),
+        b[0 1 2 3]: |g, t, i| (2 * t + i % 2 + 8 * (i / 2), g),
+        c[4];
+    bf16, f32, [16, 8, 16], mma_bf16,
+        a[0 1 2 3 4 5 6 7]: |g, t, i| (g + 8 * (i / 2 % 2), 2 * t + i % 2 + 8 * (i / 4)),
+        b[0 1 2 3]: |g, t, i| (2 * t + i % 2 + 8 * (i / 2), g),
+        c[4];
+    Tf32, f32, [16, 8, 8], mma_tf32,
+        a[0 1 2 3]: |g, t, i| (g + 8 * (i % 2), t + 4 * (i / 2)),
+        b[0 1]: |g, t, i| (t + 4 * i, g),
+        c[4];
+    i8, i32, [16, 8, 32], mma_i8,
+        a[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]: |g, t, i| (g + 8 * (i / 4 % 2), 4 * t + i % 4 + 16 * (i / 8)),
+        b[0 1 2 3 4 5 6 7]: |g, t, i| (4 * t + i % 4 + 16 * (i / 4), g),
+        c[4];
+    f64, f64, [8, 8, 4], mma_f64,
+        a[0]: |g, t, _i| (g, t),
+        b[0]: |g, t, _i| (t, g),
+        c[2];
+}
+
+/// A fragment of the left matrix: `ROWS` by `INNER`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub struct FragmentA<T: Multiply>(T::A);
+
+/// A fragment of the right matrix: `INNER` by `COLUMNS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub struct FragmentB<T: Multiply>(T::B);
+
+/// An accumulator: `ROWS` by `COLUMNS`, of elements [`Multiply::Sum`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub struct FragmentC<T: Multiply>(T::C);
+
+impl<T: Multiply> FragmentA<T> {
+    /// A fragment of what `element` gives for row and column.
+    ///
+    /// ```
+    /// use cuda_std::half::bf16;
+    /// use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC, Multiply, Tf32};
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// a b, of a row of numbers each, by one warp.
+    /// fn product<T: Multiply>(a: &[T], b: &[T]) -> FragmentC<T> {
+    ///     let mut c = FragmentC::zero();
+    ///     let a = FragmentA::load(|i, j| a[i * T::INNER + j]);
+    ///     c.multiply_add(&a, &FragmentB::load(|i, j| b[i * T::COLUMNS + j]));
+    ///     c
+    /// }
+    ///
+    /// #[kernel]
+    /// pub fn product_bf16(a: &[bf16], b: &[bf16], mut c: DisjointFragments<f32, 16, 8>) {
+    ///     c.store(0, &product(a, b));
+    /// }
+    ///
+    /// #[kernel]
+    /// pub fn product_tf32(a: &[Tf32], b: &[Tf32], mut c: DisjointFragments<f32, 16, 8>) {
+    ///     c.store(0, &product(a, b));
+    /// }
+    ///
+    /// #[kernel]
+    /// pub fn product_i8(a: &[i8], b: &[i8], mut c: DisjointFragments<i32, 16, 8>) {
+    ///     c.store(0, &product(a, b));
+    /// }
+    ///
+    /// #[kernel]
+    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: DisjointFragments<f64, 8, 8, 8, 8>) {
+    ///     c.store(0, &product(a, b));
+    /// }
+    ///
+    /// # fn main() {
+    /// fn check<T: Multiply>(number: fn(i8) -> T, run: impl Fn(&[T], &[T], &mut Vec<T::Sum>), value: fn(&T::Sum) -> i32) {
+    ///     let (m, n, k) = (T::ROWS, T::COLUMNS, T::INNER);
+    ///     let a: Vec<i8> = (0..m * k).map(|i| (i * 5 % 17) as i8 - 8).collect();
+    ///     let b: Vec<i8> = (0..k * n).map(|i| (i * 3 % 13) as i8 - 6).collect();
+    ///     let mut c = vec![bytemuck::Zeroable::zeroed(); m * n];
+    ///     let numbers = |x: &[i8]| x.iter().map(|&x| number(x)).collect::<Vec<T>>();
+    ///     run(&numbers(&a), &numbers(&b), &mut c);
+    ///     for (i, c) in c.iter().enumerate() {
+    ///         let term = |j: usize| i32::from(a[i / n * k + j]) * i32::from(b[j * n + i % n]);
+    ///         assert_eq!(value(c), (0..k).map(term).sum::<i32>());
+    ///     }
+    /// }
+    /// check(|x| bf16::from_f32(x.into()), |a, b, c| examples::launch((1, 32), product_bf16(a, b, (c, [16, 8]))), |&c| c as i32);
+    /// check(|x| Tf32::from_f32(x.into()), |a, b, c| examples::launch((1, 32), product_tf32(a, b, (c, [16, 8]))), |&c| c as i32);
+    /// check(|x| x, |a, b, c| examples::launch((1, 32), product_i8(a, b, (c, [16, 8]))), |&c| c);
+    /// check(f64::from, |a, b, c| examples::launch((1, 32), product_f64(a, b, (c, [8, 8]))), |&c| c as i32);
+    /// # examples::becomes("product_bf16", &["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"]);
+    /// # examples::becomes("product_tf32", &["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"]);
+    /// # examples::becomes("product_i8", &["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"]);
+    /// # examples::becomes("product_f64", &["mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"]);
+    /// # examples::avoids("product_i8", &["ld.local", "st.local"]);
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn load(element: impl FnMut(usize, usize) -> T) -> Self {
+        Self(T::load_a(element))
+    }
+
+    /// The fragment whose first element is at `row`, `column` of a tile. Best for types of 16 bits in shared memory, with
+    /// rows of a multiple of 16 bytes.
+    ///
+    /// `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; PTX 6.5, sm_75. Else `ld`.
+    ///
+    /// # Panics
+    /// If the tile does not have all of it.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> Self {
+        assert!(
+            row + T::ROWS <= R::ROWS && column + T::INNER <= R::COLUMNS,
+            "a fragment beyond its tile"
+        );
+        let lane = lane_id() as usize;
+        match whole_rows::<T, R>(tile, row + lane % 16, column + lane / 16 * 8) {
+            Some(address) => {
+                let mut a = Self::load(|_, _| T::zeroed());
+                // SAFETY: four registers are a lane's eight elements of 16 bits; eight elements at the address are in shared
+                // memory and aligned.
+                unsafe { device::ldmatrix_x4((&raw mut a.0).cast(), address) };
+                a
+            }
+            None => Self::load(|i, j| tile.element(row + i, column + j)),
+        }
+    }
+}
+
+impl<T: Multiply> FragmentB<T> {
+    /// A fragment of what `element` gives for row and column.
+    #[inline(always)]
+    #[must_use]
+    pub fn load(element: impl FnMut(usize, usize) -> T) -> Self {
+        Self(T::load_b(element))
+    }
+
+    /// The fragment whose first element is at `row`, `column` of a tile: see [`FragmentA::from_rows`].
+    ///
+    /// `ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16`; PTX 6.5, sm_75. Else `ld`.
+    ///
+    /// # Panics
+    /// If the tile does not have all of it.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> Self {
+        assert!(
+            row + T::INNER <= R::ROWS && column + T::COLUMNS <= R::COLUMNS,
+            "a fragment beyond its tile"
+        );
+        match whole_rows::<T, R>(tile, row + lane_id() as usize % 16, column) {
+            Some(address) => {
+                let mut b = Self::load(|_, _| T::zeroed());
+                // SAFETY: as for `FragmentA`, with two registers.
+                unsafe { device::ldmatrix_x2_trans((&raw mut b.0).cast(), address) };
+                b
+            }
+            None => Self::load(|i, j| tile.element(row + i, column + j)),
+        }
+    }
+}
+
+/// The address of an element from which `ldmatrix` can read: types of 16 bits, in shared memory, aligned to 16 bytes.
+/// Rows of a multiple of 16 bytes make the answer the same in all lanes.
+#[inline(always)]
+fn whole_rows<T: Multiply, R: Rows<T>>(tile: &R, row: usize, column: usize) -> Option<*const u8> {
+    if size_of::<T>() != 2 || !(R::STRIDE * 2).is_multiple_of(16) {
+        return None;
+    }
+    let start = core::ptr::from_ref(tile).cast::<u8>();
+    if !device::is_shared(start) || !(start.addr() + 2 * column).is_multiple_of(16) {
+        return None;
+    }
+    // Inside of the tile, as the callers have checked.
+    Some(start.wrapping_add(2 * (row * R::STRIDE + column)))
+}
+
+/// Tiles with rows of elements, one after the other: the views of `Tile2` and `Table2`.
+///
+/// # Safety
+/// `ROWS` rows of `STRIDE` elements lie one after the other, of which the first `COLUMNS` can be read.
+pub unsafe trait Rows<T> {
+    /// How many rows there are.
+    const ROWS: usize;
+    /// Elements of a row.
+    const COLUMNS: usize;
+    /// Elements from one row to the next.
+    const STRIDE: usize;
+
+    /// An element.
+    fn element(&self, row: usize, column: usize) -> T;
+}
+
+// SAFETY: an array of arrays.
+unsafe impl<T: Copy, const ROWS: usize, const COLUMNS: usize> Rows<T> for [[T; COLUMNS]; ROWS] {
+    const ROWS: usize = ROWS;
+    const COLUMNS: usize = COLUMNS;
+    const STRIDE: usize = COLUMNS;
+
+    #[inline(always)]
+    fn element(&self, row: usize, column: usize) -> T {
+        self[row][column]
+    }
+}
+
+// SAFETY: an array of structures that are a row and its padding.
+unsafe impl<T: Copy, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Rows<T>
+    for [TileRow<T, COLUMNS, PAD>; ROWS]
+{
+    const ROWS: usize = ROWS;
+    const COLUMNS: usize = COLUMNS;
+    const STRIDE: usize = COLUMNS + PAD;
+
+    #[inline(always)]
+    fn element(&self, row: usize, column: usize) -> T {
+        self[row][column]
+    }
+}
+
+impl<T: Multiply> FragmentC<T> {
+    /// All elements zero.
+    #[inline(always)]
+    #[must_use]
+    pub fn zero() -> Self {
+        Self(T::C::zeroed())
+    }
+
+    /// Adds the product of two fragments.
+    ///
+    /// `mma.sync.aligned`, see the [module](self); PTX 7.0, sm_80.
+    #[inline(always)]
+    pub fn multiply_add(&mut self, a: &FragmentA<T>, b: &FragmentB<T>) {
+        T::multiply(&mut self.0, &a.0, &b.0);
+    }
+
+    /// Calls `work` with row, column and value of each of the lane's elements.
+    #[inline(always)]
+    pub fn each(&mut self, work: impl FnMut(usize, usize, &mut T::Sum)) {
+        T::each_c(&mut self.0, work);
+    }
+}
+
+/// A matrix of which each block of a 2-D grid has a tile of `ROWS` by `COLUMNS` elements, and each warp of the block
+/// every so many accumulators of it, each `M` by `N`.
+///
+/// The host passes it with its shape, `(&mut c, [rows, columns])`. The accumulators of a tile are counted row by row; warp w
+/// of n has the numbers w, w + n, and so on, which [`place`](Self::place) counts from 0. Blocks are whole warps.
+#[derive(Debug)]
+pub struct DisjointFragments<T, const ROWS: usize, const COLUMNS: usize, const M: usize = 16, const N: usize = 8> {
+    start: *mut T,
+    rows: u32,
+    columns: u32,
+    tile: PhantomData<[[T; COLUMNS]; ROWS]>,
+}
+
+impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize>
+    DisjointFragments<T, ROWS, COLUMNS, M, N>
+{
+    /// Rows of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Columns of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns as usize
+    }
+
+    /// Row and column of the matrix at which the block's tile starts.
+    #[inline(always)]
+    #[must_use]
+    pub fn corner(&self) -> [usize; 2] {
+        [block_idx_y() as usize * ROWS, block_idx_x() as usize * COLUMNS]
+    }
+
+    /// How many accumulators the calling thread's warp has at most.
+    #[inline(always)]
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        (ROWS / M * (COLUMNS / N)).div_ceil(threads_in_block().div_ceil(WARP_SIZE) as usize)
+    }
+
+    /// Row and column in the block's tile at which the warp's accumulator of this step starts. Beyond the last, the row is
+    /// beyond the tile.
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self, step: usize) -> [usize; 2] {
+        const {
+            assert!(
+                ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N),
+                "a tile is made of whole accumulators"
+            );
+        }
+        let warps = threads_in_block().div_ceil(WARP_SIZE) as usize;
+        let number = step * warps + (index_in_block() / WARP_SIZE) as usize;
+        [number / (COLUMNS / N) * M, number % (COLUMNS / N) * N]
+    }
+
+    /// Writes an accumulator to the warp's place of this step; what is beyond the edges of the matrix is left out.
+    ///
+    /// `st.global`; PTX 1.0.
+    #[inline(always)]
+    pub fn store<F: Multiply<Sum = T>>(&mut self, step: usize, fragment: &FragmentC<F>) {
+        const {
+            assert!(
+                M == F::ROWS && N == F::COLUMNS,
+                "the output is for accumulators of another shape"
+            )
+        };
+        let [top, left] = self.corner();
+        let [row, column] = self.place(step);
+        if row >= ROWS {
+            return;
+        }
+        let mut fragment = *fragment;
+        fragment.each(|i, j, value| {
+            let (row, column) = (top + row + i, left + column + j);
+            if row < self.rows() && column < self.columns() {
+                // SAFETY: inside the matrix. A tile is one block's, a step's place in it one warp's, and an element of the
+                // fragment one lane's.
+                unsafe { self.start.add(row * self.columns() + column).write(*value) }
+            }
+        });
+    }
+}
+
+// SAFETY: pointer, rows and columns; the launcher checks that they multiply up to the elements that are there. What a
+// thread writes is no other's in a launch of rank 2 or less: see `store`.
+unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize> KernelParameter
+    for DisjointFragments<T, ROWS, COLUMNS, M, N>
+{
+    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+    type A = &'static mut [T; 0];
+    type B = u32;
+    type C = u32;
+    type D = ();
+    type Value = Self;
+
+    #[inline(always)]
+    unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
+        Self {
+            start: start.as_mut_ptr(),
+            rows,
+            columns,
+            tile: PhantomData,
+        }
+    }
+}
