@@ -59,7 +59,7 @@ pub(crate) fn say(least: Level, message: fmt::Arguments<'_>) {
     }
 }
 
-fn write(message: fmt::Arguments<'_>) {
+pub(crate) fn write(message: fmt::Arguments<'_>) {
     use std::io::Write;
     // One write per message keeps messages of several threads apart; a closed standard error is no failure.
     let _ = std::io::stderr().write_all(format!("rumba: {message}\n").as_bytes());

@@ -60,6 +60,7 @@ impl fmt::Display for FaultKind {
 
 /// What a memory access wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum AccessKind {
     /// A load.
     Read,
@@ -71,6 +72,7 @@ pub enum AccessKind {
 
 /// A memory access.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Access {
     /// What it wanted.
     pub kind: AccessKind,
@@ -99,6 +101,7 @@ impl fmt::Display for Access {
 
 /// A place in the language that the PTX was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Location {
     /// The file.
     pub file: String,

@@ -62,3 +62,21 @@ pub fn divide_by_zero(x: &[u32], mut y: DisjointSlice<u32>) {
         *y = 100 / x[i];
     }
 }
+
+/// Turns the order of a block's elements around, without waiting until all of them are there.
+///
+/// # Safety
+/// None could make this right.
+#[kernel]
+pub unsafe fn missing_barrier(x: &[u32], mut y: DisjointSlice<u32>) {
+    let tile = cuda_std::shared_array![u32; 128];
+    let i = thread::thread_idx_x() as usize;
+    // SAFETY: none, which is the point.
+    let turned = unsafe {
+        tile.add(i).write(x[i]);
+        tile.add(127 - i).read()
+    };
+    if let Some(y) = y.own() {
+        *y = turned;
+    }
+}

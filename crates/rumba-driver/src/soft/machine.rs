@@ -1,4 +1,4 @@
-//! The SIMT machine as the driver uses it: the only file that names `rumba_vm`.
+//! The SIMT machine as the driver uses it; with `checks`, the only file that names `rumba_vm`.
 //!
 //! Turns its errors into result codes; decides nothing else.
 
@@ -8,6 +8,7 @@ use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError,
 
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::checks;
 use crate::soft::image::Source;
 
 /// The machine.
@@ -147,7 +148,9 @@ impl Machine {
 
     /// Runs a kernel to its end; the inner error is the kernel's failure.
     pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
-        match self.device.launch(&kernel.function, launch) {
+        let outcome = self.device.launch(&kernel.function, launch);
+        checks::report(&self.device.take_findings());
+        match outcome {
             Ok(_) => Ok(Ok(())),
             Err(LaunchFailure::Fault(fault)) => {
                 let code = fault_code(fault.kind);
@@ -309,6 +312,7 @@ fn config() -> Result<Config, Error> {
             .filter(|bytes| *bytes > 0)
     };
     Ok(Config {
+        checks: checks::wanted()?,
         time_limit: match setting(
             "RUMBA_TIMEOUT",
             "the seconds that a launch may take, or 0 for no limit",

@@ -4,6 +4,7 @@
 
 pub(crate) mod array;
 pub(crate) mod capture;
+mod checks;
 pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod graph;

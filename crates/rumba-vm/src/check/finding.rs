@@ -6,6 +6,7 @@ use crate::fault::{Access, Location, triple};
 
 /// What kind of mistake was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum FindingKind {
     /// Two threads access the same memory, one of them writes, and nothing orders the accesses.
     DataRace,
@@ -41,6 +42,7 @@ impl fmt::Display for FindingKind {
 
 /// One of the accesses that a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Side {
     /// The block.
     pub block: [u32; 3],
@@ -77,6 +79,7 @@ impl fmt::Display for Side {
 
 /// A mistake of a kernel that did not end it. Mistakes at the same two instructions are one finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,

@@ -7,8 +7,10 @@
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap as HashMap;
+use smallvec::SmallVec;
 
 use crate::check::clock::{Known, Thread};
 use crate::check::order::{Order, Scope};
@@ -59,6 +61,9 @@ const WORD: u64 = 4;
 const WORDS_PER_PAGE: u64 = 1024;
 /// Accesses to a word that are remembered; of more, the oldest reads are forgotten.
 const RECORDS: usize = 64;
+
+/// The accesses to a word; most words have one.
+type Word = SmallVec<[Record; 1]>;
 
 /// What a release at an address offers to those who acquire there.
 struct Published {
@@ -146,7 +151,7 @@ pub(crate) struct Races {
     /// The threads of the blocks that run.
     blocks: HashMap<u32, Vec<State>>,
     /// Records by word, page by page.
-    pages: HashMap<u64, Vec<Vec<Record>>>,
+    pages: HashMap<u64, Vec<Word>>,
     published: HashMap<u64, Published>,
     meetings: HashMap<Meeting, Arrived>,
 }
@@ -156,10 +161,10 @@ impl Races {
         Self {
             threads,
             cluster,
-            blocks: HashMap::new(),
-            pages: HashMap::new(),
-            published: HashMap::new(),
-            meetings: HashMap::new(),
+            blocks: HashMap::default(),
+            pages: HashMap::default(),
+            published: HashMap::default(),
+            meetings: HashMap::default(),
         }
     }
 
@@ -241,7 +246,7 @@ impl Races {
         let page = self
             .pages
             .entry(word / WORDS_PER_PAGE)
-            .or_insert_with(|| vec![Vec::new(); WORDS_PER_PAGE as usize]);
+            .or_insert_with(|| vec![Word::new(); WORDS_PER_PAGE as usize]);
         let records = &mut page[(word % WORDS_PER_PAGE) as usize];
         let mut conflict = None;
         records.retain_mut(|record| {

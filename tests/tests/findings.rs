@@ -1,0 +1,52 @@
+//! What the checks find that let a kernel go on: `RUMBA_CHECK`, by way of the driver, with lines of Rust.
+
+use faulty_kernels as kernels;
+use rumba::Device;
+
+/// One test in a process of its own: the driver reads the variables once.
+#[test]
+fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("findings.json");
+    // SAFETY: nothing else in this process reads the environment yet.
+    unsafe {
+        std::env::set_var("RUMBA_DEVICE", "soft");
+        std::env::set_var("RUMBA_CHECK", "all");
+        std::env::set_var("RUMBA_CHECK_JSON", &file);
+    }
+    let device = Device::new().expect("the software device is always there");
+    let module = device
+        .load_named("faulty_kernels.ptx", include_str!(env!("FAULTY_PTX")))
+        .expect("the module is right, its kernels are not");
+    let x: Vec<u32> = (0..128).collect();
+    let mut y = [0; 128];
+    // SAFETY: the kernel has a data race, which does no harm on the software device.
+    let call = unsafe { kernels::missing_barrier(&x, &mut y[..]) };
+    module.launch((1, 128), call).expect("a race does not end a launch");
+    device.synchronize().expect("as above");
+
+    let text = std::fs::read_to_string(&file).expect("there are findings");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let finding: serde_json::Value = serde_json::from_str(&text).expect("an object a line");
+    assert_eq!(finding["kind"], "DataRace");
+    assert_eq!(finding["kernel"], "missing_barrier");
+    let line = |side: &str| {
+        let places = finding[side]["locations"].as_array().expect("a list");
+        let place = places.iter().find(|place| {
+            place["file"]
+                .as_str()
+                .is_some_and(|file| file.ends_with("faulty/src/lib.rs"))
+        });
+        place.unwrap_or_else(|| panic!("{text}"))["line"].as_u64()
+    };
+    let source = include_str!("../faulty/src/lib.rs");
+    let line_of = |code: &str| {
+        source
+            .lines()
+            .position(|line| line.contains(code))
+            .map(|line| line as u64 + 1)
+    };
+    let mut lines = [line("side"), line("other")];
+    lines.sort_unstable();
+    assert_eq!(lines, [line_of("tile.add(i).write"), line_of("tile.add(127 - i).read")]);
+}
