@@ -165,6 +165,65 @@ fn other_launches_are_refused_before_the_driver_sees_them() {
     );
 }
 
+/// What our launcher refuses, the driver refuses as well, with the same number on every device.
+#[test]
+fn the_driver_refuses_them_too() -> Result<(), Box<dyn std::error::Error>> {
+    use cust::sys::{self, CUresult};
+    use std::ffi::c_void;
+
+    let _context = cust::quick_init()?;
+    let module = cust::module::Module::from_ptx(PTX, &[])?;
+    let memory = cust::memory::DeviceBuffer::<u32>::zeroed(1024)?;
+    let (mut address, mut length) = (memory.as_device_ptr().as_raw(), 1024_usize);
+    let mut launch = |kernel: &str, [x, y, z]: [u32; 3]| -> Result<CUresult, cust::error::CudaError> {
+        let function = module.get_function(kernel)?.to_raw();
+        let mut parameters: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut length).cast()];
+        let stream = std::ptr::null_mut();
+        // SAFETY: the kernel takes a pointer to words and their number, and writes no others.
+        Ok(unsafe {
+            sys::cuLaunchKernel(
+                function,
+                1,
+                1,
+                1,
+                x,
+                y,
+                z,
+                0,
+                stream,
+                parameters.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        })
+    };
+    let expected = [
+        ("exact_1d", [128, 1, 1], CUresult::CUDA_SUCCESS),
+        ("exact_1d", [64, 1, 1], CUresult::CUDA_ERROR_INVALID_VALUE),
+        ("exact_1d", [64, 2, 1], CUresult::CUDA_ERROR_INVALID_VALUE),
+        ("exact_1d", [256, 1, 1], CUresult::CUDA_ERROR_INVALID_VALUE),
+        ("at_most", [256, 1, 1], CUresult::CUDA_SUCCESS),
+        ("at_most", [257, 1, 1], CUresult::CUDA_ERROR_INVALID_VALUE),
+        ("at_most", [16, 16, 2], CUresult::CUDA_ERROR_INVALID_VALUE),
+    ];
+    let given = expected.map(|(kernel, block, _)| launch(kernel, block).map(|code| (kernel, block, code)));
+    let given = given.into_iter().collect::<Result<Vec<_>, _>>()?;
+    assert_eq!(given, expected);
+    // SAFETY: no arguments.
+    assert_eq!(unsafe { sys::cuCtxSynchronize() }, CUresult::CUDA_SUCCESS);
+    Ok(())
+}
+
+#[test]
+fn the_driver_knows_what_a_kernel_states() -> rumba::Result<()> {
+    let module = start();
+    assert_eq!(module.info("at_most")?.threads_per_block, 256);
+    // NVIDIA's driver does not tell the shape that a kernel requires.
+    assert_eq!(module.info("exact_1d")?.threads_per_block, 1024);
+    assert!(module.info("few_registers")?.registers <= 32);
+    assert_eq!(module.info("divide")?.threads_per_block, 1024);
+    Ok(())
+}
+
 #[test]
 fn generic_kernels_run_for_each_type() -> rumba::Result<()> {
     let module = start();

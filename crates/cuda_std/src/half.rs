@@ -1,7 +1,7 @@
 //! Numbers of 16 bits: `f16` (IEEE 754's binary16) and `bf16` (the upper half of an `f32`), alone and
 //! in pairs.
 //!
-//! [`f16`] and [`bf16`] are the types of the crate `half`, so host code that has them passes them as
+//! [`struct@f16`] and [`bf16`] are the types of the crate `half`, so host code that has them passes them as
 //! they are. In a kernel their arithmetic is the machine's: the link stage replaces the crate's
 //! conversions, and `a * b + c` becomes `fma.rn.f16`. A pair ([`F16x2`], [`Bf16x2`]) fills a register,
 //! and its arithmetic is one instruction for both.
@@ -329,7 +329,7 @@ macro_rules! halves {
 
 halves! {
     f16: fma "__rumba_fma_f16" min "__rumba_min_f16" max "__rumba_max_f16";
-    /// Two [`f16`] in one register: operators work on both.
+    /// Two [`struct@f16`] in one register: operators work on both.
     F16x2: add "__rumba_add_f16x2" sub "__rumba_sub_f16x2" mul "__rumba_mul_f16x2" fma "__rumba_fma_f16x2"
         min "__rumba_min_f16x2" max "__rumba_max_f16x2" neg "__rumba_neg_f16x2" abs "__rumba_abs_f16x2";
 }

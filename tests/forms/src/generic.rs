@@ -1,12 +1,12 @@
 //! Generic kernels, and kernels with generic functions and closures inside.
 
-use core::ops::{Add, Mul};
+use core::ops::Add;
 use cuda_std::Element;
 use cuda_std::prelude::*;
 
 /// `y = a x`, for two types.
 #[kernel(T = [f32, f64])]
-pub fn scale<T: Element + Copy + Mul<Output = T>>(a: T, x: &[T], mut y: DisjointSlice<T>) {
+pub fn scale<T: GpuFloat>(a: T, x: &[T], mut y: DisjointSlice<T>) {
     let i = grid::<1>();
     if let Some(y) = y.get_mut(i) {
         *y = a * x[i];

@@ -19,6 +19,8 @@
 
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
+use crate::parameter::Element;
+
 pub mod approx;
 #[cfg(any(not(rumba_libdevice), not(target_arch = "nvptx64")))]
 mod portable;
@@ -37,6 +39,7 @@ use portable::{double, single};
 /// ```
 pub trait GpuFloat:
     Copy
+    + Element
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>

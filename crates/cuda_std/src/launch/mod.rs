@@ -10,6 +10,33 @@
 //!    if [`HostMemory::source`] has something, and tell the address by [`Arguments::set_address`].
 //! 3. Launch [`Kernel::name`] with [`Arguments::parameters`].
 //! 4. For each transfer copy out if [`HostMemory::destination`] has something, and free.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! #[kernel(max_threads = 256)]
+//! pub fn add_scaled(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
+//!     let i = grid::<1>();
+//!     if let Some(y) = y.get_mut(i) {
+//!         *y += a * x[i];
+//!     }
+//! }
+//!
+//! # fn main() {
+//! use cuda_std::launch::{ContractError, In};
+//!
+//! let (x, mut y) = ([1.0; 1000], vec![0.0; 1000]);
+//! let call = add_scaled(2.0, In(&x), &mut y);
+//! assert_eq!(call.kernel().parameters[1].ty, "&[f32]");
+//! // Five PTX parameters: a number, and twice a pointer and a length.
+//! assert_eq!(call.arguments().parameters().len(), 5);
+//! assert_eq!(call.arguments().transfers().len(), 2);
+//! assert_eq!(call.check([4, 1, 1], [256, 1, 1], 0), Ok(()));
+//! assert!(matches!(call.check([1, 1, 1], [1000, 1, 1], 0), Err(ContractError::MaxThreads { .. })));
+//! # examples::launch((4, 256), call);
+//! # assert_eq!(y, [2.0; 1000]);
+//! # }
+//! ```
 
 mod argument;
 mod arguments;

@@ -38,7 +38,7 @@
 //! ```
 //!
 //! Integers and uniform numbers are equal bit for bit everywhere. Normal numbers take a logarithm and
-//! a cosine of [`GpuFloat`](crate::float::GpuFloat), whose last bits differ between libraries.
+//! a cosine of [`GpuFloat`], whose last bits differ between libraries.
 //!
 //! These generators are not for secrets.
 
