@@ -221,7 +221,7 @@ pub(crate) extern "C" fn cuCtxSynchronize() -> Code {
 fn synchronize(context: &Context) -> Result<(), Error> {
     context.refuse_captured(false, Code::STREAM_CAPTURE_UNSUPPORTED)?;
     context.finish();
-    context.usable()
+    context.outcome()
 }
 
 pub(crate) extern "C" fn cuCtxSynchronize_v2(context: CUcontext) -> Code {

@@ -60,7 +60,7 @@ pub(crate) extern "C" fn cuEventQuery(event: CUevent) -> Code {
         let event = Driver::event(event)?;
         match event.point()? {
             Some(point) if !point.is_reached() => Err(Error::NotReady),
-            _ => event.context.usable(),
+            _ => event.context.outcome(),
         }
     })
 }
@@ -71,7 +71,7 @@ pub(crate) extern "C" fn cuEventSynchronize(event: CUevent) -> Code {
         if let Some(point) = event.point()? {
             point.wait();
         }
-        event.context.usable()
+        event.context.outcome()
     })
 }
 

@@ -57,7 +57,7 @@ pub(crate) extern "C" fn cuStreamQuery(stream: CUstream) -> Code {
         if !queue.query()? {
             return Err(Error::NotReady);
         }
-        queue.context().usable()
+        queue.context().outcome()
     })
 }
 

@@ -69,9 +69,14 @@ impl Context {
         }
     }
 
-    /// Refuses a context that was destroyed or in which a kernel failed.
+    /// Refuses a context that was destroyed or in which a kernel is known to have failed.
     pub(crate) fn usable(&self) -> Result<(), Error> {
-        self.fate.usable()
+        self.fate.accepts()
+    }
+
+    /// How the work went that a call has waited for.
+    pub(crate) fn outcome(&self) -> Result<(), Error> {
+        self.fate.outcome()
     }
 
     /// Finishes all work and lets nothing more be done.
@@ -195,6 +200,8 @@ mod tests {
         assert_eq!(context.usable(), Ok(()));
         context.fate.fail(Code::MISALIGNED_ADDRESS);
         context.fate.fail(Code::ILLEGAL_ADDRESS);
+        assert_eq!(context.usable(), Ok(()), "nobody has waited");
+        assert_eq!(context.outcome(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));
         assert_eq!(context.usable(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));
         context.destroy();
         assert_eq!(context.usable(), Err(Error::ContextDestroyed));

@@ -25,6 +25,8 @@ pub(crate) struct Fate {
     destroyed: AtomicBool,
     /// The kernel failure after which nothing works any more.
     failure: OnceLock<Code>,
+    /// Whether a call that waits or asks has met the failure.
+    is_told: AtomicBool,
 }
 
 impl Fate {
@@ -39,7 +41,25 @@ impl Fate {
         }
     }
 
-    /// Records that a kernel failed: from now on every call in this context gets `code`.
+    /// The same for calls that enqueue work. A failure that nobody has waited for stays unknown to them: whether it has
+    /// happened yet depends on how fast threads are.
+    pub(crate) fn accepts(&self) -> Result<(), Error> {
+        match self.usable() {
+            Err(Error::Sticky(_)) if !self.is_told.load(Ordering::Acquire) => Ok(()),
+            known => known,
+        }
+    }
+
+    /// The same for calls that wait or ask how far work is: from then on the failure is known to all.
+    pub(crate) fn outcome(&self) -> Result<(), Error> {
+        let outcome = self.usable();
+        if outcome.is_err() {
+            self.is_told.store(true, Ordering::Release);
+        }
+        outcome
+    }
+
+    /// Records that a kernel failed: once that is known, every call in this context gets `code`.
     pub(crate) fn fail(&self, code: Code) {
         // The first failure is the one that is reported.
         let _ = self.failure.set(code);

@@ -166,7 +166,7 @@ impl Queue {
         for point in self.before().into_iter().chain(self.lane().unreached()) {
             point.wait();
         }
-        self.context().usable()
+        self.context().outcome()
     }
 
     /// Whether everything enqueued so far is done.
@@ -188,7 +188,7 @@ impl Queue {
         let waits = waits || !transfer.target.is_device;
         if waits {
             self.submit_now(Work::Transfer(Arc::new(transfer)))?.wait();
-            return self.context().usable();
+            return self.context().outcome();
         }
         if !transfer.source.is_device {
             if self.is_done() {
