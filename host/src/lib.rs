@@ -26,6 +26,7 @@
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
 
+mod constants;
 mod context;
 mod device;
 mod driver;

@@ -4,7 +4,7 @@ use crate::context::{Context, Entered};
 use crate::driver;
 use crate::error::{Code, DriverError, Error, ModuleError, Result, answer};
 use crate::panics::Bell;
-use crate::ptx::{self, Signature};
+use crate::ptx::{self, Declarations, Signature};
 use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::function::FunctionAttribute;
 use cust::sys;
@@ -49,7 +49,7 @@ struct Inner {
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
     ptx: String,
-    signatures: OnceLock<Option<Vec<Signature>>>,
+    declarations: OnceLock<Option<Declarations>>,
     /// Where its kernels ring when they panic, if they can.
     bell: Option<Arc<Bell>>,
 }
@@ -126,7 +126,7 @@ impl Module {
             raw: ManuallyDrop::new(raw),
             name,
             ptx: ptx.to_owned(),
-            signatures: OnceLock::new(),
+            declarations: OnceLock::new(),
             bell,
         };
         Ok(Module { inner: Arc::new(inner) })
@@ -261,10 +261,27 @@ impl Module {
     }
 
     fn signatures(&self) -> Option<&[Signature]> {
+        Some(&self.declarations()?.kernels)
+    }
+
+    fn declarations(&self) -> Option<&Declarations> {
         self.inner
-            .signatures
-            .get_or_init(|| ptx::signatures(&self.inner.ptx))
-            .as_deref()
+            .declarations
+            .get_or_init(|| ptx::declarations(&self.inner.ptx))
+            .as_ref()
+    }
+
+    /// The bytes of a variable in constant memory.
+    pub(crate) fn constant_bytes(&self, name: &str) -> Option<usize> {
+        let constants = &self.declarations()?.constants;
+        constants
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|&(_, bytes)| bytes)
+    }
+
+    pub(crate) fn raw(&self) -> &cust::module::Module {
+        &self.inner.raw
     }
 }
 

@@ -13,8 +13,16 @@ pub(crate) struct Signature {
     pub(crate) parameters: Vec<usize>,
 }
 
-/// The kernels of a module. None: the text is beyond our parser, though the driver may accept it.
-pub(crate) fn signatures(text: &str) -> Option<Vec<Signature>> {
+/// What PTX declares for the host.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Declarations {
+    pub(crate) kernels: Vec<Signature>,
+    /// The variables in constant memory that have a name outside, and their bytes.
+    pub(crate) constants: Vec<(String, usize)>,
+}
+
+/// The declarations of a module. None: the text is beyond our parser, though the driver may accept it.
+pub(crate) fn declarations(text: &str) -> Option<Declarations> {
     let module = rumba_ptx::parse(text).ok()?;
     let entries = module.items.iter().filter_map(|item| match item {
         ast::Item::Function(function) if function.kind == ast::FunctionKind::Entry => Some(function),
@@ -31,7 +39,18 @@ pub(crate) fn signatures(text: &str) -> Option<Vec<Signature>> {
             });
         }
     }
-    Some(signatures)
+    let constants = module.items.iter().filter_map(|item| match item {
+        ast::Item::Variable(variable)
+            if variable.space == ast::StateSpace::Const && variable.linkage == Some(ast::Linkage::Visible) =>
+        {
+            Some((variable.name.to_owned(), bytes(variable)))
+        }
+        _ => None,
+    });
+    Some(Declarations {
+        kernels: signatures,
+        constants: constants.collect(),
+    })
 }
 
 fn bytes(parameter: &ast::Variable<'_>) -> usize {
@@ -42,18 +61,23 @@ fn bytes(parameter: &ast::Variable<'_>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Signature, signatures};
+    use super::{Declarations, Signature, declarations};
 
     #[test]
     fn kernels_and_parameter_sizes() {
         let text = ".version 7.0\n.target sm_70\n.address_size 64\n\
                     .visible .entry first(.param .u64 a, .param .align 8 .b8 b[24], .param .f32 c) { ret; }\n\
+                    .visible .const .align 4 .b8 GAIN[12]; .const .b32 hidden;\n\
                     .func helper() { ret; }\n.entry second() { ret; }";
         let expected = [("first", vec![8, 24, 4]), ("second", vec![])];
         let expected = expected.map(|(name, parameters)| Signature {
             name: name.to_owned(),
             parameters,
         });
-        assert_eq!(signatures(text).expect("valid PTX"), expected);
+        let expected = Declarations {
+            kernels: expected.into(),
+            constants: vec![("GAIN".to_owned(), 12)],
+        };
+        assert_eq!(declarations(text).expect("valid PTX"), expected);
     }
 }

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let text = format!("{modules}\npub const ALL: &[(&str, fn())] = &[\n{list}];\n");
     std::fs::write(Path::new(&out).join("examples.rs"), text).expect("the folder is ours to write");
 
-    match cuda_builder::CudaBuilder::new("kernels").build() {
+    match cuda_builder::CudaBuilder::new("kernels").alloc(true).build() {
         Ok(ptx) => {
             println!("cargo::rustc-env=EXAMPLES_PTX={}", ptx.path.display());
             ExitCode::SUCCESS

@@ -18,6 +18,7 @@ mod run;
 mod setup;
 mod shell;
 mod test;
+mod ulp;
 mod verdicts;
 
 use clap::{Parser, Subcommand};
@@ -51,6 +52,7 @@ enum Command {
     Conformance(conformance::Args),
     Nvcc(nvcc::Args),
     Verdicts(verdicts::Args),
+    Ulp(ulp::Args),
     Fuzz(fuzz::Args),
     New(new::Args),
     Ci(ci::Args),
@@ -83,6 +85,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Conformance(args) => conformance::run(args),
         Command::Nvcc(args) => nvcc::run(args),
         Command::Verdicts(args) => verdicts::run(args),
+        Command::Ulp(args) => ulp::run(args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::New(args) => new::run(args),
         Command::Ci(args) => ci::run(args),

@@ -117,9 +117,10 @@ pub(crate) fn arch() -> u32 {
     0
 }
 
-// What the host does by itself: rounding, and ends of the thread and of the whole launch with its context.
+// What the host does by itself: rounding, products, and ends of the thread and of the whole launch with its context.
 #[cfg(target_arch = "nvptx64")]
 operations! {
+    "llvm.nvvm.mulhi.ui" fn mul_hi(a: u32, b: u32) -> u32;
     "llvm.nvvm.f2tf32.rna" fn f2tf32(value: f32) -> u32;
     "llvm.nvvm.exit" fn exit() -> !;
     "llvm.trap" fn trap() -> !;

@@ -18,17 +18,45 @@
 //! [`mul_add`](Half::mul_add) of `bf16`, which is then rounded twice.
 //!
 //! ```
-//! use cuda_std::half::{F16x2, Half, f16};
+//! use cuda_std::half::{Bf16x2, F16x2, Half, bf16, f16};
+//! use cuda_std::prelude::*;
 //!
-//! /// Two terms of a scalar product at once.
-//! fn dot(x: &[F16x2], y: &[F16x2]) -> f32 {
-//!     let sum = x.iter().zip(y).fold(F16x2::ZERO, |sum, (&x, &y)| x.mul_add(y, sum));
-//!     let (low, high) = sum.to_f32();
-//!     low + high
+//! /// Each thread's polynomial, of a number and of two at once.
+//! #[kernel]
+//! pub fn cubes(x: &[f16], mut y: DisjointSlice<f16>, pairs: &[F16x2], mut z: DisjointSlice<F16x2>) {
+//!     let i = grid::<1>();
+//!     if let (Some(y), Some(z)) = (y.get_mut(i), z.get_mut(i)) {
+//!         *y = x[i] * x[i] + x[i];
+//!         *z = pairs[i].mul_add(pairs[i], -F16x2::ONE) + pairs[i];
+//!     }
 //! }
-//! let x = [F16x2::from_f32(1.0, 2.0), F16x2::from_f32(3.0, 4.0)];
-//! assert_eq!(dot(&x, &x), 30.0);
-//! assert_eq!(f16::from_f32(0.1).mul_add(f16::from_f32(10.0), f16::NEG_ONE).to_f32(), -0.000_244_140_63);
+//!
+//! /// The same of `bf16`.
+//! #[kernel]
+//! pub fn bf16_cubes(x: &[bf16], mut y: DisjointSlice<bf16>, pairs: &[Bf16x2], mut z: DisjointSlice<Bf16x2>) {
+//!     let i = grid::<1>();
+//!     if let (Some(y), Some(z)) = (y.get_mut(i), z.get_mut(i)) {
+//!         *y = x[i].mul_add(x[i], x[i]).minimum_number(bf16::from_f32(10.0));
+//!         *z = (pairs[i] * pairs[i]).maximum_number(pairs[i]).abs();
+//!     }
+//! }
+//!
+//! fn main() {
+//!     let (x, pairs) = ([1.5, -3.0, 100.0], [(1.0, 2.0), (0.5, -1.0), (300.0, 4.0)]);
+//!     let (singles, doubles) = (x.map(f16::from_f32), pairs.map(|(a, b)| F16x2::from_f32(a, b)));
+//!     let (mut y, mut z) = ([f16::ZERO; 3], [F16x2::ZERO; 3]);
+//!     examples::launch((1, 3), cubes(&singles, &mut y, &doubles, &mut z));
+//!     assert_eq!(y.map(f16::to_f32), [3.75, 6.0, 10_096.0]);
+//!     assert_eq!(z.map(F16x2::to_f32), [(1.0, 5.0), (-0.25, -1.0), (f32::INFINITY, 19.0)]);
+//!
+//!     let (singles, doubles) = (x.map(bf16::from_f32), pairs.map(|(a, b)| Bf16x2::from_f32(a, b)));
+//!     let (mut y, mut z) = ([bf16::ZERO; 3], [Bf16x2::ZERO; 3]);
+//!     examples::launch((1, 3), bf16_cubes(&singles, &mut y, &doubles, &mut z));
+//!     assert_eq!(y.map(bf16::to_f32), [3.75, 6.0, 10.0]);
+//!     assert_eq!(z.map(Bf16x2::to_f32), [(1.0, 4.0), (0.5, 1.0), (90_112.0, 16.0)]);
+//! #   examples::becomes("cubes", &["fma.rn.f16", "fma.rn.f16x2", "add.f16x2"]);
+//! #   examples::avoids("cubes", &["cvt.f32", "cvt.rn", "mul.f32"]);
+//! }
 //! ```
 
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};

@@ -45,12 +45,13 @@
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
+//! | constant memory, memory that kernels allocate | [`constant`], [`heap`] |
 //! | printing | [`io`] |
 //! | panics | [`panic`](mod@panic) |
 //! | what the host does | `launch` |
 //!
 //! Functions that only a device can carry out panic on the host and name themselves. Nothing here
-//! allocates, and nothing formats text on the device.
+//! allocates unasked, and nothing formats text on the device.
 
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
@@ -63,9 +64,11 @@ mod parameter;
 mod slice;
 
 pub mod atomic;
+pub mod constant;
 pub mod float;
 pub mod groups;
 pub mod half;
+pub mod heap;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;

@@ -72,6 +72,24 @@ pub enum ModuleError {
         /// File and line of the kernel's source.
         defined_at: String,
     },
+
+    /// The module has no such variable in constant memory, or one of another size.
+    #[error(
+        "there is no constant `{constant}` of {expected} bytes in {module}{}\n\
+         help: constants that no kernel uses are not in the PTX; otherwise it is older or newer than the program: build both \
+         from the same source",
+        found.map_or(String::new(), |found| format!(", but one of {found} bytes"))
+    )]
+    MissingConstant {
+        /// The variable.
+        constant: &'static str,
+        /// Where the module came from.
+        module: String,
+        /// Bytes of the type that the program uses.
+        expected: usize,
+        /// Bytes of the variable that is there.
+        found: Option<usize>,
+    },
 }
 
 fn has(available: &[String], near: &[String]) -> String {

@@ -154,6 +154,7 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
 
     inputs::link_all(&module, &machine, input)?;
     redirect::panics(&module);
+    redirect::allocator(&module)?;
     redirect::remainders(&module);
     let directives = contract::apply(&module);
     redirect::halves(&module, &machine)?;

@@ -6,6 +6,8 @@
 //! panics. A device library can define `__rumba_NAME` with the signature of a function `NAME` of `core` that never
 //! returns; it then takes that function's place, as in `core::panicking::panic_bounds_check(index, length, location)`.
 //!
+//! `__rumba___rust_alloc_error_handler` likewise is what a failed allocation comes to, if a kernel allocates.
+//!
 //! Replacements and what of `core` leads to them are inlined: a function with a call in it, even one that never happens,
 //! is given the registers and the stack that the calling convention asks for.
 //!
@@ -83,7 +85,8 @@ pub(super) fn panics(module: &Module<'_>) {
             continue;
         }
         let path = format!("{:#}", rustc_demangle::demangle(&symbol));
-        if !path.starts_with("core::") {
+        // The second is what the compiler makes for a whole program, and nobody makes here.
+        if !path.starts_with("core::") && !path.starts_with("__rustc::") {
             continue;
         }
         let name = path.rsplit("::").next().unwrap_or_default();
@@ -165,6 +168,28 @@ pub(super) fn halves<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(
         {
             function.replace_uses_with(replacement);
         }
+    }
+    Ok(())
+}
+
+/// Defines what the compiler's allocator shim would: nothing, where a kernel crate brings an allocator.
+pub(super) fn allocator(module: &Module<'_>) -> Result<(), Failure> {
+    const SHIM: &str = "__rustc::__rust_no_alloc_shim_is_unstable";
+    const NOTHING: &str = "define void @__rumba_nothing() alwaysinline nounwind {\n  ret void\n}\n";
+    let shim = module
+        .functions()
+        .into_iter()
+        .find(|function| format!("{:#}", rustc_demangle::demangle(&function.name())).starts_with(SHIM));
+    let Some(shim) = shim.filter(|shim| shim.is_declaration()) else {
+        return Ok(());
+    };
+    let nothing = Module::parse(module.context(), NOTHING)?;
+    module.link(nothing)?;
+    if let Some(nothing) = module
+        .function("__rumba_nothing")
+        .filter(|nothing| nothing.has_type_of(shim))
+    {
+        shim.replace_uses_with(nothing);
     }
     Ok(())
 }

@@ -1,20 +1,38 @@
 //! Functions as the hardware approximates them: one instruction, or few, in `f32`.
 //!
-//! Absolute and relative errors are those of the PTX ISA, "Floating Point Instructions". A kernel that is
-//! built with fast mathematics ([`cuda_builder`'s `fast_math`]) has these in place of the functions of
-//! [`GpuFloat`](super::GpuFloat). On the host they are the standard library's.
+//! Absolute and relative errors are those of the PTX ISA, "Floating Point Instructions". A
+//! kernel with fast mathematics (`#[kernel(fast_math)]`, or `CudaBuilder::fast_math` for all) has these
+//! in place of the functions of [`GpuFloat`](super::GpuFloat). On the host they are the standard library's.
 //!
 //! ```
 //! use cuda_std::float::approx;
+//! use cuda_std::prelude::*;
 //!
 //! /// The logistic function.
-//! fn sigmoid(x: f32) -> f32 {
-//!     approx::rcp(1.0 + approx::exp(-x))
+//! #[kernel]
+//! pub fn sigmoid(mut x: DisjointSlice<f32>) {
+//!     if let Some(x) = x.own() {
+//!         *x = approx::rcp(1.0 + approx::exp(-*x));
+//!     }
 //! }
-//! assert!((sigmoid(1.0) - 0.731_058_6).abs() < 1e-6);
-//! ```
 //!
-//! [`cuda_builder`'s `fast_math`]: https://docs.rs/cuda_builder
+//! /// The same, written for any precision, and built with fast mathematics.
+//! #[kernel(fast_math)]
+//! pub fn fast_sigmoid(mut x: DisjointSlice<f32>) {
+//!     if let Some(x) = x.own() {
+//!         *x = 1.0 / (1.0 + (-*x).exp());
+//!     }
+//! }
+//!
+//! fn main() {
+//!     let (mut x, mut y) = ([1.0; 40], [1.0; 40]);
+//!     examples::launch((2, 32), sigmoid(&mut x));
+//!     examples::launch((2, 32), fast_sigmoid(&mut y));
+//!     assert!(x.iter().chain(&y).all(|x| (x - 0.731_058_6).abs() < 1e-6));
+//! #   examples::becomes("sigmoid", &["ex2.approx.f32", "rcp.approx.f32"]);
+//! #   examples::becomes("fast_sigmoid", &["ex2.approx.ftz.f32", "rcp.approx.ftz.f32"]);
+//! }
+//! ```
 
 /// Declares functions by the builtin of the link stage that they are, and by what they are on the host.
 macro_rules! approximations {

@@ -455,7 +455,7 @@ gpu_float! {
         cosh() = "__nv_coshf", libm::coshf, f32::cosh;
         tanh() = "__nv_tanhf", libm::tanhf, f32::tanh;
         asinh() = "__nv_asinhf", libm::asinhf, f32::asinh;
-        acosh() = "__nv_acoshf", libm::acoshf, f32::acosh;
+        acosh() = "__nv_acoshf", single::acosh, f32::acosh;
         atanh() = "__nv_atanhf", libm::atanhf, f32::atanh;
         exp() = "__nv_expf", libm::expf, f32::exp;
         exp2() = "__nv_exp2f", libm::exp2f, f32::exp2;
@@ -522,7 +522,7 @@ gpu_float! {
         cosh() = "__nv_cosh", libm::cosh, f64::cosh;
         tanh() = "__nv_tanh", libm::tanh, f64::tanh;
         asinh() = "__nv_asinh", libm::asinh, f64::asinh;
-        acosh() = "__nv_acosh", libm::acosh, f64::acosh;
+        acosh() = "__nv_acosh", double::acosh, f64::acosh;
         atanh() = "__nv_atanh", libm::atanh, f64::atanh;
         exp() = "__nv_exp", libm::exp, f64::exp;
         exp2() = "__nv_exp2", libm::exp2, f64::exp2;

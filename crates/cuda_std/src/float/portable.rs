@@ -20,6 +20,12 @@ pub(super) mod double {
         1.0 / libm::hypot(x, y)
     }
 
+    /// `libm`'s takes large negative numbers for positive ones.
+    #[cfg(any(target_arch = "nvptx64", test))]
+    pub(crate) fn acosh(x: f64) -> f64 {
+        if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+    }
+
     /// From here on every number is an even integer.
     const EVEN: f64 = (1_u64 << 53) as f64;
 
@@ -150,6 +156,12 @@ pub(super) mod single {
         double::rsqrt(f64::from(x)) as f32
     }
 
+    /// See [`double::acosh`].
+    #[cfg(any(target_arch = "nvptx64", test))]
+    pub(crate) fn acosh(x: f32) -> f32 {
+        if x < 1.0 { f32::NAN } else { libm::acoshf(x) }
+    }
+
     macro_rules! by_double {
         ($($function:ident($($argument:ident),*);)*) => {$(
             pub(crate) fn $function($($argument: f32),*) -> f32 {
@@ -166,6 +178,7 @@ pub(super) mod single {
 #[cfg(test)]
 mod tests {
     use super::double::{cos_pi, erf_inv, erfc_inv, norm_cdf, norm_cdf_inv, rcbrt, rhypot, sin_pi};
+    use super::{double, single};
     use crate::float::{erf, erfc};
 
     #[track_caller]
@@ -226,6 +239,13 @@ mod tests {
             (f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY)
         );
         assert!(erf_inv(1.5).is_nan() && erfc_inv(-1.0).is_nan() && erfc_inv(3.0).is_nan());
+    }
+
+    #[test]
+    fn acosh_has_no_negative_numbers() {
+        assert!(single::acosh(-6.652_325e7).is_nan() && single::acosh(f32::NAN).is_nan());
+        assert!(double::acosh(-1e300).is_nan() && double::acosh(f64::NAN).is_nan());
+        assert_eq!((single::acosh(1.0), double::acosh(1.0)), (0.0, 0.0));
     }
 
     #[test]

@@ -32,9 +32,16 @@
 //!     }
 //! }
 //!
-//! // The same function gives the same numbers here.
-//! let pi = 4.0 * f64::from((0..100).map(|thread| hits(1, thread, 1000)).sum::<u32>()) / 100_000.0;
-//! assert!((pi - std::f64::consts::PI).abs() < 0.02);
+//! fn main() {
+//!     let mut counts = [0; 100];
+//!     examples::launch((4, 32), quarter_circle(1, 1000, &mut counts));
+//!     let pi = 4.0 * f64::from(counts.iter().sum::<u32>()) / 100_000.0;
+//!     assert!((pi - std::f64::consts::PI).abs() < 0.02);
+//!     // The same function gives the same numbers here.
+//!     assert_eq!(counts.map(u64::from), std::array::from_fn(|thread| u64::from(hits(1, thread as u64, 1000))));
+//! #   examples::becomes("quarter_circle", &["mul.hi.u32"]);
+//! #   examples::avoids("quarter_circle", &["mul.lo.s64", "ld.local", "st.local"]);
+//! }
 //! ```
 //!
 //! Integers and uniform numbers are equal bit for bit everywhere. Normal numbers take a logarithm and

@@ -6,6 +6,8 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::Generator;
+#[cfg(target_arch = "nvptx64")]
+use crate::device;
 
 const ROUNDS: u32 = 10;
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -22,26 +24,34 @@ const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// assert_eq!(philox4x32_10([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
 /// ```
 ///
-/// Ten rounds of two `mul.wide.u32` each; PTX 1.0.
+/// Ten rounds of two `mul.hi.u32` and two `mul.lo.s32` each; PTX 1.0.
 #[inline(always)]
 #[must_use]
-pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let [mut c0, mut c1, mut c2, mut c3] = counter;
     let [mut k0, mut k1] = key;
-    let mut round = 0;
-    while round < ROUNDS {
-        let p0 = MULTIPLIERS[0] as u64 * c0 as u64;
-        let p1 = MULTIPLIERS[1] as u64 * c2 as u64;
-        (c0, c1, c2, c3) = (
-            (p1 >> 32) as u32 ^ c1 ^ k0,
-            p1 as u32,
-            (p0 >> 32) as u32 ^ c3 ^ k1,
-            p0 as u32,
-        );
+    for _ in 0..ROUNDS {
+        let (high0, low0) = wide_product(MULTIPLIERS[0], c0);
+        let (high1, low1) = wide_product(MULTIPLIERS[1], c2);
+        (c0, c1, c2, c3) = (high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0);
         (k0, k1) = (k0.wrapping_add(WEYL[0]), k1.wrapping_add(WEYL[1]));
-        round += 1;
     }
     [c0, c1, c2, c3]
+}
+
+/// The halves of a product, the upper one first.
+#[inline(always)]
+fn wide_product(a: u32, b: u32) -> (u32, u32) {
+    // As a product of 64 bits the optimiser would keep both halves together, and multiply 64 bits again.
+    #[cfg(target_arch = "nvptx64")]
+    {
+        (device::mul_hi(a, b), a.wrapping_mul(b))
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let product = u64::from(a) * u64::from(b);
+        ((product >> 32) as u32, product as u32)
+    }
 }
 
 /// A generator on [`philox4x32_10`]: 2⁶⁴ seeds, each with 2⁶⁴ streams of 2⁶⁶ words.
@@ -85,7 +95,7 @@ impl Philox4x32 {
     /// This stream with `offset` words taken from its beginning.
     #[inline(always)]
     #[must_use]
-    pub const fn at(mut self, offset: u64) -> Self {
+    pub fn at(mut self, offset: u64) -> Self {
         self.counter[0] = (offset >> 2) as u32;
         self.counter[1] = (offset >> 34) as u32;
         self.taken = 4;
@@ -98,7 +108,7 @@ impl Philox4x32 {
 
     /// The next four words that no earlier call has begun with: the cheapest way to have many.
     #[inline(always)]
-    pub const fn next_block(&mut self) -> [u32; 4] {
+    pub fn next_block(&mut self) -> [u32; 4] {
         let block = philox4x32_10(self.counter, self.key);
         self.counter[0] = self.counter[0].wrapping_add(1);
         if self.counter[0] == 0 {
@@ -167,6 +177,24 @@ mod tests {
         let mut random = Philox4x32::new(0x1111_2222_3333_4444, 0x5555_6666_7777_8888).at(4 << 32 | 8);
         let expected = philox4x32_10([2, 1, 0x7777_8888, 0x5555_6666], [0x3333_4444, 0x1111_2222]);
         assert_eq!(random.next_block(), expected);
+    }
+
+    /// Made by cuRAND of CUDA 13 on an H200: `curand_init(0x1111222233334444, 0x5555666677778888, 5, &state)`.
+    #[test]
+    fn numbers_are_curand_s() {
+        let mut random = Philox4x32::new(0x1111_2222_3333_4444, 0x5555_6666_7777_8888).at(5);
+        let words: [u32; 8] = core::array::from_fn(|_| random.next_u32());
+        let expected = [
+            0x4aea_15bc,
+            0xf7f6_b1e0,
+            0xd5b7_8737,
+            0xdcc9_490b,
+            0xeccf_ef2e,
+            0x32cf_d610,
+            0x6b2e_803c,
+            0x4727_13bb,
+        ];
+        assert_eq!(words, expected);
     }
 
     #[test]

@@ -57,9 +57,20 @@ const fn square(polynomial: u128) -> u128 {
 ///     }
 /// }
 ///
-/// // What Numba's `create_xoroshiro128p_states(4, seed=1)` has in the device's memory.
-/// let states: Vec<_> = Xoroshiro128Plus::streams(1).take(4).collect();
-/// assert_eq!(states[1].state(), [0x73c1_9a53_48fc_9098, 0x6c96_c932_f21d_71ee]);
+/// fn main() {
+///     // What Numba's `create_xoroshiro128p_states(4, seed=1)` has in the device's memory.
+///     let mut states: Vec<_> = Xoroshiro128Plus::streams(1).take(4).collect();
+///     assert_eq!(states[1].state(), [0x73c1_9a53_48fc_9098, 0x6c96_c932_f21d_71ee]);
+///
+///     let mut x = [0.0_f32; 4];
+///     examples::launch((1, 32), noise(&mut states, &mut x));
+///     // The first that Numba's `xoroshiro128p_normal_float32` gives there.
+///     assert!((x[3] - 0.325_806_62).abs() < 1e-6);
+///     let mut here = Xoroshiro128Plus::stream(1, 3);
+///     here.normal_f32();
+///     assert_eq!(states[3], here);
+/// #   examples::becomes("noise", &["shf.l.wrap.b32", "cvt.rn.f64.u64"]);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
