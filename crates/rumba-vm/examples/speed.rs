@@ -204,6 +204,18 @@ fn main() -> Result<(), Failure> {
     let parameters = Parameters::default().slice(x, n).slice(sums, 1024);
     bench.run("reduce", [256, 1, 1], [256, 1, 1], &parameters, (n as f64, " elements"))?;
 
+    // Numbers as they come: halves from -1 to 1, most of them far from each other.
+    let halves = (0..16 * 32u32).map(|i| (((i * 7919 % 0x3c00) | (i % 3 << 15)) as u16).to_le_bytes());
+    let tiles = bench.upload(halves)?;
+    let products = 4.0 * 64.0 * 256.0;
+    bench.run(
+        "mma_f16",
+        [256, 1, 1],
+        [32, 1, 1],
+        &Parameters::default().push(tiles.to_le_bytes()),
+        (products * 2048.0, "FMA"),
+    )?;
+
     let function = bench.module.function("nothing").ok_or("no such kernel")?;
     for (grid, launches) in [(1u32, 10_000u32), (2, 10_000), (1_000_000, 5)] {
         let launch = Launch {

@@ -101,9 +101,11 @@ impl BlockState {
         self.tracked.clear();
         self.grid_arrived = 0;
         self.live_threads = threads;
-        for (index, live) in self.live.iter_mut().enumerate() {
-            let first = (index * LANES) as u32;
-            *live = mask_of(threads.saturating_sub(first));
+        let (whole, rest) = self.live.split_at_mut((threads as usize / LANES).min(MAX_WARPS));
+        whole.fill(FULL);
+        rest.fill(0);
+        if let Some(last) = rest.first_mut() {
+            *last = mask_of(threads % LANES as u32);
         }
     }
 
@@ -260,7 +262,8 @@ pub(crate) struct Block {
     pub(crate) warps: Vec<Warp>,
     /// Shared with the warps, which is why it is a pointer; owned by this.
     pub(crate) state: *mut BlockState,
-    threads: u32,
+    /// Whether it was left before all its threads had exited.
+    left: bool,
 }
 
 // SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
@@ -279,11 +282,12 @@ impl Block {
             coordinates: [0; 3],
             warps: Vec::new(),
             state: Box::into_raw(Box::new(BlockState::new())),
-            threads: 0,
+            left: false,
         }
     }
 
-    /// Makes the block ready to run `threads` threads from `entry`, those of full warps from `full`, as member `rank` of a cluster that it has joined.
+    /// Makes the block ready to run `threads` threads from `entry`, those of full warps from `full`, as member `rank` of a
+    /// cluster that it has joined.
     pub(crate) fn start(
         &mut self,
         coordinates: [u32; 3],
@@ -293,7 +297,7 @@ impl Block {
         grid: &GridBarrier,
     ) {
         self.coordinates = coordinates;
-        self.threads = threads;
+        self.left = false;
         // SAFETY: no warp runs.
         let state = unsafe { &mut *self.state };
         state.start(threads);
@@ -303,8 +307,6 @@ impl Block {
         state.grid = grid;
         for (index, warp) in self.warps.iter_mut().enumerate() {
             let live = mask_of(threads - (index * LANES) as u32);
-            warp.block = self.state;
-            warp.index = index as u32;
             warp.active = live;
             warp.live = live;
             warp.pc = if live == FULL { full } else { entry };
@@ -328,8 +330,10 @@ impl Block {
     pub(crate) fn run(&mut self, quantum: u64, executed: &mut u64) -> Outcome {
         let mut spent = 0;
         let mut any_progress = false;
-        // Another block may have completed what this one waits for.
-        self.release();
+        if std::mem::replace(&mut self.left, true) {
+            // Another block may have completed what this one waits for.
+            self.release();
+        }
         loop {
             let mut progress = false;
             let mut done = true;

@@ -34,7 +34,11 @@ struct Member {
 /// What the blocks of a cluster share. All of it belongs to one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
-    members: Vec<Member>,
+    /// Those of the largest cluster so far; see [`Self::members`].
+    places: Vec<Member>,
+    size: usize,
+    /// Whether somebody came to the barrier.
+    used: bool,
     /// How often the barrier was completed.
     phase: u32,
     arrived: u32,
@@ -46,9 +50,19 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
+    fn members(&self) -> &[Member] {
+        &self.places[..self.size]
+    }
+
     /// Makes it a cluster without blocks.
     pub(crate) fn clear(&mut self) {
-        self.members.clear();
+        if std::mem::take(&mut self.used) {
+            for member in &mut self.places {
+                member.arrived = [0; MAX_WARPS];
+                member.owing = [0; MAX_WARPS];
+            }
+        }
+        self.size = 0;
         self.phase = 0;
         self.arrived = 0;
         self.live = 0;
@@ -58,13 +72,20 @@ impl Cluster {
 
     /// Adds a block of `threads` threads; the first has rank 0.
     pub(crate) fn join(&mut self, base: u64, state: *mut BlockState, threads: u32) {
-        self.members.push(Member {
-            base,
-            state,
-            finished: false,
-            arrived: [0; MAX_WARPS],
-            owing: [0; MAX_WARPS],
-        });
+        if let Some(member) = self.places.get_mut(self.size) {
+            member.base = base;
+            member.state = state;
+            member.finished = false;
+        } else {
+            self.places.push(Member {
+                base,
+                state,
+                finished: false,
+                arrived: [0; MAX_WARPS],
+                owing: [0; MAX_WARPS],
+            });
+        }
+        self.size += 1;
         self.live += threads;
         self.unfinished += 1;
     }
@@ -76,14 +97,14 @@ impl Cluster {
 
     /// Notes that a block has ended: its shared memory is gone.
     pub(crate) fn finish(&mut self, rank: u32) {
-        self.members[rank as usize].finished = true;
+        self.places[rank as usize].finished = true;
         self.unfinished -= 1;
         self.idle = 0;
     }
 
     /// Notes that lanes have exited: the barrier no longer waits for them. Says whether that completed it.
     pub(crate) fn exited(&mut self, rank: u32, warp: u32, mask: u32) -> bool {
-        let arrived = &mut self.members[rank as usize].arrived[warp as usize];
+        let arrived = &mut self.places[rank as usize].arrived[warp as usize];
         self.arrived -= (*arrived & mask).count_ones();
         *arrived &= !mask;
         self.live -= mask.count_ones();
@@ -92,7 +113,8 @@ impl Cluster {
 
     /// Lanes arrive at the barrier. Says whether that completed it, or why it may not be.
     pub(crate) fn arrive(&mut self, rank: u32, warp: u32, mask: u32) -> Result<bool, String> {
-        let member = &mut self.members[rank as usize];
+        self.used = true;
+        let member = &mut self.places[rank as usize];
         let again = member.owing[warp as usize] & mask;
         if again != 0 {
             return Err(format!(
@@ -107,7 +129,7 @@ impl Cluster {
 
     /// Lanes come to wait at the barrier: those that have to, and the phase that they wait for the end of.
     pub(crate) fn wait(&mut self, rank: u32, warp: u32, mask: u32) -> Result<(u32, u32), String> {
-        let member = &mut self.members[rank as usize];
+        let member = &mut self.places[rank as usize];
         let strange = mask & !member.owing[warp as usize];
         if strange != 0 {
             return Err(format!(
@@ -124,7 +146,7 @@ impl Cluster {
         }
         self.arrived = 0;
         self.phase += 1;
-        for member in &mut self.members {
+        for member in &mut self.places {
             member.arrived = [0; MAX_WARPS];
         }
         true
@@ -137,17 +159,17 @@ impl Cluster {
 
     /// Number of blocks.
     pub(crate) fn size(&self) -> u32 {
-        self.members.len() as u32
+        self.members().len() as u32
     }
 
     /// Where shared memory of the block with this rank starts.
     pub(crate) fn base(&self, rank: u32) -> Option<u64> {
-        self.members.get(rank as usize).map(|member| member.base)
+        self.members().get(rank as usize).map(|member| member.base)
     }
 
     /// The block whose shared memory holds a host address, and the offset in it.
     pub(crate) fn owner(&self, address: u64) -> Option<(u32, u64)> {
-        self.members.iter().zip(0..).find_map(|(member, rank)| {
+        self.members().iter().zip(0..).find_map(|(member, rank)| {
             let offset = address.wrapping_sub(member.base);
             (offset < SHARED_STRIDE as u64).then_some((rank, offset))
         })
@@ -171,10 +193,10 @@ impl Cluster {
 
     /// The host address of `bytes` bytes at `offset` in the shared memory of a block, which ends at `end`.
     pub(crate) fn resolve(&self, rank: u32, offset: u64, bytes: u64, end: u64) -> Result<u64, String> {
-        let Some(member) = self.members.get(rank as usize) else {
+        let Some(member) = self.members().get(rank as usize) else {
             return Err(format!(
                 "that is the shared memory of block {rank} of the cluster, which has {}",
-                self.members.len()
+                self.members().len()
             ));
         };
         if member.finished {
@@ -193,7 +215,7 @@ impl Cluster {
 
     /// The state of the block with this rank.
     pub(crate) fn state(&self, rank: u32) -> Option<*mut BlockState> {
-        self.members.get(rank as usize).map(|member| member.state)
+        self.members().get(rank as usize).map(|member| member.state)
     }
 }
 
@@ -232,9 +254,9 @@ impl GridBarrier {
         self.change(|state| state.arrived += 1);
     }
 
-    /// A block has ended, and is no longer waited for.
-    pub(crate) fn finish(&self) {
-        self.change(|state| state.live -= 1);
+    /// Blocks have ended, and are no longer waited for.
+    pub(crate) fn finish(&self, blocks: u64) {
+        self.change(|state| state.live -= blocks);
     }
 
     fn change(&self, change: impl FnOnce(&mut GridState)) {
@@ -297,7 +319,7 @@ mod tests {
         barrier.arrive();
         barrier.arrive();
         assert_eq!(barrier.phase(), 0);
-        barrier.finish();
+        barrier.finish(1);
         assert_eq!(barrier.phase(), 1);
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Groups {
     committed: [u32; LANES],
     /// In the order in which they were begun.
     pending: Vec<Pending>,
+    /// Whether there was anything since it was cleared.
+    used: bool,
 }
 
 impl Groups {
@@ -74,13 +76,16 @@ impl Groups {
         Self {
             committed: [0; LANES],
             pending: Vec::new(),
+            used: false,
         }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.committed = [0; LANES];
-        self.pending.clear();
+        if std::mem::take(&mut self.used) {
+            self.committed = [0; LANES];
+            self.pending.clear();
+        }
     }
 
     /// Whether no copy is under way.
@@ -90,12 +95,14 @@ impl Groups {
 
     /// Begins a copy in the lane's open group.
     pub(crate) fn begin(&mut self, lane: usize, copy: Copy) {
+        self.used = true;
         let group = self.committed[lane];
         self.pending.push(Pending { lane, group, copy });
     }
 
     /// Closes the open groups of lanes.
     pub(crate) fn commit(&mut self, mask: u32) {
+        self.used = true;
         for lane in lanes_of(mask) {
             self.committed[lane] += 1;
         }
@@ -133,12 +140,47 @@ impl Groups {
     }
 }
 
-/// A copy that an mbarrier keeps track of, by the bytes that it brings.
+/// What an mbarrier keeps track of, by the bytes that it brings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tracked {
     /// The host address of the mbarrier.
     pub(crate) barrier: u64,
-    pub(crate) copy: Copy,
+    pub(crate) delivery: Delivery,
+}
+
+/// What arrives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Delivery {
+    Copy(Copy),
+    /// Sixteen bytes that come from nowhere in memory.
+    Value {
+        to: u64,
+        bits: u128,
+    },
+}
+
+impl Delivery {
+    /// Bytes that it brings.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            Self::Copy(copy) => copy.bytes,
+            Self::Value { .. } => 16,
+        }
+    }
+
+    /// Lets it arrive.
+    ///
+    /// # Safety
+    /// As for [`Copy::arrive`].
+    pub(crate) unsafe fn arrive(self) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self {
+                Self::Copy(copy) => copy.arrive(),
+                Self::Value { to, bits } => (to as *mut u128).write_unaligned(bits),
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -595,6 +595,7 @@ impl Device {
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
         let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && monitor.is_none();
+        let progress = Progress::new();
         let context = Context {
             program,
             lockstep: lockstep.then(|| program.lockstep(launch.block)).flatten(),
@@ -612,6 +613,7 @@ impl Device {
             stack_stride: stack,
             number: inner.launches.fetch_add(1, Ordering::Relaxed),
             workers: all_workers,
+            progress: &progress,
             residency,
             cooperative: launch.cooperative,
             cluster,
@@ -624,9 +626,8 @@ impl Device {
             time_limit: inner.config.time_limit,
             started: Instant::now(),
         };
-        let progress = Progress::new();
         inner.pool.run(workers, &|number| {
-            launch::work(&context, &progress, &mut seat.worker(number));
+            launch::work(&context, &mut seat.worker(number));
         });
         if !launch.parameters.is_empty() {
             inner.allocations.unregister(parameters);
@@ -640,7 +641,7 @@ impl Device {
         let mut known = inner.findings.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(findings.into_iter().flatten());
         drop(known);
-        match progress.into_fault(&context) {
+        match progress.fault(&context) {
             Some(fault) => Err(Box::new(fault).into()),
             None => Ok(Statistics {
                 warp_instructions,

@@ -5,7 +5,7 @@
 //!
 //! In reading order: [`types`], [`op`] and [`warp`] are what instructions work with, [`lower`] is how they describe
 //! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
-//! sources into programs; `launch`, `block` and `schedule` run them; `form` and `lockstep` make those for warps in step;
+//! sources into programs; `launch`, `resident`, `block` and `schedule` run them; `form` and `lockstep` make those for warps in step;
 //! `arena`, `allocations` and `check` are their memory.
 
 mod access;
@@ -41,6 +41,7 @@ mod pool;
 mod printf;
 mod program;
 mod rendezvous;
+mod resident;
 mod schedule;
 mod scope;
 mod seats;

@@ -158,6 +158,20 @@ impl Special {
         }
     }
 
+    /// Whether it differs from lane to lane of a warp.
+    pub(crate) fn is_of_lane(self) -> bool {
+        matches!(
+            self,
+            Self::Tid(_)
+                | Self::LaneId
+                | Self::LaneMaskEq
+                | Self::LaneMaskLt
+                | Self::LaneMaskLe
+                | Self::LaneMaskGt
+                | Self::LaneMaskGe
+        )
+    }
+
     /// Whether it differs from block to block.
     pub(crate) fn is_of_block(self) -> bool {
         matches!(

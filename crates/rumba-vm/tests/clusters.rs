@@ -266,3 +266,90 @@ fn mistakes_with_clusters_are_named() {
         "{text}"
     );
 }
+
+const ANSWER: &str = "
+.shared .align 16 .b8 answer[16];
+.shared .align 8 .b64 barrier;";
+
+/// Waits for a phase of `barrier`, whose parity is in `%r20`, and takes the cancelled block's coordinates to `%r21`, `%r22`
+/// and `%r23`; goes to END if there is none.
+const TAKE: &str = "
+    WAIT:
+        mbarrier.try_wait.parity.shared.b64 %p1, [barrier], %r20;
+        @!%p1 bra WAIT;
+        xor.b32 %r20, %r20, 1;
+        ld.shared.b128 %q1, [answer];
+        clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q1;
+        @!%p2 bra END;
+        clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r21, %r22, _, _}, %q1;
+        clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r23, %q1;";
+
+#[test]
+fn what_blocks_take_over_is_done_once() {
+    // Every block counts itself and all that it could keep from being launched.
+    let body = format!(
+        "
+        .reg .b128 %q1;
+        mbarrier.init.shared.b64 [barrier], 1;
+        mov.u32 %r20, 0;
+        mov.u32 %r21, %ctaid.x;
+        mov.u32 %r22, %ctaid.y;
+        mov.u32 %r23, %ctaid.z;
+    NEXT:
+        mad.lo.u32 %r24, %r23, 5, %r22;
+        mad.lo.u32 %r24, %r24, 7, %r21;
+        mul.wide.u32 %rd10, %r24, 4;
+        add.s64 %rd10, %rd1, %rd10;
+        atom.global.add.u32 %r25, [%rd10], 1;
+        clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier];
+        mbarrier.arrive.expect_tx.shared.b64 %rd11, [barrier], 16;
+        {TAKE}
+        bra NEXT;
+    END:"
+    );
+    let launch = Launch {
+        grid: [7, 5, 3],
+        cluster: None,
+        ..launch(1, 1, [1; 3])
+    };
+    assert_eq!(run(ANSWER, &body, launch, 7 * 5 * 3), [1; 7 * 5 * 3]);
+}
+
+#[test]
+fn a_cluster_takes_over_another_one() {
+    let body = format!(
+        "
+        .reg .b128 %q1;
+        mbarrier.init.shared.b64 [barrier], 1;
+        mov.u32 %r20, 0;
+        mov.u32 %r21, %clusterid.x;
+        mul.lo.u32 %r21, %r21, 2;
+        mov.u32 %r26, %cluster_ctarank;
+        setp.eq.u32 %p3, %r26, 0;
+    NEXT:
+        add.u32 %r24, %r21, %r26;
+        mul.wide.u32 %rd10, %r24, 4;
+        add.s64 %rd10, %rd1, %rd10;
+        atom.global.add.u32 %r25, [%rd10], 1;
+        mbarrier.arrive.expect_tx.shared.b64 %rd11, [barrier], 16;
+        barrier.cluster.arrive;
+        barrier.cluster.wait;
+        @%p3 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128
+            [answer], [barrier];
+        {TAKE}
+        bra NEXT;
+    END:
+        barrier.cluster.arrive;
+        barrier.cluster.wait;"
+    );
+    assert_eq!(run(ANSWER, &body, launch(24, 1, [2, 1, 1]), 24), [1; 24]);
+}
+
+#[test]
+fn cancelling_needs_an_mbarrier() {
+    let body = "
+        clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier];";
+    let (kind, text) = fault(ANSWER, body, launch(2, 1, [1; 3]));
+    assert_eq!(kind, FaultKind::Synchronisation, "{text}");
+    assert!(text.contains("there is no mbarrier here"), "{text}");
+}

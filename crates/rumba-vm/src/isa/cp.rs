@@ -9,7 +9,7 @@ use super::memory;
 use super::notation::Matched;
 use super::shape;
 use crate::check::memory::{Addresses, Flat, Range, Shared, Space, range, scattered};
-use crate::copies::{Copy, Tracked};
+use crate::copies::{Copy, Delivery, Tracked};
 use crate::fault::{AccessKind, FaultKind, RawFault};
 use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::mbarrier::Arrival;
@@ -438,7 +438,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         update(warp, pc, lane, base + barrier_offset, |_| Ok(()))?;
         let tracked = Tracked {
             barrier: base + barrier_offset,
-            copy: Copy::whole(from, base + to_offset, bytes),
+            delivery: Delivery::Copy(Copy::whole(from, base + to_offset, bytes)),
         };
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*state).tracked.push(tracked) };

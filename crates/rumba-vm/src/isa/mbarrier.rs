@@ -212,7 +212,7 @@ pub(super) fn update<R>(
     }
 }
 
-/// Lets the copies arrive that an object keeps track of.
+/// Lets everything arrive that an object keeps track of.
 fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> {
     let owner = owner(warp, pc, lane, object)?;
     // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
@@ -223,8 +223,8 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
     let due: Vec<_> = tracked.extract_if(.., |one| one.barrier == object).collect();
     for one in due {
         // SAFETY: the addresses came through the door when the copy was begun.
-        unsafe { one.copy.arrive() };
-        update(warp, pc, lane, object, |state| state.complete(one.copy.bytes))?;
+        unsafe { one.delivery.arrive() };
+        update(warp, pc, lane, object, |state| state.complete(one.delivery.bytes()))?;
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ mod brev;
 mod brkpt;
 mod brx;
 mod call;
+mod clusterlaunchcontrol;
 mod clz;
 mod cnot;
 pub mod comparison;
@@ -162,6 +163,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &brkpt::BRKPT,
     &brx::BRX,
     &call::CALL,
+    &clusterlaunchcontrol::CLUSTERLAUNCHCONTROL,
     &clz::CLZ,
     &cnot::CNOT,
     &copysign::COPYSIGN,

@@ -82,6 +82,13 @@ const FLOORS: &[Floor] = &[
     floor("barrier", &[".cluster"], (7, 8), 90),
     floor("bmsk", &[], (7, 6), 70),
     floor("brx", &[], (6, 0), 30),
+    floor("clusterlaunchcontrol", &[], (8, 6), 100),
+    specific(floor(
+        "clusterlaunchcontrol",
+        &[".multicast::cluster::all"],
+        (8, 6),
+        100,
+    )),
     floor("cp", &[".async"], (7, 0), 80),
     floor("cvt", &[".tf32"], (7, 0), 80),
     floor("cvt", &[".bf16"], (7, 0), 80),
