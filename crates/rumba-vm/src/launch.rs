@@ -160,7 +160,8 @@ impl Context<'_> {
     /// The coordinates of a block in the grid. Blocks are counted cluster by cluster.
     pub(crate) fn coordinates(&self, index: u64) -> [u32; 3] {
         let size = u64::from(self.cluster_size());
-        self.place(self.cluster_coordinates(index / size), (index % size) as u32).block
+        self.place(self.cluster_coordinates(index / size), (index % size) as u32)
+            .block
     }
 
     /// Takes a cluster that no worker has taken, which then is never begun: the coordinates of its first block.

@@ -7,7 +7,7 @@
 use super::Instruction;
 use super::matrix::operands;
 use super::mbarrier::update;
-use super::memory::{self, elements};
+use super::memory;
 use super::notation::Matched;
 use super::shape;
 use crate::check::memory::{Range, Space, range};
@@ -69,12 +69,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             l.emit(Draft::unary(Handlers::same(is_canceled), dst, answer));
         }
         2 => {
-            let targets = elements(l, 0, 4)?;
-            let mut places = [Place::None; 4];
-            for (place, target) in places.iter_mut().zip(targets) {
-                *place = l.destination_operand(target, word, false)?;
-            }
-            for (axis, place) in places.into_iter().enumerate() {
+            for (axis, place) in operands::destinations(l, 0, 4, 32)?.into_iter().enumerate() {
                 first_ctaid(l, place, answer, axis);
             }
         }

@@ -6,18 +6,18 @@
 //! is what random operands on an H200 show, without an exception; Fasi and others, "Numerical behavior of NVIDIA tensor
 //! cores", describe the scheme for earlier ones.
 //!
-//! [`Terms::multiply`] does this for a block of sixteen rows by eight columns at once. It needs terms that are not too far
-//! apart for `f32`; [`sum`] is the plain way, which serves the others, and the reference.
+//! [`Terms::multiply`] does this for a block of sixteen rows by eight columns at once, a row of eight sums in a vector. It
+//! needs terms that are not too far from one for `f32`; [`sum`] is the plain way, which serves the others, and the
+//! reference.
 
-use std::hint::select_unpredictable as select;
-
+use super::vector::{Vectors, WIDTH};
 use crate::isa::float::{NAN_F32, to_odd_f32};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 16;
 
 /// Columns of a block.
-pub(super) const COLUMNS: usize = 8;
+pub(super) const COLUMNS: usize = WIDTH;
 
 /// Products of a sum.
 pub(super) const DEPTH: usize = 16;
@@ -57,26 +57,52 @@ pub(super) struct Terms {
 #[derive(Clone, Copy)]
 struct Span(i32, i32);
 
-#[inline(always)]
 fn exponent(x: f32, least: i32) -> i32 {
     ((x.to_bits() >> 23 & 0xff) as i32 - 127).max(least)
 }
 
-/// Writes the exponents of `rows` rows.
+/// The exponents of eight numbers; [`ZERO`] for zeros.
 #[inline(always)]
-fn exponents<const WIDTH: usize>(from: &[[f32; WIDTH]], to: &mut [[i32; WIDTH]], least: i32) -> Span {
-    let (mut low, mut high) = ([i32::MAX; WIDTH], [ZERO; WIDTH]);
-    for (from, to) in from.iter().zip(to) {
-        for column in 0..WIDTH {
-            let (x, e) = (from[column], exponent(from[column], least));
-            let e = select(x == 0.0, ZERO, e);
-            to[column] = e;
-            high[column] = high[column].max(e);
-            low[column] = low[column].min(select(x == 0.0, i32::MAX, e));
-        }
+unsafe fn exponents_of<X: Vectors>(x: X::Floats, least: X::Integers) -> (X::Integers, X::Integers) {
+    // SAFETY: the caller promises that the processor is `X`.
+    unsafe {
+        let magnitude = X::shift_left::<1>(X::bits(x));
+        let is_zero = X::equal(magnitude, X::splat_integer(0));
+        let exponent = X::subtract(X::shift_right::<24>(magnitude), X::splat_integer(127));
+        (
+            X::choose(is_zero, X::splat_integer(ZERO), X::max(exponent, least)),
+            is_zero,
+        )
     }
-    let low = low.into_iter().fold(i32::MAX, i32::min);
-    Span(low, high.into_iter().fold(ZERO, i32::max))
+}
+
+/// Writes the exponents of rows.
+#[inline(always)]
+unsafe fn exponents<X: Vectors, const COUNT: usize>(
+    from: &[[f32; COUNT]],
+    to: &mut [[i32; COUNT]],
+    least: i32,
+) -> Span {
+    // SAFETY: the caller promises that the processor is `X`.
+    unsafe {
+        let least = X::splat_integer(least);
+        let (mut low, mut high) = (X::splat_integer(i32::MAX), X::splat_integer(ZERO));
+        let (from, _) = from.as_flattened().as_chunks::<WIDTH>();
+        let (to, _) = to.as_flattened_mut().as_chunks_mut::<WIDTH>();
+        for (from, to) in from.iter().zip(to) {
+            let (exponents, is_zero) = exponents_of::<X>(X::load(from), least);
+            X::store_integers(exponents, to);
+            high = X::max(high, exponents);
+            low = X::min(low, X::choose(is_zero, low, exponents));
+        }
+        let (mut lows, mut highs) = ([0; WIDTH], [0; WIDTH]);
+        X::store_integers(low, &mut lows);
+        X::store_integers(high, &mut highs);
+        Span(
+            lows.into_iter().fold(i32::MAX, i32::min),
+            highs.into_iter().fold(ZERO, i32::max),
+        )
+    }
 }
 
 impl Terms {
@@ -95,69 +121,101 @@ impl Terms {
 
     /// Adds the products of `rows` rows, `depth` for each, to `c`. For results in `f16`, `c` becomes the sum rounded to
     /// odd, so that it can be rounded once more.
+    ///
+    /// # Safety
+    /// The processor is `X`.
     #[inline(always)]
-    pub(super) fn multiply(&mut self, rows: usize, depth: usize, c: &mut [[f32; COLUMNS]; ROWS], odd: bool) {
+    pub(super) unsafe fn multiply<X: Vectors>(
+        &mut self,
+        rows: usize,
+        depth: usize,
+        c: &mut [[f32; COLUMNS]; ROWS],
+        odd: bool,
+    ) {
         let rows = rows.min(ROWS);
         let choice = if self.chosen.is_some() { 2 * depth } else { depth };
-        let a = exponents(&self.a[..rows], &mut self.a_exponents, self.least);
-        let b = exponents(&self.b[..choice.min(CHOICE)], &mut self.b_exponents, self.least);
-        let mut special = false;
-        for row in &c[..rows] {
-            for x in row {
-                special |= x.to_bits() & 0x7f80_0000 == 0x7f80_0000;
-            }
-        }
-        special |= a.1 == SPECIAL || b.1 == SPECIAL;
+        // SAFETY: as the caller promises.
+        let (a, b) = unsafe {
+            (
+                exponents::<X, DEPTH>(&self.a[..rows], &mut self.a_exponents[..rows], self.least),
+                exponents::<X, COLUMNS>(&self.b[..choice.min(CHOICE)], &mut self.b_exponents, self.least),
+            )
+        };
+        let special = a.1 == SPECIAL || b.1 == SPECIAL;
         let near = a.1 + b.1 <= RANGE && a.0.saturating_add(b.0) >= -RANGE;
-        if special || !near {
+        let before = *c;
+        // SAFETY: as the caller promises.
+        let done = !special
+            && near
+            && unsafe {
+                match (&self.chosen, depth) {
+                    (None, 4) => self.rows::<X, 4>(rows, |_, k| k, c, odd),
+                    (None, 8) => self.rows::<X, 8>(rows, |_, k| k, c, odd),
+                    (None, _) => self.rows::<X, 16>(rows, |_, k| k, c, odd),
+                    (Some(chosen), 4) => self.rows::<X, 4>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
+                    (Some(chosen), 8) => self.rows::<X, 8>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
+                    (Some(chosen), _) => {
+                        self.rows::<X, 16>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd)
+                    }
+                }
+            };
+        if !done {
+            *c = before;
             self.multiply_any(rows, depth, c, odd);
-            return;
-        }
-        match (&self.chosen, depth) {
-            (None, 4) => self.rows::<4>(rows, |_, k| k, c, odd),
-            (None, 8) => self.rows::<8>(rows, |_, k| k, c, odd),
-            (None, _) => self.rows::<16>(rows, |_, k| k, c, odd),
-            (Some(chosen), 4) => self.rows::<4>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
-            (Some(chosen), 8) => self.rows::<8>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
-            (Some(chosen), _) => self.rows::<16>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
         }
     }
 
+    /// Says whether the results are good; they are unless a sum is too large or too small for the way they are found here.
     #[inline(always)]
-    fn rows<const K: usize>(
+    unsafe fn rows<X: Vectors, const K: usize>(
         &self,
         rows: usize,
         chosen: impl Fn(usize, usize) -> usize,
         c: &mut [[f32; COLUMNS]; ROWS],
         odd: bool,
-    ) {
-        for (row, c) in c[..rows].iter_mut().enumerate() {
-            let mut top = [0; COLUMNS];
-            for column in 0..COLUMNS {
-                let e = exponent(c[column], self.least_sum);
-                top[column] = select(c[column] == 0.0, ZERO, e);
-            }
-            for k in 0..K {
-                let (a, b) = (self.a_exponents[row][k], &self.b_exponents[chosen(row, k)]);
-                for column in 0..COLUMNS {
-                    top[column] = top[column].max(a + b[column]);
+    ) -> bool {
+        // SAFETY: the caller promises that the processor is `X`.
+        unsafe {
+            let mut bad = X::splat_integer(0);
+            for (row, c) in c[..rows].iter_mut().enumerate() {
+                let accumulator = X::load(c);
+                let (mut top, empty) = exponents_of::<X>(accumulator, X::splat_integer(self.least_sum));
+                for k in 0..K {
+                    let a = X::splat_integer(self.a_exponents[row][k]);
+                    let b = X::load_integers(&self.b_exponents[chosen(row, k)]);
+                    top = X::max(top, X::add(a, b));
                 }
-            }
-            let mut scale = [0.0; COLUMNS];
-            for column in 0..COLUMNS {
-                scale[column] = f32::from_bits(((KEPT + 127 - top[column]).clamp(1, 254) as u32) << 23);
-            }
-            let mut sum = [0_i32; COLUMNS];
-            for k in 0..K {
-                let (a, b) = (self.a[row][k], &self.b[chosen(row, k)]);
-                for column in 0..COLUMNS {
-                    let term = a * b[column] * scale[column];
-                    // SAFETY: a product is less than four times the power of two that `top` stands for, which `scale`
-                    // makes 2 to the 25th; sixteen of them do not reach the 31st.
-                    sum[column] = sum[column].wrapping_add(unsafe { term.to_int_unchecked::<i32>() });
+                // Too small is only a sum of an accumulator; what is below otherwise is a sum of zeros.
+                let small = X::choose(empty, X::splat_integer(0), X::greater(X::splat_integer(-RANGE), top));
+                let large = X::subtract(X::splat_integer(RANGE), top);
+                bad = X::or(bad, X::or(small, large));
+                top = X::max(top, X::splat_integer(-RANGE - 1));
+                let scale = X::from_bits(X::shift_left::<23>(X::subtract(X::splat_integer(KEPT + 127), top)));
+                let mut sum = X::splat_integer(0);
+                for k in 0..K {
+                    let product = X::multiply(X::splat(self.a[row][k]), X::load(&self.b[chosen(row, k)]));
+                    // A product is less than four times the power of two that `top` stands for, which `scale` makes 2 to
+                    // the 25th; sixteen of them do not reach the 31st.
+                    sum = X::add(sum, X::cut(X::multiply(product, scale)));
                 }
+                // With the accumulator, which is less than 2 to the 26th, they might: if they reach half of that.
+                bad = X::or(bad, X::xor(sum, X::add(sum, sum)));
+                let total = X::add(sum, X::cut(X::multiply(accumulator, scale)));
+                let magnitude = X::abs(total);
+                let near = X::to_floats(magnitude);
+                // Cut instead of rounded: one place less where it was rounded up.
+                let up = X::greater(X::cut(near), magnitude);
+                let mut bits = X::add(X::bits(near), up);
+                if odd {
+                    let exact = X::equal(X::cut(X::from_bits(bits)), magnitude);
+                    bits = X::or(bits, X::add(X::splat_integer(1), exact));
+                }
+                let down = X::from_bits(X::shift_left::<23>(X::add(top, X::splat_integer(127 - KEPT))));
+                let result = X::bits(X::multiply(X::from_bits(bits), down));
+                let sign = X::and(total, X::splat_integer(i32::MIN));
+                X::store(X::from_bits(X::or(result, sign)), c);
             }
-            finish(&sum, &top, c, odd);
+            !X::any_negative(bad)
         }
     }
 
@@ -176,36 +234,6 @@ impl Terms {
                 });
                 *c = sum(factors, *c, self.least, self.least_sum, odd);
             }
-        }
-    }
-}
-
-/// Adds the accumulators of a row to the sums of its products and gives the results.
-#[inline(always)]
-fn finish(sum: &[i32; COLUMNS], top: &[i32; COLUMNS], c: &mut [f32; COLUMNS], odd: bool) {
-    let mut total = [0.0_f64; COLUMNS];
-    for column in 0..COLUMNS {
-        let up = f64::from_bits(((KEPT + 1023 - top[column]).clamp(1, 2046) as u64) << 52);
-        let down = f64::from_bits(((top[column] - KEPT + 1023).clamp(1, 2046) as u64) << 52);
-        // SAFETY: the accumulator's own exponent is at most `top`, so this is less than 2 to the 26th.
-        let kept = unsafe { (f64::from(c[column]) * up).to_int_unchecked::<i32>() };
-        total[column] = (f64::from(sum[column]) + f64::from(kept)) * down;
-    }
-    if odd {
-        for column in 0..COLUMNS {
-            c[column] = to_odd_f32(total[column]);
-        }
-        return;
-    }
-    let mut small = false;
-    for column in 0..COLUMNS {
-        let x = total[column];
-        small |= (x != 0.0) & (x.abs() < f64::from(f32::MIN_POSITIVE));
-        c[column] = f64::from_bits(x.to_bits() & !0x1fff_ffff) as f32;
-    }
-    if small {
-        for column in 0..COLUMNS {
-            c[column] = cut(total[column]);
         }
     }
 }
@@ -285,6 +313,8 @@ pub(super) fn sum(
 #[cfg(test)]
 mod tests {
     use super::{COLUMNS, DEPTH, ROWS, Terms, sum};
+    use crate::isa::matrix::vector::{Avx2, Baseline};
+    use crate::op::has_avx2;
 
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -300,6 +330,55 @@ mod tests {
         }
         let exponent = (bits >> 40) % (2 * range + 1) + 127 - range;
         f32::from_bits((bits as u32 & 0x807f_e000) | (exponent as u32) << 23)
+    }
+
+    fn check_block(terms: &mut Terms, depth: usize, c: [[f32; COLUMNS]; ROWS], odd: bool) {
+        let mut results = vec![c];
+        // SAFETY: any processor is one of the baseline.
+        unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut results[0], odd) };
+        if has_avx2() {
+            let mut result = c;
+            // SAFETY: the processor has what it takes.
+            unsafe { terms.multiply::<Avx2>(ROWS, depth, &mut result, odd) };
+            results.push(result);
+        }
+        for (row, c) in c.iter().enumerate() {
+            for column in 0..COLUMNS {
+                let factors = (0..depth).map(|k| {
+                    let from = terms.chosen.map_or(k, |chosen| usize::from(chosen[row][k]));
+                    (terms.a[row][k], terms.b[from][column])
+                });
+                let expected = sum(factors, c[column], terms.least, terms.least_sum, odd);
+                for result in &results {
+                    let found = result[row][column];
+                    assert_eq!(found.to_bits(), expected.to_bits(), "row {row}, column {column}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn accumulators_may_be_tiny_and_sums_large() {
+        let mut terms = Terms::new();
+        let edges = [
+            0.0,
+            f32::from_bits(1),
+            2f32.powi(-101),
+            -2f32.powi(-100),
+            2f32.powi(101),
+            f32::NAN,
+            -0.0,
+            1.0,
+        ];
+        for odd in [false, true] {
+            for scale in [0.0, 2f32.powi(-14), 1.0] {
+                terms.a = [[scale * 1.9990234; DEPTH]; ROWS];
+                terms.b = [[1.9990234; COLUMNS]; 2 * DEPTH];
+                check_block(&mut terms, DEPTH, [edges; ROWS], odd);
+                terms.b = [[-1.9990234; COLUMNS]; 2 * DEPTH];
+                check_block(&mut terms, DEPTH, [[-1.9999999; COLUMNS]; ROWS], odd);
+            }
+        }
     }
 
     #[test]
@@ -326,22 +405,7 @@ mod tests {
             }
             let c = [[0.0; COLUMNS]; ROWS].map(|row| row.map(|_: f32| number(&mut state, 2 * range)));
             for odd in [false, true] {
-                let mut result = c;
-                terms.multiply(ROWS, depth, &mut result, odd);
-                for (row, (results, c)) in result.iter().zip(c).enumerate() {
-                    for column in 0..COLUMNS {
-                        let factors = (0..depth).map(|k| {
-                            let from = terms.chosen.map_or(k, |chosen| usize::from(chosen[row][k]));
-                            (terms.a[row][k], terms.b[from][column])
-                        });
-                        let expected = sum(factors, c[column], -126, -126, odd);
-                        assert_eq!(
-                            results[column].to_bits(),
-                            expected.to_bits(),
-                            "round {round}, row {row}"
-                        );
-                    }
-                }
+                check_block(&mut terms, depth, c, odd);
             }
         }
     }

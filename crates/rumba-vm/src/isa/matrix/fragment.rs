@@ -100,6 +100,19 @@ impl Fragment {
         Self { registers, ..self }
     }
 
+    /// Whether every register holds eight rows of eight numbers of sixteen bits, one behind the other.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.bits == 16 && !self.paired && !self.transposed && self.registers == self.blocks.len()
+    }
+
+    /// The first row and column of each block.
+    #[inline(always)]
+    pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.blocks
+            .iter()
+            .map(|(row, column)| (usize::from(*row), usize::from(*column)))
+    }
+
     /// The row and column of an element.
     pub(crate) fn place(&self, register: usize, lane: usize, position: usize) -> (usize, usize) {
         let (block, minor) = if self.paired {
@@ -127,6 +140,14 @@ impl Fragment {
                 let lanes = group * QUAD..(group + 1) * QUAD;
                 if self.paired {
                     let (even, odd) = (&register(2 * index)[lanes.clone()], &register(2 * index + 1)[lanes]);
+                    if across == 1 {
+                        let row = &mut matrix[to..to + BLOCK];
+                        for lane in 0..QUAD {
+                            row[2 * lane] = even[lane];
+                            row[2 * lane + 1] = odd[lane];
+                        }
+                        continue;
+                    }
                     for lane in 0..QUAD {
                         matrix[to + 2 * lane * across] = even[lane];
                         matrix[to + (2 * lane + 1) * across] = odd[lane];
@@ -168,6 +189,16 @@ impl Fragment {
             let (row, column) = self.blocks[block % self.blocks.len()];
             let start = usize::from(row) * down + usize::from(column) * across;
             let mut values = [0; LANES];
+            if self.paired && across == 1 {
+                for (group, values) in values.chunks_exact_mut(QUAD).enumerate() {
+                    let row = &matrix[start + group * down..][..BLOCK];
+                    for lane in 0..QUAD {
+                        values[lane] = row[2 * lane + odd];
+                    }
+                }
+                register(index, &values);
+                continue;
+            }
             for (lane, value) in values.iter_mut().enumerate() {
                 let from = start + lane / QUAD * down;
                 if self.paired {

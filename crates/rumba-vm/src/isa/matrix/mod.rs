@@ -9,3 +9,4 @@ pub(crate) mod operands;
 pub(crate) mod product;
 pub(crate) mod rows;
 pub(crate) mod sparse;
+mod vector;

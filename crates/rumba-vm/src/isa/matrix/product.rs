@@ -15,6 +15,7 @@ use super::element::{Element, ue4m3, ue8m0};
 use super::fragment::{Fragment, Quads};
 use super::operands::{Slots, done, is_whole, wait};
 use super::sparse::Sparsity;
+use super::vector::{Avx2, Baseline, Vectors, WIDTH};
 use crate::form::Form;
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::{F16, Half};
@@ -87,6 +88,15 @@ impl Product {
         a.registers + b.registers + c.registers + usize::from(self.sparsity.is_some()) + scales
     }
 
+    /// Whether the factors are numbers of sixteen bits that lie in the registers row by row.
+    fn has_plain_halves(&self) -> bool {
+        let [_, a, b, _] = &self.fragments;
+        matches!((&self.rule, self.types[1]), (Rule::Float, Element::F16 | Element::Bf16))
+            && self.sparsity.is_none()
+            && a.is_plain()
+            && b.is_plain()
+    }
+
     /// Elements of a row of `a` that are in the registers.
     fn kept(&self) -> usize {
         if self.sparsity.is_some() { self.k / 2 } else { self.k }
@@ -102,14 +112,14 @@ pub(crate) const HANDLERS: Handlers = Handlers {
 
 unsafe fn baseline(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
-    unsafe { execute(warp, pc) }
+    unsafe { execute::<Baseline>(warp, pc) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn avx2(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
-    unsafe { execute(warp, pc) }
+    unsafe { execute::<Avx2>(warp, pc) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -120,7 +130,7 @@ thread_local! {
 }
 
 #[inline(always)]
-unsafe fn execute(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn execute<X: Vectors>(warp: &mut Warp, pc: Pc) -> Pc {
     if !is_whole(warp) {
         // SAFETY: the operation was made by `operands::emit`.
         return unsafe { wait(warp, pc) };
@@ -136,12 +146,13 @@ unsafe fn execute(warp: &mut Warp, pc: Pc) -> Pc {
         product,
     };
     // No closure around this: it would be compiled for any processor.
-    multiply(work, &registers);
+    // SAFETY: the processor is `X`.
+    unsafe { multiply::<X>(work, &registers) };
     done(pc)
 }
 
 #[inline(always)]
-fn multiply(work: &mut Work, registers: &Registers<'_>) {
+unsafe fn multiply<X: Vectors>(work: &mut Work, registers: &Registers<'_>) {
     match &registers.product.rule {
         Rule::Double(rounding) => return double(registers, *rounding),
         Rule::Quads(places) => return quads(work, registers, places),
@@ -149,7 +160,8 @@ fn multiply(work: &mut Work, registers: &Registers<'_>) {
     }
     work.load(registers);
     match &registers.product.rule {
-        Rule::Float => float(work, registers),
+        // SAFETY: the caller promises that the processor is `X`.
+        Rule::Float => unsafe { float::<X>(work, registers) },
         Rule::Integer { saturate } => integer(work, registers, *saturate),
         Rule::Bits { differ } => bits(work, registers.product, *differ),
         Rule::Scaled(scaling) => scaled(work, registers, scaling),
@@ -220,17 +232,25 @@ impl Work {
         }
     }
 
-    /// Brings the operands into the form of matrices.
+    /// Brings the operands into the form of matrices; the factors only if [`float`] does not do that itself.
     #[inline(always)]
     fn load(&mut self, registers: &Registers<'_>) {
         let product = registers.product;
         let [_, a, b, c] = &product.fragments;
         let [of_a, of_b] = &mut self.bits;
+        let first = registers.start(3);
+        c.gather(|index| registers.source(first + index), &mut self.c, c.columns);
+        if product.types[3] == Element::F16 {
+            for bits in &mut self.c {
+                *bits = F16(*bits as u16).widen().to_bits();
+            }
+        }
+        if product.has_plain_halves() {
+            return;
+        }
         a.gather(|index| registers.source(index), of_a, a.columns);
         let first = registers.start(2);
         b.gather(|index| registers.source(first + index), of_b, b.columns);
-        let first = registers.start(3);
-        c.gather(|index| registers.source(first + index), &mut self.c, c.columns);
         let (in_a, in_b) = (a.rows * a.columns, b.rows * b.columns);
         for (element, fragment, bits) in [
             (product.types[1], a, &mut of_a[..in_a]),
@@ -243,11 +263,6 @@ impl Work {
         }
         product.types[1].numbers(&of_a[..in_a], &mut self.a[..in_a]);
         product.types[2].numbers(&of_b[..in_b], &mut self.b[..in_b]);
-        if product.types[3] == Element::F16 {
-            for bits in &mut self.c {
-                *bits = F16(*bits as u16).widen().to_bits();
-            }
-        }
     }
 
     /// Writes the result.
@@ -266,7 +281,7 @@ fn half(x: f32) -> f32 {
 
 /// Floating point.
 #[inline(always)]
-fn float(work: &mut Work, registers: &Registers<'_>) {
+unsafe fn float<X: Vectors>(work: &mut Work, registers: &Registers<'_>) {
     let product = registers.product;
     let (kept, k) = (product.kept(), product.k);
     let [d, a, _, c] = product.types;
@@ -280,6 +295,7 @@ fn float(work: &mut Work, registers: &Registers<'_>) {
     } else {
         Element::F32.least_exponent()
     };
+    let plain = product.has_plain_halves();
     // A wide product of `tf32` is one of four columns after the other.
     let halves = a == Element::Tf32 && product.n == 2 * COLUMNS;
     let steps = if small || halves { 2 } else { 1 };
@@ -305,50 +321,66 @@ fn float(work: &mut Work, registers: &Registers<'_>) {
                 }
             }
             for step in 0..steps {
-                for row in 0..rows {
-                    let (from, to) = (&work.a[(top + row) * kept..][..kept], &mut terms.a[row]);
-                    if small {
-                        for (index, x) in to[..depth].iter_mut().enumerate() {
-                            *x = from[column_of(step, index)];
-                        }
-                    } else {
-                        to[..depth].copy_from_slice(&from[step * depth..][..depth]);
-                    }
-                    to[depth..].fill(0.0);
-                }
-                terms.chosen = None;
-                if product.sparsity.is_some() {
-                    let mut chosen = [[0; DEPTH]; ROWS];
-                    for (row, chosen) in chosen[..rows].iter_mut().enumerate() {
-                        let columns = registers.chosen(top + row);
-                        for (index, chosen) in chosen[..depth].iter_mut().enumerate() {
-                            let column = columns[column_of(step, index)];
-                            *chosen = if small { column / 8 * 4 + column % 4 } else { column };
+                if plain {
+                    // SAFETY: the caller promises that the processor is `X`.
+                    unsafe {
+                        match a {
+                            Element::F16 => load_halves::<X, false>(registers, (top, left), terms),
+                            _ => load_halves::<X, true>(registers, (top, left), terms),
                         }
                     }
-                    terms.chosen = Some(chosen);
-                }
-                // The rows of `b` that this step multiplies, or may multiply.
-                let choice = (k / steps).min(CHOICE);
-                for column in 0..COLUMNS {
-                    let from = &work.b[(left + column) * k..][..k];
-                    for row in 0..choice {
-                        terms.b[row][column] = if product.sparsity.is_none() {
-                            from[column_of(step, row)]
-                        } else if small {
-                            from[row / 4 * 8 + step * 4 + row % 4]
+                    terms.chosen = None;
+                } else {
+                    for row in 0..rows {
+                        let (from, to) = (&work.a[(top + row) * kept..][..kept], &mut terms.a[row]);
+                        if small {
+                            for (index, x) in to[..depth].iter_mut().enumerate() {
+                                *x = from[column_of(step, index)];
+                            }
                         } else {
-                            from[row]
-                        };
+                            to[..depth].copy_from_slice(&from[step * depth..][..depth]);
+                        }
+                        to[depth..].fill(0.0);
+                    }
+                    terms.chosen = None;
+                    if product.sparsity.is_some() {
+                        let mut chosen = [[0; DEPTH]; ROWS];
+                        for (row, chosen) in chosen[..rows].iter_mut().enumerate() {
+                            let columns = registers.chosen(top + row);
+                            for (index, chosen) in chosen[..depth].iter_mut().enumerate() {
+                                let column = columns[column_of(step, index)];
+                                *chosen = if small { column / 8 * 4 + column % 4 } else { column };
+                            }
+                        }
+                        terms.chosen = Some(chosen);
+                    }
+                    // The rows of `b` that this step multiplies, or may multiply.
+                    let choice = (k / steps).min(CHOICE);
+                    for column in 0..COLUMNS {
+                        let from = &work.b[(left + column) * k..][..k];
+                        for row in 0..choice {
+                            terms.b[row][column] = if product.sparsity.is_none() {
+                                from[column_of(step, row)]
+                            } else if small {
+                                from[row / 4 * 8 + step * 4 + row % 4]
+                            } else {
+                                from[row]
+                            };
+                        }
                     }
                 }
-                terms.multiply(rows, depth, &mut sum, odd);
+                // SAFETY: the caller promises that the processor is `X`.
+                unsafe { terms.multiply::<X>(rows, depth, &mut sum, odd) };
                 if odd {
                     sum.as_flattened_mut().iter_mut().for_each(|x| *x = half(*x));
                 }
             }
             for (row, sum) in sum[..rows].iter().enumerate() {
                 let to = &mut work.c[(top + row) * product.n + left..][..COLUMNS];
+                if !small && d != Element::F16 {
+                    to.copy_from_slice(&sum.map(f32::to_bits));
+                    continue;
+                }
                 for column in 0..COLUMNS {
                     let mut x = sum[column];
                     if small {
@@ -368,6 +400,63 @@ fn float(work: &mut Work, registers: &Registers<'_>) {
             }
         }
     }
+}
+
+/// Brings the factors of a block, whose first row and column are given, from the registers to `terms`.
+#[inline(always)]
+unsafe fn load_halves<X: Vectors, const BRAIN: bool>(
+    registers: &Registers<'_>,
+    (top, left): (usize, usize),
+    terms: &mut Terms,
+) {
+    let [_, a, b, _] = &registers.product.fragments;
+    if a.columns < DEPTH {
+        for row in &mut terms.a {
+            row[a.columns..].fill(0.0);
+        }
+    }
+    for (index, (row, column)) in a.places().enumerate() {
+        let Some(row) = row.checked_sub(top).filter(|row| *row < ROWS) else {
+            continue;
+        };
+        for (line, bits) in rows_of(registers.source(index)).iter().enumerate() {
+            if let Some(to) = terms.a[row + line]
+                .get_mut(column..column + WIDTH)
+                .and_then(|to| to.as_mut_array())
+            {
+                // SAFETY: the caller promises that the processor is `X`.
+                unsafe { X::store(widen::<X, BRAIN>(bits), to) };
+            }
+        }
+    }
+    let first = registers.start(2);
+    for (index, (row, column)) in b.places().enumerate() {
+        if row != left {
+            continue;
+        }
+        // SAFETY: the caller promises that the processor is `X`.
+        let lines = unsafe { X::transpose(rows_of(registers.source(first + index))) };
+        for (bits, to) in lines.iter().zip(&mut terms.b[column..]) {
+            // SAFETY: as above.
+            unsafe { X::store(widen::<X, BRAIN>(bits), to) };
+        }
+    }
+}
+
+/// The numbers that bits stand for, as `bf16` or as `f16`.
+#[inline(always)]
+unsafe fn widen<X: Vectors, const BRAIN: bool>(bits: &[u16; WIDTH]) -> X::Floats {
+    // SAFETY: the caller promises that the processor is `X`.
+    unsafe { if BRAIN { X::brain_floats(bits) } else { X::halves(bits) } }
+}
+
+/// The numbers of sixteen bits in a register: eight rows of eight.
+#[inline(always)]
+fn rows_of(register: &[u32; LANES]) -> &[[u16; WIDTH]; WIDTH] {
+    const { assert!(size_of::<[u32; LANES]>() == size_of::<[[u16; WIDTH]; WIDTH]>()) };
+    // SAFETY: the types have the same size, every value is one of both, and the former is aligned for the latter. Lower
+    // halves come first on every processor that this is built for.
+    unsafe { &*std::ptr::from_ref(register).cast() }
 }
 
 #[inline(always)]
