@@ -23,9 +23,9 @@ pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
     name: "clusterlaunchcontrol",
     section: "9.7.13.17",
     syntax: "
-        clusterlaunchcontrol.try_cancel.async{.ss}.mbarrier::complete_tx::bytes{.multicast}.b128 [addr], [mbar];
+        clusterlaunchcontrol.try_cancel.async{.ss}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
+            [addr], [mbar];
         .ss = { .shared::cta };
-        .multicast = { .multicast::cluster::all };
 
         clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response;
         clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response;
