@@ -52,9 +52,6 @@ pub(crate) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Where sources are compiled: the path goes into debug information, so it is the same on every machine.
-const NEUTRAL: &str = "/var/tmp/rumba-nvcc";
-
 fn compile(root: &Path, name: &str) -> Result<()> {
     let source = std::fs::read_to_string(root.join(format!("cuda/{name}.cu")))?;
     let options = source
@@ -62,21 +59,32 @@ fn compile(root: &Path, name: &str) -> Result<()> {
         .next()
         .and_then(|line| line.strip_prefix(OPTIONS))
         .with_context(|| format!("{name}.cu should begin with `{OPTIONS}` and its options"))?;
-    std::fs::create_dir_all(NEUTRAL)?;
-    let copy = Path::new(NEUTRAL).join(format!("{name}.cu"));
-    std::fs::write(&copy, &source)?;
-    let out = Path::new(NEUTRAL).join(format!("{name}.ptx"));
+    let folder = std::env::temp_dir().join("rumba-nvcc");
+    std::fs::create_dir_all(&folder)?;
+    let (from, to) = (format!("{name}.cu"), format!("{name}.ptx"));
+    std::fs::write(folder.join(&from), &source)?;
     let mut command = Command::new("nvcc");
     command
-        .current_dir(NEUTRAL)
+        .current_dir(&folder)
         .arg("-ptx")
         .args(options.split_whitespace());
-    command.arg("-o").arg(&out).arg(&copy);
-    shell::run(&mut command)?;
-    let text = std::fs::read_to_string(&out)?.replace(&format!("{NEUTRAL}/"), "");
+    shell::run(command.args(["-o", &to, &from]))?;
+    let text = std::fs::read_to_string(folder.join(&to))?;
+    let text = without_folder(&text, &folder.to_string_lossy());
     let lines: String = text.lines().filter(|line| !line.is_empty()).map(portable).collect();
-    std::fs::write(root.join(format!("ptx/{name}.ptx")), lines)?;
+    std::fs::write(root.join(format!("ptx/{to}")), lines)?;
     Ok(())
+}
+
+/// The text without the folder that it was made in. Debug information has that as bytes, and counts them: a path of the same
+/// length takes their place.
+fn without_folder(text: &str, folder: &str) -> String {
+    let bytes = |path: &str| path.bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(",");
+    let nowhere: String = "./".chars().cycle().take(folder.len()).collect();
+    text.replace(&format!("{folder}/"), "").replace(
+        &format!(".b8 {}\n", bytes(folder)),
+        &format!(".b8 {}\n", bytes(&nowhere)),
+    )
 }
 
 /// The line without the folder that NVIDIA's headers were found in.
@@ -88,5 +96,15 @@ fn portable(line: &str) -> String {
     ) {
         (true, Some((directive, _)), Some((_, header))) => format!("{directive}\"{header}\n"),
         _ => format!("{line}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_folder_stays() {
+        let text = ".file 1 \"/x/y/a.cu\"\n.b8 47,120,47,121\n.b8 47,120,47,121,47\n";
+        let expected = ".file 1 \"a.cu\"\n.b8 46,47,46,47\n.b8 47,120,47,121,47\n";
+        assert_eq!(super::without_folder(text, "/x/y"), expected);
     }
 }
