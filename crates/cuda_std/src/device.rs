@@ -117,10 +117,26 @@ pub(crate) fn arch() -> u32 {
     0
 }
 
-// What the host does by itself: rounding, products, and ends of the thread and of the whole launch with its context.
+// What the host does by itself: bits, rounding, products, hints, and ends of the thread and of the whole launch with its
+// context.
 #[cfg(target_arch = "nvptx64")]
 operations! {
     "llvm.nvvm.mulhi.ui" fn mul_hi(a: u32, b: u32) -> u32;
+    "__rumba_ld_cs_4" unsafe fn ld_cs_4(address: *const u8, value: *mut u8);
+    "__rumba_st_cs_4" unsafe fn st_cs_4(address: *mut u8, value: *const u8);
+    "__rumba_ld_cs_8" unsafe fn ld_cs_8(address: *const u8, value: *mut u8);
+    "__rumba_st_cs_8" unsafe fn st_cs_8(address: *mut u8, value: *const u8);
+    "__rumba_ld_cs_16" unsafe fn ld_cs_16(address: *const u8, value: *mut u8);
+    "__rumba_st_cs_16" unsafe fn st_cs_16(address: *mut u8, value: *const u8);
+    "__rumba_ld_cg_4" unsafe fn ld_cg_4(address: *const u8, value: *mut u8);
+    "__rumba_st_cg_4" unsafe fn st_cg_4(address: *mut u8, value: *const u8);
+    "__rumba_ld_cg_8" unsafe fn ld_cg_8(address: *const u8, value: *mut u8);
+    "__rumba_st_cg_8" unsafe fn st_cg_8(address: *mut u8, value: *const u8);
+    "__rumba_ld_cg_16" unsafe fn ld_cg_16(address: *const u8, value: *mut u8);
+    "__rumba_st_cg_16" unsafe fn st_cg_16(address: *mut u8, value: *const u8);
+    "llvm.nvvm.prmt" fn prmt(low: u32, high: u32, selector: u32) -> u32;
+    "llvm.fshl.i32" fn funnel_left(high: u32, low: u32, shift: u32) -> u32;
+    "llvm.fshr.i32" fn funnel_right(high: u32, low: u32, shift: u32) -> u32;
     "llvm.nvvm.f2tf32.rna" fn f2tf32(value: f32) -> u32;
     "llvm.nvvm.exit" fn exit() -> !;
     "llvm.trap" fn trap() -> !;

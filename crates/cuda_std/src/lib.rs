@@ -42,6 +42,7 @@
 //! | the lanes of a warp | [`warp`] |
 //! | groups of threads | [`groups`] |
 //! | matrices by warps | [`mma`] |
+//! | bits; caches and vectors | [`bits`], [`memory`] |
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
@@ -64,6 +65,7 @@ mod parameter;
 mod slice;
 
 pub mod atomic;
+pub mod bits;
 pub mod constant;
 pub mod float;
 pub mod groups;
@@ -72,6 +74,7 @@ pub mod heap;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+pub mod memory;
 pub mod mma;
 pub mod panic;
 pub mod prelude;

@@ -513,7 +513,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
             assert!(
                 M == F::ROWS && N == F::COLUMNS,
                 "the output is for accumulators of another shape"
-            )
+            );
         };
         let [top, left] = self.corner();
         let [row, column] = self.place(step);

@@ -489,3 +489,129 @@ define void @__rumba_ldmatrix_x2_trans(ptr %d, ptr %row) alwaysinline convergent
 }
 
 declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))
+
+; Loads and stores with a hint to the caches, through a place for the value that inlining removes.
+
+define void @__rumba_ld_cs_4(ptr %from, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  %r = call i32 asm sideeffect "ld.global.cs.b32 $0, [$1];", "=r,l,~{memory}"(ptr addrspace(1) %global)
+  store i32 %r, ptr %value, align 4
+  ret void
+}
+
+define void @__rumba_st_cs_4(ptr %to, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %to to ptr addrspace(1)
+  %p0 = getelementptr i32, ptr %value, i32 0
+  %v0 = load i32, ptr %p0, align 4
+  call void asm sideeffect "st.global.cs.b32 [$0], $1;", "l,r,~{memory}"(ptr addrspace(1) %global, i32 %v0)
+  ret void
+}
+
+define void @__rumba_ld_cs_8(ptr %from, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  %r = call i64 asm sideeffect "ld.global.cs.b64 $0, [$1];", "=l,l,~{memory}"(ptr addrspace(1) %global)
+  store i64 %r, ptr %value, align 8
+  ret void
+}
+
+define void @__rumba_st_cs_8(ptr %to, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %to to ptr addrspace(1)
+  %p0 = getelementptr i64, ptr %value, i32 0
+  %v0 = load i64, ptr %p0, align 8
+  call void asm sideeffect "st.global.cs.b64 [$0], $1;", "l,l,~{memory}"(ptr addrspace(1) %global, i64 %v0)
+  ret void
+}
+
+define void @__rumba_ld_cs_16(ptr %from, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  %r = call { i32, i32, i32, i32 } asm sideeffect "ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,~{memory}"(ptr addrspace(1) %global)
+  %r0 = extractvalue { i32, i32, i32, i32 } %r, 0
+  %p0 = getelementptr i32, ptr %value, i32 0
+  store i32 %r0, ptr %p0, align 4
+  %r1 = extractvalue { i32, i32, i32, i32 } %r, 1
+  %p1 = getelementptr i32, ptr %value, i32 1
+  store i32 %r1, ptr %p1, align 4
+  %r2 = extractvalue { i32, i32, i32, i32 } %r, 2
+  %p2 = getelementptr i32, ptr %value, i32 2
+  store i32 %r2, ptr %p2, align 4
+  %r3 = extractvalue { i32, i32, i32, i32 } %r, 3
+  %p3 = getelementptr i32, ptr %value, i32 3
+  store i32 %r3, ptr %p3, align 4
+  ret void
+}
+
+define void @__rumba_st_cs_16(ptr %to, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %to to ptr addrspace(1)
+  %p0 = getelementptr i32, ptr %value, i32 0
+  %v0 = load i32, ptr %p0, align 4
+  %p1 = getelementptr i32, ptr %value, i32 1
+  %v1 = load i32, ptr %p1, align 4
+  %p2 = getelementptr i32, ptr %value, i32 2
+  %v2 = load i32, ptr %p2, align 4
+  %p3 = getelementptr i32, ptr %value, i32 3
+  %v3 = load i32, ptr %p3, align 4
+  call void asm sideeffect "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r,~{memory}"(ptr addrspace(1) %global, i32 %v0, i32 %v1, i32 %v2, i32 %v3)
+  ret void
+}
+
+define void @__rumba_ld_cg_4(ptr %from, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  %r = call i32 asm sideeffect "ld.global.cg.b32 $0, [$1];", "=r,l,~{memory}"(ptr addrspace(1) %global)
+  store i32 %r, ptr %value, align 4
+  ret void
+}
+
+define void @__rumba_st_cg_4(ptr %to, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %to to ptr addrspace(1)
+  %p0 = getelementptr i32, ptr %value, i32 0
+  %v0 = load i32, ptr %p0, align 4
+  call void asm sideeffect "st.global.cg.b32 [$0], $1;", "l,r,~{memory}"(ptr addrspace(1) %global, i32 %v0)
+  ret void
+}
+
+define void @__rumba_ld_cg_8(ptr %from, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  %r = call i64 asm sideeffect "ld.global.cg.b64 $0, [$1];", "=l,l,~{memory}"(ptr addrspace(1) %global)
+  store i64 %r, ptr %value, align 8
+  ret void
+}
+
+define void @__rumba_st_cg_8(ptr %to, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %to to ptr addrspace(1)
+  %p0 = getelementptr i64, ptr %value, i32 0
+  %v0 = load i64, ptr %p0, align 8
+  call void asm sideeffect "st.global.cg.b64 [$0], $1;", "l,l,~{memory}"(ptr addrspace(1) %global, i64 %v0)
+  ret void
+}
+
+define void @__rumba_ld_cg_16(ptr %from, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  %r = call { i32, i32, i32, i32 } asm sideeffect "ld.global.cg.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,~{memory}"(ptr addrspace(1) %global)
+  %r0 = extractvalue { i32, i32, i32, i32 } %r, 0
+  %p0 = getelementptr i32, ptr %value, i32 0
+  store i32 %r0, ptr %p0, align 4
+  %r1 = extractvalue { i32, i32, i32, i32 } %r, 1
+  %p1 = getelementptr i32, ptr %value, i32 1
+  store i32 %r1, ptr %p1, align 4
+  %r2 = extractvalue { i32, i32, i32, i32 } %r, 2
+  %p2 = getelementptr i32, ptr %value, i32 2
+  store i32 %r2, ptr %p2, align 4
+  %r3 = extractvalue { i32, i32, i32, i32 } %r, 3
+  %p3 = getelementptr i32, ptr %value, i32 3
+  store i32 %r3, ptr %p3, align 4
+  ret void
+}
+
+define void @__rumba_st_cg_16(ptr %to, ptr %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %to to ptr addrspace(1)
+  %p0 = getelementptr i32, ptr %value, i32 0
+  %v0 = load i32, ptr %p0, align 4
+  %p1 = getelementptr i32, ptr %value, i32 1
+  %v1 = load i32, ptr %p1, align 4
+  %p2 = getelementptr i32, ptr %value, i32 2
+  %v2 = load i32, ptr %p2, align 4
+  %p3 = getelementptr i32, ptr %value, i32 3
+  %v3 = load i32, ptr %p3, align 4
+  call void asm sideeffect "st.global.cg.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r,~{memory}"(ptr addrspace(1) %global, i32 %v0, i32 %v1, i32 %v2, i32 %v3)
+  ret void
+}
