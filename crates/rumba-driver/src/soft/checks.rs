@@ -11,8 +11,11 @@ use rumba_vm::{Checks, Finding};
 use crate::error::Error;
 use crate::log;
 
+/// Turns a check on.
+type Set = fn(&mut Checks);
+
 /// The checks by name, and how each is turned on.
-const NAMES: [(&str, fn(&mut Checks)); 2] = [
+const NAMES: [(&str, Set); 2] = [
     ("mem", |checks| checks.memcheck = true),
     ("race", |checks| checks.racecheck = true),
 ];

@@ -5,6 +5,8 @@
 //!
 //! Each setting runs in a process of its own, which is started again behind a call that ends it.
 
+#![allow(clippy::wildcard_imports, reason = "the table names a hundred calls")]
+
 #[allow(dead_code, reason = "the table uses some of the calls")]
 #[path = "../driver/abi.rs"]
 mod abi;
