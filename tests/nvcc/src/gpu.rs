@@ -5,7 +5,7 @@ use std::any::Any;
 use std::ffi::{CString, c_void};
 use std::marker::PhantomData;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use bytemuck::{AnyBitPattern, NoUninit};
 use cust::context::Context;
 use cust::error::CudaResult;
@@ -152,6 +152,37 @@ impl Gpu {
         // SAFETY: the caller passes what the kernel's parameters are; the driver copies it during the call.
         let outcome: CudaResult<()> = unsafe { self.stream.launch(&function, g, b, shared, &pointers) };
         outcome.with_context(|| format!("launch of `{kernel}`"))
+    }
+
+    /// Starts a kernel all of whose blocks are resident at once.
+    ///
+    /// # Errors
+    /// As [`Self::launch`].
+    pub fn launch_cooperatively(&self, kernel: &str, grid: Size, block: Size, args: &[Arg<'_>]) -> Result<()> {
+        let function = self
+            .module
+            .get_function(kernel)
+            .with_context(|| format!("kernel `{kernel}`"))?;
+        let mut pointers: Vec<*mut c_void> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
+        // SAFETY: as in `launch`.
+        let code = unsafe {
+            sys::cuLaunchCooperativeKernel(
+                function.to_raw(),
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                0,
+                self.stream.as_inner(),
+                pointers.as_mut_ptr(),
+            )
+        };
+        if code != sys::cudaError_enum::CUDA_SUCCESS {
+            bail!("launch of `{kernel}`: {code:?}");
+        }
+        Ok(())
     }
 
     /// Overwrites a variable of the module.

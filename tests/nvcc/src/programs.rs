@@ -28,8 +28,8 @@ macro_rules! programs {
 }
 
 programs![
-    bits, debug, finance, histogram, image, kmeans, life, linear, locks, math, matmul, nbody, objects, parameters,
-    print, reduce, scan, sort, sparse, stencil, warps, wavefront,
+    bits, debug, finance, grid_sync, heap, histogram, image, kmeans, life, linear, locks, math, matmul, nbody, objects,
+    parameters, pipeline, print, reduce, scan, sort, sparse, stencil, tensor, warps, wavefront,
 ];
 
 /// Numbers from 0 to 1.
