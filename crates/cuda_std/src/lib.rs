@@ -43,6 +43,8 @@
 //! | groups of threads | [`groups`] |
 //! | matrices by warps | [`mma`] |
 //! | bits; caches and vectors | [`bits`], [`memory`] |
+//! | matrices and volumes to read | [`view`] |
+//! | four numbers in one access | [`vector`] |
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
@@ -82,6 +84,8 @@ pub mod random;
 pub mod shared;
 pub mod sync;
 pub mod thread;
+pub mod vector;
+pub mod view;
 pub mod warp;
 
 pub use contract::Contract;

@@ -308,15 +308,19 @@ elements! {
 /// The largest block there can be along each dimension.
 pub(super) const ANY: [u32; 3] = [1024, 1024, 64];
 
-/// The indices below `end` that are a thread's: its own, then `step` further each time.
+/// The indices below `end` that are a thread's: its own, then `step` further each time. How often it looks does not depend
+/// on the thread, so that in blocks of a stated shape the loop is unrolled.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "shared memory is smaller than 4 GiB")]
 fn strided(first: u32, step: u32, end: usize, mut visit: impl FnMut(usize)) {
-    let mut index = first;
-    while index < end as u32 {
-        visit(index as usize);
-        // SAFETY: shared memory is far smaller than 4 GiB, and a block has 1024 threads at most.
-        index = unsafe { index.unchecked_add(step) };
+    let mut start = 0;
+    while start < end as u32 {
+        // SAFETY: here and below: shared memory is far smaller than 4 GiB, and a block has 1024 threads at most.
+        let index = unsafe { start.unchecked_add(first) };
+        if index < end as u32 {
+            visit(index as usize);
+        }
+        start = unsafe { start.unchecked_add(step) };
     }
 }
 

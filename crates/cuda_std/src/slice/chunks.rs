@@ -48,6 +48,49 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
         self.length == 0
     }
 
+    /// Where the thread's elements are. Those of the last threads may lie beyond the end.
+    ///
+    /// For kernels that do more between reading and writing than [`each_with`](Self::each_with) has room for; they end
+    /// with [`write`](Self::write).
+    #[inline(always)]
+    #[must_use]
+    pub fn indices(&self) -> [usize; N] {
+        let step = block_dim_x() as usize;
+        let first = block_idx_x() as usize * (step * N) + thread_idx_x() as usize;
+        core::array::from_fn(|k| first + k * step)
+    }
+
+    /// Writes the thread's elements, less those beyond the end.
+    ///
+    /// ```
+    /// # use cuda_std::prelude::*;
+    /// # fn kernel(x: &[u32], mut reversed: DisjointChunks<u32>) {
+    /// let last = reversed.len() - 1;
+    /// let values = reversed.indices().map(|i| if i <= last { x[last - i] } else { 0 });
+    /// reversed.write(values);
+    /// # }
+    /// ```
+    ///
+    /// `st.global`; PTX 1.0.
+    #[inline(always)]
+    pub fn write(&mut self, values: [T; N]) {
+        let indices = self.indices();
+        if indices[N - 1] < self.length {
+            for (index, value) in indices.into_iter().zip(values) {
+                // SAFETY: at most the last index, which is inside. Of the elements of a block, `N` times its number of
+                // threads in a row, a thread has those that leave its own index as the remainder.
+                unsafe { self.start.add(index).write(value) }
+            }
+            return;
+        }
+        for (index, value) in indices.into_iter().zip(values) {
+            if index < self.length {
+                // SAFETY: inside, and the thread's own.
+                unsafe { self.start.add(index).write(value) }
+            }
+        }
+    }
+
     /// Calls `work` with each of the thread's elements.
     ///
     /// ```

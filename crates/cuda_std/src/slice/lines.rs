@@ -152,6 +152,44 @@ pub struct Row<'a, T> {
 }
 
 impl<T: Element> Row<'_, T> {
+    /// The columns of the thread's first `N` elements, some of which may lie beyond the end of the row.
+    ///
+    /// For kernels that keep their part of a row in registers; they end with [`write_each`](Self::write_each).
+    #[inline(always)]
+    #[must_use]
+    pub fn places<const N: usize>(&self) -> [usize; N] {
+        core::array::from_fn(|k| self.thread as usize + k * self.threads as usize)
+    }
+
+    /// Writes the thread's first `N` elements, less those beyond the end of the row: `value` is called with the number and
+    /// the column of each.
+    ///
+    /// ```
+    /// # use cuda_std::prelude::*;
+    /// # fn kernel(x: &[f32], mut y: DisjointRows<f32, ByWarp>) {
+    /// // Rows of at most 128 elements, read once.
+    /// let columns = y.columns();
+    /// y.each_row(|row, mut y| {
+    ///     let x = &x[row * columns..][..columns];
+    ///     let own: [f32; 4] = y.places().map(|column| x.get(column).copied().unwrap_or(0.0));
+    ///     let largest = warp::reduce(own.into_iter().fold(0.0, f32::max), f32::max);
+    ///     y.write_each::<4>(|k, _| own[k] / largest);
+    /// });
+    /// # }
+    /// ```
+    ///
+    /// `st.global`; PTX 1.0.
+    #[inline(always)]
+    pub fn write_each<const N: usize>(&mut self, mut value: impl FnMut(usize, usize) -> T) {
+        for (k, column) in self.places::<N>().into_iter().enumerate() {
+            if column < self.columns as usize {
+                let value = value(k, column);
+                // SAFETY: inside the row, and no other thread's of those that have the row.
+                unsafe { self.start.add(column).write(value) }
+            }
+        }
+    }
+
     /// Calls `work` with the column of each of the thread's elements and the element.
     #[inline(always)]
     pub fn each(&mut self, mut work: impl FnMut(usize, &mut T)) {

@@ -148,21 +148,24 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTile
             .wrapping_mul(self.columns())
             .wrapping_add(left + first_column as usize);
         let mut line = self.start.wrapping_add(first);
-        let (mut row, mut i) = (first_row, 0);
-        while row < ROWS as u32 {
-            let (mut column, mut j) = (first_column, 0);
-            while column < COLUMNS as u32 {
-                let [row, column_in_tile] = [row as usize, column as usize];
-                let place = TilePlace {
-                    in_matrix: [top + row, left + column_in_tile],
-                    in_tile: [row, column_in_tile],
-                    step: [i, j],
-                };
-                work(place, line.wrapping_add((column - first_column) as usize));
-                (column, j) = (column + right, j + 1);
+        // How often the loops go around does not depend on the thread, so that they are unrolled in blocks of a stated shape.
+        let (mut down_by, mut i) = (0, 0);
+        while down_by < ROWS as u32 {
+            let (mut right_by, mut j) = (0, 0);
+            while right_by < COLUMNS as u32 {
+                let in_tile = [(first_row + down_by) as usize, (first_column + right_by) as usize];
+                if in_tile[0] < ROWS && in_tile[1] < COLUMNS {
+                    let place = TilePlace {
+                        in_matrix: [top + in_tile[0], left + in_tile[1]],
+                        in_tile,
+                        step: [i, j],
+                    };
+                    work(place, line.wrapping_add(right_by as usize));
+                }
+                (right_by, j) = (right_by + right, j + 1);
             }
             line = line.wrapping_add((down as usize).wrapping_mul(self.columns()));
-            (row, i) = (row + down, i + 1);
+            (down_by, i) = (down_by + down, i + 1);
         }
     }
 }
