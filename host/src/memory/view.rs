@@ -61,6 +61,31 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         }
     }
 
+    /// The same memory as elements of another type, as `bytemuck::cast_slice` does with a slice.
+    ///
+    /// ```
+    /// # use rumba::Device;
+    /// let numbers = Device::new()?.buffer_from(&[1_u32, 2, 3, 4])?;
+    /// assert_eq!(numbers.as_slice().cast::<[u32; 2]>().to_vec()?, [[1, 2], [3, 4]]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the view does not start or end where such an element does.
+    pub fn cast<U: Pod>(&self) -> DeviceSlice<'a, U> {
+        let (start, bytes, size) = (self.start * size_of::<T>(), self.bytes(), size_of::<U>());
+        assert!(
+            size > 0 && start.is_multiple_of(size) && bytes.is_multiple_of(size),
+            "a view of {bytes} bytes, {start} from the start of its memory, does not hold whole elements of {size} bytes"
+        );
+        DeviceSlice {
+            memory: self.memory,
+            start: start / size,
+            length: bytes / size,
+            element: PhantomData,
+        }
+    }
+
     /// Copies the elements to the host.
     ///
     /// # Errors
@@ -136,6 +161,14 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// A shorter borrow of this view.
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut { view: self.view }
+    }
+
+    /// The same memory as elements of another type: see [`DeviceSlice::cast`].
+    ///
+    /// # Panics
+    /// If the view does not start or end where such an element does.
+    pub fn cast<U: Pod>(self) -> DeviceSliceMut<'a, U> {
+        DeviceSliceMut { view: self.view.cast() }
     }
 
     /// A part of this view.
