@@ -5,10 +5,23 @@
 //! the programs in `host/src/bin` launch these kernels and check what comes out.
 #![no_std]
 
+pub mod black_scholes;
+pub mod convolution;
 pub mod elementwise;
+pub mod histogram;
 pub mod increment;
+pub mod kmeans;
+pub mod laplace;
+pub mod layer_norm;
 pub mod mandelbrot;
 pub mod matmul;
+pub mod nbody;
+pub mod pi;
+pub mod radix_sort;
 pub mod reduce;
 pub mod saxpy;
+pub mod scan;
+pub mod softmax;
+pub mod spmv;
 pub mod thread_indexing;
+pub mod transpose;

@@ -7,6 +7,7 @@
 //! memory.
 
 use cuda_std::prelude::*;
+use cuda_std::view::View2;
 
 /// Rows and columns of a tile, and of the blocks of [`matmul_tiled`].
 pub const TILE: usize = 16;
@@ -47,21 +48,14 @@ pub fn matmul_tiled(
     let i = grid::<2>();
     let (row, column) = (i.y(), i.x());
     let (y, x) = (thread::thread_idx_y() as usize, thread::thread_idx_x() as usize);
-    let (inner, rows, columns) = (inner as usize, c.rows(), c.columns());
+    let inner = inner as usize;
+    // Checked once here; outside of the matrices there are zeros.
+    let (a, b) = (View2::new(a, [c.rows(), inner]), View2::new(b, [inner, c.columns()]));
     let mut sum = 0.0;
     for start in (0..inner).step_by(TILE) {
         let (a_own, b_own) = tiles.own();
-        let (a_column, b_row) = (start + x, start + y);
-        *a_own = if row < rows && a_column < inner {
-            a[row * inner + a_column]
-        } else {
-            0.0
-        };
-        *b_own = if b_row < inner && column < columns {
-            b[b_row * columns + column]
-        } else {
-            0.0
-        };
+        *a_own = a.get([row, start + x]).copied().unwrap_or(0.0);
+        *b_own = b.get([start + y, column]).copied().unwrap_or(0.0);
         let loaded = tiles.sync();
         let (a_tile, b_tile) = loaded.get();
         for k in 0..TILE {

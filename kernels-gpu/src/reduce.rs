@@ -6,6 +6,7 @@
 //! launch, adds up the few sums that remain.
 
 use cuda_std::prelude::*;
+use cuda_std::vector::Vector4;
 
 /// `sums[block]` is the sum of the elements that the block's threads were given; all of `sums`
 /// together are the sum of `x`.
@@ -15,16 +16,19 @@ use cuda_std::prelude::*;
 /// each time for the same launch.
 #[kernel]
 pub fn reduce(x: &[f32], mut sums: PerBlock<f32>, mut warps: Shared<PerWarp<f32>>) {
-    let (fours, rest) = x.as_chunks::<4>();
+    let (first, fours, last) = bytemuck::pod_align_to::<f32, Vector4<f32>>(x);
     let mut four = [0.0; 4];
     for i in grid_stride(fours.len()) {
-        for (sum, x) in four.iter_mut().zip(fours[i]) {
+        for (sum, x) in four.iter_mut().zip(fours[i].0) {
             *sum += x;
         }
     }
     let mut sum = (four[0] + four[1]) + (four[2] + four[3]);
-    for i in grid_stride(rest.len()) {
-        sum += rest[i];
+    // A part of a larger array may start and end within a vector.
+    for rest in [first, last] {
+        for i in grid_stride(rest.len()) {
+            sum += rest[i];
+        }
     }
 
     let sum = warp::reduce_sum(sum);

@@ -1,29 +1,55 @@
 //! The cases, one file for each file of kernels-gpu. A new one is a `mod` line and a line in [`ALL`].
 
+mod black_scholes;
+mod convolution;
 mod elementwise;
+mod histogram;
 mod increment;
+mod kmeans;
+mod laplace;
 mod mandelbrot;
 mod matmul;
+mod nbody;
+mod pi;
+mod radix_sort;
 mod reduce;
 mod saxpy;
+mod scan;
+mod softmax;
+mod spmv;
 mod thread_indexing;
+mod transpose;
 
 use crate::Case;
 
 /// Every case.
 pub const ALL: &[&Case] = &[
+    &black_scholes::CASE,
+    &convolution::CASE,
     &elementwise::ADD,
     &elementwise::MULTIPLY,
+    &histogram::CASE,
     &increment::F32,
     &increment::F64,
+    &kmeans::CASE,
+    &laplace::THREE,
+    &laplace::TWO,
     &mandelbrot::CASE,
     &matmul::NAIVE,
     &matmul::TILED,
+    &nbody::CASE,
+    &pi::CASE,
+    &radix_sort::CASE,
     &reduce::CASE,
     &saxpy::CASE,
+    &scan::CASE,
+    &softmax::LAYER_NORM,
+    &softmax::SOFTMAX,
+    &spmv::CASE,
     &thread_indexing::ONE,
     &thread_indexing::THREE,
     &thread_indexing::TWO,
+    &transpose::CASE,
 ];
 
 /// Sizes at the edges of warps (32) and of blocks (256), and one of many blocks.
@@ -33,4 +59,10 @@ const EDGES: &[usize] = &[1, 31, 32, 33, 255, 256, 257, 10_000];
 fn uniform(n: usize, seed: u64) -> Vec<f32> {
     let mut random = fastrand::Rng::with_seed(seed);
     std::iter::repeat_with(|| 2.0 * random.f32() - 1.0).take(n).collect()
+}
+
+/// `n` numbers of 32 bits, the same ones for the same seed.
+fn integers(n: usize, seed: u64) -> Vec<u32> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    std::iter::repeat_with(|| random.u32(..)).take(n).collect()
 }
