@@ -1,10 +1,12 @@
 //! The gallery's kernels as cases: inputs, reference and cost, which tests and benchmarks share.
 //! How a case is run on which engine is the business of tests/cases.rs and src/bin/bench.rs.
 
+mod baseline;
 mod case;
 pub mod cases;
 mod compare;
 
+pub use baseline::{NVCC, baselines};
 pub use case::{Case, Cost, Prepared};
 pub use compare::{Tolerance, compare};
 

@@ -4,7 +4,7 @@
 //! case that brings its process down fails alone. `RUMBA_TEST_GPU=1` adds the GPU, and fails where there is none.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use rumba_tests::{Case, PTX, cases};
+use rumba_tests::{Case, NVCC, PTX, baselines, cases};
 use std::process::{Command, ExitCode};
 
 /// A device, and how it is set up.
@@ -28,6 +28,14 @@ const GPU: &[Engine] = &[Engine {
     environment: &[("RUMBA_DEVICE", "gpu")],
 }];
 
+/// nvcc's kernels of the same algorithms, of the cases that have such.
+const BASELINE: Engine = Engine {
+    name: "baseline",
+    environment: &[("RUMBA_DEVICE", "soft"), (MODULE, "nvcc")],
+};
+
+/// In the environment of a child: whose kernels to run, if not ours.
+const MODULE: &str = "RUMBA_TEST_MODULE";
 /// In the environment of a child: the case to run.
 const CHILD: &str = "RUMBA_TEST_CASE";
 
@@ -43,12 +51,11 @@ fn main() -> ExitCode {
     }
     let gpu = std::env::var_os("RUMBA_TEST_GPU").is_some();
     let engines = SOFTWARE.iter().chain(if gpu { GPU } else { &[] });
-    let trials = engines
-        .flat_map(|engine| {
-            cases::ALL
-                .iter()
-                .map(move |case| Trial::test(format!("{}::{}", engine.name, case.name), move || parent(engine, case)))
-        })
+    let ours = engines.flat_map(|engine| cases::ALL.iter().map(move |case| (engine, *case)));
+    let with_baseline = cases::ALL.iter().filter(|case| !baselines(case).is_empty());
+    let trials = ours
+        .chain(with_baseline.map(|case| (&BASELINE, *case)))
+        .map(|(engine, case)| Trial::test(format!("{}::{}", engine.name, case.name), move || parent(engine, case)))
         .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -75,7 +82,7 @@ fn child(name: &str) -> anyhow::Result<()> {
         .find(|case| case.name == name)
         .context("no such case")?;
     let device = rumba::Device::new()?;
-    let module = device.load(PTX)?;
+    let module = device.load(if std::env::var_os(MODULE).is_some() { NVCC } else { PTX })?;
     for &n in case.sizes {
         let run = || -> anyhow::Result<()> {
             let mut prepared = (case.prepare)(&device, &module, n)?;

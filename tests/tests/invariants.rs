@@ -52,6 +52,13 @@ fn names_a_driver_call(line: &str) -> bool {
 }
 
 #[test]
+fn the_gallery_is_safe() {
+    forbid("kernels-gpu/src", "a kernel of the gallery is not safe", |line| {
+        line.contains("unsafe")
+    });
+}
+
+#[test]
 fn the_machine_does_not_know_the_driver_api() {
     forbid(
         "crates/rumba-vm/src",

@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
-//! same cases that the tests run.
+//! same cases that the tests run; or, against nvcc, by its program `versus`.
 
 use crate::gallery::Device;
 use crate::{setup, shell};
@@ -11,19 +11,35 @@ use std::process::Command;
 #[command(after_help = "Examples:
   cargo xtask bench                      every case
   cargo xtask bench matmul increment     these only
-  cargo xtask bench --device gpu")]
+  cargo xtask bench --device gpu
+  cargo xtask bench --against nvcc       on a GPU, against nvcc's kernels of the same algorithms;
+                                         without one, registers and instructions of both")]
 pub(crate) struct Args {
     /// The cases whose names contain one of these words [default: all]
     names: Vec<String>,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]
     device: Option<Device>,
+    /// Measure against another compiler's kernels instead of native Rust
+    #[arg(long, value_enum, conflicts_with = "device")]
+    against: Option<Rival>,
+}
+
+/// Whose kernels the gallery is measured against.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Rival {
+    /// NVIDIA's compiler of CUDA C++: tests/baseline
+    Nvcc,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
-    shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "bench"]))?;
-    let mut bench = Command::new(shell::target().join("release/bench"));
+    let program = match args.against {
+        Some(Rival::Nvcc) => "versus",
+        None => "bench",
+    };
+    shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", program]))?;
+    let mut bench = Command::new(shell::target().join("release").join(program));
     if let Some(device) = args.device {
         bench.env("RUMBA_DEVICE", device.name());
     }

@@ -1,5 +1,5 @@
-//! `cargo xtask nvcc`: makes the PTX of tests/nvcc anew from its CUDA C++. What the programs should compute is the
-//! business of tests/nvcc.
+//! `cargo xtask nvcc`: makes the PTX of tests/nvcc and of tests/baseline anew from their CUDA C++. What the programs should
+//! compute is the business of tests/nvcc, and what the baselines are measured against that of the gallery's cases.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,24 +8,34 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
-/// Make the PTX of tests/nvcc from its CUDA C++ (needs nvcc)
+/// Make the PTX of tests/nvcc and tests/baseline from their CUDA C++ (needs nvcc)
 ///
 /// The first line of each source says with which options. nvcc is looked for on the search path; headers of cooperative
 /// groups and halves need NVIDIA's CCCL, whose folders NVCC_APPEND_FLAGS can name (-I).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask nvcc            all programs
-  cargo xtask nvcc scan sort  these")]
+  cargo xtask nvcc scan sort  these
+  cargo xtask nvcc gallery    what `cargo xtask bench --against nvcc` measures the gallery against")]
 pub(crate) struct Args {
     /// The programs [default: all]
     programs: Vec<String>,
 }
 
+/// Where the programs are, and the baselines.
+const PROGRAMS: &str = "tests/nvcc";
+const BASELINES: &str = "tests/baseline";
+/// The baselines' one module.
+const BASELINE: &str = "gallery";
+/// The version of PTX that the baselines say they are of. They use nothing newer, and drivers older than the nvcc that
+/// made them shall load them.
+const VERSION: &str = ".version 8.0\n";
+
 /// How a source's first line begins.
 const OPTIONS: &str = "// nvcc: ";
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let root = shell::workspace().join("tests/nvcc");
+    let root = shell::workspace().join(PROGRAMS);
     let mut names: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(root.join("cuda"))? {
         let path = entry?.path();
@@ -37,6 +47,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         }
     }
     names.sort();
+    names.push(BASELINE.to_owned());
     if let Some(unknown) = args.programs.iter().find(|name| !names.contains(name)) {
         bail!(
             "there is no tests/nvcc/cuda/{unknown}.cu; there are: {}",
@@ -45,15 +56,20 @@ pub(crate) fn run(args: Args) -> Result<()> {
     }
     for name in names {
         if args.programs.is_empty() || args.programs.contains(&name) {
-            compile(&root, &name)?;
-            println!("tests/nvcc/ptx/{name}.ptx");
+            println!("{}", compile(&name)?);
         }
     }
     Ok(())
 }
 
-fn compile(root: &Path, name: &str) -> Result<()> {
-    let source = std::fs::read_to_string(root.join(format!("cuda/{name}.cu")))?;
+/// Compiles a program, or the baselines, and returns the file.
+fn compile(name: &str) -> Result<String> {
+    let (place, file) = match name == BASELINE {
+        true => (BASELINES, format!("{BASELINES}/{name}.ptx")),
+        false => (PROGRAMS, format!("{PROGRAMS}/ptx/{name}.ptx")),
+    };
+    let sources = shell::workspace().join(place).join("cuda");
+    let source = std::fs::read_to_string(sources.join(format!("{name}.cu")))?;
     let options = source
         .lines()
         .next()
@@ -68,12 +84,20 @@ fn compile(root: &Path, name: &str) -> Result<()> {
         .current_dir(&folder)
         .arg("-ptx")
         .args(options.split_whitespace());
+    command.arg("-I").arg(&sources);
     shell::run(command.args(["-o", &to, &from]))?;
     let text = std::fs::read_to_string(folder.join(&to))?;
     let text = without_folder(&text, &folder.to_string_lossy());
-    let lines: String = text.lines().filter(|line| !line.is_empty()).map(portable).collect();
-    std::fs::write(root.join(format!("ptx/{to}")), lines)?;
-    Ok(())
+    let lines: String = text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| match name == BASELINE && line.starts_with(".version") {
+            true => VERSION.to_owned(),
+            false => portable(line),
+        })
+        .collect();
+    std::fs::write(shell::workspace().join(&file), lines)?;
+    Ok(file)
 }
 
 /// The text without the folder that it was made in. Debug information has that as bytes, and counts them: a path of the same
