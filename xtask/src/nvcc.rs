@@ -1,7 +1,6 @@
 //! `cargo xtask nvcc`: makes the PTX of tests/nvcc and of tests/baseline anew from their CUDA C++. What the programs should
 //! compute is the business of tests/nvcc, and what the baselines are measured against that of the gallery's cases.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
