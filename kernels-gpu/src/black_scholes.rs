@@ -61,7 +61,7 @@ pub fn price(stock: f32, strike: f32, years: f32, market: Market) -> Prices {
 
 /// The probability that a normally distributed number is below `d`.
 fn normal(d: f32) -> f32 {
-    const ROOT_OF_TAU_INVERSE: f32 = 0.398_942_28;
+    const ROOT_OF_TAU_INVERSE: f32 = 0.398_942_3;
     const A: [f32; 5] = [0.319_381_54, -0.356_563_78, 1.781_477_9, -1.821_255_9, 1.330_274_5];
     let k = 1.0 / (1.0 + 0.231_641_9 * GpuFloat::abs(d));
     let polynomial = k * (A[0] + k * (A[1] + k * (A[2] + k * (A[3] + k * A[4]))));

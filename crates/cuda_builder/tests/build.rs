@@ -133,11 +133,22 @@ fn fast_mathematics_are_a_kernel_s_own() {
     let ptx = build(|builder| builder);
     // `counted` is there twice, its variable once.
     let [exact, fast] = ["counted(", "counted_fast("].map(|name| function(&ptx.text, name));
-    assert_has(exact, &["div.rn.f32", "atom.global.add.u32", "fixture_kernels_COUNT]"]);
+    assert_has(
+        exact,
+        &[
+            "div.rn.f32",
+            "atom.relaxed.sys.global.add.u32",
+            "fixture_kernels_COUNT;",
+        ],
+    );
     assert_lacks(exact, &["approx", "ftz"]);
     assert_has(
         fast,
-        &["div.approx.ftz.f32", "atom.global.add.u32", "fixture_kernels_COUNT]"],
+        &[
+            "div.approx.ftz.f32",
+            "atom.relaxed.sys.global.add.u32",
+            "fixture_kernels_COUNT;",
+        ],
     );
     assert_has(kernel(&ptx, "exact"), &["fixture_kernels_counted,"]);
     assert_has(kernel(&ptx, "fast"), &["fixture_kernels_counted_fast,"]);

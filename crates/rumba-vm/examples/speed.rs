@@ -205,7 +205,7 @@ fn main() -> Result<(), Failure> {
     bench.run("reduce", [256, 1, 1], [256, 1, 1], &parameters, (n as f64, " elements"))?;
 
     // Numbers as they come: halves from -1 to 1, most of them far from each other.
-    let halves = (0..16 * 32u32).map(|i| (((i * 7919 % 0x3c00) | (i % 3 << 15)) as u16).to_le_bytes());
+    let halves = (0..16 * 32u32).map(|i| (((i * 7919 % 0x3c00) | ((i % 3) << 15)) as u16).to_le_bytes());
     let tiles = bench.upload(halves)?;
     let products = 4.0 * 64.0 * 256.0;
     bench.run(

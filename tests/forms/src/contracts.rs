@@ -71,7 +71,7 @@ pub fn meet(arrived: &[Atomic<u32>], mut seen: PerBlock<u32>) {
 pub fn divide(x: &[f32], mut y: DisjointSlice<f32>) {
     let i = grid::<1>();
     if let Some(y) = y.get_mut(i) {
-        *y = *y / x[i];
+        *y /= x[i];
     }
 }
 
@@ -80,6 +80,6 @@ pub fn divide(x: &[f32], mut y: DisjointSlice<f32>) {
 pub fn divide_fast(x: &[f32], mut y: DisjointSlice<f32>) {
     let i = grid::<1>();
     if let Some(y) = y.get_mut(i) {
-        *y = *y / x[i];
+        *y /= x[i];
     }
 }

@@ -246,7 +246,7 @@ impl Type for f64 {
 
 /// The largest error of all indices, on all cores.
 fn worst(count: usize, error: impl Fn(usize) -> (f64, String) + Sync) -> (f64, String) {
-    let workers = thread::available_parallelism().map_or(1, |cores| cores.get());
+    let workers = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let larger = |a: (f64, String), b: (f64, String)| if b.0 > a.0 { b } else { a };
     thread::scope(|scope| {
         let error = &error;

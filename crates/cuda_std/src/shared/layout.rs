@@ -315,11 +315,12 @@ pub(super) const ANY: [u32; 3] = [1024, 1024, 64];
 fn strided(first: u32, step: u32, end: usize, mut visit: impl FnMut(usize)) {
     let mut start = 0;
     while start < end as u32 {
-        // SAFETY: here and below: shared memory is far smaller than 4 GiB, and a block has 1024 threads at most.
+        // SAFETY: shared memory is far smaller than 4 GiB, and a block has 1024 threads at most.
         let index = unsafe { start.unchecked_add(first) };
         if index < end as u32 {
             visit(index as usize);
         }
+        // SAFETY: as above.
         start = unsafe { start.unchecked_add(step) };
     }
 }
