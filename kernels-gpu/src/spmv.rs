@@ -1,7 +1,7 @@
 //! A sparse matrix times a vector: rows of different lengths, and reads from all over the vector.
 //!
 //! The matrix is in compressed rows (CSR): the values of all rows one after the other, the column of each, and where each
-//! row starts. [`LANES`] lanes work on a row together, so that neighbouring lanes read neighbouring values, and a warp has
+//! row starts. `LANES` lanes work on a row together, so that neighbouring lanes read neighbouring values, and a warp has
 //! four rows at a time. It does so for 32 rows, and each lane keeps the sum of one of them: then the warp writes 32
 //! neighbouring elements at once.
 

@@ -48,7 +48,7 @@
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
 //! | random numbers | [`random`] |
-//! | constant memory, memory that kernels allocate | [`constant`], [`heap`] |
+//! | constant memory, memory that kernels allocate | [`mod@constant`], [`heap`] |
 //! | printing | [`io`] |
 //! | panics | [`panic`](mod@panic) |
 //! | what the host does | `launch` |

@@ -6,8 +6,8 @@
 //!
 //! | elements | rows, columns, inner | accumulator | instruction |
 //! |---|---|---|---|
-//! | [`f16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` |
-//! | [`bf16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` |
+//! | [`struct@f16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` |
+//! | [`struct@bf16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` |
 //! | [`Tf32`] | 16, 8, 8 | `f32` | `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32` |
 //! | `i8` | 16, 8, 32 | `i32` | `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32` |
 //! | `f64` | 8, 8, 4 | `f64` | `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64` |
