@@ -13,6 +13,7 @@ macro_rules! operations {
         $(#[$doc])*
         #[inline(always)]
         #[cfg(target_arch = "nvptx64")]
+        #[allow(clashing_extern_declarations, reason = "one intrinsic serves signed and unsigned numbers")]
         pub(crate) fn $name($($argument: $ty),*) $(-> $result)? {
             unsafe extern "C" {
                 #[link_name = $link]

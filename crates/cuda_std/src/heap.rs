@@ -98,6 +98,7 @@ unsafe impl GlobalAlloc for DeviceHeap {
 #[cfg(target_arch = "nvptx64")]
 #[unsafe(no_mangle)]
 #[cold]
+#[allow(non_snake_case, reason = "the link stage looks for this name")]
 extern "Rust" fn __rumba___rust_alloc_error_handler(_bytes: usize, _align: usize) -> ! {
     panic!("the device's heap is full")
 }
