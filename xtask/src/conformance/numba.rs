@@ -2,11 +2,9 @@
 
 use super::python::{self, Environment, Process};
 use super::suite::{Driver, Suite, Worker};
-use crate::shell;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PACKAGES: &[&str] = &[
     "numba==0.61.2",
@@ -93,17 +91,11 @@ impl Suite for Numba {
     }
 
     fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
-        static WORKERS: AtomicUsize = AtomicUsize::new(0);
-        let number = WORKERS.fetch_add(1, Ordering::Relaxed);
-        let log = shell::target().join(format!("conformance/numba-{number}.log"));
-        let driver = driver.clone();
-        let start = move || interpreter(&driver);
-        Ok(Box::new(Process::new(Box::new(start), log)))
+        Ok(Box::new(Process::new(self.name(), driver, interpreter)))
     }
 
     fn group<'t>(&self, test: &'t str) -> &'t str {
-        let name = test.strip_prefix(TESTS).unwrap_or(test);
-        name.trim_start_matches('.').split('.').next().unwrap_or(test)
+        python::folder_of(test, TESTS)
     }
 
     fn slice(&self) -> &'static [&'static str] {

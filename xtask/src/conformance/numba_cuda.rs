@@ -6,10 +6,8 @@
 
 use super::python::{self, Environment, Process};
 use super::suite::{Driver, Suite, Worker};
-use crate::shell;
 use anyhow::Result;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PACKAGES: &[&str] = &[
     "numba-cuda==0.30.4",
@@ -72,17 +70,11 @@ impl Suite for NumbaCuda {
     }
 
     fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
-        static WORKERS: AtomicUsize = AtomicUsize::new(0);
-        let number = WORKERS.fetch_add(1, Ordering::Relaxed);
-        let log = shell::target().join(format!("conformance/numba-cuda-{number}.log"));
-        let driver = driver.clone();
-        let start = move || interpreter(&driver);
-        Ok(Box::new(Process::new(Box::new(start), log)))
+        Ok(Box::new(Process::new(self.name(), driver, interpreter)))
     }
 
     fn group<'t>(&self, test: &'t str) -> &'t str {
-        let name = test.strip_prefix(TESTS).unwrap_or(test);
-        name.trim_start_matches('.').split('.').next().unwrap_or(test)
+        python::folder_of(test, TESTS)
     }
 
     fn slice(&self) -> &'static [&'static str] {

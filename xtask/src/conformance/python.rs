@@ -1,7 +1,7 @@
 //! Suites of Python's unittest: a virtual environment, and a process that runs tests by name (`run_tests.py`).
 //! Knows no client.
 
-use super::suite::{Outcome, Verdict, Worker};
+use super::suite::{Driver, Outcome, Verdict, Worker};
 use crate::quiet::run_quietly;
 use crate::shell;
 use anyhow::{Context, Result, bail};
@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -94,6 +95,12 @@ pub(super) fn list(python: Command, package: &str) -> Result<Vec<String>> {
     Ok(names.lines().map(str::to_owned).collect())
 }
 
+/// The folder of a package that a test is in.
+pub(super) fn folder_of<'t>(test: &'t str, package: &str) -> &'t str {
+    let name = test.strip_prefix(package).unwrap_or(test);
+    name.trim_start_matches('.').split('.').next().unwrap_or(test)
+}
+
 /// A process of `run_tests.py`, replaced when it dies, hangs, or has seen a failure: what a failed test leaves behind
 /// shall not fail others.
 pub(super) struct Process {
@@ -117,10 +124,16 @@ struct Answer {
 }
 
 impl Process {
-    /// `start` gives the interpreter with its environment variables.
-    pub(super) fn new(start: Box<dyn Fn() -> Result<Command>>, log: PathBuf) -> Self {
-        let running = None;
-        Self { start, log, running }
+    /// For a client's tests; `interpreter` is Python with its environment variables.
+    pub(super) fn new(client: &str, driver: &Driver, interpreter: fn(&Driver) -> Result<Command>) -> Self {
+        static PROCESSES: AtomicUsize = AtomicUsize::new(0);
+        let number = PROCESSES.fetch_add(1, Ordering::Relaxed);
+        let driver = driver.clone();
+        Self {
+            start: Box::new(move || interpreter(&driver)),
+            log: shell::target().join(format!("conformance/{client}-{number}.log")),
+            running: None,
+        }
     }
 
     fn start(&mut self) -> Result<Running> {

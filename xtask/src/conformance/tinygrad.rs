@@ -5,10 +5,8 @@
 
 use super::python::{self, Environment, Process};
 use super::suite::{Driver, Suite, Worker};
-use crate::shell;
 use anyhow::Result;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PACKAGES: &[&str] = &["tinygrad==0.13.0", "numpy==2.2.6"];
 
@@ -55,12 +53,7 @@ impl Suite for Tinygrad {
     }
 
     fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
-        static WORKERS: AtomicUsize = AtomicUsize::new(0);
-        let number = WORKERS.fetch_add(1, Ordering::Relaxed);
-        let log = shell::target().join(format!("conformance/tinygrad-{number}.log"));
-        let driver = driver.clone();
-        let start = move || interpreter(&driver);
-        Ok(Box::new(Process::new(Box::new(start), log)))
+        Ok(Box::new(Process::new(self.name(), driver, interpreter)))
     }
 
     fn group<'t>(&self, test: &'t str) -> &'t str {

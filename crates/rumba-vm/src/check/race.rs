@@ -80,7 +80,7 @@ struct State {
     /// What the last fence published, and for whom: later atomic writes offer it.
     fenced: Option<(Arc<Known>, Scope)>,
     /// What atomic reads have seen: the next fence takes it in.
-    seen: Option<(Arc<Known>, Scope)>,
+    seen: Option<Arc<Known>>,
 }
 
 impl State {
@@ -142,6 +142,15 @@ struct Arrived {
     passing: bool,
 }
 
+/// Whether a scope around one thread has the other one in it, where clusters have this many blocks.
+fn includes(scope: Scope, cluster: u32, a: Thread, b: Thread) -> bool {
+    match scope {
+        Scope::Block => a.block == b.block,
+        Scope::Cluster => a.block / cluster == b.block / cluster,
+        Scope::Device => true,
+    }
+}
+
 /// The races of one launch.
 pub(crate) struct Races {
     /// Threads of a block.
@@ -196,23 +205,14 @@ impl Races {
         &mut block[usize::from(thread.index)]
     }
 
-    /// Whether a scope around one thread has the other one in it.
-    fn includes(&self, scope: Scope, a: Thread, b: Thread) -> bool {
-        match scope {
-            Scope::Block => a.block == b.block,
-            Scope::Cluster => a.block / self.cluster == b.block / self.cluster,
-            Scope::Device => true,
-        }
-    }
-
     /// An access. Says what it races with, for the first byte that does.
     pub(crate) fn touch(&mut self, touch: Touch) -> Option<Conflict> {
         let Touch { thread, order, .. } = touch;
         if order.is_strong() && touch.kind != AccessKind::Write {
             self.see(touch);
         }
-        let known = Arc::clone(&self.state(thread).known);
-        let epoch = self.state(thread).epoch;
+        let state = self.state(thread);
+        let (known, epoch) = (Arc::clone(&state.known), state.epoch);
         let mut conflict = None;
         let (first, last) = (touch.address / WORD, (touch.address + touch.bytes.max(1) - 1) / WORD);
         for word in first..=last {
@@ -258,12 +258,7 @@ impl Races {
             let conflicts = record.kind != AccessKind::Read || mine.kind != AccessKind::Read;
             let both_strong = record.order.is_strong() && mine.order.is_strong();
             let scope = record.order.scope.min(mine.order.scope);
-            let (a, b) = (record.thread.block, mine.thread.block);
-            let for_each_other = match scope {
-                Scope::Block => a == b,
-                Scope::Cluster => a / cluster == b / cluster,
-                Scope::Device => true,
-            };
+            let for_each_other = includes(scope, cluster, record.thread, mine.thread);
             if conflicts && !is_ordered && !(both_strong && for_each_other) && conflict.is_none() {
                 conflict = Some(Conflict {
                     thread: record.thread,
@@ -296,7 +291,7 @@ impl Races {
         };
         let (known, by) = (Arc::clone(&published.known), published.by);
         let scope = published.scope.min(touch.order.scope);
-        if !self.includes(scope, by, touch.thread) {
+        if !includes(scope, self.cluster, by, touch.thread) {
             return;
         }
         let state = self.state(touch.thread);
@@ -304,13 +299,13 @@ impl Races {
             state.take_in(&known);
         } else {
             let seen = match state.seen.take() {
-                Some((mut before, wider)) => {
+                Some(mut before) => {
                     if !Arc::ptr_eq(&before, &known) {
                         Arc::make_mut(&mut before).join(&known);
                     }
-                    (before, wider.max(scope))
+                    before
                 }
-                None => (known, scope),
+                None => known,
             };
             state.seen = Some(seen);
         }
@@ -352,7 +347,7 @@ impl Races {
     pub(crate) fn fence(&mut self, thread: Thread, order: Order) {
         let state = self.state(thread);
         if order.acquires()
-            && let Some((known, _)) = state.seen.take()
+            && let Some(known) = state.seen.take()
         {
             state.take_in(&known);
         }
