@@ -519,6 +519,8 @@ fn begin(
     // There are as many clusters as residents, and the first resident's is free if that one was.
     let cluster = member(worker);
     let mut members = std::mem::take(&mut worker.clusters[cluster].members);
+    // A launch that was stopped leaves those of its last clusters.
+    members.clear();
     members.push(cluster);
     for _ in 1..context.cluster_size() {
         members.push(member(worker));

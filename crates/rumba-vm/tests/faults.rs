@@ -238,6 +238,29 @@ DONE:";
 }
 
 #[test]
+fn after_a_stopped_launch_each_block_runs_once() {
+    let body = "
+        atom.global.add.u32 %r10, [%rd1], 1;
+        setp.eq.u32 %p1, %r1, 0;
+    LOOP:
+        @%p1 bra LOOP;";
+    let config = Config {
+        instruction_limit: 10_000,
+        workers: 1,
+        ..Config::default()
+    };
+    let bench = Bench::with(&kernel("", body), config);
+    let out = bench.zeros(4);
+    let endless = bench.fault("k", 4, 1, &[out.into(), 0u32.into()]);
+    assert_eq!(endless.kind, FaultKind::Timeout);
+    bench.device.fill(out, &[0], 4).unwrap();
+    if let Err(error) = bench.run("k", 10, 1, &[out.into(), 1u32.into()]) {
+        panic!("{error}");
+    }
+    assert_eq!(common::u32s(&bench.download(out, 4)), [10]);
+}
+
+#[test]
 fn threads_that_wait_for_nobody_are_listed() {
     let body = "
         shr.u32 %r10, %r2, 5;
