@@ -37,18 +37,22 @@ pub fn spmv(starts: &[u32], columns: &[u32], values: &[f32], x: &[f32], mut y: D
         let (columns, values) = (&columns[row.clone()], &values[row]);
         let mut sum = 0.0;
         let (mut k, step_by) = ((lane % LANES) as usize, LANES as usize);
-        // In fours, so that several reads are under way at once.
-        while k + 3 * step_by < columns.len() {
+        // In fours, so that several reads are under way at once: behind the row's end stand a zero and the first column,
+        // whose product does not count.
+        while k < columns.len() {
             let places = [k, k + step_by, k + 2 * step_by, k + 3 * step_by];
-            let (columns, values) = (places.map(|k| columns[k] as usize), places.map(|k| values[k]));
-            for (column, value) in columns.into_iter().zip(values) {
-                sum += value * x[column];
+            let pairs = places.map(|k| {
+                if k < columns.len() {
+                    (columns[k] as usize, values[k])
+                } else {
+                    (0, 0.0)
+                }
+            });
+            for (k, (column, value)) in places.into_iter().zip(pairs) {
+                let product = value * x[column];
+                sum += if k < columns.len() { product } else { 0.0 };
             }
             k += 4 * step_by;
-        }
-        while k < columns.len() {
-            sum += values[k] * x[columns[k] as usize];
-            k += step_by;
         }
         for distance in [4, 2, 1] {
             sum += warp::shuffle_xor(sum, distance);

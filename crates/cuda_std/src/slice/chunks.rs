@@ -139,14 +139,12 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
             let index = |k: usize| first + k * step;
             // SAFETY: here and below the index is at most `last`, which is inside. Of the elements of a block, `N`
             // times its number of threads in a row, a thread has those that leave its own index as the remainder.
-            let mut elements: [T; N] = core::array::from_fn(|k| unsafe { self.start.add(index(k)).read() });
+            let elements: [T; N] = core::array::from_fn(|k| unsafe { self.start.add(index(k)).read() });
             // SAFETY: `has(last)`, so each of the inputs has them all.
             let items: [I::Item; N] = core::array::from_fn(|k| unsafe { inputs.get_unchecked(index(k)) });
-            for (element, item) in elements.iter_mut().zip(items) {
-                work(element, item);
-            }
-            for (k, element) in elements.into_iter().enumerate() {
-                // SAFETY: as above.
+            for (k, (mut element, item)) in elements.into_iter().zip(items).enumerate() {
+                work(&mut element, item);
+                // Written at once, so that it does not stay in a register. SAFETY: as above.
                 unsafe { self.start.add(index(k)).write(element) }
             }
             return;
