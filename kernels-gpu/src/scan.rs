@@ -19,6 +19,10 @@ const VECTORS: usize = 8;
 /// Elements of a block.
 pub const TILE: usize = 4 * VECTORS * BLOCK;
 
+/// Nanoseconds before a block looks back for the first time. Meanwhile the sums get through the tiles before, of which few
+/// remain to be looked at then; without it hundreds of blocks read each other's states again and again.
+const PAUSE: u32 = 3000;
+
 /// The tile's own sum is known.
 const OWN: u64 = 1 << 32;
 /// The sum of all elements up to the end of the tile is known.
@@ -106,6 +110,9 @@ fn look_back(tiles: &[Atomic<u64>], whole: u32) -> u32 {
         return 0;
     }
     publish(OWN, whole);
+    if tile >= warp::WARP_SIZE {
+        thread::nanosleep(PAUSE);
+    }
     let mut sum = 0_u32;
     // Lane l looks at the tile l + 1 before; those before the first count as empty and complete.
     let mut at = tile.wrapping_sub(lane + 1);
