@@ -1,6 +1,6 @@
 //! From lowered functions to a program: blocks in order, slots in the register file, targets resolved.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionDirective};
@@ -43,7 +43,7 @@ pub(crate) fn program<'m>(
     kernel: FunctionId,
     addressed: &[FunctionId],
     target: &Target,
-    reached: &mut HashSet<FunctionId>,
+    reached: &mut Vec<FunctionId>,
 ) -> Result<Program, Refusal> {
     let mut debug = Debug {
         sources: names.to_vec(),

@@ -165,7 +165,7 @@ pub(crate) struct Inner {
     stack_bytes: AtomicU64,
     properties: Properties,
     seats: Seats,
-    pool: Pool,
+    pub(crate) pool: Pool,
     launches: AtomicU64,
     findings: Mutex<Vec<Finding>>,
     handles: AtomicU64,

@@ -14,7 +14,7 @@ use crate::fit::literal_bits;
 use crate::program::{Parameter, Program, SHARED_START};
 use crate::sources::SourceText;
 use crate::survey;
-use crate::symbols::{Located, Symbol, Symbols};
+use crate::symbols::{FunctionId, Located, Symbol, Symbols};
 use crate::types::ScalarType;
 use crate::verify;
 
@@ -265,16 +265,23 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         vector_instructions: device.config.vector_instructions,
     };
     let addressed = survey::addressed(&symbols);
+    let kernels = symbols.functions.iter().enumerate();
+    let kernels =
+        kernels.filter(|(_, function)| function.ast.kind == FunctionKind::Entry && function.ast.body.is_some());
+    let kernels: Vec<FunctionId> = kernels.map(|(id, _)| id).collect();
+    let programs = device.pool.map(&kernels, |id| {
+        let mut reached = Vec::new();
+        let program = assemble::program(&symbols, &texts, &names, *id, &addressed, &target, &mut reached);
+        (program, reached)
+    });
     let mut reached = HashSet::new();
-    for (id, function) in symbols.functions.iter().enumerate() {
-        if function.ast.kind != FunctionKind::Entry || function.ast.body.is_none() {
-            continue;
-        }
-        match assemble::program(&symbols, &texts, &names, id, &addressed, &target, &mut reached) {
+    for (id, (program, functions)) in kernels.into_iter().zip(programs) {
+        reached.extend(functions);
+        match program {
             Ok(program) => inner.kernels.push(Arc::new(program)),
             Err(Refusal::Wrong(found)) => errors.extend(found),
             Err(Refusal::Unsupported(found)) => {
-                let name = function.ast.name.to_owned();
+                let name = symbols.functions[id].ast.name.to_owned();
                 inner.refused.insert(name, LoadError::new(sources, found));
             }
         }

@@ -4,7 +4,8 @@
 //! a thread that is done with one job looks for the next.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 /// What a worker is asked to do; the argument is its number.
@@ -125,6 +126,26 @@ impl Pool {
         if let Some(panic) = outcome.err().or(panic) {
             resume_unwind(panic);
         }
+    }
+
+    /// Applies a function to each item, on all workers, and gives the results in the order of the items.
+    ///
+    /// # Panics
+    /// If the function does.
+    pub(crate) fn map<T: Sync, R: Send + Sync>(&self, items: &[T], function: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        let results: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
+        let next = AtomicUsize::new(0);
+        self.run(items.len(), &|_| {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((item, result)) = items.get(index).zip(results.get(index)) else {
+                    break;
+                };
+                // Nobody else has this index.
+                let _ = result.set(function(item));
+            }
+        });
+        results.into_iter().filter_map(OnceLock::into_inner).collect()
     }
 }
 

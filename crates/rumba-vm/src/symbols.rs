@@ -50,7 +50,7 @@ pub(crate) struct Symbols<'s> {
     /// Where each source declares a name first.
     declared: HashMap<(usize, &'s str), u32>,
     /// Variables that are declared in function bodies, by the address of their declaration.
-    inner: HashMap<*const ast::Variable<'s>, VariableId>,
+    inner: HashMap<usize, VariableId>,
 }
 
 /// A diagnostic and the source that it is about.
@@ -106,7 +106,7 @@ impl<'s> Symbols<'s> {
 
     /// The variable that a declaration inside a function body made.
     pub(crate) fn inner(&self, declaration: &ast::Variable<'s>) -> Option<VariableId> {
-        self.inner.get(&std::ptr::from_ref(declaration)).copied()
+        self.inner.get(&std::ptr::from_ref(declaration).addr()).copied()
     }
 
     fn function(
@@ -185,7 +185,7 @@ impl<'s> Symbols<'s> {
                         address: 0,
                         bytes,
                     });
-                    self.inner.insert(std::ptr::from_ref(ast), self.variables.len() - 1);
+                    self.inner.insert(std::ptr::from_ref(ast).addr(), self.variables.len() - 1);
                 }
                 Statement::Declaration(_)
                 | Statement::Instruction(_)
