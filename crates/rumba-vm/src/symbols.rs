@@ -185,7 +185,8 @@ impl<'s> Symbols<'s> {
                         address: 0,
                         bytes,
                     });
-                    self.inner.insert(std::ptr::from_ref(ast).addr(), self.variables.len() - 1);
+                    self.inner
+                        .insert(std::ptr::from_ref(ast).addr(), self.variables.len() - 1);
                 }
                 Statement::Declaration(_)
                 | Statement::Instruction(_)
