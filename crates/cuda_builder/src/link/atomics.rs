@@ -35,11 +35,20 @@ pub(super) fn definition(name: &str) -> Option<String> {
 /// Signature and body of an atomic operation.
 fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String, String)> {
     let (llvm, bytes) = match ty {
-        "u32" | "i32" => ("i32", 4),
+        "u16" | "f16" | "bf16" => ("i16", 2),
+        "u32" | "i32" | "f16x2" | "bf16x2" => ("i32", 4),
         "u64" | "i64" => ("i64", 8),
         "f32" => ("float", 4),
         "f64" => ("double", 8),
         _ => return None,
+    };
+    // Numbers of 16 bits come as what Rust has their bits in.
+    let half = match ty {
+        "f16" => Some("half"),
+        "f16x2" => Some("<2 x half>"),
+        "bf16" => Some("bfloat"),
+        "bf16x2" => Some("<2 x bfloat>"),
+        _ => None,
     };
     let at = format!("{scope} {order}, align {bytes}");
     Some(match operation {
@@ -51,6 +60,26 @@ fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String
             format!("void (ptr %address, {llvm} %value)"),
             format!("store atomic {llvm} %value, ptr %address {at}\n  ret void"),
         ),
+        // LLVM would exchange the 32 bits around, of which 16 may be beyond the end of an allocation.
+        "cas" if bytes == 2 => {
+            let order = match order {
+                "monotonic" => "relaxed",
+                "seq_cst" => return None,
+                order => order,
+            };
+            let scope = match scope {
+                "" => "sys",
+                scope if scope.contains("block") => "cta",
+                _ => "gpu",
+            };
+            (
+                "i16 (ptr %address, i16 %current, i16 %new)".to_owned(),
+                format!(
+                    "%old = call i16 asm sideeffect \"atom.{order}.{scope}.cas.b16 $0, [$1], $2, $3;\", \
+                     \"=h,l,h,h,~{{memory}}\"(ptr %address, i16 %current, i16 %new)\n  ret i16 %old"
+                ),
+            )
+        }
         "cas" => {
             // What a failed exchange orders: it reads, and does not write.
             let failed = match order {
@@ -67,9 +96,17 @@ fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String
         }
         _ => {
             let instruction = read_modify_write(operation, ty)?;
+            let body = match half {
+                None => format!("%old = atomicrmw {instruction} ptr %address, {llvm} %value {at}"),
+                Some(half) => format!(
+                    "%number = bitcast {llvm} %value to {half}\n  \
+                     %result = atomicrmw {instruction} ptr %address, {half} %number {at}\n  \
+                     %old = bitcast {half} %result to {llvm}"
+                ),
+            };
             (
                 format!("{llvm} (ptr %address, {llvm} %value)"),
-                format!("%old = atomicrmw {instruction} ptr %address, {llvm} %value {at}\n  ret {llvm} %old"),
+                format!("{body}\n  ret {llvm} %old"),
             )
         }
     })
@@ -77,8 +114,11 @@ fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String
 
 /// LLVM's name of an operation, which depends on the kind of number.
 fn read_modify_write(operation: &str, ty: &str) -> Option<&'static str> {
+    if ty == "u16" || operation == "swap" && ty.contains("f16") {
+        return None;
+    }
     Some(match (operation, ty.as_bytes().first()?) {
-        ("add", b'f') => "fadd",
+        ("add", b'f' | b'b') => "fadd",
         ("add", _) => "add",
         ("swap", _) => "xchg",
         ("min", b'u') => "umin",
@@ -166,16 +206,22 @@ fn assembly(atomic: AtomicRmw) -> Option<Assembly> {
         space,
         number,
     } = atomic;
-    if ordering == Ordering::Relaxed && scope != Scope::System {
-        return None;
-    }
-    let (llvm, constraint, bits) = match number {
-        Number::Integer(32) => ("i32", "r", 32),
-        Number::Integer(64) => ("i64", "l", 64),
-        Number::F32 => ("float", "f", 32),
-        Number::F64 => ("double", "d", 64),
+    // The number, its register, the register's letter, and how many bits it has.
+    let (llvm, register, constraint, bits) = match number {
+        Number::Integer(32) => ("i32", "i32", "r", 32),
+        Number::Integer(64) => ("i64", "i64", "l", 64),
+        Number::F16 => ("half", "i16", "h", 16),
+        Number::Bf16 => ("bfloat", "i16", "h", 16),
+        Number::F16x2 => ("<2 x half>", "i32", "r", 32),
+        Number::Bf16x2 => ("<2 x bfloat>", "i32", "r", 32),
+        Number::F32 => ("float", "float", "f", 32),
+        Number::F64 => ("double", "double", "d", 64),
         Number::Integer(_) | Number::Other => return None,
     };
+    // Numbers of 16 bits LLVM turns into loops, on PTX older than it thinks is needed and in pairs.
+    if ordering == Ordering::Relaxed && scope != Scope::System && llvm == register {
+        return None;
+    }
     // LLVM's `AtomicRMWInst::BinOp` and PTX ISA, "atom".
     let operation = match (operation, number) {
         (0, _) => format!("exch.b{bits}"),
@@ -189,6 +235,10 @@ fn assembly(atomic: AtomicRmw) -> Option<Assembly> {
         (9, _) => format!("max.u{bits}"),
         (10, _) => format!("min.u{bits}"),
         (11, Number::F32 | Number::F64) => format!("add.f{bits}"),
+        (11, Number::F16) => "add.noftz.f16".to_owned(),
+        (11, Number::F16x2) => "add.noftz.f16x2".to_owned(),
+        (11, Number::Bf16) => "add.noftz.bf16".to_owned(),
+        (11, Number::Bf16x2) => "add.noftz.bf16x2".to_owned(),
         (15, Number::Integer(32)) => "inc.u32".to_owned(),
         (16, Number::Integer(32)) => "dec.u32".to_owned(),
         _ => return None,
@@ -219,13 +269,14 @@ fn assembly(atomic: AtomicRmw) -> Option<Assembly> {
     let operand = if negative {
         format!("%operand = sub {llvm} 0, %value")
     } else {
-        format!("%operand = freeze {llvm} %value")
+        format!("%operand = bitcast {llvm} %value to {register}")
     };
     let text = format!(
         "define {llvm} @\"{name}\"(ptr addrspace({space}) %address, {llvm} %value) alwaysinline nounwind {{\n  \
          {operand}\n  \
-         %old = call {llvm} asm sideeffect \"{fence}atom.{order}.{scope}{state_space}.{operation} $0, [$1], $2;\", \
-         \"={constraint},l,{constraint},~{{memory}}\"(ptr addrspace({space}) %address, {llvm} %operand)\n  \
+         %result = call {register} asm sideeffect \"{fence}atom.{order}.{scope}{state_space}.{operation} $0, [$1], $2;\", \
+         \"={constraint},l,{constraint},~{{memory}}\"(ptr addrspace({space}) %address, {register} %operand)\n  \
+         %old = bitcast {register} %result to {llvm}\n  \
          ret {llvm} %old\n}}\n"
     );
     Some(Assembly { name, text })
@@ -253,11 +304,26 @@ mod tests {
     }
 
     #[test]
+    fn halves_come_as_their_bits() {
+        assert_eq!(
+            definition("__rumba_atomic_add_bf16x2_relaxed_device").as_deref(),
+            Some(
+                "define i32 @__rumba_atomic_add_bf16x2_relaxed_device(ptr %address, i32 %value) alwaysinline nounwind {\n  \
+                 %number = bitcast i32 %value to <2 x bfloat>\n  \
+                 %result = atomicrmw fadd ptr %address, <2 x bfloat> %number syncscope(\"device\") monotonic, align 4\n  \
+                 %old = bitcast <2 x bfloat> %result to i32\n  ret i32 %old\n}\n"
+            )
+        );
+    }
+
+    #[test]
     fn other_names_are_not_ours() {
         for name in [
             "__rumba_panics",
             "__rumba_atomic_and_f32_relaxed_device",
             "__rumba_atomic_add_u16_relaxed_device",
+            "__rumba_atomic_swap_f16_relaxed_device",
+            "__rumba_atomic_swap_bf16x2_relaxed_device",
             "__rumba_atomic_add_u32_relaxed_cluster",
             "__rumba_atomic_add_u32_consume_device",
             "atomic_add_u32_relaxed_device",

@@ -75,7 +75,7 @@ impl Need {
 /// Instructions and modifiers newer than the first floor: opcode (`*` is any), a modifier that must be
 /// among its dotted parts (empty is none), PTX version, compute capability. From the "PTX ISA Notes"
 /// and "Target ISA Notes" of each instruction's page.
-const NEWER: [(&str, &str, u32, u32); 47] = [
+const NEWER: [(&str, &str, u32, u32); 52] = [
     ("*", "L2::cache_hint", 74, 80),
     ("*", "b128", 83, 70),
     ("*", "bf16", 70, 80),
@@ -90,6 +90,11 @@ const NEWER: [(&str, &str, u32, u32); 47] = [
     ("activemask", "", 62, 30),
     ("alloca", "", 73, 52),
     ("applypriority", "", 74, 80),
+    ("atom", "b16", 63, 70),
+    ("atom", "bf16", 78, 90),
+    ("atom", "bf16x2", 78, 90),
+    ("atom", "f16", 63, 70),
+    ("atom", "f16x2", 62, 60),
     ("barrier", "cluster", 78, 90),
     ("bmsk", "", 76, 70),
     ("clusterlaunchcontrol", "", 86, 100),

@@ -145,6 +145,8 @@ functions! {
     LLVMGetSyncScopeID(ContextRef, *const c_char, usize) -> c_uint;
     LLVMGetPointerAddressSpace(TypeRef) -> c_uint;
     LLVMGetIntTypeWidth(TypeRef) -> c_uint;
+    LLVMGetElementType(TypeRef) -> TypeRef;
+    LLVMGetVectorSize(TypeRef) -> c_uint;
     LLVMIsAFunction(ValueRef) -> ValueRef;
     LLVMIsAGlobalVariable(ValueRef) -> ValueRef;
     LLVMGetValueKind(ValueRef) -> c_int;

@@ -36,6 +36,10 @@ pub(crate) enum Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
     Integer(u32),
+    F16,
+    F16x2,
+    Bf16,
+    Bf16x2,
     F32,
     F64,
     Other,
@@ -44,9 +48,12 @@ pub(crate) enum Number {
 impl Instruction<'_> {
     /// The instruction as an `atomicrmw`, if it is one.
     pub(crate) fn atomic_rmw(self) -> Option<AtomicRmw> {
+        const HALF: i32 = 1;
         const FLOAT: i32 = 2;
         const DOUBLE: i32 = 3;
         const INTEGER: i32 = 8;
+        const VECTOR: i32 = 13;
+        const BFLOAT: i32 = 18;
         if self.opcode() != Opcode::AtomicRmw {
             return None;
         }
@@ -72,6 +79,15 @@ impl Instruction<'_> {
                 },
                 space: (api.LLVMGetPointerAddressSpace)((api.LLVMTypeOf)((api.LLVMGetOperand)(self.raw(), 0))),
                 number: match (api.LLVMGetTypeKind)(ty) {
+                    HALF => Number::F16,
+                    BFLOAT => Number::Bf16,
+                    VECTOR if (api.LLVMGetVectorSize)(ty) == 2 => {
+                        match (api.LLVMGetTypeKind)((api.LLVMGetElementType)(ty)) {
+                            HALF => Number::F16x2,
+                            BFLOAT => Number::Bf16x2,
+                            _ => Number::Other,
+                        }
+                    }
                     FLOAT => Number::F32,
                     DOUBLE => Number::F64,
                     INTEGER => Number::Integer((api.LLVMGetIntTypeWidth)(ty)),

@@ -35,20 +35,66 @@
 //!
 //! Results that are not used cost nothing: the assembler then makes the operation a reduction.
 
+#[macro_use]
 mod scoped;
+mod floats;
 
 pub use scoped::{Block, Device, Scope, Scoped, System};
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::Relaxed;
 #[cfg(not(target_arch = "nvptx64"))]
-use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU16, AtomicU32, AtomicU64};
 
 use bytemuck::Pod;
 
 use crate::parameter::{Element, Role};
 
-/// A number that threads change indivisibly: `u32`, `i32`, `u64`, `i64`, `f32` or `f64`.
+/// A number that threads change indivisibly: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`, [`f16`](struct@crate::half::f16),
+/// [`bf16`](crate::half::bf16), [`F16x2`](crate::half::F16x2), [`Bf16x2`](crate::half::Bf16x2), and `u16` with fewer
+/// operations.
+///
+/// ```
+/// use core::sync::atomic::Ordering::Relaxed;
+/// use cuda_std::half::{Bf16x2, F16x2, f16};
+/// use cuda_std::prelude::*;
+///
+/// /// Sums of pairs, two at a time, of their lower halves, and of all in `bf16`; and the largest and the smallest number.
+/// #[kernel]
+/// pub fn sums_of_halves(
+///     x: &[F16x2],
+///     pairs: &[Atomic<F16x2>],
+///     lower: &[Atomic<f16>],
+///     rough: &[Atomic<Bf16x2>],
+///     bounds: &[Atomic<f32>],
+///     least: &[Atomic<f16>],
+/// ) {
+///     for i in grid_stride(x.len()) {
+///         let (low, high) = x[i].to_f32();
+///         pairs[0].fetch_add(x[i]);
+///         lower[0].system().fetch_add(x[i].low, Relaxed);
+///         rough[0].fetch_add(Bf16x2::from_f32(low, high));
+///         bounds[0].fetch_max(low.max(high));
+///         bounds[1].system().fetch_min(low.min(high), Relaxed);
+///         least[0].fetch_min(x[i].high);
+///     }
+/// }
+///
+/// # fn main() {
+/// let x: Vec<F16x2> = (0..100).map(|i| F16x2::from_f32((i % 3) as f32, -((i % 5) as f32))).collect();
+/// let (mut pairs, mut lower, mut rough) = ([F16x2::ZERO], [f16::ZERO], [Bf16x2::ZERO]);
+/// let (mut bounds, mut least) = ([0.0_f32; 2], [f16::ZERO]);
+/// examples::launch((2, 32), sums_of_halves(&x, &mut pairs, &mut lower, &mut rough, &mut bounds, &mut least));
+/// assert_eq!(pairs[0].to_f32(), (99.0, -200.0));
+/// assert_eq!(lower[0].to_f32(), 99.0);
+/// assert_eq!(rough[0].to_f32(), (99.0, -200.0));
+/// assert_eq!((bounds, least[0].to_f32()), ([2.0, -4.0], -4.0));
+/// # let pairs = ["atom.relaxed.gpu.global.add.noftz.f16x2", "atom.relaxed.sys.global.add.noftz.f16"];
+/// # examples::becomes("sums_of_halves", &pairs);
+/// # examples::becomes("sums_of_halves", &["atom.relaxed.gpu.global.cas.b32", "atom.relaxed.sys.global.cas.b32"]);
+/// # examples::becomes("sums_of_halves", &["atom.relaxed.gpu.cas.b16"]);
+/// # }
+/// ```
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Atomic<T>(UnsafeCell<T>);
@@ -254,106 +300,49 @@ impl Atomic<u32> {
     }
 }
 
-/// The operations on floating-point numbers; those the machine lacks go by compare and exchange of
-/// the bits.
-macro_rules! floats {
-    ($($ty:ident by $bits_ty:ident, $bits:literal, $floor:literal;)*) => {$(
-        impl Atomic<$ty> {
-            /// The bits of the number.
-            #[inline(always)]
-            fn bits(&self) -> &Atomic<$bits_ty> {
-                // SAFETY: both are a number of the same size and alignment, changed by atomic operations only.
-                unsafe { &*core::ptr::from_ref(self).cast() }
-            }
+impl Atomic<u16> {
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn cell(&self) -> &AtomicU16 {
+        // SAFETY: as for the other integers.
+        unsafe { AtomicU16::from_ptr(self.0.get()) }
+    }
 
-            /// Reads the number.
-            ///
-            #[doc = concat!("`ld.relaxed.gpu.b", $bits, "`; PTX 6.0, sm_70.")]
-            #[inline(always)]
-            #[must_use]
-            pub fn load(&self) -> $ty {
-                $ty::from_bits(self.bits().load())
-            }
+    /// Reads the number.
+    ///
+    /// `ld.relaxed.gpu.b16`; PTX 6.0, sm_70.
+    #[inline(always)]
+    #[must_use]
+    pub fn load(&self) -> u16 {
+        relaxed!(self.cell(), self.load())
+    }
 
-            /// Writes the number.
-            ///
-            #[doc = concat!("`st.relaxed.gpu.b", $bits, "`; PTX 6.0, sm_70.")]
-            #[inline(always)]
-            pub fn store(&self, value: $ty) {
-                self.bits().store(value.to_bits());
-            }
+    /// Writes the number.
+    ///
+    /// `st.relaxed.gpu.b16`; PTX 6.0, sm_70.
+    #[inline(always)]
+    pub fn store(&self, value: u16) {
+        relaxed!(self.cell(), self.store(value));
+    }
 
-            /// Replaces the number, and returns what was there.
-            ///
-            #[doc = concat!("`atom.exch.b", $bits, "`; PTX 1.1, sm_20.")]
-            #[inline(always)]
-            pub fn swap(&self, value: $ty) -> $ty {
-                $ty::from_bits(self.bits().swap(value.to_bits()))
-            }
-
-            /// Adds, and returns what was there. The order in which threads add is not fixed, so
-            /// neither is the rounding of the sum.
-            ///
-            #[doc = concat!("`atom.add.f", $bits, "`; ", $floor, ".")]
-            #[inline(always)]
-            pub fn fetch_add(&self, value: $ty) -> $ty {
-                #[cfg(target_arch = "nvptx64")]
-                {
-                    self.device().fetch_add(value, Relaxed)
-                }
-                #[cfg(not(target_arch = "nvptx64"))]
-                {
-                    self.update(|old| old + value)
-                }
-            }
-
-            /// Subtracts, and returns what was there.
-            ///
-            #[doc = concat!("`atom.add.f", $bits, "` of the negative; ", $floor, ".")]
-            #[inline(always)]
-            pub fn fetch_sub(&self, value: $ty) -> $ty {
-                self.fetch_add(-value)
-            }
-
-            /// Keeps the smaller, and returns what was there. A NaN loses against a number.
-            ///
-            #[doc = concat!("A loop of `atom.relaxed.gpu.cas.b", $bits, "`; PTX 6.0, sm_70.")]
-            #[inline(always)]
-            pub fn fetch_min(&self, value: $ty) -> $ty {
-                self.update(|old| old.min(value))
-            }
-
-            /// Keeps the larger, and returns what was there. A NaN loses against a number.
-            ///
-            #[doc = concat!("A loop of `atom.relaxed.gpu.cas.b", $bits, "`; PTX 6.0, sm_70.")]
-            #[inline(always)]
-            pub fn fetch_max(&self, value: $ty) -> $ty {
-                self.update(|old| old.max(value))
-            }
-
-            /// Replaces the number by what `next` makes of it, and returns what was there.
-            #[inline(always)]
-            fn update(&self, next: impl Fn($ty) -> $ty) -> $ty {
-                let cell = self.bits();
-                let mut old = cell.load();
-                loop {
-                    let new = next($ty::from_bits(old)).to_bits();
-                    if new == old {
-                        return $ty::from_bits(old);
-                    }
-                    match cell.compare_exchange(old, new) {
-                        Ok(_) => return $ty::from_bits(old),
-                        Err(now) => old = now,
-                    }
-                }
-            }
+    /// Replaces the number if it is `current`, and returns what was there, in `Ok` if it was replaced: CUDA's `atomicCAS`
+    /// of `unsigned short`.
+    ///
+    /// # Errors
+    ///
+    /// The number that was there instead.
+    ///
+    /// `atom.relaxed.gpu.cas.b16`; PTX 6.3, sm_70.
+    #[inline(always)]
+    pub fn compare_exchange(&self, current: u16, new: u16) -> Result<u16, u16> {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            self.device().compare_exchange(current, new, Relaxed)
         }
-    )*};
-}
-
-floats! {
-    f32 by u32, 32, "PTX 2.0, sm_20";
-    f64 by u64, 64, "PTX 5.0, sm_60";
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            self.cell().compare_exchange(current, new, Relaxed, Relaxed)
+        }
+    }
 }
 
 /// Atomic operations that Rust has no name for. The link stage of `cuda_builder` defines them, as
@@ -380,13 +369,5 @@ mod tests {
         assert_eq!((n.fetch_dec(2), n.load()), (0, 2));
         n.store(7);
         assert_eq!((n.fetch_dec(2), n.load()), (7, 2));
-    }
-
-    #[test]
-    fn floats_add_and_compare() {
-        let x = Atomic::new(1.5_f32);
-        assert_eq!((x.fetch_add(2.0), x.load()), (1.5, 3.5));
-        assert_eq!((x.fetch_min(-1.0), x.load()), (3.5, -1.0));
-        assert_eq!((x.fetch_max(f32::NAN), x.load()), (-1.0, -1.0));
     }
 }

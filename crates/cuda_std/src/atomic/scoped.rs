@@ -25,7 +25,7 @@ pub enum Device {}
 #[derive(Clone, Copy, Debug)]
 pub enum System {}
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Scope: Copy {
         #[cfg(target_arch = "nvptx64")]
         const SCOPE: Which;
@@ -134,7 +134,7 @@ scopes! {
 /// ```
 #[derive(Debug)]
 pub struct Scoped<'a, T, S> {
-    cell: &'a Atomic<T>,
+    pub(super) cell: &'a Atomic<T>,
     scope: PhantomData<S>,
 }
 
@@ -170,7 +170,7 @@ impl<T> Atomic<T> {
     }
 
     #[inline(always)]
-    fn scoped<S>(&self) -> Scoped<'_, T, S> {
+    pub(super) fn scoped<S>(&self) -> Scoped<'_, T, S> {
         Scoped {
             cell: self,
             scope: PhantomData,
@@ -181,7 +181,7 @@ impl<T> Atomic<T> {
 /// An ordering of everything comes down to a fence before an operation that acquires and releases:
 /// PTX ISA, "Memory Consistency Model", and its mapping of C++'s orderings.
 #[inline(always)]
-fn weaker<S: Scope>(order: Ordering, weaker: Ordering) -> Ordering {
+pub(super) fn weaker<S: Scope>(order: Ordering, weaker: Ordering) -> Ordering {
     match order {
         SeqCst => {
             fence::<S>(SeqCst);
@@ -217,8 +217,8 @@ macro_rules! changes {
     };
 }
 
-/// What all types have.
-macro_rules! common {
+/// Reading and writing.
+macro_rules! words {
     ($($ty:ident, $name:literal, $bits:literal;)*) => {$(
         impl<S: Scope> Scoped<'_, $ty, S> {
             /// Reads the number. `order` is `Relaxed`, `Acquire` or `SeqCst`.
@@ -265,6 +265,22 @@ macro_rules! common {
             }
         }
 
+    )*};
+}
+
+words! {
+    u16, "u16", 16;
+    u32, "u32", 32;
+    i32, "i32", 32;
+    u64, "u64", 64;
+    i64, "i64", 64;
+    f32, "f32", 32;
+    f64, "f64", 64;
+}
+
+/// What all types of 32 and 64 bits have.
+macro_rules! common {
+    ($($ty:ident, $name:literal;)*) => {$(
         changes! {
             $ty, $name:
             /// Adds (integers wrap around), and returns what was there.
@@ -280,17 +296,17 @@ macro_rules! common {
 }
 
 common! {
-    u32, "u32", 32;
-    i32, "i32", 32;
-    u64, "u64", 64;
-    i64, "i64", 64;
-    f32, "f32", 32;
-    f64, "f64", 64;
+    u32, "u32";
+    i32, "i32";
+    u64, "u64";
+    i64, "i64";
+    f32, "f32";
+    f64, "f64";
 }
 
 /// What integers have.
 macro_rules! integers {
-    ($($ty:ident, $name:literal, $bits:literal;)*) => {$(
+    ($($ty:ident, $name:literal;)*) => {$(
         changes! {
             $ty, $name:
             /// Keeps the smaller, and returns what was there.
@@ -314,7 +330,19 @@ macro_rules! integers {
             /// `atom.ORDER.SCOPE.xor`; PTX 6.0, sm_70.
             fetch_xor = "xor";
         }
+    )*};
+}
 
+integers! {
+    u32, "u32";
+    i32, "i32";
+    u64, "u64";
+    i64, "i64";
+}
+
+/// Compare and exchange.
+macro_rules! exchanges {
+    ($($ty:ident, $name:literal, $bits:literal, $floor:literal;)*) => {$(
         impl<S: Scope> Scoped<'_, $ty, S> {
             /// Replaces the number if it is `current`, and returns what was there, in `Ok` if it was replaced. A
             /// failed exchange orders as a load: if `order` acquires, so does it.
@@ -322,7 +350,7 @@ macro_rules! integers {
             /// # Errors
             /// The number that was there instead.
             ///
-            #[doc = concat!("`atom.ORDER.SCOPE.cas.b", $bits, "`; PTX 6.0, sm_70.")]
+            #[doc = concat!("`atom.ORDER.SCOPE.cas.b", $bits, "`; ", $floor, ".")]
             #[inline(always)]
             pub fn compare_exchange(self, current: $ty, new: $ty, order: Ordering) -> Result<$ty, $ty> {
                 let order = weaker::<S>(order, AcqRel);
@@ -343,9 +371,10 @@ macro_rules! integers {
     )*};
 }
 
-integers! {
-    u32, "u32", 32;
-    i32, "i32", 32;
-    u64, "u64", 64;
-    i64, "i64", 64;
+exchanges! {
+    u16, "u16", 16, "PTX 6.3, sm_70";
+    u32, "u32", 32, "PTX 6.0, sm_70";
+    i32, "i32", 32, "PTX 6.0, sm_70";
+    u64, "u64", 64, "PTX 6.0, sm_70";
+    i64, "i64", 64, "PTX 6.0, sm_70";
 }
