@@ -68,6 +68,7 @@ use crate::half::{bf16, f16};
 use crate::parameter::{Element, KernelParameter, Role};
 use crate::shared::TileRow;
 use crate::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
+use crate::vector::Vector8;
 use crate::warp::WARP_SIZE;
 
 /// A number of TensorFloat-32: an `f32` of which multiplication uses the upper 19 bits.
@@ -138,8 +139,23 @@ fn quad() -> (usize, usize) {
     (lane / 4, lane % 4)
 }
 
+/// Calls `work` with the numbers below `N`, which are at most 16. LLVM leaves a loop over larger bodies as it is, and what
+/// such a loop indexes has to be in local memory; calls of a closure become straight code.
+#[inline(always)]
+fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
+    const { assert!(N <= 16, "a table has at most 16 fragments in each direction") };
+    macro_rules! calls {
+        ($($i:literal)*) => {$(
+            if $i < N {
+                work($i);
+            }
+        )*};
+    }
+    calls!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
 /// A line for each type: its shape, the elements of a lane, and where the i-th is, by group `g` and place `t`. Elements are
-/// listed rather than counted: a loop with a check in it would not be unrolled, and go through local memory.
+/// listed rather than counted, for the same reason.
 macro_rules! multiplies {
     ($($ty:ident, $sum:ident, [$rows:literal, $columns:literal, $inner:literal], $mma:ident,
        a[$($a:literal)*]: |$ga:ident, $ta:ident, $ia:ident| $place_a:expr,
@@ -183,9 +199,8 @@ macro_rules! multiplies {
                 Self::C: AsMut<[V]>,
             {
                 let (g, t) = quad();
-                for (i, value) in c.as_mut().iter_mut().enumerate() {
-                    work(g + 8 * (i / 2), 2 * t + i % 2, value);
-                }
+                let c = c.as_mut();
+                unrolled::<$c>(|i| work(g + 8 * (i / 2), 2 * t + i % 2, &mut c[i]));
             }
 
             #[inline(always)]
@@ -330,6 +345,21 @@ impl<T: Multiply> FragmentA<T> {
     }
 }
 
+impl<T: Multiply> FragmentA<T> {
+    /// `N` fragments of a tile, one below the other: see [`from_rows`](Self::from_rows).
+    ///
+    /// # Panics
+    /// If the tile does not have all of them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn column_from_rows<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
+        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
+        unrolled::<N>(|i| fragments[i] = Self::from_rows(tile, row + i * T::ROWS, column));
+        fragments
+    }
+}
+
 impl<T: Multiply> FragmentB<T> {
     /// A fragment of what `element` gives for row and column.
     #[inline(always)]
@@ -361,6 +391,21 @@ impl<T: Multiply> FragmentB<T> {
             }
             None => Self::load(|i, j| tile.element(row + i, column + j)),
         }
+    }
+}
+
+impl<T: Multiply> FragmentB<T> {
+    /// `N` fragments of a tile, side by side: see [`FragmentA::from_rows`].
+    ///
+    /// # Panics
+    /// If the tile does not have all of them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn row_from_rows<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
+        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
+        unrolled::<N>(|j| fragments[j] = Self::from_rows(tile, row, column + j * T::COLUMNS));
+        fragments
     }
 }
 
@@ -421,6 +466,28 @@ unsafe impl<T: Copy, const ROWS: usize, const COLUMNS: usize, const PAD: usize> 
     }
 }
 
+/// Rows of vectors are rows of their numbers.
+macro_rules! rows_of_vectors {
+    ($($row:ty, [$($pad:ident)?];)*) => {$(
+        // SAFETY: an array of structures that are a row of vectors, if with padding, and vectors are arrays.
+        unsafe impl<T: Copy, const ROWS: usize, const VECTORS: usize $(, const $pad: usize)?> Rows<T> for [$row; ROWS] {
+            const ROWS: usize = ROWS;
+            const COLUMNS: usize = 8 * VECTORS;
+            const STRIDE: usize = 8 * (VECTORS $(+ $pad)?);
+
+            #[inline(always)]
+            fn element(&self, row: usize, column: usize) -> T {
+                self[row][column / 8][column % 8]
+            }
+        }
+    )*};
+}
+
+rows_of_vectors! {
+    [Vector8<T>; VECTORS], [];
+    TileRow<Vector8<T>, VECTORS, PAD>, [PAD];
+}
+
 impl<T: Multiply> FragmentC<T> {
     /// All elements zero.
     #[inline(always)]
@@ -437,6 +504,55 @@ impl<T: Multiply> FragmentC<T> {
         T::multiply(&mut self.0, &a.0, &b.0);
     }
 
+    /// Adds the product of each fragment of a column and each of a row to the accumulator where they meet: each fragment,
+    /// once loaded, is multiplied several times.
+    ///
+    /// ```
+    /// use cuda_std::half::f16;
+    /// use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// c = a b, of 32 by 16 and 16 by 16 elements, by one warp: two fragments each make four products.
+    /// #[kernel]
+    /// pub fn four_products(
+    ///     a: &[f16],
+    ///     b: &[f16],
+    ///     mut c: DisjointFragments<f32, 32, 16, 32, 16>,
+    ///     mut tiles: Shared<(Table2<f16, 32, 24>, Table2<f16, 16, 24>)>,
+    /// ) {
+    ///     let (mut a_part, mut b_part) = tiles.part();
+    ///     a_part.each(|[i, j], own| *own = if j < 16 { a[i * 16 + j] } else { f16::ZERO });
+    ///     b_part.each(|[i, j], own| *own = if j < 16 { b[i * 16 + j] } else { f16::ZERO });
+    ///     let tiles = tiles.sync();
+    ///     let (a, b) = tiles.get();
+    ///     let mut sums = [[FragmentC::<f16>::zero(); 2]; 2];
+    ///     FragmentC::multiply_add_all(&mut sums, &FragmentA::column_from_rows(a, 0, 0), &FragmentB::row_from_rows(b, 0, 0));
+    ///     c.store_all(0, &sums);
+    /// }
+    ///
+    /// # fn main() {
+    /// let number = |i: usize| f16::from_f32((i % 7) as f32 - 3.0);
+    /// let (a, b): (Vec<f16>, Vec<f16>) = ((0..32 * 16).map(number).collect(), (0..16 * 16).map(number).collect());
+    /// let mut c = vec![0.0_f32; 32 * 16];
+    /// examples::launch((1, 32), four_products(&a, &b, (&mut c, [32, 16])));
+    /// for (i, c) in c.into_iter().enumerate() {
+    ///     assert_eq!(c, (0..16).map(|k| a[i / 16 * 16 + k].to_f32() * b[k * 16 + i % 16].to_f32()).sum::<f32>());
+    /// }
+    /// # examples::becomes("four_products", &["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "ldmatrix.sync"]);
+    /// # examples::avoids("four_products", &["ld.local", "st.local", "isspacep"]);
+    /// # }
+    /// ```
+    ///
+    /// `mma.sync.aligned`, `ROWS * COLUMNS` times; PTX 7.0, sm_80.
+    #[inline(always)]
+    pub fn multiply_add_all<const ROWS: usize, const COLUMNS: usize>(
+        sums: &mut [[Self; COLUMNS]; ROWS],
+        a: &[FragmentA<T>; ROWS],
+        b: &[FragmentB<T>; COLUMNS],
+    ) {
+        unrolled::<ROWS>(|i| unrolled::<COLUMNS>(|j| sums[i][j].multiply_add(&a[i], &b[j])));
+    }
+
     /// Calls `work` with row, column and value of each of the lane's elements.
     #[inline(always)]
     pub fn each(&mut self, work: impl FnMut(usize, usize, &mut T::Sum)) {
@@ -445,10 +561,10 @@ impl<T: Multiply> FragmentC<T> {
 }
 
 /// A matrix of which each block of a 2-D grid has a tile of `ROWS` by `COLUMNS` elements, and each warp of the block
-/// every so many accumulators of it, each `M` by `N`.
+/// every so many parts of it, each `M` by `N`: one accumulator, or a table of them.
 ///
-/// The host passes it with its shape, `(&mut c, [rows, columns])`. The accumulators of a tile are counted row by row; warp w
-/// of n has the numbers w, w + n, and so on, which [`place`](Self::place) counts from 0. Blocks are whole warps.
+/// The host passes it with its shape, `(&mut c, [rows, columns])`. The parts of a tile are counted row by row; warp w of n
+/// has the numbers w, w + n, and so on, which [`place`](Self::place) counts from 0. Blocks are whole warps.
 #[derive(Debug)]
 pub struct DisjointFragments<T, const ROWS: usize, const COLUMNS: usize, const M: usize = 16, const N: usize = 8> {
     start: *mut T,
@@ -481,14 +597,14 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
         [block_idx_y() as usize * ROWS, block_idx_x() as usize * COLUMNS]
     }
 
-    /// How many accumulators the calling thread's warp has at most.
+    /// How many parts the calling thread's warp has at most.
     #[inline(always)]
     #[must_use]
     pub fn steps(&self) -> usize {
         (ROWS / M * (COLUMNS / N)).div_ceil(threads_in_block().div_ceil(WARP_SIZE) as usize)
     }
 
-    /// Row and column in the block's tile at which the warp's accumulator of this step starts. Beyond the last, the row is
+    /// Row and column in the block's tile at which the warp's part of this step starts. Beyond the last, the row is
     /// beyond the tile.
     #[inline(always)]
     #[must_use]
@@ -496,7 +612,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
         const {
             assert!(
                 ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N),
-                "a tile is made of whole accumulators"
+                "a tile is made of whole parts"
             );
         }
         let warps = threads_in_block().div_ceil(WARP_SIZE) as usize;
@@ -509,10 +625,22 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
     /// `st.global`; PTX 1.0.
     #[inline(always)]
     pub fn store<F: Multiply<Sum = T>>(&mut self, step: usize, fragment: &FragmentC<F>) {
+        self.store_all(step, &[[*fragment]]);
+    }
+
+    /// Writes a table of accumulators to the warp's place of this step; what is beyond the edges of the matrix is left out.
+    ///
+    /// `st.global`; PTX 1.0.
+    #[inline(always)]
+    pub fn store_all<F: Multiply<Sum = T>, const DOWN: usize, const ACROSS: usize>(
+        &mut self,
+        step: usize,
+        fragments: &[[FragmentC<F>; ACROSS]; DOWN],
+    ) {
         const {
             assert!(
-                M == F::ROWS && N == F::COLUMNS,
-                "the output is for accumulators of another shape"
+                M == DOWN * F::ROWS && N == ACROSS * F::COLUMNS,
+                "the output is for parts of another shape"
             );
         };
         let [top, left] = self.corner();
@@ -520,15 +648,19 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
         if row >= ROWS {
             return;
         }
-        let mut fragment = *fragment;
-        fragment.each(|i, j, value| {
-            let (row, column) = (top + row + i, left + column + j);
-            if row < self.rows() && column < self.columns() {
-                // SAFETY: inside the matrix. A tile is one block's, a step's place in it one warp's, and an element of the
-                // fragment one lane's.
-                unsafe { self.start.add(row * self.columns() + column).write(*value) }
-            }
-        });
+        let store = |down: usize, across: usize| {
+            let (row, column) = (top + row + down * F::ROWS, left + column + across * F::COLUMNS);
+            let mut fragment = fragments[down][across];
+            fragment.each(|i, j, value| {
+                let (row, column) = (row + i, column + j);
+                if row < self.rows() && column < self.columns() {
+                    // SAFETY: inside the matrix. A tile is one block's, a step's place in it one warp's, and an element of
+                    // the fragments one lane's.
+                    unsafe { self.start.add(row * self.columns() + column).write(*value) }
+                }
+            });
+        };
+        unrolled::<DOWN>(|down| unrolled::<ACROSS>(|across| store(down, across)));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Four numbers that a thread reads and writes with one instruction.
+//! Numbers that a thread reads and writes with one instruction: four of 32 bits, eight of 16.
 //!
 //! A warp that reads 16 bytes for each thread keeps four times as many bytes under way as one that reads 4. No
 //! arithmetic is defined here: a vector is an array with an alignment.
@@ -6,6 +6,8 @@
 use core::ops::{Deref, DerefMut};
 
 use bytemuck::{Pod, Zeroable};
+
+use crate::half::{bf16, f16};
 
 /// Four numbers of 32 bits, aligned so that they are read and written as one.
 ///
@@ -23,20 +25,38 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C, align(16))]
 pub struct Vector4<T>(pub [T; 4]);
 
-impl<T> Deref for Vector4<T> {
-    type Target = [T; 4];
+/// Eight numbers of 16 bits, aligned so that they are read and written as one: what `cp.async` copies at once.
+///
+/// The host makes them with [`padded_rows`], and gets numbers back with `bytemuck::cast_slice`.
+///
+/// `ld.v4.b32`, `st.v4.b32`; PTX 1.0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(16))]
+pub struct Vector8<T>(pub [T; 8]);
 
-    #[inline(always)]
-    fn deref(&self) -> &[T; 4] {
-        &self.0
-    }
+macro_rules! arrays {
+    ($($vector:ident of $length:literal;)*) => {$(
+        impl<T> Deref for $vector<T> {
+            type Target = [T; $length];
+
+            #[inline(always)]
+            fn deref(&self) -> &[T; $length] {
+                &self.0
+            }
+        }
+
+        impl<T> DerefMut for $vector<T> {
+            #[inline(always)]
+            fn deref_mut(&mut self) -> &mut [T; $length] {
+                &mut self.0
+            }
+        }
+    )*};
 }
 
-impl<T> DerefMut for Vector4<T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [T; 4] {
-        &mut self.0
-    }
+arrays! {
+    Vector4 of 4;
+    Vector8 of 8;
 }
 
 /// Numbers as vectors, on the host.
@@ -57,15 +77,48 @@ pub fn vectors<T: Copy>(numbers: &[T]) -> std::vec::Vec<Vector4<T>> {
     vectors.iter().copied().map(Vector4).collect()
 }
 
-macro_rules! plain_data {
-    ($($ty:ty),*) => {$(
-        // SAFETY: four zeros are four numbers.
-        unsafe impl Zeroable for Vector4<$ty> {}
-        // SAFETY: four numbers of 4 bytes fill the 16 of the alignment: no padding, and valid for any bits.
-        unsafe impl Pod for Vector4<$ty> {}
-    )*};
+/// The rows of a matrix as vectors, on the host: each row is filled up with zeros.
+///
+/// ```
+/// use cuda_std::vector::{Vector8, padded_rows};
+///
+/// let rows = padded_rows(&[1_u16, 2, 3, 4, 5, 6], 3);
+/// assert_eq!(rows, [Vector8([1, 2, 3, 0, 0, 0, 0, 0]), Vector8([4, 5, 6, 0, 0, 0, 0, 0])]);
+/// ```
+///
+/// # Panics
+/// If they do not fill the last row.
+#[cfg(not(target_arch = "nvptx64"))]
+#[must_use]
+pub fn padded_rows<T: Copy + Default>(numbers: &[T], columns: usize) -> std::vec::Vec<Vector8<T>> {
+    if numbers.is_empty() {
+        return std::vec::Vec::new();
+    }
+    assert!(
+        columns > 0 && numbers.len().is_multiple_of(columns),
+        "{} numbers do not fill rows of {columns}",
+        numbers.len()
+    );
+    let padded = |part: &[T]| Vector8(core::array::from_fn(|i| part.get(i).copied().unwrap_or_default()));
+    numbers
+        .chunks_exact(columns)
+        .flat_map(|row| row.chunks(8).map(padded))
+        .collect()
 }
-plain_data!(u32, i32, f32);
+
+macro_rules! plain_data {
+    ($($vector:ident: $($ty:ty)*;)*) => {$($(
+        // SAFETY: zeros are numbers.
+        unsafe impl Zeroable for $vector<$ty> {}
+        // SAFETY: the numbers fill the 16 bytes of the alignment: no padding, and valid for any bits.
+        unsafe impl Pod for $vector<$ty> {}
+    )*)*};
+}
+
+plain_data! {
+    Vector4: u32 i32 f32;
+    Vector8: u16 i16 f16 bf16;
+}
 
 #[cfg(test)]
 mod tests {
