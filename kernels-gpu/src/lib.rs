@@ -3,6 +3,8 @@
 //! The crate is compiled twice: for `nvptx64-nvidia-cuda` each `#[kernel]` becomes a PTX entry, for
 //! the host a function of the same name that binds typed arguments. Nothing here runs by itself;
 //! the programs in `host/src/bin` launch these kernels and check what comes out.
+//!
+//! Their PTX is for sm_80 and newer, because `matmul_mma` is; without it sm_70 would do.
 #![no_std]
 
 pub mod black_scholes;
@@ -15,6 +17,7 @@ pub mod laplace;
 pub mod layer_norm;
 pub mod mandelbrot;
 pub mod matmul;
+pub mod matmul_mma;
 pub mod nbody;
 pub mod pi;
 pub mod radix_sort;

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     path: PathBuf,
 }
 
-/// The architectures compared: Turing, Ampere, Hopper, Blackwell for data centres and for desks.
+/// The architectures compared, those among them that the kernels run on: Turing, Ampere, Hopper, Blackwell for data centres and for desks.
 const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -46,7 +46,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
     } else {
         shell::workspace().join(args.path)
     };
-    let ptx = CudaBuilder::new(path).build()?.text;
+    let built = CudaBuilder::new(path).build()?;
+    let (ptx, floor) = (built.text, built.arch);
     let hopper: NvvmArch = "sm_90".parse().expect("the name of an architecture");
     let kernels = inspect::kernels(&ptx);
     let Some(name) = args.kernel else {
@@ -82,6 +83,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
             None => ARCHITECTURES
                 .iter()
                 .map(|arch| arch.parse().expect("the name of an architecture"))
+                .filter(|arch| *arch >= floor)
                 .collect(),
         };
         let mut rows = Vec::new();

@@ -1,11 +1,14 @@
-//! The product of two matrices: from global memory, and by way of tiles in shared memory.
+//! The product of two matrices: from global memory, by way of tiles in shared memory, and by tensor cores.
 
 use clap::Parser;
+use cuda_std::half::f16;
+use cuda_std::vector::padded_rows;
 use kernels_gpu::matmul::{TILE, matmul, matmul_tiled};
+use kernels_gpu::matmul_mma::{self, matmul_mma};
 use rumba::showcase::{Options, close, time};
 use rumba::{LaunchConfig, Out};
 
-/// Multiplies two square matrices, naively and in tiles
+/// Multiplies two square matrices, naively, in tiles and by tensor cores
 #[derive(Parser)]
 struct Args {
     /// Rows and columns of each matrix
@@ -41,6 +44,17 @@ fn main() -> anyhow::Result<()> {
         .module()
         .launch_timed(threads, matmul_tiled(&a, &b, side, (Out(&mut c), [n, n])))?;
     show.result("tiled", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
+
+    // The numbers are small fractions, which f16 has exactly.
+    let halves = |x: &[f32]| padded_rows(&x.iter().copied().map(f16::from_f32).collect::<Vec<_>>(), n);
+    let (a, b) = (halves(&a), halves(&b));
+    let tiles = side.div_ceil(matmul_mma::TILE as u32);
+    c.fill(0.0);
+    let on_device = show.module().launch_timed(
+        ((tiles, tiles), (4, 32)),
+        matmul_mma(&a, &b, side, (Out(&mut c), [n, n])),
+    )?;
+    show.result("mma", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
 
     show.finish()
 }

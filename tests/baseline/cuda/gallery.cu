@@ -4,6 +4,7 @@
 #include "elementwise.cu"
 #include "laplace.cu"
 #include "matmul.cu"
+#include "matmul_mma.cu"
 #include "nbody.cu"
 #include "radix_sort.cu"
 #include "reduce.cu"

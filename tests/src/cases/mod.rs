@@ -9,6 +9,7 @@ mod kmeans;
 mod laplace;
 mod mandelbrot;
 mod matmul;
+mod matmul_mma;
 mod nbody;
 mod pi;
 mod radix_sort;
@@ -37,6 +38,7 @@ pub const ALL: &[&Case] = &[
     &mandelbrot::CASE,
     &matmul::NAIVE,
     &matmul::TILED,
+    &matmul_mma::CASE,
     &nbody::CASE,
     &pi::CASE,
     &radix_sort::CASE,
