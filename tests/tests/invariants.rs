@@ -59,6 +59,38 @@ fn the_gallery_is_safe() {
 }
 
 #[test]
+fn unsafe_doors_of_the_device_library_are_listed() {
+    let map = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).expect("the map is part of the workspace");
+    let (_, section) = map
+        .split_once("## Where `unsafe` is left")
+        .expect("there is such a section");
+    let (section, _) = section.split_once("\n## ").expect("there is a section behind it");
+    let mut doors = 0;
+    for (path, lines) in code("crates/cuda_std/src") {
+        for line in lines {
+            let declared = ["pub unsafe fn ", "pub const unsafe fn ", "pub unsafe trait "]
+                .iter()
+                .find_map(|start| line.trim_start().strip_prefix(start));
+            let Some(declared) = declared else { continue };
+            let name = declared
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+                .unwrap_or_default();
+            let named = section
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|word| word == name);
+            assert!(
+                named,
+                "{}: `{name}` is unsafe and not in ARCHITECTURE.md",
+                path.display()
+            );
+            doors += 1;
+        }
+    }
+    assert!(doors > 0, "nothing was found to look for");
+}
+
+#[test]
 fn the_machine_does_not_know_the_driver_api() {
     forbid(
         "crates/rumba-vm/src",
