@@ -14,10 +14,6 @@ use crate::stamp::{self, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
 
-/// What stands for cargo's folders of sources from registries and repositories in the names of files.
-const REGISTRY: &str = "registry/";
-const CHECKOUTS: &str = "git/";
-
 /// How much the PTX says about its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -43,7 +39,6 @@ pub struct CudaBuilder {
     emit_llvm_ir: bool,
     debug: DebugInfo,
     overflow_checks: bool,
-    panic_messages: bool,
     opt_level: OptLevel,
     alloc: bool,
     libdevice: bool,
@@ -98,7 +93,6 @@ impl CudaBuilder {
             emit_llvm_ir: false,
             debug: DebugInfo::LineTables,
             overflow_checks: false,
-            panic_messages: true,
             opt_level: OptLevel::O3,
             alloc: false,
             libdevice: true,
@@ -165,13 +159,6 @@ impl CudaBuilder {
     /// Whether integer overflow panics. Off by default, as in release builds.
     pub fn overflow_checks(mut self, overflow_checks: bool) -> Self {
         self.overflow_checks = overflow_checks;
-        self
-    }
-
-    /// Whether a thread that panics leaves a message for the host. On by default; off, it exits and nobody hears of it,
-    /// which shows what the messages cost.
-    pub fn panic_messages(mut self, panic_messages: bool) -> Self {
-        self.panic_messages = panic_messages;
         self
     }
 
@@ -333,7 +320,6 @@ impl CudaBuilder {
             fast_div: self.fast_div,
             fast_sqrt: self.fast_sqrt,
             fast_math: self.fast_math,
-            panic_messages: self.panic_messages,
             level: self.opt_level,
         }
     }
@@ -366,8 +352,8 @@ impl CudaBuilder {
             remap(&real, "");
         }
         if let Some(home) = toolchain::cargo_home() {
-            remap(&home.join("registry/src"), REGISTRY);
-            remap(&home.join("git/checkouts"), CHECKOUTS);
+            remap(&home.join("registry/src"), "registry/");
+            remap(&home.join("git/checkouts"), "git/");
         }
         flags
     }
@@ -433,7 +419,7 @@ fn sources(built: &Built, crate_dir: &Path) -> Sources {
     let workspace = workspace_root(crate_dir);
     let mut roots = vec![(workspace.to_owned(), String::new())];
     // What the remapping of the registry and of the standard library leaves.
-    let mut libraries = ["alloc/src/", "core/src/", REGISTRY, CHECKOUTS]
+    let mut libraries = ["alloc/src/", "core/src/", "index.crates.io", "github.com-"]
         .map(str::to_owned)
         .to_vec();
     for library in &built.libraries {

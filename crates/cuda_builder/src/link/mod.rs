@@ -65,8 +65,6 @@ pub(crate) struct Codegen {
     pub(crate) fast_sqrt: bool,
     /// All of these, and approximate functions, in every kernel.
     pub(crate) fast_math: bool,
-    /// A thread that panics says so to the host.
-    pub(crate) panic_messages: bool,
     pub(crate) level: OptLevel,
 }
 
@@ -144,7 +142,6 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
         path: input.llvm.clone(),
         source,
     })?;
-    let files = inputs::read_all(input)?;
     let context = Context::new(llvm);
     let machine = Machine::new(
         &context,
@@ -155,8 +152,8 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     let module = Module::new(&context, c"kernels");
     machine.adopt(&module);
 
-    inputs::link_all(&module, &machine, &files)?;
-    redirect::panics(&module, input.codegen.panic_messages);
+    inputs::link_all(&module, &machine, input)?;
+    redirect::panics(&module);
     redirect::allocator(&module)?;
     redirect::remainders(&module);
     let directives = contract::apply(&module);
@@ -168,7 +165,6 @@ fn link(input: &Input, floor: Floor) -> Result<Output, Failure> {
     reflect::answer(&module, floor.arch, &input.codegen);
     floats::prepare(&module, &input.codegen);
     machine.optimise(&module)?;
-    redirect::raise(&module, &machine)?;
     atomics::lower(&module, &machine)?;
     symbols::check(&module)?;
     symbols::rename(&module);

@@ -41,7 +41,7 @@ pub(super) fn internalise(module: &Module<'_>) -> Vec<String> {
 }
 
 /// Whether the compiler made up the symbol, so that no one outside can mean it.
-pub(super) fn is_mangled(name: &str) -> bool {
+fn is_mangled(name: &str) -> bool {
     name.starts_with("_R") || name.starts_with("_ZN") || name.starts_with("__rust")
 }
 

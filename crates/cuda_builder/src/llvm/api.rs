@@ -72,7 +72,6 @@ functions! {
     LLVMGetErrorMessage(ErrorRef) -> *mut c_char;
     LLVMDisposeErrorMessage(*mut c_char);
 
-    LLVMCreateMemoryBufferWithMemoryRange(*const c_char, usize, *const c_char, Bool) -> MemoryBuffer;
     LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> MemoryBuffer;
     LLVMGetBufferStart(MemoryBuffer) -> *const c_char;
     LLVMGetBufferSize(MemoryBuffer) -> usize;

@@ -77,18 +77,16 @@ impl<'c> Module<'c> {
         Self { context, raw }
     }
 
-    /// Reads bitcode. Function bodies are read, from where they are, when something first needs them.
-    pub(crate) fn read(context: &'c Context, bitcode: &'c [u8]) -> Result<Self, LlvmError> {
+    /// Reads bitcode. Function bodies are read when something first needs them.
+    pub(crate) fn read(context: &'c Context, bitcode: &[u8]) -> Result<Self, LlvmError> {
         let api = context.api();
         let mut raw = null_mut();
-        // SAFETY: the module takes the buffer over, and `bitcode` outlives the context, so the module too. Bitcode ends
-        // without a NUL.
+        // SAFETY: the buffer is a copy of `bitcode`, and the module takes it over.
         let failed = unsafe {
-            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRange)(
+            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(
                 bitcode.as_ptr().cast(),
                 bitcode.len(),
                 c"bitcode".as_ptr(),
-                0,
             );
             (api.LLVMGetBitcodeModuleInContext2)(context.raw, buffer, &raw mut raw)
         };
