@@ -45,7 +45,7 @@ const PROFILE: [&str; 9] = [
     "profile.release.codegen-units=1",
     "profile.release.debug=0",
     "profile.release.debug-assertions=false",
-    "profile.release.incremental=false",
+    "profile.release.incremental=true",
     "profile.release.lto=\"off\"",
     "profile.release.opt-level=3",
     "profile.release.overflow-checks=false",
@@ -182,10 +182,8 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
     }
     command
         .current_dir(request.crate_dir)
+        // No empty `RUSTC_WRAPPER` beside it: with one, cargo asks rustc six times at each start what it could remember.
         .env("RUSTC", &toolchain.rustc)
-        // An empty wrapper overrides one from a configuration file.
-        .env("RUSTC_WRAPPER", "")
-        .env("RUSTC_WORKSPACE_WRAPPER", "")
         // The library sources build with the released compiler that they belong to.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_ENCODED_RUSTFLAGS", request.rustflags.join("\x1f"))

@@ -162,13 +162,16 @@ impl fmt::Display for NotFound {
 /// # Errors
 /// Says which compilers there are, what each lacks, and which command would help.
 pub fn find() -> Result<Toolchain, NotFound> {
-    let mut rejected = Vec::new();
-    for candidate in candidates() {
-        match inspect(&candidate) {
-            Ok(toolchain) => return Ok(toolchain),
-            Err(lack) => rejected.push(lack),
-        }
+    let candidates = candidates();
+    // Asking a compiler takes longer than looking at its files.
+    let promising = candidates.iter().filter(|candidate| candidate.may_have_sources());
+    if let Some(toolchain) = promising.filter_map(|candidate| inspect(candidate).ok()).next() {
+        return Ok(toolchain);
     }
+    let rejected: Vec<Rejected> = candidates
+        .iter()
+        .filter_map(|candidate| inspect(candidate).err())
+        .collect();
     let remedies = remedies(&rejected);
     Err(NotFound { rejected, remedies })
 }
@@ -189,6 +192,22 @@ impl Toolchain {
 struct Candidate {
     rustc: PathBuf,
     origin: Origin,
+}
+
+impl Candidate {
+    /// Whether the sources of the standard library are in place, or where they would be is not known.
+    fn may_have_sources(&self) -> bool {
+        let sysroot = match self.origin {
+            Origin::Rustup(_) => self.rustc.ancestors().nth(2),
+            Origin::Override | Origin::System => None,
+        };
+        sysroot.is_none_or(|sysroot| library(sysroot).is_dir())
+    }
+}
+
+/// Where the sources of the standard library are in a sysroot.
+fn library(sysroot: &Path) -> PathBuf {
+    sysroot.join("lib/rustlib/src/rust/library")
 }
 
 fn candidates() -> Vec<Candidate> {
@@ -321,7 +340,7 @@ fn inspect(candidate: &Candidate) -> Result<Toolchain, Rejected> {
     if version < OLDEST {
         return Err(reject(Lack::Old));
     }
-    let library = sysroot.join("lib/rustlib/src/rust/library");
+    let library = library(&sysroot);
     if !library.join("core/src/lib.rs").is_file() || !library.join("Cargo.lock").is_file() {
         return Err(reject(Lack::Sources(library)));
     }
