@@ -37,7 +37,7 @@ pub fn matmul(a: &[f32], b: &[f32], inner: u32, mut c: DisjointSlice2<f32>) {
 /// After the barrier all of them multiply a row of one tile by a column of the other; after the next
 /// barrier the tiles are free again. Every thread takes part in every step, also those whose element
 /// is beyond the edge of `c`: a barrier waits for the whole block.
-#[kernel]
+#[kernel(block = (TILE, TILE))]
 pub fn matmul_tiled(
     a: &[f32],
     b: &[f32],

@@ -30,8 +30,8 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
     let finding: serde_json::Value = serde_json::from_str(&text).expect("an object a line");
     assert_eq!(finding["kind"], "DataRace");
     assert_eq!(finding["kernel"], "missing_barrier");
-    let line = |side: &str| {
-        let places = finding[side]["locations"].as_array().expect("a list");
+    let line = |side: usize| {
+        let places = finding["sides"][side]["locations"].as_array().expect("a list");
         let place = places.iter().find(|place| {
             place["file"]
                 .as_str()
@@ -46,7 +46,7 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
             .position(|line| line.contains(code))
             .map(|line| line as u64 + 1)
     };
-    let mut lines = [line("side"), line("other")];
+    let mut lines = [line(0), line(1)];
     lines.sort_unstable();
     assert_eq!(lines, [line_of("tile.add(i).write"), line_of("tile.add(127 - i).read")]);
 }

@@ -17,7 +17,7 @@ any program that uses libcuda.so.1: RUMBA_DEVICE=soft RUMBA_CHECK=all PROGRAM")]
 pub(crate) struct Args {
     /// The program: a file in host/src/bin
     name: String,
-    /// The checks, separated by commas: mem, race
+    /// The checks, separated by commas: mem, init, race
     #[arg(long, value_name = "CHECKS", default_value = "all")]
     only: String,
     /// Arguments for the program, after `--`

@@ -24,7 +24,7 @@
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
 //! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
 //! | `RUMBA_WORKERS` | threads that run blocks on the software device; default is 0, one per core |
-//! | `RUMBA_CHECK` | what the software device checks, of `mem` (default), `race`, or `all`, separated by commas; `none` for nothing. Findings go to standard error |
+//! | `RUMBA_CHECK` | what the software device checks, of `mem` (default), `init`, `race`, or `all`, separated by commas; `none` for nothing. Findings go to standard error |
 //! | `RUMBA_CHECK_JSON` | a file that findings are appended to, an object of JSON each |
 //! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
 

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use thiserror::Error;
 
 use crate::arena::{Arena, Window};
+use crate::check::unwritten::Unwritten;
 
 /// Every allocation starts at a multiple of this.
 pub(crate) const ALIGNMENT: u64 = 256;
@@ -206,6 +207,8 @@ pub(crate) struct Allocations {
     quarantine_limit: u64,
     /// Grows whenever an allocation disappears; what was looked up before may be wrong then.
     epoch: AtomicU64,
+    /// Which bytes of device memory were never written, if that is kept.
+    pub(crate) unwritten: Option<Mutex<Unwritten>>,
 }
 
 /// The bytes that an allocation takes in its heap.
@@ -214,7 +217,7 @@ fn footprint(bytes: u64) -> u64 {
 }
 
 impl Allocations {
-    pub(crate) fn new(arena: &Arena, limit: u64) -> Self {
+    pub(crate) fn new(arena: &Arena, limit: u64, initcheck: bool) -> Self {
         Self {
             state: RwLock::new(State {
                 live: BTreeMap::new(),
@@ -227,7 +230,14 @@ impl Allocations {
             limit,
             quarantine_limit: (limit / 4).min(4 << 30),
             epoch: AtomicU64::new(0),
+            unwritten: initcheck.then(Mutex::default),
         }
+    }
+
+    /// Which bytes were never written, if that is kept.
+    pub(crate) fn unwritten(&self) -> Option<MutexGuard<'_, Unwritten>> {
+        let map = self.unwritten.as_ref()?;
+        Some(map.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -312,6 +322,12 @@ impl Allocations {
         unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, filled as usize) };
         arena.discard(start + filled..start + length);
         state.used += length;
+        if let Some(mut map) = self.unwritten() {
+            match kind {
+                AllocationKind::Host | AllocationKind::Device => map.hand_out(start, length),
+                AllocationKind::Global | AllocationKind::Constant | AllocationKind::Parameters => {}
+            }
+        }
         state.live.insert(
             start,
             Allocation {
@@ -369,6 +385,9 @@ impl Allocations {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let bytes = allocation.bytes as u64;
         state.used -= bytes;
+        if let Some(mut map) = self.unwritten() {
+            map.write(allocation.start, bytes);
+        }
         if bytes >= LARGE {
             arena.discard(allocation.start..allocation.end());
         }
@@ -463,7 +482,7 @@ mod tests {
 
     fn heap(limit: u64) -> (Arena, Allocations) {
         let arena = Arena::new(64 << 20, 1).unwrap();
-        let allocations = Allocations::new(&arena, limit);
+        let allocations = Allocations::new(&arena, limit, false);
         (arena, allocations)
     }
 

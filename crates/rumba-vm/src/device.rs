@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::arena::{Arena, SHARED_STRIDE, Window};
-use crate::check::finding::Finding;
+use crate::check::finding::{Finding, FindingKind};
 use crate::check::monitor::{self, Monitor};
+use crate::check::race::Races;
 use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics};
@@ -47,6 +48,16 @@ pub struct Checks {
     /// Data races, in shared and in global memory, by happens-before. Launches then run on one worker, several times
     /// slower; what is found is taken with [`Device::take_findings`].
     pub racecheck: bool,
+    /// Reads of global, shared and local memory that nobody has written, and copies of it to the host. Otherwise as
+    /// `racecheck`.
+    pub initcheck: bool,
+}
+
+impl Checks {
+    /// Whether there is something to remember of each access.
+    fn monitored(self) -> bool {
+        self.racecheck || self.initcheck
+    }
 }
 
 impl Default for Checks {
@@ -54,6 +65,7 @@ impl Default for Checks {
         Self {
             memcheck: true,
             racecheck: false,
+            initcheck: false,
         }
     }
 }
@@ -246,7 +258,7 @@ impl Device {
             clock_khz: 1_000_000,
         };
         let inner = Inner {
-            allocations: Allocations::new(&arena, config.memory_bytes as u64),
+            allocations: Allocations::new(&arena, config.memory_bytes as u64, config.checks.initcheck),
             output: Output::new(),
             heap: Heap::new(config.heap_bytes),
             stack_bytes: AtomicU64::new(config.stack_bytes),
@@ -326,6 +338,7 @@ impl Device {
     /// If the range is not within an allocation.
     pub fn read(&self, from: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         self.inner.allocations.check("a read", from, to.len())?;
+        self.find_unwritten(from, to.len() as u64);
         // SAFETY: the range was just found to be allocated, and `to` is the caller's.
         unsafe { std::ptr::copy(from as *const u8, to.as_mut_ptr(), to.len()) };
         Ok(())
@@ -339,7 +352,43 @@ impl Device {
         self.inner.allocations.check("a write", to, from.len())?;
         // SAFETY: the range was just found to be allocated, and `from` is the caller's.
         unsafe { std::ptr::copy(from.as_ptr(), to as *mut u8, from.len()) };
+        self.assume_written(to, from.len());
         Ok(())
+    }
+
+    /// Declares bytes written that the host writes without asking the device, for the check of reads of memory that
+    /// nobody has written.
+    pub fn assume_written(&self, address: u64, bytes: usize) {
+        if let Some(mut map) = self.inner.allocations.unwritten() {
+            map.write(address, bytes as u64);
+        }
+    }
+
+    /// Notes a copy to the host of bytes that were never written.
+    fn find_unwritten(&self, address: u64, bytes: u64) {
+        let Some(map) = self.inner.allocations.unwritten() else {
+            return;
+        };
+        let Some(first) = map.met(address, bytes) else { return };
+        let count = map
+            .runs(address, bytes)
+            .into_iter()
+            .map(|run| run.end - run.start)
+            .sum();
+        drop(map);
+        let finding = Finding {
+            kind: FindingKind::UnwrittenCopy,
+            kernel: None,
+            sides: Vec::new(),
+            address: first,
+            place: self.inner.allocations.describe(first, 1),
+            count,
+        };
+        self.inner
+            .findings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(finding);
     }
 
     /// Copies device memory.
@@ -351,6 +400,9 @@ impl Device {
         self.inner.allocations.check("a copy to the device", to, bytes)?;
         // SAFETY: both ranges were just found to be allocated.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        if let Some(mut map) = self.inner.allocations.unwritten() {
+            map.copy(to, from, bytes as u64);
+        }
         Ok(())
     }
 
@@ -361,6 +413,7 @@ impl Device {
     pub fn fill(&self, to: u64, pattern: &[u8], count: usize) -> Result<(), MemoryError> {
         let bytes = pattern.len().saturating_mul(count);
         self.inner.allocations.check("a fill", to, bytes)?;
+        self.assume_written(to, bytes);
         match pattern {
             // SAFETY: the range was just found to be allocated.
             [byte] => unsafe { std::ptr::write_bytes(to as *mut u8, *byte, bytes) },
@@ -385,7 +438,7 @@ impl Device {
 
     /// Gives, and forgets, what the checks have found in the launches up to now.
     pub fn take_findings(&self) -> Vec<Finding> {
-        if !self.inner.config.checks.racecheck {
+        if !self.inner.config.checks.monitored() {
             return Vec::new();
         }
         std::mem::take(&mut *self.inner.findings.lock().unwrap_or_else(PoisonError::into_inner))
@@ -569,9 +622,11 @@ impl Device {
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
-        let monitor = inner.config.checks.racecheck.then(|| {
+        let checks = inner.config.checks;
+        let monitor = checks.monitored().then(|| {
             let threads = launch.block.iter().product();
-            monitor::Shared::new(Monitor::new(threads, cluster.iter().product()))
+            let races = checks.racecheck.then(|| Races::new(threads, cluster.iter().product()));
+            monitor::Shared::new(Monitor::new(races))
         });
         // What is found must not depend on which worker is faster.
         let all_workers = inner.properties.multiprocessors as usize;

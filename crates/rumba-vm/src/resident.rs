@@ -160,9 +160,14 @@ impl Resident {
             let start = base + SHARED_START;
             // SAFETY: this part of the window was committed for this resident alone.
             unsafe { std::ptr::write_bytes(start as *mut u8, crate::allocations::FRESH, outset.shared_bytes) };
+            context.observe_fresh(start, outset.shared_bytes as u64);
         }
         // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
         unsafe { (*cluster).join(base, self.block.state, outset.threads) };
+        if let Some(warp) = self.block.warps.first() {
+            let lanes = self.block.warps.len() * LANES;
+            context.observe_fresh(warp.stack_base, lanes as u64 * context.stack_stride);
+        }
         context.observe_begin(place.block, base..base + SHARED_STRIDE as u64);
         self.block.start(
             place.block,
@@ -226,6 +231,11 @@ impl Resident {
                 warp.shared_end
             };
             warp.stack_stride = context.stack_stride;
+            warp.stack_known = if context.allocations.unwritten.is_some() {
+                STACK_START
+            } else {
+                context.stack_stride.max(STACK_START)
+            };
             warp.stack_base = context.local.start + stack_offset + (index * LANES) as u64 * context.stack_stride;
             for (slot, class, value) in &program.fixed {
                 let value_in = |lane| context.fixed(*value, outset.worker, index, lane);

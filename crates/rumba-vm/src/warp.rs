@@ -105,6 +105,8 @@ pub struct Warp {
     /// Where the stack of lane 0 lies, and how far apart the stacks of lanes are.
     pub(crate) stack_base: u64,
     pub(crate) stack_stride: u64,
+    /// The end of what accesses to a stack need not ask about, as for shared memory.
+    pub(crate) stack_known: u64,
     pub(crate) context: *const Context<'static>,
     pub(crate) block: *mut BlockState,
     // What follows is the scheduler's.
@@ -159,6 +161,7 @@ impl Warp {
             shared_known: 0,
             stack_base: 0,
             stack_stride: 0,
+            stack_known: 0,
             context: std::ptr::null(),
             block: std::ptr::null_mut(),
             index: 0,

@@ -237,9 +237,12 @@ fn bytes_of_one_word_are_separate() {
 fn both_sides_are_named() {
     let found = findings(TILE, &exchange(""), 1, 128);
     let finding = &found[0];
-    assert!(finding.side.ptx_line != 0 && finding.other.ptx_line != 0);
-    assert_ne!(finding.side.ptx_line, finding.other.ptx_line, "{finding}");
-    assert_ne!(finding.side.thread, finding.other.thread);
+    let [side, other] = finding.sides.as_slice() else {
+        panic!("a race has two sides: {finding}");
+    };
+    assert!(side.ptx_line != 0 && other.ptx_line != 0);
+    assert_ne!(side.ptx_line, other.ptx_line, "{finding}");
+    assert_ne!(side.thread, other.thread);
     let text = finding.to_string();
     assert!(text.starts_with("data race in kernel `k`"), "{text}");
     assert!(text.contains("read of 4 bytes of shared memory by thread"), "{text}");

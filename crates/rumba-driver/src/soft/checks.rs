@@ -15,8 +15,9 @@ use crate::log;
 type Set = fn(&mut Checks);
 
 /// The checks by name, and how each is turned on.
-const NAMES: [(&str, Set); 2] = [
+const NAMES: [(&str, Set); 3] = [
     ("mem", |checks| checks.memcheck = true),
+    ("init", |checks| checks.initcheck = true),
     ("race", |checks| checks.racecheck = true),
 ];
 
@@ -79,14 +80,17 @@ mod tests {
 
     #[test]
     fn checks_are_those_that_are_named() {
-        let of = |text| parse(text).map(|checks: Checks| (checks.memcheck, checks.racecheck));
-        assert_eq!(of("").unwrap(), (true, false));
-        assert_eq!(of("mem").unwrap(), (true, false));
-        assert_eq!(of("race").unwrap(), (false, true));
-        assert_eq!(of("mem, race").unwrap(), (true, true));
-        assert_eq!(of("all").unwrap(), (true, true));
-        assert_eq!(of("none").unwrap(), (false, false));
+        let of = |text| parse(text).map(|checks: Checks| (checks.memcheck, checks.initcheck, checks.racecheck));
+        assert_eq!(of("").unwrap(), (true, false, false));
+        assert_eq!(of("mem").unwrap(), (true, false, false));
+        assert_eq!(of("race").unwrap(), (false, false, true));
+        assert_eq!(of("mem, init").unwrap(), (true, true, false));
+        assert_eq!(of("all").unwrap(), (true, true, true));
+        assert_eq!(of("none").unwrap(), (false, false, false));
         let message = of("mem,rase").unwrap_err().to_string();
-        assert!(message.contains("no check `rase`; there are mem, race"), "{message}");
+        assert!(
+            message.contains("no check `rase`; there are mem, init, race"),
+            "{message}"
+        );
     }
 }

@@ -259,6 +259,9 @@ impl Driver {
             return Err(Error::OutOfMemory { asked: bytes, free });
         }
         let start = self.machine.allocate(bytes)?;
+        if matches!(kind, Kind::Managed | Kind::Host { .. }) {
+            self.machine.assume_written(start, bytes);
+        }
         let (handle, life) = (context.handle, context.life);
         self.memory.insert(Allocation {
             start,

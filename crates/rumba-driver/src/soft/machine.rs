@@ -83,6 +83,11 @@ impl Machine {
         self.device.allocate(bytes as usize).map_err(memory_error)
     }
 
+    /// Says that the host writes to an allocation without asking.
+    pub(crate) fn assume_written(&self, start: u64, bytes: u64) {
+        self.device.assume_written(start, bytes as usize);
+    }
+
     pub(crate) fn free(&self, start: u64) -> Result<(), Error> {
         self.device.free(start).map_err(memory_error)
     }
@@ -107,7 +112,9 @@ impl Machine {
     }
 
     pub(crate) fn read(&self, source: u64, target: &mut [u8]) -> Result<(), Error> {
-        self.device.read(source, target).map_err(memory_error)
+        let outcome = self.device.read(source, target).map_err(memory_error);
+        checks::report(&self.device.take_findings());
+        outcome
     }
 
     pub(crate) fn write(&self, target: u64, source: &[u8]) -> Result<(), Error> {

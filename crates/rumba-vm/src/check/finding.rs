@@ -12,6 +12,10 @@ pub enum FindingKind {
     DataRace,
     /// The same, of atomic operations whose scopes do not reach each other.
     ScopedRace,
+    /// A kernel reads memory that nobody has written.
+    UnwrittenRead,
+    /// The host copies device memory that nobody has written; the count is that of bytes.
+    UnwrittenCopy,
 }
 
 impl FindingKind {
@@ -20,6 +24,8 @@ impl FindingKind {
         match self {
             Self::DataRace => "data race",
             Self::ScopedRace => "race of atomic operations by scope",
+            Self::UnwrittenRead => "read of uninitialised memory",
+            Self::UnwrittenCopy => "copy of uninitialised memory to the host",
         }
     }
 
@@ -30,6 +36,11 @@ impl FindingKind {
                 "no barrier, `bar.warp.sync` or release and acquire orders these accesses, so either may come first"
             }
             Self::ScopedRace => "an atomic operation of scope `.cta` is atomic for the threads of its own block only",
+            Self::UnwrittenRead => {
+                "neither the host nor a kernel has written there since the memory was allocated or the block began, so it \
+                 may hold anything"
+            }
+            Self::UnwrittenCopy => "neither the host nor a kernel has written there since the memory was allocated",
         }
     }
 }
@@ -77,19 +88,17 @@ impl fmt::Display for Side {
     }
 }
 
-/// A mistake of a kernel that did not end it. Mistakes at the same two instructions are one finding.
+/// A mistake of a kernel that did not end it. Mistakes at the same instructions are one finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
-    /// The kernel.
-    pub kernel: String,
-    /// The access at which it was noticed, first time.
-    pub side: Side,
-    /// The earlier access.
-    pub other: Side,
-    /// The address that both touch.
+    /// The kernel, unless it was the host.
+    pub kernel: Option<String>,
+    /// The accesses, the first time: the one at which it was noticed, and for a race the earlier one.
+    pub sides: Vec<Side>,
+    /// The first byte that it is about.
     pub address: u64,
     /// What lies there.
     pub place: String,
@@ -99,12 +108,23 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} in kernel `{}`: {}", self.kind, self.kernel, self.place)?;
-        writeln!(f, "  {}", self.side)?;
-        writeln!(f, "  and earlier {}", self.other)?;
+        write!(f, "{}", self.kind)?;
+        if let Some(kernel) = &self.kernel {
+            write!(f, " in kernel `{kernel}`")?;
+        }
+        writeln!(f, ": {}", self.place)?;
+        for (index, side) in self.sides.iter().enumerate() {
+            let earlier = if index > 0 { "and earlier " } else { "" };
+            writeln!(f, "  {earlier}{side}")?;
+        }
         write!(f, "  {}", self.kind.why())?;
+        let of = if self.kind == FindingKind::UnwrittenCopy {
+            "bytes"
+        } else {
+            "times"
+        };
         if self.count > 1 {
-            write!(f, "; {} times", self.count)?;
+            write!(f, "; {} {of}", self.count)?;
         }
         Ok(())
     }

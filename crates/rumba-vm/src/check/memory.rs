@@ -135,7 +135,7 @@ impl Door for Local {
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
         Bounds {
             start: STACK_START,
-            bytes: warp.stack_stride.saturating_sub(STACK_START),
+            bytes: warp.stack_known - STACK_START,
         }
     }
 
@@ -518,14 +518,7 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
             Err(warp.raise(RawFault { message, ..fault }))
         }
         Ok(host) => {
-            let what = (bytes, kind, Order::usual(kind));
-            warp.observe(
-                pc.source,
-                1 << lane,
-                |_| host,
-                what,
-                |address| describe(warp, address, 1, Space::Generic),
-            );
+            observe_range(warp, pc, lane, host, (bytes, kind));
             Ok(host)
         }
     }
@@ -548,12 +541,12 @@ pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, 
                 Some(_) => Err("that is not an address in shared memory".into()),
             }),
     };
-    found.map_err(|place| {
-        let access = Access {
-            kind,
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            space: space.name(),
-        };
+    let access = Access {
+        kind,
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        space: space.name(),
+    };
+    let host = found.map_err(|place| {
         warp.raise(RawFault::access(
             FaultKind::IllegalAddress,
             pc,
@@ -562,7 +555,16 @@ pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, 
             access,
             place,
         ))
-    })
+    })?;
+    observe_range(warp, pc, lane, host, (bytes, kind));
+    Ok(host)
+}
+
+/// Tells the monitor of a lane's access to a range that has come through the door.
+fn observe_range(warp: &Warp, pc: Pc, lane: usize, host: u64, (bytes, kind): (u64, AccessKind)) {
+    let what = (bytes, kind, Order::usual(kind));
+    let place = |address| describe(warp, address, 1, Space::Generic);
+    warp.observe(pc.source, 1 << lane, |_| host, what, place);
 }
 
 fn within(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, base: u64) -> Result<u64, String> {

@@ -7,3 +7,4 @@ pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod order;
 pub(crate) mod race;
+pub(crate) mod unwritten;

@@ -1,5 +1,5 @@
 //! What the doors tell the checks that remember: who accessed what, who met whom. It decides nothing; [`super::race`]
-//! does.
+//! and [`super::unwritten`] do.
 //!
 //! A launch that is monitored runs on one worker, in one order, so that what is found is a function of the program and its
 //! input.
@@ -11,21 +11,24 @@ use crate::check::clock::Thread;
 use crate::check::finding::{Finding, FindingKind, Side};
 use crate::check::order::Order;
 use crate::check::race::{Conflict, Meeting, Races, Touch};
+use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;
 use crate::warp::{LANES, Warp, lanes_of};
 
-/// The first of the findings at two instructions, and how many there are.
+/// The first of the findings at an instruction, or at two, and how many there are.
 struct Found {
     touch: Touch,
-    conflict: Conflict,
+    /// The earlier access of a race.
+    conflict: Option<Conflict>,
+    address: u64,
     place: String,
     count: u64,
 }
 
 /// The checks of one launch.
 pub(crate) struct Monitor {
-    pub(crate) races: Races,
+    races: Option<Races>,
     found: HashMap<(FindingKind, u32, u32), Found>,
 }
 
@@ -33,17 +36,50 @@ pub(crate) struct Monitor {
 pub(crate) type Shared = Mutex<Monitor>;
 
 impl Monitor {
-    /// For a launch with blocks of this many threads and clusters of this many blocks.
-    pub(crate) fn new(threads: u32, cluster: u32) -> Self {
+    pub(crate) fn new(races: Option<Races>) -> Self {
         Self {
-            races: Races::new(threads, cluster),
+            races,
             found: HashMap::new(),
         }
     }
 
-    /// An access by one thread. `place` says what lies at an address.
-    fn touch(&mut self, touch: Touch, place: impl FnOnce(u64) -> String) {
-        let Some(conflict) = self.races.touch(touch) else {
+    /// Notes a finding of an access, with an earlier one if it is a race. `place` says what lies at an address.
+    fn note(
+        &mut self,
+        kind: FindingKind,
+        touch: Touch,
+        conflict: Option<Conflict>,
+        address: u64,
+        place: impl FnOnce(u64) -> String,
+    ) {
+        let other = conflict.map_or(touch.source, |conflict| conflict.source);
+        let key = (kind, touch.source.min(other), touch.source.max(other));
+        let found = self.found.entry(key).or_insert_with(|| Found {
+            touch,
+            conflict,
+            address,
+            place: place(address),
+            count: 0,
+        });
+        found.count += 1;
+    }
+
+    /// Looks for a read of what was never written.
+    fn unwritten(&mut self, map: Option<&mut Unwritten>, touch: Touch, place: impl FnOnce(u64) -> String) {
+        let Some(map) = map else { return };
+        if touch.kind != AccessKind::Write
+            && let Some(address) = map.met(touch.address, touch.bytes)
+        {
+            self.note(FindingKind::UnwrittenRead, touch, None, address, place);
+        }
+        if touch.kind != AccessKind::Read {
+            map.write(touch.address, touch.bytes);
+        }
+    }
+
+    /// Looks for an earlier access that is not ordered before this one.
+    fn race(&mut self, touch: Touch, place: impl FnOnce(u64) -> String) {
+        let Some(conflict) = self.races.as_mut().and_then(|races| races.touch(touch)) else {
             return;
         };
         let kind = if conflict.scoped {
@@ -51,14 +87,7 @@ impl Monitor {
         } else {
             FindingKind::DataRace
         };
-        let lines = (touch.source.min(conflict.source), touch.source.max(conflict.source));
-        let found = self.found.entry((kind, lines.0, lines.1)).or_insert_with(|| Found {
-            touch,
-            conflict,
-            place: place(conflict.address),
-            count: 0,
-        });
-        found.count += 1;
+        self.note(kind, touch, Some(conflict), conflict.address, place);
     }
 
     /// What was found, in the order of the program.
@@ -66,9 +95,15 @@ impl Monitor {
         let mut found: Vec<_> = self.found.drain().collect();
         found.sort_by_key(|(key, _)| *key);
         let debug = &context.program.debug;
-        let side = |thread: Thread, kind: AccessKind, bytes: u64, space: &'static str, source: u32| {
+        let side = |thread: Thread, address: u64, kind: AccessKind, bytes: u64, source: u32| {
             let (ptx, ptx_line) = debug.ptx(source);
             let index = u32::from(thread.index);
+            let arena = context.arena;
+            let space = match address {
+                _ if arena.shared.contains(address) => "shared",
+                _ if arena.local.contains(address) => "local",
+                _ => "global",
+            };
             Side {
                 block: context.coordinates(u64::from(thread.block)),
                 thread: context.thread(index / LANES as u32, index % LANES as u32),
@@ -83,25 +118,16 @@ impl Monitor {
             }
         };
         let findings = found.into_iter().map(|((kind, ..), found)| {
-            let Found {
-                touch,
-                conflict,
-                place,
-                count,
-            } = found;
-            let space = if context.arena.shared.contains(touch.address) {
-                "shared"
-            } else {
-                "global"
-            };
+            let Found { touch, conflict, .. } = found;
+            let own = side(touch.thread, found.address, touch.kind, touch.bytes, touch.source);
+            let other = conflict.map(|other| side(other.thread, found.address, other.kind, other.bytes, other.source));
             Finding {
                 kind,
-                kernel: context.program.name.clone(),
-                side: side(touch.thread, touch.kind, touch.bytes, space, touch.source),
-                other: side(conflict.thread, conflict.kind, conflict.bytes, space, conflict.source),
-                address: conflict.address,
-                place,
-                count,
+                kernel: Some(context.program.name.clone()),
+                sides: std::iter::once(own).chain(other).collect(),
+                address: found.address,
+                place: found.place,
+                count: found.count,
             }
         });
         findings.collect()
@@ -146,41 +172,37 @@ impl Warp {
         (bytes, kind, order): (u64, AccessKind, Order),
         place: impl Fn(u64) -> String,
     ) {
-        let Some(monitor) = self.context().monitor else { return };
-        let arena = self.context().arena;
+        let context = self.context();
+        let Some(monitor) = context.monitor else { return };
         let mut monitor = lock(monitor);
+        let mut unwritten = context.allocations.unwritten();
         for (lane, thread) in lanes_of(lanes).zip(threads(self, lanes)) {
-            let address = host(lane);
-            if arena.shared.contains(address) || arena.heap.contains(address) {
-                let touch = Touch {
-                    thread,
-                    address,
-                    bytes,
-                    kind,
-                    order,
-                    source,
-                };
-                monitor.touch(touch, &place);
+            let touch = Touch {
+                thread,
+                address: host(lane),
+                bytes,
+                kind,
+                order,
+                source,
+            };
+            monitor.unwritten(unwritten.as_deref_mut(), touch, &place);
+            if context.arena.shared.contains(touch.address) || context.arena.heap.contains(touch.address) {
+                monitor.race(touch, &place);
             }
         }
     }
 
     /// A fence of the active lanes.
     pub(crate) fn observe_fence(&self, order: Order) {
-        if let Some(monitor) = self.context().monitor {
-            let mut monitor = lock(monitor);
-            for thread in threads(self, self.active) {
-                monitor.races.fence(thread, order);
-            }
-        }
+        self.tell_races(|races| threads(self, self.active).for_each(|thread| races.fence(thread, order)));
     }
 
     /// Lanes have met at `bar.warp.sync`.
     pub(crate) fn observe_warp_sync(&self, mask: u32) {
-        if let Some(monitor) = self.context().monitor {
+        self.tell_races(|races| {
             let threads: Vec<_> = threads(self, mask).collect();
-            lock(monitor).races.warp_sync(&threads, mask == u32::MAX);
-        }
+            races.warp_sync(&threads, mask == u32::MAX);
+        });
     }
 
     /// Lanes arrive at a barrier of their block, and wait there unless they are `passing`.
@@ -225,27 +247,37 @@ impl Warp {
     }
 
     fn observe_meeting(&self, mask: u32, tell: impl Fn(&mut Races, Thread)) {
-        if let Some(monitor) = self.context().monitor {
-            let mut monitor = lock(monitor);
-            for thread in threads(self, mask) {
-                tell(&mut monitor.races, thread);
-            }
-        }
+        self.tell_races(|races| threads(self, mask).for_each(|thread| tell(races, thread)));
+    }
+
+    fn tell_races(&self, tell: impl FnOnce(&mut Races)) {
+        self.context().tell_races(tell);
     }
 }
 
 impl Context<'_> {
     /// A block begins, with a part of the window for shared memory.
     pub(crate) fn observe_begin(&self, block: [u32; 3], shared: std::ops::Range<u64>) {
-        if let Some(monitor) = self.monitor {
-            lock(monitor).races.begin(self.number_of(block), shared);
+        self.tell_races(|races| races.begin(self.number_of(block), shared));
+    }
+
+    /// Memory is handed out to a block: what was there before counts as unwritten.
+    pub(crate) fn observe_fresh(&self, start: u64, bytes: u64) {
+        if let Some(mut map) = self.allocations.unwritten() {
+            map.hand_out(start, bytes);
         }
     }
 
     /// A block has ended.
     pub(crate) fn observe_end(&self, block: [u32; 3]) {
-        if let Some(monitor) = self.monitor {
-            lock(monitor).races.end(self.number_of(block));
+        self.tell_races(|races| races.end(self.number_of(block)));
+    }
+
+    fn tell_races(&self, tell: impl FnOnce(&mut Races)) {
+        if let Some(monitor) = self.monitor
+            && let Some(races) = &mut lock(monitor).races
+        {
+            tell(races);
         }
     }
 
