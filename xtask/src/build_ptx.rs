@@ -19,7 +19,7 @@ use crate::shell;
   cargo xtask build-ptx --crate ../mine -o k.ptx   another crate, to another file
   cargo xtask build-ptx --stats                    registers, spills and shared memory of each kernel")]
 pub(crate) struct Args {
-    /// Virtual architecture, such as sm_80 [default: the oldest that the kernels allow]
+    /// Virtual architecture, such as sm_80 [default: what the crate states, or the oldest that the kernels allow]
     #[arg(long, value_name = "sm_NN")]
     arch: Option<NvvmArch>,
 

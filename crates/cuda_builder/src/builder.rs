@@ -10,9 +10,14 @@ use crate::cargo::{self, Built, Library};
 use crate::error::BuildError;
 use crate::link::{self, Codegen, LibraryFile, Sources};
 use crate::llvm::OptLevel;
+use crate::manifest;
 use crate::stamp::{self, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
+
+/// What stands for cargo's folders of sources from registries and repositories in the names of files.
+const REGISTRY: &str = "registry/";
+const CHECKOUTS: &str = "git/";
 
 /// How much the PTX says about its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,8 +108,15 @@ impl CudaBuilder {
         }
     }
 
-    /// The virtual architecture to write for. By default the oldest one that the kernels' own
-    /// instructions allow, which every newer device and most drivers accept.
+    /// The virtual architecture to write for. By default the one that the crate states in its `Cargo.toml`,
+    ///
+    /// ```toml
+    /// [package.metadata.cuda_builder]
+    /// arch = "sm_80"
+    /// ```
+    ///
+    /// or else the oldest one that the kernels' own instructions allow, which every newer device and most
+    /// drivers accept. It is found by trying, so that stating it shortens the build of crates that need a new one.
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = Some(arch);
         self
@@ -246,7 +258,10 @@ impl CudaBuilder {
             llvm: toolchain.llvm.clone(),
             libraries: built.libraries.iter().map(library_file).collect(),
             libdevice: libdevice.clone(),
-            arch: self.arch,
+            arch: match self.arch {
+                Some(arch) => Some(arch),
+                None => manifest::arch(&crate_dir)?,
+            },
             codegen: self.codegen(),
             positions: self.debug == DebugInfo::LineTables,
             sources: sources(&built, &crate_dir),
@@ -352,8 +367,8 @@ impl CudaBuilder {
             remap(&real, "");
         }
         if let Some(home) = toolchain::cargo_home() {
-            remap(&home.join("registry/src"), "registry/");
-            remap(&home.join("git/checkouts"), "git/");
+            remap(&home.join("registry/src"), REGISTRY);
+            remap(&home.join("git/checkouts"), CHECKOUTS);
         }
         flags
     }
@@ -419,7 +434,7 @@ fn sources(built: &Built, crate_dir: &Path) -> Sources {
     let workspace = workspace_root(crate_dir);
     let mut roots = vec![(workspace.to_owned(), String::new())];
     // What the remapping of the registry and of the standard library leaves.
-    let mut libraries = ["alloc/src/", "core/src/", "index.crates.io", "github.com-"]
+    let mut libraries = ["alloc/src/", "core/src/", REGISTRY, CHECKOUTS]
         .map(str::to_owned)
         .to_vec();
     for library in &built.libraries {

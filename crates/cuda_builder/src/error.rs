@@ -27,6 +27,15 @@ pub enum BuildError {
         directory: PathBuf,
     },
 
+    /// The crate's `Cargo.toml` states something that is not understood.
+    #[error("[package.metadata.cuda_builder] in {}: {reason}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+
     /// The crate has no library target.
     #[error("the crate in {} has no library: kernels belong in src/lib.rs and the modules it names", directory.display())]
     NoLibrary {

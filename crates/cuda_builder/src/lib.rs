@@ -24,6 +24,7 @@ mod error;
 pub mod inspect;
 mod link;
 mod llvm;
+mod manifest;
 mod stamp;
 mod terminal;
 pub mod toolchain;

@@ -1,0 +1,70 @@
+//! What a kernel crate states about its build in its own `Cargo.toml`, so that all who build it agree:
+//!
+//! ```toml
+//! [package.metadata.cuda_builder]
+//! arch = "sm_80"
+//! ```
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::arch::NvvmArch;
+use crate::error::BuildError;
+
+#[derive(Default, Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    package: Package,
+}
+
+#[derive(Default, Deserialize)]
+struct Package {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    cuda_builder: Settings,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    arch: Option<String>,
+}
+
+/// The architecture that the crate in a directory states.
+pub(crate) fn arch(crate_dir: &Path) -> Result<Option<NvvmArch>, BuildError> {
+    let path = crate_dir.join("Cargo.toml");
+    let text = std::fs::read_to_string(&path).map_err(|source| BuildError::Io {
+        path: path.clone(),
+        source,
+    })?;
+    parse(&text).map_err(|reason| BuildError::Manifest { path, reason })
+}
+
+fn parse(text: &str) -> Result<Option<NvvmArch>, String> {
+    let manifest: Manifest = toml::from_str(text).map_err(|error| error.to_string())?;
+    let arch = manifest.package.metadata.cuda_builder.arch;
+    let arch = arch.map(|name| name.parse().map_err(|error| format!("arch: {error}")));
+    arch.transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::arch::NvvmArch;
+
+    #[test]
+    fn the_architecture_is_stated_or_not() {
+        let crate_ = "[package]\nname = \"k\"\n[dependencies]\n";
+        assert_eq!(parse(crate_), Ok(None));
+        let stated = |line: &str| parse(&format!("{crate_}[package.metadata.cuda_builder]\n{line}\n"));
+        assert_eq!(stated("arch = \"sm_80\""), Ok(Some(NvvmArch::Compute80)));
+        assert!(stated("arch = \"sm_81\"").unwrap_err().contains("sm_81"));
+        assert!(stated("architecture = \"sm_80\"").unwrap_err().contains("architecture"));
+    }
+}
