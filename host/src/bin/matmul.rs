@@ -39,8 +39,10 @@ fn main() -> anyhow::Result<()> {
     show.result("naive", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
 
     c.fill(0.0);
-    let one = matmul_tiled(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1]));
-    show.module().launch((1, (tile, tile)), one)?;
+    show.module().launch(
+        (1, (tile, tile)),
+        matmul_tiled(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])),
+    )?;
     let on_device = show
         .module()
         .launch_timed(threads, matmul_tiled(&a, &b, side, (Out(&mut c), [n, n])))?;

@@ -74,18 +74,7 @@ impl Prepared for Data {
     }
 
     fn native(&mut self) {
-        let (n, a, b) = (self.n, &self.a, &self.b);
-        self.reference
-            .par_chunks_mut(n)
-            .zip(a.par_chunks(n))
-            .for_each(|(c, a)| {
-                c.fill(0.0);
-                for (a, b) in a.iter().zip(b.chunks_exact(n)) {
-                    for (c, b) in c.iter_mut().zip(b) {
-                        *c += a * b;
-                    }
-                }
-            });
+        multiply(&self.a, &self.b, &mut self.reference, self.n);
     }
 
     fn verify(&self) -> Result<()> {
@@ -96,4 +85,16 @@ impl Prepared for Data {
         };
         compare(&self.c_device.to_vec()?, &self.reference, tolerance)
     }
+}
+
+/// `c = a b` on the CPU, for matrices of `n` rows and columns.
+pub(super) fn multiply(a: &[f32], b: &[f32], c: &mut [f32], n: usize) {
+    c.par_chunks_mut(n).zip(a.par_chunks(n)).for_each(|(c, a)| {
+        c.fill(0.0);
+        for (a, b) in a.iter().zip(b.chunks_exact(n)) {
+            for (c, b) in c.iter_mut().zip(b) {
+                *c += a * b;
+            }
+        }
+    });
 }

@@ -1,12 +1,12 @@
 //! `matmul_mma`: square matrices of `n` rows, of `f16` numbers.
 
+use crate::cases::matmul::multiply;
 use crate::cases::uniform;
 use crate::{Case, Cost, Prepared, Tolerance, compare};
 use anyhow::Result;
 use cuda_std::half::f16;
 use cuda_std::vector::{Vector8, padded_rows};
 use kernels_gpu::matmul_mma::{TILE, matmul_mma};
-use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, Module};
 
 pub(super) const CASE: Case = Case {
@@ -59,18 +59,7 @@ impl Prepared for Data {
     }
 
     fn native(&mut self) {
-        let (n, a, b) = (self.n, &self.a, &self.b);
-        self.reference
-            .par_chunks_mut(n)
-            .zip(a.par_chunks(n))
-            .for_each(|(c, a)| {
-                c.fill(0.0);
-                for (a, b) in a.iter().zip(b.chunks_exact(n)) {
-                    for (c, b) in c.iter_mut().zip(b) {
-                        *c += a * b;
-                    }
-                }
-            });
+        multiply(&self.a, &self.b, &mut self.reference, self.n);
     }
 
     fn verify(&self) -> Result<()> {
