@@ -8,9 +8,9 @@
 //! The arithmetic is so fast that everything else is about bringing the numbers:
 //!
 //! * **Tiles.** A block computes [`TILE`] by [`TILE`] elements of the product, so that each number which it reads from global
-//!   memory serves [`TILE`] products. For the same reason a warp computes a quarter of that, [`PART`] by [`PART`], and keeps
+//!   memory serves [`TILE`] products. For the same reason a warp computes a quarter of that, `PART` by `PART`, and keeps
 //!   it in registers: 4 and 8 fragments from shared memory feed 32 multiplications.
-//! * **Two stages.** While the warps multiply [`DEPTH`] columns of `a` by as many rows of `b`, `cp.async` brings the next ones
+//! * **Two stages.** While the warps multiply `DEPTH` columns of `a` by as many rows of `b`, `cp.async` brings the next ones
 //!   from global to shared memory, 16 bytes at a time and without a detour through registers.
 //! * **Padding.** `ldmatrix` reads a fragment as rows of 16 bytes, eight rows at a time. Shared memory delivers 128 bytes at
 //!   once, if no two of them are in the same bank: the same place of 128 bytes. Rows of 64 or 256 bytes would meet in the same
