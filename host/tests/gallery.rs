@@ -35,9 +35,9 @@ fn matrices_in_device_memory() -> rumba::Result<()> {
 
     let too_large = LaunchConfig::new(1, (2 * tile, tile));
     let launched = module.launch(too_large, matmul_tiled(&a, &b, INNER as u32, (&mut c, [ROWS, COLUMNS])));
-    let text = launched.expect_err("the tile has no room").to_string();
+    let text = launched.expect_err("a block has 16 by 16 threads").to_string();
     assert!(
-        text.contains("`matmul_tiled`") && text.contains("shared memory"),
+        text.contains("`matmul_tiled`") && text.contains("[16, 16, 1]"),
         "{text}"
     );
     Ok(())
