@@ -36,7 +36,8 @@ pub(crate) struct Args {
     path: PathBuf,
 }
 
-/// The architectures compared, those among them that the kernels run on: Turing, Ampere, Hopper, Blackwell for data centres and for desks.
+/// The architectures compared, those among them that the kernels run on: Turing, Ampere, Hopper, Blackwell for data
+/// centres and for desks.
 const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
 pub(crate) fn run(args: Args) -> Result<()> {

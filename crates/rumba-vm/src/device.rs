@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -194,6 +194,11 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
+    /// What the checks have found so far.
+    fn findings(&self) -> MutexGuard<'_, Vec<Finding>> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
     fn grid_workspace(&self, parameters: Window) -> u64 {
         let address = parameters.start + GRID_WORKSPACE as u64;
@@ -384,11 +389,7 @@ impl Device {
             place: self.inner.allocations.describe(first, 1),
             count,
         };
-        self.inner
-            .findings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(finding);
+        self.inner.findings().push(finding);
     }
 
     /// Copies device memory.
@@ -441,7 +442,7 @@ impl Device {
         if !self.inner.config.checks.monitored() {
             return Vec::new();
         }
-        std::mem::take(&mut *self.inner.findings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.inner.findings())
     }
 
     /// Sends what kernels print to `sink` instead of standard output.
@@ -696,8 +697,7 @@ impl Device {
         inner.output.flush();
         let warp_instructions = progress.executed();
         if let Some(monitor) = &monitor {
-            let mut known = inner.findings.lock().unwrap_or_else(PoisonError::into_inner);
-            known.extend(monitor::findings(monitor, &context));
+            inner.findings().extend(monitor::findings(monitor, &context));
         }
         match progress.fault(&context) {
             Some(fault) => Err(Box::new(fault).into()),
