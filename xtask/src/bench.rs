@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
-//! same cases that the tests run; or, against nvcc, by its program `versus`.
+//! same cases that the tests run; or, against nvcc, by its program `versus`, and for the cost of checks by `checks`.
 
 use crate::gallery::Device;
 use crate::{setup, shell};
@@ -12,6 +12,7 @@ use std::process::Command;
   cargo xtask bench                      every case
   cargo xtask bench matmul increment     these only
   cargo xtask bench --device gpu
+  cargo xtask bench --checks             what the software device's checks cost
   cargo xtask bench --against nvcc       on a GPU, against nvcc's kernels of the same algorithms;
                                          without one, registers and instructions of both")]
 pub(crate) struct Args {
@@ -23,6 +24,9 @@ pub(crate) struct Args {
     /// Measure against another compiler's kernels instead of native Rust
     #[arg(long, value_enum, conflicts_with = "device")]
     against: Option<Rival>,
+    /// Measure what each choice of `RUMBA_CHECK` costs on the software device
+    #[arg(long, conflicts_with_all = ["device", "against"])]
+    checks: bool,
 }
 
 /// Whose kernels the gallery is measured against.
@@ -36,6 +40,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     let program = match args.against {
         Some(Rival::Nvcc) => "versus",
+        None if args.checks => "checks",
         None => "bench",
     };
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", program]))?;

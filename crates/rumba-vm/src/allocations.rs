@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use thiserror::Error;
 
@@ -208,7 +208,7 @@ pub(crate) struct Allocations {
     /// Grows whenever an allocation disappears; what was looked up before may be wrong then.
     epoch: AtomicU64,
     /// Which bytes of device memory were never written, if that is kept.
-    pub(crate) unwritten: Option<Mutex<Unwritten>>,
+    pub(crate) unwritten: Option<Unwritten>,
 }
 
 /// The bytes that an allocation takes in its heap.
@@ -217,7 +217,7 @@ fn footprint(bytes: u64) -> u64 {
 }
 
 impl Allocations {
-    pub(crate) fn new(arena: &Arena, limit: u64, initcheck: bool) -> Self {
+    pub(crate) fn new(arena: &Arena, limit: u64, unwritten: Option<Unwritten>) -> Self {
         Self {
             state: RwLock::new(State {
                 live: BTreeMap::new(),
@@ -230,14 +230,8 @@ impl Allocations {
             limit,
             quarantine_limit: (limit / 4).min(4 << 30),
             epoch: AtomicU64::new(0),
-            unwritten: initcheck.then(Mutex::default),
+            unwritten,
         }
-    }
-
-    /// Which bytes were never written, if that is kept.
-    pub(crate) fn unwritten(&self) -> Option<MutexGuard<'_, Unwritten>> {
-        let map = self.unwritten.as_ref()?;
-        Some(map.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -322,9 +316,9 @@ impl Allocations {
         unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, filled as usize) };
         arena.discard(start + filled..start + length);
         state.used += length;
-        if let Some(mut map) = self.unwritten() {
+        if let Some(map) = &self.unwritten {
             match kind {
-                AllocationKind::Host | AllocationKind::Device => map.hand_out(start, length),
+                AllocationKind::Host | AllocationKind::Device => map.allocate(start, length),
                 AllocationKind::Global | AllocationKind::Constant | AllocationKind::Parameters => {}
             }
         }
@@ -385,8 +379,8 @@ impl Allocations {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let bytes = allocation.bytes as u64;
         state.used -= bytes;
-        if let Some(mut map) = self.unwritten() {
-            map.write(allocation.start, bytes);
+        if let Some(map) = &self.unwritten {
+            map.free(allocation.start, bytes);
         }
         if bytes >= LARGE {
             arena.discard(allocation.start..allocation.end());
@@ -482,7 +476,7 @@ mod tests {
 
     fn heap(limit: u64) -> (Arena, Allocations) {
         let arena = Arena::new(64 << 20, 1).unwrap();
-        let allocations = Allocations::new(&arena, limit, false);
+        let allocations = Allocations::new(&arena, limit, None);
         (arena, allocations)
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct BlockState {
     completed: u32,
     /// Where the block lies in the grid.
     pub(crate) coordinates: [u32; 3],
+    /// Its number in the order in which blocks are begun.
+    pub(crate) number: u32,
     /// The block's cluster, and its rank there.
     pub(crate) cluster: *mut Cluster,
     pub(crate) rank: u32,
@@ -82,6 +84,7 @@ impl BlockState {
             used: 0,
             completed: 0,
             coordinates: [0; 3],
+            number: 0,
             cluster: std::ptr::null_mut(),
             rank: 0,
             grid: std::ptr::null(),

@@ -10,8 +10,9 @@ use thiserror::Error;
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::arena::{Arena, SHARED_STRIDE, Window};
 use crate::check::finding::{Finding, FindingKind};
-use crate::check::monitor::{self, Monitor};
+use crate::check::monitor::Monitor;
 use crate::check::race::Races;
+use crate::check::unwritten::Unwritten;
 use crate::cluster::{GridBarrier, MAX_CLUSTER};
 use crate::fault::LaunchError;
 use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics};
@@ -49,7 +50,7 @@ pub struct Checks {
     /// slower; what is found is taken with [`Device::take_findings`].
     pub racecheck: bool,
     /// Reads of global, shared and local memory that nobody has written, and copies of it to the host. Otherwise as
-    /// `racecheck`.
+    /// `racecheck`, but on all workers and nearly as fast as without.
     pub initcheck: bool,
 }
 
@@ -244,6 +245,13 @@ impl Device {
                 .commit(arena.parameters.of_seat(seat), GRID_WORKSPACE + GRID_WORKSPACE_BYTES)
                 .map_err(Error::AddressSpace)?;
         }
+        // The windows that kernels write to lie one behind the other.
+        let unwritten = config
+            .checks
+            .initcheck
+            .then(|| Unwritten::new(arena.shared.start..arena.heap.end))
+            .transpose()
+            .map_err(Error::AddressSpace)?;
         let properties = Properties {
             name: format!("Rumba software device ({workers} workers)"),
             compute_capability: (9, 0),
@@ -263,7 +271,7 @@ impl Device {
             clock_khz: 1_000_000,
         };
         let inner = Inner {
-            allocations: Allocations::new(&arena, config.memory_bytes as u64, config.checks.initcheck),
+            allocations: Allocations::new(&arena, config.memory_bytes as u64, unwritten),
             output: Output::new(),
             heap: Heap::new(config.heap_bytes),
             stack_bytes: AtomicU64::new(config.stack_bytes),
@@ -364,14 +372,14 @@ impl Device {
     /// Declares bytes written that the host writes without asking the device, for the check of reads of memory that
     /// nobody has written.
     pub fn assume_written(&self, address: u64, bytes: usize) {
-        if let Some(mut map) = self.inner.allocations.unwritten() {
+        if let Some(map) = &self.inner.allocations.unwritten {
             map.write(address, bytes as u64);
         }
     }
 
     /// Notes a copy to the host of bytes that were never written.
     fn find_unwritten(&self, address: u64, bytes: u64) {
-        let Some(map) = self.inner.allocations.unwritten() else {
+        let Some(map) = &self.inner.allocations.unwritten else {
             return;
         };
         let Some(first) = map.met(address, bytes) else { return };
@@ -380,7 +388,6 @@ impl Device {
             .into_iter()
             .map(|run| run.end - run.start)
             .sum();
-        drop(map);
         let finding = Finding {
             kind: FindingKind::UnwrittenCopy,
             kernel: None,
@@ -401,8 +408,9 @@ impl Device {
         self.inner.allocations.check("a copy to the device", to, bytes)?;
         // SAFETY: both ranges were just found to be allocated.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
-        if let Some(mut map) = self.inner.allocations.unwritten() {
-            map.copy(to, from, bytes as u64);
+        if let Some(map) = &self.inner.allocations.unwritten {
+            let allocation = self.inner.allocations.bounds(to, |allocation| allocation.start);
+            map.copy(allocation.unwrap_or(to), to, from, bytes as u64);
         }
         Ok(())
     }
@@ -627,15 +635,11 @@ impl Device {
         let monitor = checks.monitored().then(|| {
             let threads = launch.block.iter().product();
             let races = checks.racecheck.then(|| Races::new(threads, cluster.iter().product()));
-            monitor::Shared::new(Monitor::new(races))
+            Monitor::new(races)
         });
         // What is found must not depend on which worker is faster.
         let all_workers = inner.properties.multiprocessors as usize;
-        let workers = if monitor.is_some() {
-            1
-        } else {
-            all_workers.min(clusters)
-        };
+        let workers = if checks.racecheck { 1 } else { all_workers.min(clusters) };
         let resident_clusters = if launch.cooperative {
             clusters.div_ceil(workers)
         } else {
@@ -653,7 +657,7 @@ impl Device {
             .next_multiple_of(program.stack_align.max(16));
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
-        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && monitor.is_none();
+        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps;
         let progress = Progress::new();
         let context = Context {
             program,
@@ -697,7 +701,7 @@ impl Device {
         inner.output.flush();
         let warp_instructions = progress.executed();
         if let Some(monitor) = &monitor {
-            inner.findings().extend(monitor::findings(monitor, &context));
+            inner.findings().extend(monitor.take(&context));
         }
         match progress.fault(&context) {
             Some(fault) => Err(Box::new(fault).into()),

@@ -15,8 +15,8 @@ use thiserror::Error;
 use crate::allocations::Allocations;
 use crate::arena::{Arena, Window};
 use crate::block::{Block, Outcome};
-use crate::check::memory::{Bounds, CACHES};
-use crate::check::monitor;
+use crate::check::memory::{Bounds, CACHES, TABLES};
+use crate::check::monitor::Monitor;
 use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
 use crate::lockstep::Lockstep;
@@ -110,7 +110,7 @@ pub(crate) struct Context<'a> {
     pub(crate) grid_barrier: GridBarrier,
     pub(crate) memcheck: bool,
     /// The checks that remember what threads did, if they are on.
-    pub(crate) monitor: Option<&'a monitor::Shared>,
+    pub(crate) monitor: Option<&'a Monitor>,
     pub(crate) instruction_limit: u64,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) started: Instant,
@@ -387,7 +387,7 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
     let progress = context.progress;
     // Operations share bounds modulo their number: those of no operation are not looked at.
     let caches = context.program.debug.points.len().clamp(1, CACHES);
-    worker.caches.resize(2 * CACHES, Bounds::default());
+    worker.caches.resize(TABLES * CACHES, Bounds::default());
     for half in worker.caches.chunks_exact_mut(CACHES) {
         half[..caches].fill(Bounds::default());
     }

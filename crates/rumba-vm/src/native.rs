@@ -230,8 +230,10 @@ unsafe fn free(warp: &mut Warp, pc: Pc) -> Pc {
         context.heap.give_back(bytes.unwrap_or(0));
         // What this worker learnt may be about the block that is gone.
         // SAFETY: a worker has that many.
-        unsafe { std::slice::from_raw_parts_mut(warp.caches, 2 * crate::check::memory::CACHES) }
-            .fill(Default::default());
+        unsafe {
+            std::slice::from_raw_parts_mut(warp.caches, crate::check::memory::TABLES * crate::check::memory::CACHES)
+        }
+        .fill(Default::default());
     }
     pc.next()
 }

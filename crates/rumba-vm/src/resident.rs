@@ -169,6 +169,8 @@ impl Resident {
             context.observe_fresh(warp.stack_base, lanes as u64 * context.stack_stride);
         }
         context.observe_begin(place.block, base..base + SHARED_STRIDE as u64);
+        // SAFETY: no warp runs.
+        unsafe { (*self.block.state).number = self.index as u32 };
         self.block.start(
             place.block,
             outset.threads,

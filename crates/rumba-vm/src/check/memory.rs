@@ -22,14 +22,23 @@ pub(crate) struct Bounds {
     pub(crate) bytes: u64,
 }
 
-/// Number of [`Bounds`] that a worker keeps for reads, and again for writes; operations share them modulo this.
+/// Number of [`Bounds`] in each of a worker's tables; operations share them modulo this.
 pub(crate) const CACHES: usize = 4096;
+
+/// A worker's tables: for reads and for writes, each of memory that holds no surprises and of memory that is [`watched`].
+pub(crate) const TABLES: usize = 4;
 
 /// Which of the worker's [`Bounds`] belongs to an operation.
 #[inline(always)]
 fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
     let half = if let AccessKind::Read = kind { 0 } else { CACHES };
     warp.caches.wrapping_add(pc.source as usize % CACHES + half)
+}
+
+/// The same of memory whose accesses are in bounds, but are to be told to the monitor.
+#[inline(always)]
+fn watched_cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
+    cache_of(warp, pc, kind).wrapping_add(2 * CACHES)
 }
 
 /// A state space as an access names it.
@@ -82,6 +91,12 @@ pub(crate) trait Door {
     /// The warp is set up for a launch.
     unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
 
+    /// The addresses that need no further question than what the monitor thinks of them.
+    ///
+    /// # Safety
+    /// As for [`Self::bounds`].
+    unsafe fn watched(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
+
     /// What is added to an address, except for the lane's part.
     fn base(warp: &Warp) -> u64;
 }
@@ -96,6 +111,11 @@ impl Door for Flat {
     unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
         // SAFETY: a worker has that many.
         unsafe { *cache_of(warp, pc, kind) }
+    }
+
+    unsafe fn watched(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
+        // SAFETY: a worker has that many.
+        unsafe { *watched_cache_of(warp, pc, kind) }
     }
 
     #[inline(always)]
@@ -119,6 +139,13 @@ impl Door for Shared {
         }
     }
 
+    unsafe fn watched(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds {
+            start: SHARED_START,
+            bytes: warp.shared_end.saturating_sub(SHARED_START),
+        }
+    }
+
     #[inline(always)]
     fn base(warp: &Warp) -> u64 {
         warp.shared_base
@@ -136,6 +163,13 @@ impl Door for Local {
         Bounds {
             start: STACK_START,
             bytes: warp.stack_known - STACK_START,
+        }
+    }
+
+    unsafe fn watched(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds {
+            start: STACK_START,
+            bytes: warp.stack_stride.saturating_sub(STACK_START),
         }
     }
 
@@ -216,14 +250,59 @@ pub(crate) unsafe fn regular<D: Door, X: Target>(warp: &Warp, pc: Pc, bytes: u64
         *host = D::base(warp).wrapping_add(address);
     }
     // SAFETY: as the caller promises.
-    if outside || low & (bytes - 1) != 0 || !unsafe { X::is_stepped(given, step) } {
+    if low & (bytes - 1) != 0 || !unsafe { X::is_stepped(given, step) } {
         return None;
+    }
+    if outside {
+        // SAFETY: the slot has 32 lanes of 64 bits; the rest is as the caller promises.
+        let heads = std::array::from_fn(|group| unsafe { *given.add(group * GROUP) });
+        // SAFETY: as above.
+        hosts = unsafe { watched::<D>(warp, pc, heads, (bytes, step), kind)? };
     }
     Some(if step == bytes {
         Pattern::Contiguous(hosts)
     } else {
         Pattern::Uniform(hosts)
     })
+}
+
+/// Brings a regular access through the door, given the first address of each group, and tells the monitor, if there is
+/// one and the operation has been there before.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program whose `extra` holds the [`Space`]; all lanes are active.
+#[cold]
+#[inline(never)]
+unsafe fn watched<D: Door>(
+    warp: &Warp,
+    pc: Pc,
+    heads: [u64; GROUPS],
+    (bytes, step): (u64, u64),
+    kind: AccessKind,
+) -> Option<[u64; GROUPS]> {
+    if D::PER_LANE || !warp.is_monitored() {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::watched(warp, pc, kind) };
+    let whole = bytes + step * (GROUP as u64 - 1);
+    let room = bounds.bytes.wrapping_sub(whole);
+    let mut hosts = [0; GROUPS];
+    let (mut outside, mut low) = (bounds.bytes < whole, 0);
+    for (host, head) in hosts.iter_mut().zip(heads) {
+        let address = head.wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        *host = D::base(warp).wrapping_add(address);
+    }
+    if outside || low & (bytes - 1) != 0 {
+        return None;
+    }
+    let what = (bytes, kind, Order::from_bits(pc.extra, kind));
+    warp.observe_groups(pc.source, hosts, step, what, |address| {
+        describe(warp, address, 1, Space::Generic)
+    });
+    Some(hosts)
 }
 
 /// Brings any access of `bytes` bytes per lane at `[a + imm]` through the door. On failure, the warp knows about the fault.
@@ -294,7 +373,12 @@ pub(crate) unsafe fn steady<D: Door>(
         low |= address;
         *host = D::base(warp).wrapping_add(address);
     }
-    (!outside && low & (bytes - 1) == 0).then_some(hosts)
+    if !outside && low & (bytes - 1) == 0 {
+        return Some(hosts);
+    }
+    let step = (whole - bytes) / (GROUP as u64 - 1);
+    // SAFETY: as the caller promises.
+    unsafe { watched::<D>(warp, pc, heads, (bytes, step), kind) }
 }
 
 /// Brings the accesses of the active lanes at `[given + imm]` through the door.
@@ -339,9 +423,35 @@ unsafe fn checked<D: Door>(
     }
     let given = given.map(|address| address.wrapping_add(pc.imm));
     let lanes = warp.active;
+    let what = (bytes, kind, Order::from_bits(pc.extra, kind));
+    // SAFETY: as the caller promises.
+    if warp.is_monitored() && low & (bytes - 1) == 0 && unsafe { is_watched::<D>(warp, pc, &given, lanes, bytes, kind) }
+    {
+        observe(warp, pc, lanes, out, what);
+        return Ok(());
+    }
     examine(warp, pc, &given, lanes, bytes, kind, out, Space::from_bits(pc.extra))?;
-    observe(warp, pc, lanes, out, (bytes, kind, Order::from_bits(pc.extra, kind)));
+    observe(warp, pc, lanes, out, what);
     Ok(())
+}
+
+/// Whether the addresses of lanes are in the bounds of memory that is watched.
+///
+/// # Safety
+/// The warp is set up for a launch.
+#[inline(never)]
+unsafe fn is_watched<D: Door>(
+    warp: &Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    lanes: u32,
+    bytes: u64,
+    kind: AccessKind,
+) -> bool {
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::watched(warp, pc, kind) };
+    let room = bounds.bytes.wrapping_sub(bytes);
+    bounds.bytes >= bytes && lanes_of(lanes).all(|lane| given[lane].wrapping_sub(bounds.start) <= room)
 }
 
 /// Brings accesses of `bytes` bytes, a power of two, at any addresses through the door: one for each lane of `lanes`, which
@@ -376,7 +486,21 @@ pub(crate) fn at_addresses(
     if !outside && low & (bytes - 1) == 0 {
         return Ok(());
     }
-    examine(warp, pc, given, lanes, bytes, kind, out, space)?;
+    // SAFETY: the warp is set up for a launch.
+    let known = low & (bytes - 1) == 0
+        && warp.is_monitored()
+        && unsafe {
+            match space {
+                Space::Shared => is_watched::<Shared>(warp, pc, given, lanes, bytes, kind),
+                Space::Generic | Space::Global | Space::Const | Space::Param => {
+                    is_watched::<Flat>(warp, pc, given, lanes, bytes, kind)
+                }
+                Space::Local => false,
+            }
+        };
+    if !known {
+        examine(warp, pc, given, lanes, bytes, kind, out, space)?;
+    }
     observe(warp, pc, lanes, out, (bytes, kind, Order::usual(kind)));
     Ok(())
 }
@@ -458,9 +582,14 @@ fn examine(
             Ok(host) => out.set(lane, host),
         }
     }
-    if single && known.bytes != 0 && !warp.is_monitored() {
+    if single && known.bytes != 0 {
+        let cache = if warp.watches(known.start, known.bytes) {
+            watched_cache_of(warp, pc, kind)
+        } else {
+            cache_of(warp, pc, kind)
+        };
         // SAFETY: a worker has that many.
-        unsafe { *cache_of(warp, pc, kind) = known };
+        unsafe { *cache = known };
     }
     Ok(())
 }

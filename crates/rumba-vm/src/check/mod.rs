@@ -7,4 +7,5 @@ pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod order;
 pub(crate) mod race;
+pub(crate) mod shadow;
 pub(crate) mod unwritten;

@@ -1,20 +1,22 @@
 //! What the doors tell the checks that remember: who accessed what, who met whom. It decides nothing; [`super::race`]
 //! and [`super::unwritten`] do.
 //!
-//! A launch that is monitored runs on one worker, in one order, so that what is found is a function of the program and its
-//! input.
+//! A launch that looks for races runs on one worker, in one order, so that what is found is a function of the program and
+//! its input. Reads of what was never written are looked for on all workers, and told of the first thread that made one.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::check::clock::Thread;
 use crate::check::finding::{Finding, FindingKind, Side};
+use crate::check::memory::GROUPS;
 use crate::check::order::Order;
 use crate::check::race::{Conflict, Meeting, Races, Touch};
 use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;
-use crate::warp::{LANES, Warp, lanes_of};
+use crate::target::GROUP;
+use crate::warp::{FULL, LANES, Warp, lanes_of};
 
 /// The first of the findings at an instruction, or at two, and how many there are.
 struct Found {
@@ -28,24 +30,22 @@ struct Found {
 
 /// The checks of one launch.
 pub(crate) struct Monitor {
-    races: Option<Races>,
-    found: HashMap<(FindingKind, u32, u32), Found>,
+    races: Option<Mutex<Races>>,
+    found: Mutex<HashMap<(FindingKind, u32, u32), Found>>,
 }
-
-/// A monitor as a launch has it.
-pub(crate) type Shared = Mutex<Monitor>;
 
 impl Monitor {
     pub(crate) fn new(races: Option<Races>) -> Self {
         Self {
-            races,
-            found: HashMap::new(),
+            races: races.map(Mutex::new),
+            found: Mutex::default(),
         }
     }
 
     /// Notes a finding of an access, with an earlier one if it is a race. `place` says what lies at an address.
+    #[cold]
     fn note(
-        &mut self,
+        &self,
         kind: FindingKind,
         touch: Touch,
         conflict: Option<Conflict>,
@@ -54,32 +54,28 @@ impl Monitor {
     ) {
         let other = conflict.map_or(touch.source, |conflict| conflict.source);
         let key = (kind, touch.source.min(other), touch.source.max(other));
-        let found = self.found.entry(key).or_insert_with(|| Found {
-            touch,
-            conflict,
-            address,
-            place: place(address),
-            count: 0,
-        });
-        found.count += 1;
-    }
-
-    /// Looks for a read of what was never written.
-    fn unwritten(&mut self, map: Option<&mut Unwritten>, touch: Touch, place: impl FnOnce(u64) -> String) {
-        let Some(map) = map else { return };
-        if touch.kind != AccessKind::Write
-            && let Some(address) = map.met(touch.address, touch.bytes)
-        {
-            self.note(FindingKind::UnwrittenRead, touch, None, address, place);
-        }
-        if touch.kind != AccessKind::Read {
-            map.write(touch.address, touch.bytes);
+        let mut all = lock(&self.found);
+        let count = all.get(&key).map_or(0, |found| found.count) + 1;
+        // Workers come in any order, threads have one. Races are found by one worker, in one.
+        let is_first = |found: &Found| conflict.is_none() && touch.thread < found.touch.thread;
+        if all.get(&key).is_none_or(is_first) {
+            let place = place(address);
+            let found = Found {
+                touch,
+                conflict,
+                address,
+                place,
+                count,
+            };
+            all.insert(key, found);
+        } else if let Some(found) = all.get_mut(&key) {
+            found.count = count;
         }
     }
 
     /// Looks for an earlier access that is not ordered before this one.
-    fn race(&mut self, touch: Touch, place: impl FnOnce(u64) -> String) {
-        let Some(conflict) = self.races.as_mut().and_then(|races| races.touch(touch)) else {
+    fn race(&self, races: &mut Races, touch: Touch, place: impl FnOnce(u64) -> String) {
+        let Some(conflict) = races.touch(touch) else {
             return;
         };
         let kind = if conflict.scoped {
@@ -91,8 +87,8 @@ impl Monitor {
     }
 
     /// What was found, in the order of the program.
-    fn take(&mut self, context: &Context<'_>) -> Vec<Finding> {
-        let mut found: Vec<_> = self.found.drain().collect();
+    pub(crate) fn take(&self, context: &Context<'_>) -> Vec<Finding> {
+        let mut found: Vec<_> = lock(&self.found).drain().collect();
         found.sort_by_key(|(key, _)| *key);
         let debug = &context.program.debug;
         let side = |thread: Thread, address: u64, kind: AccessKind, bytes: u64, source: u32| {
@@ -134,21 +130,14 @@ impl Monitor {
     }
 }
 
-/// What a launch that has ended was found to do.
-pub(crate) fn findings(monitor: &Shared, context: &Context<'_>) -> Vec<Finding> {
-    lock(monitor).take(context)
-}
-
-/// Takes the monitor of a launch.
-fn lock(monitor: &Shared) -> MutexGuard<'_, Monitor> {
-    monitor.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The threads of a warp's lanes.
 fn threads(warp: &Warp, mask: u32) -> impl Iterator<Item = Thread> + use<> {
-    // SAFETY: the block outlives its warps' turns, and its coordinates do not change meanwhile.
-    let coordinates = unsafe { (*warp.block).coordinates };
-    let block = warp.context().number_of(coordinates);
+    // SAFETY: the block outlives its warps' turns, and its number does not change meanwhile.
+    let block = unsafe { (*warp.block).number };
     let first = warp.index as usize * LANES;
     lanes_of(mask).map(move |lane| Thread {
         block,
@@ -174,22 +163,80 @@ impl Warp {
     ) {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
-        let mut monitor = lock(monitor);
-        let mut unwritten = context.allocations.unwritten();
-        for (lane, thread) in lanes_of(lanes).zip(threads(self, lanes)) {
-            let touch = Touch {
-                thread,
-                address: host(lane),
-                bytes,
-                kind,
-                order,
-                source,
-            };
-            monitor.unwritten(unwritten.as_deref_mut(), touch, &place);
-            if context.arena.shared.contains(touch.address) || context.arena.heap.contains(touch.address) {
-                monitor.race(touch, &place);
+        let touch = |lane, thread| Touch {
+            thread,
+            address: host(lane),
+            bytes,
+            kind,
+            order,
+            source,
+        };
+        if let Some(map) = &context.allocations.unwritten {
+            for (lane, thread) in lanes_of(lanes).zip(threads(self, lanes)) {
+                let address = host(lane);
+                if kind != AccessKind::Write
+                    && let Some(first) = map.met(address, bytes)
+                {
+                    let kind = FindingKind::UnwrittenRead;
+                    monitor.note(kind, touch(lane, thread), None, first, &place);
+                }
+                if kind != AccessKind::Read {
+                    map.write(address, bytes);
+                }
             }
         }
+        if let Some(races) = &monitor.races {
+            let mut races = lock(races);
+            for (lane, thread) in lanes_of(lanes).zip(threads(self, lanes)) {
+                let touch = touch(lane, thread);
+                if context.arena.shared.contains(touch.address) || context.arena.heap.contains(touch.address) {
+                    monitor.race(&mut races, touch, &place);
+                }
+            }
+        }
+    }
+
+    /// Accesses by all lanes, each group of which starts at a host address and goes on in steps: of as many bytes as a lane
+    /// accesses, or of none.
+    pub(crate) fn observe_groups(
+        &self,
+        source: u32,
+        hosts: [u64; GROUPS],
+        step: u64,
+        (bytes, kind, order): (u64, AccessKind, Order),
+        place: impl Fn(u64) -> String,
+    ) {
+        let context = self.context();
+        let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
+        if let Some(monitor) = context.monitor
+            && monitor.races.is_none()
+            && let Some(map) = &context.allocations.unwritten
+        {
+            let whole = bytes + step * (GROUP as u64 - 1);
+            let in_a_row = step != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
+            let (count, whole) = if in_a_row {
+                (1, whole * GROUPS as u64)
+            } else {
+                (GROUPS, whole)
+            };
+            let mut ranges = hosts.into_iter().take(count);
+            match kind {
+                AccessKind::Write => return ranges.for_each(|start| map.write(start, whole)),
+                AccessKind::Read | AccessKind::Atomic if !ranges.any(|start| map.any(start, whole)) => return,
+                AccessKind::Read | AccessKind::Atomic => {}
+            }
+        }
+        self.observe(source, FULL, host, (bytes, kind, order), place);
+    }
+
+    /// Whether accesses to an allocation have to be told of, even where they are in bounds.
+    pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
+        let context = self.context();
+        context.monitor.is_some_and(|monitor| {
+            let is_partial = |map: &Unwritten| !map.is_written(start, start + bytes);
+            context.arena.heap.contains(start)
+                && (monitor.races.is_some() || context.allocations.unwritten.as_ref().is_some_and(is_partial))
+        })
     }
 
     /// A fence of the active lanes.
@@ -263,7 +310,7 @@ impl Context<'_> {
 
     /// Memory is handed out to a block: what was there before counts as unwritten.
     pub(crate) fn observe_fresh(&self, start: u64, bytes: u64) {
-        if let Some(mut map) = self.allocations.unwritten() {
+        if let Some(map) = &self.allocations.unwritten {
             map.hand_out(start, bytes);
         }
     }
@@ -275,9 +322,9 @@ impl Context<'_> {
 
     fn tell_races(&self, tell: impl FnOnce(&mut Races)) {
         if let Some(monitor) = self.monitor
-            && let Some(races) = &mut lock(monitor).races
+            && let Some(races) = &monitor.races
         {
-            tell(races);
+            tell(&mut lock(races));
         }
     }
 

@@ -1,82 +1,172 @@
 //! Which bytes nobody has written since the memory was handed out: what reads of them are told by.
 //!
-//! Memory that was never entered here counts as written: module variables, the parameters, the host's own.
+//! A bit for each byte of the windows for shared memory, stacks and heap lies at a fixed place, so that workers look and
+//! write side by side. Memory that was never entered here counts as written: module variables, the parameters, the
+//! host's own.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a word of the map, of which there are 64 in a page.
+use crate::check::shadow::Shadow;
+
+/// Bytes of a word of the map.
 const WORD: u64 = 64;
-const PAGE: u64 = 64 * WORD;
 
 /// A read is told of where this many bytes of it, or all if it is shorter, were never written. What is between the fields
 /// of a structure is copied with them, and is no mistake.
 const LEAST: u64 = 8;
 
 /// The bytes that were not written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Unwritten {
-    /// A bit for each byte; pages without any are not there.
-    pages: HashMap<u64, Box<[u64; 64]>>,
+    /// The addresses that it knows.
+    window: Range<u64>,
+    /// A bit for each byte of the window that was not written.
+    bits: Shadow,
+    /// Allocations that were not found to be wholly written, by start: where the first byte may be that was not.
+    partial: Mutex<BTreeMap<u64, u64>>,
 }
 
-/// The words that a range touches: page, word in the page, the range's bits.
-fn words(start: u64, bytes: u64) -> impl Iterator<Item = (u64, usize, u64)> {
-    let end = start.saturating_add(bytes);
+/// The words that a range touches: number of the word, the range's bits.
+fn words(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let end = start + bytes;
     let last = if bytes == 0 { start / WORD } else { end.div_ceil(WORD) };
     (start / WORD..last).map(move |word| {
         let first = start.max(word * WORD) - word * WORD;
         let last = end.min((word + 1) * WORD) - word * WORD;
-        let bits = (u64::MAX >> (WORD - (last - first))) << first;
-        (word / 64, (word % 64) as usize, bits)
+        (word, (u64::MAX >> (WORD - (last - first))) << first)
     })
 }
 
 impl Unwritten {
-    /// Memory is handed out.
-    pub(crate) fn hand_out(&mut self, start: u64, bytes: u64) {
-        let mut at = start;
-        let end = start.saturating_add(bytes);
-        while at < end {
-            let next = ((at / PAGE + 1) * PAGE).min(end);
-            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new([0; 64]));
-            words(at, next - at).for_each(|(_, word, bits)| page[word] |= bits);
-            at = next;
-        }
+    /// A map of a window, which starts at a multiple of a page.
+    pub(crate) fn new(window: Range<u64>) -> io::Result<Self> {
+        let words = (window.end - window.start).div_ceil(WORD) + 1;
+        Ok(Self {
+            bits: Shadow::new(words as usize * size_of::<u64>())?,
+            window,
+            partial: Mutex::default(),
+        })
     }
 
-    /// Bytes are written, or nobody's any more.
-    pub(crate) fn write(&mut self, start: u64, bytes: u64) {
-        let mut at = start;
-        let end = start.saturating_add(bytes);
-        while at < end {
-            let (number, next) = (at / PAGE, ((at / PAGE + 1) * PAGE).min(end));
-            if let Some(page) = self.pages.get_mut(&number) {
-                words(at, next - at).for_each(|(_, word, bits)| page[word] &= !bits);
-                if **page == [0; 64] {
-                    self.pages.remove(&number);
+    /// Whether it knows the memory at an address.
+    #[inline(always)]
+    pub(crate) fn knows(&self, address: u64) -> bool {
+        address.wrapping_sub(self.window.start) < self.window.end - self.window.start
+    }
+
+    /// The part of a range that it knows, counted from the start of the window, and its length.
+    fn inside(&self, start: u64, bytes: u64) -> (u64, u64) {
+        let end = start.saturating_add(bytes).min(self.window.end);
+        let start = start.max(self.window.start);
+        (start.wrapping_sub(self.window.start), end.saturating_sub(start))
+    }
+
+    /// A word of the map.
+    #[inline(always)]
+    fn word(&self, number: u64) -> &AtomicU64 {
+        debug_assert!((number as usize) < self.bits.bytes() / size_of::<u64>());
+        // SAFETY: callers stay inside of the window, which has that many words, and all access is atomic.
+        unsafe { AtomicU64::from_ptr(self.bits.base::<u64>().wrapping_add(number as usize)) }
+    }
+
+    fn partial(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An allocation is made.
+    pub(crate) fn allocate(&self, start: u64, bytes: u64) {
+        self.hand_out(start, bytes);
+        self.partial().insert(start, start);
+    }
+
+    /// An allocation is nobody's any more.
+    pub(crate) fn free(&self, start: u64, bytes: u64) {
+        self.write(start, bytes);
+        self.partial().remove(&start);
+    }
+
+    /// Whether everything that was allocated in a range has been written. What is found holds until memory is allocated or
+    /// copied there.
+    pub(crate) fn is_written(&self, start: u64, end: u64) -> bool {
+        let mut partial = self.partial();
+        let inside: Vec<(u64, u64)> = partial
+            .range(start..end)
+            .map(|(start, first)| (*start, *first))
+            .collect();
+        for (allocation, first) in inside {
+            let (from, bytes) = self.inside(first, end - first);
+            match words(from, bytes).find(|(word, bits)| self.word(*word).load(Ordering::Relaxed) & bits != 0) {
+                Some((word, _)) => {
+                    partial.insert(allocation, first.max(self.window.start + word * WORD));
+                    return false;
                 }
+                None => drop(partial.remove(&allocation)),
             }
-            at = next;
+        }
+        true
+    }
+
+    /// Memory is handed out.
+    pub(crate) fn hand_out(&self, start: u64, bytes: u64) {
+        let (start, bytes) = self.inside(start, bytes);
+        for (word, bits) in words(start, bytes) {
+            let word = self.word(word);
+            if bits == u64::MAX {
+                word.store(bits, Ordering::Relaxed);
+            } else {
+                word.fetch_or(bits, Ordering::Relaxed);
+            }
         }
     }
 
-    /// Bytes are copied, with what is known of them.
-    pub(crate) fn copy(&mut self, to: u64, from: u64, bytes: u64) {
+    /// Bytes are written.
+    #[inline]
+    pub(crate) fn write(&self, start: u64, bytes: u64) {
+        let (start, bytes) = self.inside(start, bytes);
+        for (word, bits) in words(start, bytes) {
+            let word = self.word(word);
+            // Most of what is written was written before, and is then only looked at.
+            if word.load(Ordering::Relaxed) & bits == 0 {
+                continue;
+            }
+            if bits == u64::MAX {
+                word.store(0, Ordering::Relaxed);
+            } else {
+                word.fetch_and(!bits, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Bytes are copied to the allocation at `allocation`, with what is known of them.
+    pub(crate) fn copy(&self, allocation: u64, to: u64, from: u64, bytes: u64) {
         let runs = self.runs(from, bytes);
         self.write(to, bytes);
-        for run in runs {
+        for run in &runs {
             self.hand_out(to + (run.start - from), run.end - run.start);
         }
+        if !runs.is_empty() && self.knows(to) {
+            self.partial().insert(allocation, allocation);
+        }
+    }
+
+    /// Whether any byte of a range was not written.
+    #[inline]
+    pub(crate) fn any(&self, start: u64, bytes: u64) -> bool {
+        let (start, bytes) = self.inside(start, bytes);
+        words(start, bytes).any(|(word, bits)| self.word(word).load(Ordering::Relaxed) & bits != 0)
     }
 
     /// The ranges that were not written.
     pub(crate) fn runs(&self, start: u64, bytes: u64) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
-        for (page, word, bits) in words(start, bytes) {
-            let Some(found) = self.pages.get(&page) else { continue };
-            let mut left = found[word] & bits;
-            let address = page * PAGE + word as u64 * WORD;
+        let (start, bytes) = self.inside(start, bytes);
+        for (word, bits) in words(start, bytes) {
+            let mut left = self.word(word).load(Ordering::Relaxed) & bits;
+            let address = self.window.start + word * WORD;
             while left != 0 {
                 let first = u64::from(left.trailing_zeros());
                 let length = u64::from((left >> first).trailing_ones());
@@ -93,7 +183,7 @@ impl Unwritten {
 
     /// The first byte of those that a read should not have met.
     pub(crate) fn met(&self, start: u64, bytes: u64) -> Option<u64> {
-        if self.pages.is_empty() {
+        if !self.any(start, bytes) {
             return None;
         }
         let least = bytes.min(LEAST);
@@ -107,28 +197,57 @@ impl Unwritten {
 
 #[cfg(test)]
 mod tests {
-    use super::{PAGE, Unwritten};
+    use super::Unwritten;
     use std::collections::HashSet;
+
+    const START: u64 = 1 << 20;
+    const SIZE: u64 = 1 << 16;
+
+    fn map() -> Unwritten {
+        Unwritten::new(START..START + SIZE).expect("there is address space")
+    }
 
     #[test]
     fn reads_meet_what_was_not_written() {
-        let mut map = Unwritten::default();
-        map.hand_out(PAGE - 8, 16);
-        assert_eq!(map.met(PAGE - 8, 4), Some(PAGE - 8));
-        assert_eq!(map.met(PAGE + 8, 4), None);
-        map.write(PAGE - 8, 12);
-        assert_eq!(map.met(PAGE - 8, 4), None);
-        assert_eq!(map.met(PAGE + 4, 4), Some(PAGE + 4));
+        let map = map();
+        let at = START + 4096;
+        map.allocate(at - 8, 16);
+        assert_eq!(map.met(at - 8, 4), Some(at - 8));
+        assert_eq!(map.met(at + 8, 4), None);
+        map.write(at - 8, 12);
+        assert_eq!(map.met(at - 8, 4), None);
+        assert_eq!(map.met(at + 4, 4), Some(at + 4));
         // Half of it was written: padding.
-        assert_eq!(map.met(PAGE, 8), None);
-        map.write(PAGE, 8);
-        assert!(map.pages.is_empty());
+        assert_eq!(map.met(at, 8), None);
+        assert!(!map.is_written(at - 8, at + 8));
+        map.write(at, 8);
+        assert!(map.is_written(at - 8, at + 8));
+        // Elsewhere nothing is known.
+        assert_eq!(map.met(0, 8), None);
+        assert_eq!(map.met(START + SIZE, 8), None);
+    }
+
+    #[test]
+    fn a_copy_takes_along_what_was_not_written() {
+        let map = map();
+        let (a, b) = (START, START + 1024);
+        map.allocate(a, 512);
+        map.allocate(b, 512);
+        map.write(b, 512);
+        assert!(map.is_written(b, b + 512) && !map.is_written(a, a + 512));
+        map.write(a, 256);
+        map.copy(b, b, a, 512);
+        assert!(!map.is_written(b, b + 512));
+        assert_eq!(map.met(b + 252, 8), None);
+        assert_eq!(map.met(b + 256, 8), Some(b + 256));
+        map.free(b, 512);
+        assert!(map.is_written(b, b + 512));
     }
 
     /// Against a set of bytes, over ranges of all alignments.
     #[test]
     fn it_is_a_set_of_bytes() {
-        let (mut map, mut set) = (Unwritten::default(), HashSet::new());
+        let (map, mut set) = (map(), HashSet::new());
         let mut state = 1_u64;
         let mut random = |below: u64| {
             state = state
@@ -137,7 +256,7 @@ mod tests {
             (state >> 33) % below
         };
         for _ in 0..2000 {
-            let (start, bytes) = (random(3 * PAGE), random(300));
+            let (start, bytes) = (START + random(3 << 12), random(300));
             match random(3) {
                 0 => {
                     map.hand_out(start, bytes);
@@ -148,15 +267,19 @@ mod tests {
                     set.retain(|byte| !(start..start + bytes).contains(byte));
                 }
                 _ => {
-                    let to = start + 4 * PAGE;
-                    map.copy(to, start, bytes);
+                    let to = start + (4 << 12);
+                    map.copy(to, to, start, bytes);
                     let copied: Vec<u64> = (start..start + bytes).filter(|byte| set.contains(byte)).collect();
                     set.retain(|byte| !(to..to + bytes).contains(byte));
-                    set.extend(copied.iter().map(|byte| byte + 4 * PAGE));
+                    set.extend(copied.iter().map(|byte| byte + (4 << 12)));
                 }
             }
-            let found: HashSet<u64> = map.runs(0, 8 * PAGE).into_iter().flatten().collect();
+            let found: HashSet<u64> = map.runs(0, u64::MAX).into_iter().flatten().collect();
             assert_eq!(found, set);
+            assert_eq!(
+                map.any(start, bytes),
+                (start..start + bytes).any(|byte| set.contains(&byte))
+            );
         }
     }
 }
