@@ -181,6 +181,8 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     launches: AtomicU64,
     findings: Mutex<Vec<Finding>>,
+    /// What launches that look for races need, and others left.
+    races: Mutex<Vec<Races>>,
     handles: AtomicU64,
     /// Unmapped last.
     pub(crate) arena: Arena,
@@ -198,6 +200,23 @@ impl Inner {
     /// What the checks have found so far.
     fn findings(&self) -> MutexGuard<'_, Vec<Finding>> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn races(&self) -> MutexGuard<'_, Vec<Races>> {
+        self.races.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a launch needs to look for races, of blocks of so many threads in clusters of so many blocks.
+    fn take_races(&self, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
+        let free = self.races().pop();
+        let mut races = match free {
+            Some(races) => races,
+            None => Races::new(&self.arena).map_err(|error| LaunchError::Checks {
+                reason: error.to_string(),
+            })?,
+        };
+        races.launch(threads, cluster);
+        Ok(races)
     }
 
     /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
@@ -280,6 +299,7 @@ impl Device {
             pool: Pool::new(workers).map_err(Error::Threads)?,
             launches: AtomicU64::new(0),
             findings: Mutex::default(),
+            races: Mutex::default(),
             handles: AtomicU64::new(1),
             arena,
             config,
@@ -613,6 +633,12 @@ impl Device {
         let residency = self.check_launch(function, launch)?;
         let inner = &*self.inner;
         let program = &*function.program;
+        let checks = inner.config.checks;
+        let races = if checks.racecheck {
+            Some(inner.take_races(launch.block.iter().product(), cluster.iter().product())?)
+        } else {
+            None
+        };
         let seat = inner.seats.take();
         let window = inner.arena.parameters.of_seat(seat.number);
         let parameters = window.start;
@@ -631,12 +657,7 @@ impl Device {
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
-        let checks = inner.config.checks;
-        let monitor = checks.monitored().then(|| {
-            let threads = launch.block.iter().product();
-            let races = checks.racecheck.then(|| Races::new(threads, cluster.iter().product()));
-            Monitor::new(races)
-        });
+        let monitor = checks.monitored().then(|| Monitor::new(races));
         // What is found must not depend on which worker is faster.
         let all_workers = inner.properties.multiprocessors as usize;
         let workers = if checks.racecheck { 1 } else { all_workers.min(clusters) };
@@ -703,7 +724,11 @@ impl Device {
         if let Some(monitor) = &monitor {
             inner.findings().extend(monitor.take(&context));
         }
-        match progress.fault(&context) {
+        let fault = progress.fault(&context);
+        if let Some(races) = monitor.and_then(Monitor::into_races) {
+            inner.races().push(races);
+        }
+        match fault {
             Some(fault) => Err(Box::new(fault).into()),
             None => Ok(Statistics {
                 warp_instructions,

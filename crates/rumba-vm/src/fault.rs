@@ -338,6 +338,14 @@ pub enum LaunchError {
         /// What there is.
         limit: u32,
     },
+    /// There is no room for what the checks remember.
+    #[error(
+        "the system refused address space for racecheck: {reason}; lower `Config::memory_bytes` or the limit `ulimit -v`"
+    )]
+    Checks {
+        /// The system's own words.
+        reason: String,
+    },
     /// Clusters that the device does not have or the kernel does not allow.
     #[error("clusters of {}: {reason}", triple(*.size))]
     Cluster {

@@ -446,7 +446,7 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
         if let Outcome::Finished = outcome {
             done.blocks += 1;
             waiting = 0;
-            context.observe_end(worker.residents[current].block.coordinates);
+            context.observe_end(worker.residents[current].index as u32);
             finish(worker, current, &mut idle);
             continue;
         }

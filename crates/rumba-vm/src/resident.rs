@@ -168,7 +168,7 @@ impl Resident {
             let lanes = self.block.warps.len() * LANES;
             context.observe_fresh(warp.stack_base, lanes as u64 * context.stack_stride);
         }
-        context.observe_begin(place.block, base..base + SHARED_STRIDE as u64);
+        context.observe_begin(self.index as u32, base + SHARED_START..base + context.shared_end());
         // SAFETY: no warp runs.
         unsafe { (*self.block.state).number = self.index as u32 };
         self.block.start(

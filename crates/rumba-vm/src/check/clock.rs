@@ -65,6 +65,18 @@ impl Known {
         }
     }
 
+    /// The epoch that all threads of a block are known to have reached, and whether nothing else is known.
+    pub(crate) fn of_block(&self, block: u32) -> (u32, bool) {
+        match self.blocks.as_slice() {
+            [] => (0, true),
+            [(only, of)] if *only == block => (of.all, of.warps.is_empty() && of.threads.is_empty()),
+            blocks => {
+                let place = blocks.binary_search_by_key(&block, |(block, _)| *block);
+                (place.map_or(0, |place| blocks[place].1.all), false)
+            }
+        }
+    }
+
     fn block(&mut self, block: u32) -> &mut OfBlock {
         let place = match self.blocks.binary_search_by_key(&block, |(block, _)| *block) {
             Ok(place) => place,

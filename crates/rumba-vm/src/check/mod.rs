@@ -1,6 +1,7 @@
 //! The checks that are made while a kernel runs: what an access may do is decided at once, at a door; what threads may do
 //! to each other is remembered and compared.
 
+pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod finding;
 pub(crate) mod memory;

@@ -4,14 +4,16 @@
 //! A launch that looks for races runs on one worker, in one order, so that what is found is a function of the program and
 //! its input. Reads of what was never written are looked for on all workers, and told of the first thread that made one.
 
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::check::cells::Touch;
 use crate::check::clock::Thread;
 use crate::check::finding::{Finding, FindingKind, Side};
 use crate::check::memory::GROUPS;
 use crate::check::order::Order;
-use crate::check::race::{Conflict, Meeting, Races, Touch};
+use crate::check::race::{self, Meeting, Races};
 use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;
@@ -22,7 +24,7 @@ use crate::warp::{FULL, LANES, Warp, lanes_of};
 struct Found {
     touch: Touch,
     /// The earlier access of a race.
-    conflict: Option<Conflict>,
+    earlier: Option<Touch>,
     address: u64,
     place: String,
     count: u64,
@@ -30,14 +32,18 @@ struct Found {
 
 /// The checks of one launch.
 pub(crate) struct Monitor {
-    races: Option<Mutex<Races>>,
+    /// Used by the one worker that there is then.
+    races: Option<UnsafeCell<Races>>,
     found: Mutex<HashMap<(FindingKind, u32, u32), Found>>,
 }
+
+// SAFETY: a launch that looks for races has one worker, and what uses them returns before anything else does.
+unsafe impl Sync for Monitor {}
 
 impl Monitor {
     pub(crate) fn new(races: Option<Races>) -> Self {
         Self {
-            races: races.map(Mutex::new),
+            races: races.map(UnsafeCell::new),
             found: Mutex::default(),
         }
     }
@@ -48,21 +54,21 @@ impl Monitor {
         &self,
         kind: FindingKind,
         touch: Touch,
-        conflict: Option<Conflict>,
+        earlier: Option<Touch>,
         address: u64,
         place: impl FnOnce(u64) -> String,
     ) {
-        let other = conflict.map_or(touch.source, |conflict| conflict.source);
+        let other = earlier.map_or(touch.source, |earlier| earlier.source);
         let key = (kind, touch.source.min(other), touch.source.max(other));
         let mut all = lock(&self.found);
         let count = all.get(&key).map_or(0, |found| found.count) + 1;
         // Workers come in any order, threads have one. Races are found by one worker, in one.
-        let is_first = |found: &Found| conflict.is_none() && touch.thread < found.touch.thread;
+        let is_first = |found: &Found| earlier.is_none() && touch.thread < found.touch.thread;
         if all.get(&key).is_none_or(is_first) {
             let place = place(address);
             let found = Found {
                 touch,
-                conflict,
+                earlier,
                 address,
                 place,
                 count,
@@ -73,17 +79,33 @@ impl Monitor {
         }
     }
 
-    /// Looks for an earlier access that is not ordered before this one.
-    fn race(&self, races: &mut Races, touch: Touch, place: impl FnOnce(u64) -> String) {
-        let Some(conflict) = races.touch(touch) else {
-            return;
-        };
-        let kind = if conflict.scoped {
-            FindingKind::ScopedRace
-        } else {
-            FindingKind::DataRace
-        };
-        self.note(kind, touch, Some(conflict), conflict.address, place);
+    /// Lets the races look at something, and notes what they find.
+    #[inline]
+    fn race(&self, look: impl FnOnce(&mut Races), place: impl Fn(u64) -> String) {
+        let Some(races) = &self.races else { return };
+        // SAFETY: one worker has them, and nothing that is called from here comes back here.
+        let races = unsafe { &mut *races.get() };
+        look(races);
+        if !races.found.is_empty() {
+            self.note_races(races, place);
+        }
+    }
+
+    #[cold]
+    fn note_races(&self, races: &mut Races, place: impl Fn(u64) -> String) {
+        for conflict in races.found.drain(..) {
+            let kind = if conflict.scoped {
+                FindingKind::ScopedRace
+            } else {
+                FindingKind::DataRace
+            };
+            self.note(kind, conflict.touch, Some(conflict.earlier), conflict.address, &place);
+        }
+    }
+
+    /// What looked for races.
+    pub(crate) fn into_races(self) -> Option<Races> {
+        self.races.map(UnsafeCell::into_inner)
     }
 
     /// What was found, in the order of the program.
@@ -91,7 +113,13 @@ impl Monitor {
         let mut found: Vec<_> = lock(&self.found).drain().collect();
         found.sort_by_key(|(key, _)| *key);
         let debug = &context.program.debug;
-        let side = |thread: Thread, address: u64, kind: AccessKind, bytes: u64, source: u32| {
+        let side = |touch: Touch, address: u64| {
+            let Touch {
+                thread,
+                bytes,
+                kind,
+                source,
+            } = touch;
             let (ptx, ptx_line) = debug.ptx(source);
             let index = u32::from(thread.index);
             let arena = context.arena;
@@ -114,9 +142,8 @@ impl Monitor {
             }
         };
         let findings = found.into_iter().map(|((kind, ..), found)| {
-            let Found { touch, conflict, .. } = found;
-            let own = side(touch.thread, found.address, touch.kind, touch.bytes, touch.source);
-            let other = conflict.map(|other| side(other.thread, found.address, other.kind, other.bytes, other.source));
+            let own = side(found.touch, found.address);
+            let other = found.earlier.map(|other| side(other, found.address));
             Finding {
                 kind,
                 kernel: Some(context.program.name.clone()),
@@ -134,22 +161,17 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The threads of a warp's lanes.
-fn threads(warp: &Warp, mask: u32) -> impl Iterator<Item = Thread> + use<> {
-    // SAFETY: the block outlives its warps' turns, and its number does not change meanwhile.
-    let block = unsafe { (*warp.block).number };
-    let first = warp.index as usize * LANES;
-    lanes_of(mask).map(move |lane| Thread {
-        block,
-        index: (first + lane) as u16,
-    })
-}
-
 impl Warp {
     /// Whether the launch is monitored.
     #[inline(always)]
     pub(crate) fn is_monitored(&self) -> bool {
         self.context().monitor.is_some()
+    }
+
+    /// The number of its block.
+    fn block_number(&self) -> u32 {
+        // SAFETY: the block outlives its warps' turns, and its number does not change meanwhile.
+        unsafe { (*self.block).number }
     }
 
     /// Accesses by lanes at host addresses.
@@ -163,37 +185,36 @@ impl Warp {
     ) {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
-        let touch = |lane, thread| Touch {
-            thread,
-            address: host(lane),
-            bytes,
-            kind,
-            order,
-            source,
-        };
+        let (block, warp) = (self.block_number(), self.index as u8);
         if let Some(map) = &context.allocations.unwritten {
-            for (lane, thread) in lanes_of(lanes).zip(threads(self, lanes)) {
+            for lane in lanes_of(lanes) {
                 let address = host(lane);
                 if kind != AccessKind::Write
                     && let Some(first) = map.met(address, bytes)
                 {
-                    let kind = FindingKind::UnwrittenRead;
-                    monitor.note(kind, touch(lane, thread), None, first, &place);
+                    let index = (usize::from(warp) * LANES + lane) as u16;
+                    let touch = Touch {
+                        thread: Thread { block, index },
+                        bytes,
+                        kind,
+                        source,
+                    };
+                    monitor.note(FindingKind::UnwrittenRead, touch, None, first, &place);
                 }
                 if kind != AccessKind::Read {
                     map.write(address, bytes);
                 }
             }
         }
-        if let Some(races) = &monitor.races {
-            let mut races = lock(races);
-            for (lane, thread) in lanes_of(lanes).zip(threads(self, lanes)) {
-                let touch = touch(lane, thread);
-                if context.arena.shared.contains(touch.address) || context.arena.heap.contains(touch.address) {
-                    monitor.race(&mut races, touch, &place);
-                }
-            }
-        }
+        let access = race::Access {
+            block,
+            warp,
+            source,
+            bytes,
+            kind,
+            order,
+        };
+        monitor.race(|races| races.lanes(&access, lanes, host), place);
     }
 
     /// Accesses by all lanes, each group of which starts at a host address and goes on in steps: of as many bytes as a lane
@@ -207,11 +228,8 @@ impl Warp {
         place: impl Fn(u64) -> String,
     ) {
         let context = self.context();
-        let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
-        if let Some(monitor) = context.monitor
-            && monitor.races.is_none()
-            && let Some(map) = &context.allocations.unwritten
-        {
+        let Some(monitor) = context.monitor else { return };
+        if let Some(map) = &context.allocations.unwritten {
             let whole = bytes + step * (GROUP as u64 - 1);
             let in_a_row = step != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
             let (count, whole) = if in_a_row {
@@ -220,13 +238,25 @@ impl Warp {
                 (GROUPS, whole)
             };
             let mut ranges = hosts.into_iter().take(count);
+            let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
             match kind {
-                AccessKind::Write => return ranges.for_each(|start| map.write(start, whole)),
-                AccessKind::Read | AccessKind::Atomic if !ranges.any(|start| map.any(start, whole)) => return,
-                AccessKind::Read | AccessKind::Atomic => {}
+                AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
+                AccessKind::Read | AccessKind::Atomic => {
+                    if ranges.any(|start| map.any(start, whole)) {
+                        return self.observe(source, FULL, host, (bytes, kind, order), place);
+                    }
+                }
             }
         }
-        self.observe(source, FULL, host, (bytes, kind, order), place);
+        let access = race::Access {
+            block: self.block_number(),
+            warp: self.index as u8,
+            source,
+            bytes,
+            kind,
+            order,
+        };
+        monitor.race(|races| races.groups(&access, hosts, step), place);
     }
 
     /// Whether accesses to an allocation have to be told of, even where they are in bounds.
@@ -241,71 +271,61 @@ impl Warp {
 
     /// A fence of the active lanes.
     pub(crate) fn observe_fence(&self, order: Order) {
-        self.tell_races(|races| threads(self, self.active).for_each(|thread| races.fence(thread, order)));
+        self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order));
     }
 
     /// Lanes have met at `bar.warp.sync`.
     pub(crate) fn observe_warp_sync(&self, mask: u32) {
-        self.tell_races(|races| {
-            let threads: Vec<_> = threads(self, mask).collect();
-            races.warp_sync(&threads, mask == u32::MAX);
-        });
+        self.tell_races(|races, block, warp| races.warp_sync(block, warp, mask));
     }
 
     /// Lanes arrive at a barrier of their block, and wait there unless they are `passing`.
     pub(crate) fn observe_arrival(&self, id: u8, phase: u32, mask: u32, passing: bool) {
-        self.observe_meeting(mask, |races, thread| {
-            let block = thread.block;
-            races.arrive(Meeting::Block { block, id, phase }, thread, passing);
+        self.tell_races(|races, block, warp| {
+            races.arrive(Meeting::Block { block, id, phase }, block, warp, mask, passing);
         });
     }
 
     /// Lanes that waited at a barrier of their block go on.
     pub(crate) fn observe_departure(&self, id: u8, phase: u32, mask: u32) {
-        self.observe_meeting(mask, |races, thread| {
-            let block = thread.block;
-            races.leave(Meeting::Block { block, id, phase }, thread);
-        });
+        self.tell_races(|races, block, warp| races.leave(Meeting::Block { block, id, phase }, block, warp, mask));
     }
 
     /// Lanes arrive at the barrier of their cluster, or go on from it.
     pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
         let size = self.context().cluster_size();
-        self.observe_meeting(mask, |races, thread| {
-            let first = thread.block / size * size;
-            let meeting = Meeting::Cluster { first, phase };
-            if arriving {
-                races.arrive(meeting, thread, false);
-            } else {
-                races.leave(meeting, thread);
-            }
+        self.observe_meeting(mask, arriving, |block| Meeting::Cluster {
+            first: block / size * size,
+            phase,
         });
     }
 
     /// Lanes arrive at the barrier of the grid, or go on from it.
     pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: bool) {
-        self.observe_meeting(mask, |races, thread| {
+        self.observe_meeting(mask, arriving, |_| Meeting::Grid { phase });
+    }
+
+    fn observe_meeting(&self, mask: u32, arriving: bool, meeting: impl Fn(u32) -> Meeting) {
+        self.tell_races(|races, block, warp| {
             if arriving {
-                races.arrive(Meeting::Grid { phase }, thread, false);
+                races.arrive(meeting(block), block, warp, mask, false);
             } else {
-                races.leave(Meeting::Grid { phase }, thread);
+                races.leave(meeting(block), block, warp, mask);
             }
         });
     }
 
-    fn observe_meeting(&self, mask: u32, tell: impl Fn(&mut Races, Thread)) {
-        self.tell_races(|races| threads(self, mask).for_each(|thread| tell(races, thread)));
-    }
-
-    fn tell_races(&self, tell: impl FnOnce(&mut Races)) {
-        self.context().tell_races(tell);
+    /// Tells the races of something that this warp does: the numbers of its block and its own.
+    fn tell_races(&self, tell: impl FnOnce(&mut Races, u32, u8)) {
+        self.context()
+            .tell_races(|races| tell(races, self.block_number(), self.index as u8));
     }
 }
 
 impl Context<'_> {
     /// A block begins, with a part of the window for shared memory.
-    pub(crate) fn observe_begin(&self, block: [u32; 3], shared: std::ops::Range<u64>) {
-        self.tell_races(|races| races.begin(self.number_of(block), shared));
+    pub(crate) fn observe_begin(&self, block: u32, shared: std::ops::Range<u64>) {
+        self.tell_races(|races| races.begin(block, shared));
     }
 
     /// Memory is handed out to a block: what was there before counts as unwritten.
@@ -316,23 +336,13 @@ impl Context<'_> {
     }
 
     /// A block has ended.
-    pub(crate) fn observe_end(&self, block: [u32; 3]) {
-        self.tell_races(|races| races.end(self.number_of(block)));
+    pub(crate) fn observe_end(&self, block: u32) {
+        self.tell_races(|races| races.end(block));
     }
 
     fn tell_races(&self, tell: impl FnOnce(&mut Races)) {
-        if let Some(monitor) = self.monitor
-            && let Some(races) = &monitor.races
-        {
-            tell(&mut lock(races));
+        if let Some(monitor) = self.monitor {
+            monitor.race(tell, |_| String::new());
         }
-    }
-
-    /// The number of a block, counted cluster by cluster: the inverse of [`Context::coordinates`].
-    fn number_of(&self, block: [u32; 3]) -> u32 {
-        let linear = |[x, y, z]: [u32; 3], [columns, rows, _]: [u32; 3]| x + columns * (y + rows * z);
-        let inside = [0, 1, 2].map(|axis| block[axis] % self.cluster[axis]);
-        let cluster = [0, 1, 2].map(|axis| block[axis] / self.cluster[axis]);
-        linear(cluster, self.clusters()) * self.cluster_size() + linear(inside, self.cluster)
     }
 }

@@ -113,6 +113,16 @@ impl Order {
         semantics << SEMANTICS_SHIFT | scope << SCOPE_SHIFT
     }
 
+    /// In five bits.
+    pub(crate) fn packed(self) -> u8 {
+        (self.bits() >> SEMANTICS_SHIFT) as u8
+    }
+
+    /// From [`Self::packed`].
+    pub(crate) fn from_packed(bits: u8) -> Self {
+        Self::from_bits(u16::from(bits) << SEMANTICS_SHIFT, AccessKind::Read)
+    }
+
     /// From an operation's `extra`.
     pub(crate) fn from_bits(extra: u16, kind: AccessKind) -> Self {
         let semantics = match extra >> SEMANTICS_SHIFT & 7 {

@@ -2,68 +2,51 @@
 //!
 //! Two accesses to a byte race if one of them writes, they are not both atomic for each other, and nothing orders them:
 //! no barrier, no `bar.warp.sync`, no release that an acquire has seen (manual, chapter 8, "Memory Consistency Model").
-//! The lockstep of a warp orders nothing. What threads know of each other is in [`super::clock`]; who tells this what
-//! happens is [`super::monitor`].
+//! The lockstep of a warp orders nothing. What threads know of each other is in [`super::clock`], earlier accesses are in
+//! [`super::cells`]; who tells this what happens is [`super::monitor`].
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
 
+use std::io;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap as HashMap;
-use smallvec::SmallVec;
 
+use crate::arena::Arena;
+use crate::block::mask_of;
+use crate::check::cells::{CELL, Cells, Conflict, Record, View, includes};
 use crate::check::clock::{Known, Thread};
+use crate::check::memory::GROUPS;
 use crate::check::order::{Order, Scope};
 use crate::fault::AccessKind;
+use crate::target::GROUP;
+use crate::warp::{LANES, lanes_of};
 
-/// An access of one thread.
+/// What lanes of a warp do to memory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Touch {
-    pub(crate) thread: Thread,
-    pub(crate) address: u64,
+pub(crate) struct Access {
+    pub(crate) block: u32,
+    pub(crate) warp: u8,
+    /// The instruction.
+    pub(crate) source: u32,
+    /// Bytes of each lane.
     pub(crate) bytes: u64,
     pub(crate) kind: AccessKind,
     pub(crate) order: Order,
-    /// The instruction.
-    pub(crate) source: u32,
 }
 
-/// An earlier access that a later one did not know of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Conflict {
-    /// Who made it.
-    pub(crate) thread: Thread,
-    pub(crate) kind: AccessKind,
-    pub(crate) bytes: u64,
-    pub(crate) source: u32,
-    /// The first byte that both touch.
-    pub(crate) address: u64,
-    /// Whether both are atomic, but not for each other.
-    pub(crate) scoped: bool,
+impl Access {
+    fn thread(&self, lane: usize) -> Thread {
+        thread(self.block, self.warp, lane)
+    }
 }
 
-/// What is remembered of an access to a word.
-#[derive(Debug, Clone, Copy)]
-struct Record {
-    thread: Thread,
-    epoch: u32,
-    source: u32,
-    kind: AccessKind,
-    order: Order,
-    /// Which bytes of the word.
-    bytes: u8,
-    /// Bytes of the whole access.
-    width: u64,
+fn thread(block: u32, warp: u8, lane: usize) -> Thread {
+    Thread {
+        block,
+        index: (usize::from(warp) * LANES + lane) as u16,
+    }
 }
-
-/// Bytes that are remembered together.
-const WORD: u64 = 4;
-const WORDS_PER_PAGE: u64 = 1024;
-/// Accesses to a word that are remembered; of more, the oldest reads are forgotten.
-const RECORDS: usize = 64;
-
-/// The accesses to a word; most words have one.
-type Word = SmallVec<[Record; 1]>;
 
 /// What a release at an address offers to those who acquire there.
 struct Published {
@@ -72,38 +55,153 @@ struct Published {
     by: Thread,
 }
 
-/// What one thread knows.
+/// What a fence made ready to be published.
 #[derive(Clone)]
-struct State {
+struct Fenced {
+    known: Arc<Known>,
+    warp: u32,
+    epoch: u32,
+    scope: Scope,
+}
+
+/// What one thread knows, or several with the same past.
+#[derive(Clone)]
+struct Clock {
     epoch: u32,
     known: Arc<Known>,
-    /// What the last fence published, and for whom: later atomic writes offer it.
-    fenced: Option<(Arc<Known>, Scope)>,
+    /// The epoch that all threads of the own warp are known to have reached.
+    warp: u32,
+    /// The same of the own block, as `known` has it, and whether it has nothing else.
+    block: u32,
+    plain: bool,
+    /// What the last fence made ready: later atomic writes offer it.
+    fenced: Option<Fenced>,
     /// What atomic reads have seen: the next fence takes it in.
     seen: Option<Arc<Known>>,
 }
 
-impl State {
-    fn fresh() -> Self {
+impl Clock {
+    fn fresh(nothing: &Arc<Known>) -> Self {
         Self {
             epoch: 1,
-            known: Arc::default(),
+            known: Arc::clone(nothing),
+            warp: 0,
+            block: 0,
+            plain: true,
             fenced: None,
             seen: None,
         }
     }
 
-    /// What the thread knows, with its own past; later accesses belong to a new epoch.
-    fn publish(&mut self, thread: Thread) -> Arc<Known> {
-        let mut known = Known::clone(&self.known);
-        known.learn(thread, self.epoch);
-        self.epoch += 1;
-        Arc::new(known)
+    /// Whether lanes with either of the two know the same, and of the same past.
+    fn agrees(&self, other: &Self) -> bool {
+        self.epoch == other.epoch && self.warp == other.warp && Arc::ptr_eq(&self.known, &other.known)
     }
 
-    fn take_in(&mut self, known: &Arc<Known>) {
+    fn view(&self) -> View<'_> {
+        View {
+            block: self.block,
+            warp: self.warp,
+            plain: self.plain,
+            known: &self.known,
+        }
+    }
+
+    fn set_known(&mut self, known: Arc<Known>, block: u32) {
+        (self.block, self.plain) = known.of_block(block);
+        self.known = known;
+    }
+
+    fn take_in(&mut self, known: &Arc<Known>, block: u32) {
         if !Arc::ptr_eq(&self.known, known) {
-            Arc::make_mut(&mut self.known).join(known);
+            let mut mine = Arc::clone(&self.known);
+            Arc::make_mut(&mut mine).join(known);
+            self.set_known(mine, block);
+        }
+    }
+
+    /// A fence: what precedes is ready to be published, and what follows belongs to a new epoch.
+    fn release(&mut self, scope: Scope) {
+        self.fenced = Some(Fenced {
+            known: Arc::clone(&self.known),
+            warp: self.warp,
+            epoch: self.epoch,
+            scope,
+        });
+        self.epoch += 1;
+    }
+}
+
+impl Fenced {
+    /// What it offers of a thread.
+    fn of(&self, thread: Thread) -> Arc<Known> {
+        let mut known = Known::clone(&self.known);
+        if self.warp > 0 {
+            known.learn_warp(thread, self.warp);
+        }
+        known.learn(thread, self.epoch);
+        Arc::new(known)
+    }
+}
+
+/// What the lanes of a warp know.
+struct Warp {
+    /// All of them, unless `lanes` has them one by one.
+    whole: Clock,
+    lanes: Option<Box<[Clock]>>,
+    /// Whether they do not all agree.
+    apart: bool,
+    /// The lanes that there are.
+    mask: u32,
+}
+
+impl Warp {
+    fn lanes(&mut self) -> &mut [Clock] {
+        let whole = &self.whole;
+        self.lanes.get_or_insert_with(|| vec![whole.clone(); LANES].into())
+    }
+
+    fn clock(&self, lane: usize) -> &Clock {
+        self.lanes.as_ref().map_or(&self.whole, |lanes| &lanes[lane])
+    }
+
+    /// Does the same to the clocks of lanes, each of which it is told of; once, for lane 0, if all are one.
+    fn each(&mut self, mask: u32, mut change: impl FnMut(usize, &mut Clock)) {
+        if self.lanes.is_none() && mask == self.mask {
+            return change(0, &mut self.whole);
+        }
+        let lanes = self.lanes();
+        lanes_of(mask).for_each(|lane| change(lane, &mut lanes[lane]));
+        self.compare();
+    }
+
+    /// Finds out whether the lanes agree.
+    fn compare(&mut self) {
+        let Some(lanes) = &self.lanes else { return };
+        let first = &lanes[0];
+        self.apart = !lanes_of(self.mask).all(|lane| lanes[lane].agrees(first));
+        let is_bare = |lane: usize| lanes[lane].fenced.is_none() && lanes[lane].seen.is_none();
+        if !self.apart && lanes_of(self.mask).all(is_bare) {
+            self.whole = first.clone();
+            self.lanes = None;
+        }
+    }
+
+    /// The lanes of a mask that agree with the first of them.
+    fn agreeing(&self, mask: u32) -> u32 {
+        if !self.apart {
+            return mask;
+        }
+        let first = self.clock(mask.trailing_zeros() as usize);
+        lanes_of(mask)
+            .filter(|lane| self.clock(*lane).agrees(first))
+            .fold(0, |all, lane| all | 1 << lane)
+    }
+
+    fn has_fenced(&self) -> bool {
+        match &self.lanes {
+            None => self.whole.fenced.is_some(),
+            Some(lanes) => lanes.iter().any(|clock| clock.fenced.is_some()),
         }
     }
 }
@@ -128,202 +226,326 @@ impl Meeting {
     }
 }
 
+/// Lanes that came to a meeting.
+#[derive(Debug, Clone, Copy)]
+struct Guest {
+    block: u32,
+    warp: u8,
+    mask: u32,
+    epoch: u32,
+    /// What they knew of their warp.
+    known: u32,
+    /// Whether they are all the warp's.
+    whole: bool,
+}
+
 /// What those who have come to a meeting bring with them.
 #[derive(Default)]
 struct Arrived {
     known: Arc<Known>,
     /// What the last one brought who brought something new.
     brought: Option<Arc<Known>>,
+    guests: Vec<Guest>,
     /// The highest epoch of those who came.
     epoch: u32,
     /// How many came to wait.
     waiting: u32,
     /// Whether somebody came and did not wait.
     passing: bool,
+    /// What everybody knows who leaves, since the first one has left.
+    result: Option<Arc<Known>>,
 }
 
-/// Whether a scope around one thread has the other one in it, where clusters have this many blocks.
-fn includes(scope: Scope, cluster: u32, a: Thread, b: Thread) -> bool {
-    match scope {
-        Scope::Block => a.block == b.block,
-        Scope::Cluster => a.block / cluster == b.block / cluster,
-        Scope::Device => true,
+impl Arrived {
+    /// What everybody knows who leaves; `all` if the whole block came, and waited.
+    fn result(&mut self, all: Option<u32>) -> Arc<Known> {
+        let Self {
+            known, guests, epoch, ..
+        } = self;
+        let result = self.result.get_or_insert_with(|| {
+            let mut result = Known::clone(known);
+            match all {
+                Some(block) => result.learn_block(block, *epoch),
+                None => guests.iter().for_each(|guest| guest.tell(&mut result)),
+            }
+            Arc::new(result)
+        });
+        Arc::clone(result)
+    }
+}
+
+impl Guest {
+    fn tell(&self, known: &mut Known) {
+        let first = thread(self.block, self.warp, 0);
+        if self.known > 0 {
+            known.learn_warp(first, self.known);
+        }
+        if self.whole {
+            known.learn_warp(first, self.epoch);
+        } else {
+            lanes_of(self.mask).for_each(|lane| known.learn(thread(self.block, self.warp, lane), self.epoch));
+        }
     }
 }
 
 /// The races of one launch.
 pub(crate) struct Races {
-    /// Threads of a block.
+    /// Threads of a block, and blocks of a cluster.
     threads: u32,
-    /// Blocks of a cluster.
     cluster: u32,
-    /// The threads of the blocks that run.
-    blocks: HashMap<u32, Vec<State>>,
-    /// Records by word, page by page.
-    pages: HashMap<u64, Vec<Word>>,
+    /// Where the warps of the blocks that run are.
+    blocks: HashMap<u32, usize>,
+    /// The block that was looked up last.
+    last: (u32, usize),
+    warps: Vec<Vec<Warp>>,
+    free: Vec<usize>,
+    nothing: Arc<Known>,
+    cells: Cells,
     published: HashMap<u64, Published>,
     meetings: HashMap<Meeting, Arrived>,
+    /// What was found since somebody asked.
+    pub(crate) found: Vec<Conflict>,
 }
 
 impl Races {
-    pub(crate) fn new(threads: u32, cluster: u32) -> Self {
-        Self {
-            threads,
-            cluster,
+    /// What it takes to look for races in the memory of a device.
+    pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
+        Ok(Self {
+            threads: 0,
+            cluster: 1,
             blocks: HashMap::default(),
-            pages: HashMap::default(),
+            last: (u32::MAX, 0),
+            warps: Vec::new(),
+            free: Vec::new(),
+            nothing: Arc::default(),
+            cells: Cells::new(arena)?,
             published: HashMap::default(),
             meetings: HashMap::default(),
-        }
+            found: Vec::new(),
+        })
+    }
+
+    /// A launch begins: of blocks of so many threads, in clusters of so many blocks.
+    pub(crate) fn launch(&mut self, threads: u32, cluster: u32) {
+        (self.threads, self.cluster) = (threads, cluster);
+        self.blocks.clear();
+        self.last = (u32::MAX, 0);
+        self.free = (0..self.warps.len()).collect();
+        self.cells.begin(cluster);
+        self.published.clear();
+        self.meetings.clear();
+        self.found.clear();
     }
 
     /// A block begins, with shared memory that was somebody else's before.
     pub(crate) fn begin(&mut self, block: u32, shared: std::ops::Range<u64>) {
-        self.blocks.insert(block, vec![State::fresh(); self.threads as usize]);
-        let page = WORD * WORDS_PER_PAGE;
-        for page in shared.start / page..shared.end.div_ceil(page) {
-            self.pages.remove(&page);
-        }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.warps.push(Vec::new());
+            self.warps.len() - 1
+        });
+        self.blocks.insert(block, place);
+        let (threads, nothing) = (self.threads, &self.nothing);
+        let warps = &mut self.warps[place];
+        warps.clear();
+        warps.extend((0..threads.div_ceil(LANES as u32)).map(|index| Warp {
+            whole: Clock::fresh(nothing),
+            lanes: None,
+            apart: false,
+            mask: mask_of(threads - index * LANES as u32),
+        }));
+        self.cells.forget(shared.start, shared.end);
         self.published.retain(|address, _| !shared.contains(address));
     }
 
     /// A block has ended: others may still learn of what it did, but it learns nothing more.
     pub(crate) fn end(&mut self, block: u32) {
-        self.blocks.remove(&block);
+        if let Some(place) = self.blocks.remove(&block) {
+            self.free.push(place);
+        }
+        self.last = (u32::MAX, 0);
         self.meetings.retain(|meeting, _| match meeting {
             Meeting::Block { block: of, .. } => *of != block,
             Meeting::Cluster { .. } | Meeting::Grid { .. } => true,
         });
     }
 
-    fn state(&mut self, thread: Thread) -> &mut State {
-        let threads = self.threads as usize;
-        let block = self
-            .blocks
-            .entry(thread.block)
-            .or_insert_with(|| vec![State::fresh(); threads]);
-        &mut block[usize::from(thread.index)]
-    }
-
-    /// An access. Says what it races with, for the first byte that does.
-    pub(crate) fn touch(&mut self, touch: Touch) -> Option<Conflict> {
-        let Touch { thread, order, .. } = touch;
-        if order.is_strong() && touch.kind != AccessKind::Write {
-            self.see(touch);
-        }
-        let state = self.state(thread);
-        let (known, epoch) = (Arc::clone(&state.known), state.epoch);
-        let mut conflict = None;
-        let (first, last) = (touch.address / WORD, (touch.address + touch.bytes.max(1) - 1) / WORD);
-        for word in first..=last {
-            let start = word * WORD;
-            let mut bytes = 0;
-            for byte in 0..WORD {
-                let inside = (touch.address..touch.address + touch.bytes).contains(&(start + byte));
-                bytes |= u8::from(inside) << byte;
-            }
-            let mine = Record {
-                thread,
-                epoch,
-                source: touch.source,
-                kind: touch.kind,
-                order,
-                bytes,
-                width: touch.bytes,
+    /// Where a warp is: its block's place, and its own. Threads of blocks that have not begun know nothing.
+    fn place(&mut self, block: u32, warp: u8) -> (usize, usize) {
+        if self.last.0 != block {
+            let place = match self.blocks.get(&block) {
+                Some(place) => *place,
+                None => {
+                    self.begin(block, 0..0);
+                    self.blocks[&block]
+                }
             };
-            let found = self.examine(word, mine, &known);
-            conflict = conflict.or(found);
+            self.last = (block, place);
         }
-        if order.is_strong() && touch.kind != AccessKind::Read {
-            self.offer(touch);
-        }
-        conflict
+        (self.last.1, usize::from(warp))
     }
 
-    /// Compares an access to a word with those before, and remembers it.
-    fn examine(&mut self, word: u64, mine: Record, known: &Known) -> Option<Conflict> {
-        let cluster = self.cluster;
-        let page = self
-            .pages
-            .entry(word / WORDS_PER_PAGE)
-            .or_insert_with(|| vec![Word::new(); WORDS_PER_PAGE as usize]);
-        let records = &mut page[(word % WORDS_PER_PAGE) as usize];
-        let mut conflict = None;
-        records.retain_mut(|record| {
-            let overlap = record.bytes & mine.bytes;
-            if overlap == 0 {
-                return true;
-            }
-            let is_ordered = record.thread == mine.thread || known.epoch(record.thread) >= record.epoch;
-            let conflicts = record.kind != AccessKind::Read || mine.kind != AccessKind::Read;
-            let both_strong = record.order.is_strong() && mine.order.is_strong();
-            let scope = record.order.scope.min(mine.order.scope);
-            let for_each_other = includes(scope, cluster, record.thread, mine.thread);
-            if conflicts && !is_ordered && !(both_strong && for_each_other) && conflict.is_none() {
-                conflict = Some(Conflict {
-                    thread: record.thread,
-                    kind: record.kind,
-                    bytes: record.width,
-                    source: record.source,
-                    address: word * WORD + u64::from(overlap.trailing_zeros()),
-                    scoped: both_strong,
-                });
-            }
-            // What is known is covered by a write; a read covers only reads.
-            let covered = is_ordered && (mine.kind != AccessKind::Read || record.kind == AccessKind::Read);
-            if covered {
-                record.bytes &= !mine.bytes;
-            }
-            record.bytes != 0
-        });
-        if records.len() >= RECORDS {
-            let oldest = records.iter().position(|record| record.kind == AccessKind::Read);
-            records.remove(oldest.unwrap_or(0));
+    fn warp(&mut self, block: u32, warp: u8) -> &mut Warp {
+        let (block, warp) = self.place(block, warp);
+        &mut self.warps[block][warp]
+    }
+
+    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and goes on in steps: of as many bytes as
+    /// a lane accesses, or of none.
+    pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], step: u64) {
+        let (block, warp) = self.place(access.block, access.warp);
+        let known = &self.warps[block][warp];
+        // Lanes that write to the same place race with each other.
+        let is_wide = step != 0 && access.bytes >= 4 && hosts.iter().all(|host| host % 4 == 0);
+        let is_read = step == 0 && access.kind == AccessKind::Read;
+        if known.apart || access.order.is_strong() || !(is_wide || is_read) {
+            let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
+            return self.lanes(access, u32::MAX, host);
         }
-        records.push(mine);
-        conflict
+        let clock = known.clock(0);
+        let view = clock.view();
+        let what = (access.bytes, access.kind, access.order);
+        let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
+        let (cells, found) = (&mut self.cells, &mut self.found);
+        if is_read {
+            let mut left: u32 = (1 << GROUPS) - 1;
+            while left != 0 {
+                let host = hosts[left.trailing_zeros() as usize];
+                let mut lanes = 0;
+                for group in lanes_of(left).filter(|group| hosts[*group] == host) {
+                    lanes |= 0xff << (group * GROUP);
+                    left &= !(1 << group);
+                }
+                for (start, bytes) in parts(host, access.bytes) {
+                    cells.put(start, &record.by_set(bytes, lanes), &view, found);
+                }
+            }
+            return;
+        }
+        let shift = access.bytes.trailing_zeros();
+        for (group, host) in hosts.into_iter().enumerate() {
+            let own = (group * GROUP) as u64 * EACH;
+            for (start, bytes) in parts(host, access.bytes * GROUP as u64) {
+                // The words of the cell from the start of the group: negative before that, where nobody looks.
+                let first = (start as i64 - host as i64) / 4;
+                let words = shift - 2;
+                let mut table = 0;
+                if words == 0 {
+                    // One lane for each word: the lanes in a row, moved to where they are.
+                    table = if first < 0 {
+                        IN_A_ROW << (8 * first.unsigned_abs())
+                    } else {
+                        IN_A_ROW.wrapping_add(first as u64 * EACH) & MASK
+                    };
+                } else {
+                    for word in 0..8 {
+                        let lane = (first + word).max(0) as u64 >> words & (GROUP as u64 - 1);
+                        table |= lane << (8 * word);
+                    }
+                }
+                cells.put(start, &record.by_word(bytes, table + own), &view, found);
+            }
+        }
+    }
+
+    /// Accesses by lanes of a warp, in their order.
+    pub(crate) fn lanes(&mut self, access: &Access, lanes: u32, host: impl Fn(usize) -> u64) {
+        if access.order.is_strong() && self.orders(access) {
+            for lane in lanes_of(lanes) {
+                let address = host(lane);
+                if access.kind != AccessKind::Write {
+                    self.see(access, lane, address);
+                }
+                self.alike(access, 1 << lane, &host);
+                if access.kind != AccessKind::Read {
+                    self.offer(access, lane, address);
+                }
+            }
+            return;
+        }
+        let mut left = lanes;
+        while left != 0 {
+            let alike = self.warp(access.block, access.warp).agreeing(left);
+            left &= !alike;
+            self.alike(access, alike, &host);
+        }
+    }
+
+    /// Whether an atomic access may pass something on between threads.
+    fn orders(&mut self, access: &Access) -> bool {
+        !self.published.is_empty()
+            || access.kind != AccessKind::Read
+                && (access.order.releases() || self.warp(access.block, access.warp).has_fenced())
+    }
+
+    /// Accesses by lanes that know the same.
+    fn alike(&mut self, access: &Access, lanes: u32, host: impl Fn(usize) -> u64) {
+        let (block, warp) = self.place(access.block, access.warp);
+        let clock = self.warps[block][warp].clock(lanes.trailing_zeros() as usize);
+        let view = clock.view();
+        let what = (access.bytes, access.kind, access.order);
+        let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
+        let (cells, found) = (&mut self.cells, &mut self.found);
+        let mut batch = Batch::default();
+        let may_share = access.kind == AccessKind::Read || access.order.is_strong();
+        for lane in lanes_of(lanes) {
+            for (start, bytes) in parts(host(lane), access.bytes) {
+                if !batch.add(start, bytes, lane, may_share) {
+                    batch.put(&record, &view, cells, found);
+                    batch = Batch::default();
+                    batch.add(start, bytes, lane, may_share);
+                }
+            }
+        }
+        batch.put(&record, &view, cells, found);
     }
 
     /// An atomic read has seen what was published at its address.
-    fn see(&mut self, touch: Touch) {
-        let Some(published) = self.published.get(&touch.address) else {
+    fn see(&mut self, access: &Access, lane: usize, address: u64) {
+        let Some(published) = self.published.get(&address) else {
             return;
         };
         let (known, by) = (Arc::clone(&published.known), published.by);
-        let scope = published.scope.min(touch.order.scope);
-        if !includes(scope, self.cluster, by, touch.thread) {
+        let scope = published.scope.min(access.order.scope);
+        if !includes(scope, self.cluster, by.block, access.block) {
             return;
         }
-        let state = self.state(touch.thread);
-        if touch.order.acquires() {
-            state.take_in(&known);
-        } else {
-            let seen = match state.seen.take() {
+        let acquires = access.order.acquires();
+        self.warp(access.block, access.warp).each(1 << lane, |_, clock| {
+            if acquires {
+                return clock.take_in(&known, access.block);
+            }
+            let seen = match clock.seen.take() {
                 Some(mut before) => {
                     if !Arc::ptr_eq(&before, &known) {
                         Arc::make_mut(&mut before).join(&known);
                     }
                     before
                 }
-                None => known,
+                None => Arc::clone(&known),
             };
-            state.seen = Some(seen);
-        }
+            clock.seen = Some(seen);
+        });
     }
 
     /// An atomic write offers what its thread has released. A read-modify-write hands on what was there.
-    fn offer(&mut self, touch: Touch) {
-        let state = self.state(touch.thread);
-        let mut offer = if touch.order.releases() {
-            Some((state.publish(touch.thread), touch.order.scope))
-        } else {
-            state
-                .fenced
-                .as_ref()
-                .map(|(known, scope)| (Arc::clone(known), (*scope).min(touch.order.scope)))
-        };
-        if touch.kind == AccessKind::Atomic
-            && let Some(before) = self.published.get(&touch.address)
+    fn offer(&mut self, access: &Access, lane: usize, address: u64) {
+        let (by, scope) = (access.thread(lane), access.order.scope);
+        let releases = access.order.releases();
+        let warp = self.warp(access.block, access.warp);
+        let mut offer = None;
+        if releases {
+            warp.each(1 << lane, |_, clock| {
+                // A release is a fence for this write alone.
+                let before = clock.fenced.take();
+                clock.release(scope);
+                let fenced = std::mem::replace(&mut clock.fenced, before);
+                offer = fenced.map(|fenced| (fenced.of(by), scope));
+            });
+        } else if let Some(fenced) = &warp.clock(lane).fenced {
+            offer = Some((fenced.of(by), fenced.scope.min(scope)));
+        }
+        if access.kind == AccessKind::Atomic
+            && let Some(before) = self.published.get(&address)
         {
             let scope = before.scope;
             offer = match offer {
@@ -336,93 +558,212 @@ impl Races {
         }
         match offer {
             Some((known, scope)) => {
-                let by = touch.thread;
-                self.published.insert(touch.address, Published { known, scope, by });
+                self.published.insert(address, Published { known, scope, by });
             }
-            None => drop(self.published.remove(&touch.address)),
+            None => drop(self.published.remove(&address)),
         }
     }
 
-    /// A fence.
-    pub(crate) fn fence(&mut self, thread: Thread, order: Order) {
-        let state = self.state(thread);
-        if order.acquires()
-            && let Some(known) = state.seen.take()
-        {
-            state.take_in(&known);
-        }
-        if order.releases() {
-            state.fenced = Some((state.publish(thread), order.scope));
-        }
+    /// A fence of lanes.
+    pub(crate) fn fence(&mut self, block: u32, warp: u8, lanes: u32, order: Order) {
+        self.warp(block, warp).each(lanes, |_, clock| {
+            if order.acquires()
+                && let Some(known) = clock.seen.take()
+            {
+                clock.take_in(&known, block);
+            }
+            if order.releases() {
+                clock.release(order.scope);
+            }
+        });
     }
 
-    /// Threads of a warp synchronise with each other: all that are given, at once.
-    pub(crate) fn warp_sync(&mut self, threads: &[Thread], whole_warp: bool) {
-        let Some(first) = threads.first().copied() else { return };
-        let mut known = Arc::clone(&self.state(first).known);
-        let mut latest = 0;
-        for thread in threads {
-            let state = self.state(*thread);
-            let (epoch, theirs) = (state.epoch, Arc::clone(&state.known));
-            latest = latest.max(epoch);
-            if !Arc::ptr_eq(&known, &theirs) {
-                Arc::make_mut(&mut known).join(&theirs);
-            }
-        }
+    /// Lanes of a warp synchronise with each other, all at once.
+    pub(crate) fn warp_sync(&mut self, block: u32, number: u8, lanes: u32) {
+        let warp = self.warp(block, number);
+        let Some(first) = lanes_of(lanes).next() else { return };
         // All of them go on in one epoch, so that one entry is enough for them.
-        if whole_warp {
-            Arc::make_mut(&mut known).learn_warp(first, latest);
-        } else {
-            for thread in threads {
-                Arc::make_mut(&mut known).learn(*thread, latest);
+        let latest = lanes_of(lanes).map(|lane| warp.clock(lane).epoch).max().unwrap_or(0);
+        if warp.mask & !lanes == 0 {
+            let mut known = Arc::clone(&warp.clock(first).known);
+            for lane in lanes_of(lanes) {
+                let theirs = &warp.clock(lane).known;
+                if !Arc::ptr_eq(&known, theirs) {
+                    let theirs = Arc::clone(theirs);
+                    Arc::make_mut(&mut known).join(&theirs);
+                }
             }
+            warp.each(warp.mask, |_, clock| {
+                if !Arc::ptr_eq(&clock.known, &known) {
+                    clock.set_known(Arc::clone(&known), block);
+                }
+                clock.warp = latest;
+                clock.epoch = latest + 1;
+            });
+            return;
         }
-        for thread in threads {
-            let state = self.state(*thread);
-            state.known = Arc::clone(&known);
-            state.epoch = latest + 1;
+        let mut known = Known::clone(&warp.clock(first).known);
+        let mut of_warp = 0;
+        for lane in lanes_of(lanes) {
+            known.join(&warp.clock(lane).known);
+            known.learn(thread(block, number, lane), latest);
+            of_warp = of_warp.max(warp.clock(lane).warp);
         }
+        let known = Arc::new(known);
+        warp.each(lanes, |_, clock| {
+            clock.set_known(Arc::clone(&known), block);
+            clock.warp = of_warp;
+            clock.epoch = latest + 1;
+        });
     }
 
-    /// A thread arrives where others will learn of it, and waits there unless it is `passing`.
-    pub(crate) fn arrive(&mut self, meeting: Meeting, thread: Thread, passing: bool) {
-        let state = self.state(thread);
-        let (epoch, known) = (state.epoch, Arc::clone(&state.known));
-        state.epoch += 1;
+    /// Lanes arrive where others will learn of them, and wait there unless they are `passing`.
+    pub(crate) fn arrive(&mut self, meeting: Meeting, block: u32, number: u8, lanes: u32, passing: bool) {
         if !self.meetings.contains_key(&meeting) {
             self.meetings.remove(&meeting.last_but_one());
         }
-        let arrived = self.meetings.entry(meeting).or_default();
-        // Threads that met before mostly know the same.
-        if !arrived
-            .brought
-            .as_ref()
-            .is_some_and(|brought| Arc::ptr_eq(brought, &known))
-        {
-            Arc::make_mut(&mut arrived.known).join(&known);
-            arrived.brought = Some(known);
-        }
-        Arc::make_mut(&mut arrived.known).learn(thread, epoch);
-        arrived.epoch = arrived.epoch.max(epoch);
+        let mut arrived = self.meetings.remove(&meeting).unwrap_or_default();
+        let warp = self.warp(block, number);
+        let whole = warp.lanes.is_none() && lanes == warp.mask;
+        warp.each(lanes, |lane, clock| {
+            // Threads that met before mostly know the same.
+            let is_known = |brought: &Arc<Known>| Arc::ptr_eq(brought, &clock.known);
+            if !arrived.brought.as_ref().is_some_and(is_known) {
+                Arc::make_mut(&mut arrived.known).join(&clock.known);
+                arrived.brought = Some(Arc::clone(&clock.known));
+            }
+            arrived.guests.push(Guest {
+                block,
+                warp: number,
+                mask: if whole { lanes } else { 1 << lane },
+                epoch: clock.epoch,
+                known: clock.warp,
+                whole,
+            });
+            arrived.epoch = arrived.epoch.max(clock.epoch);
+            clock.epoch += 1;
+        });
         arrived.passing |= passing;
-        arrived.waiting += u32::from(!passing);
+        arrived.waiting += if passing { 0 } else { lanes.count_ones() };
+        arrived.result = None;
+        self.meetings.insert(meeting, arrived);
     }
 
-    /// Everybody has come: a thread that waited goes on, knowing of all.
-    pub(crate) fn leave(&mut self, meeting: Meeting, thread: Thread) {
+    /// Everybody has come: lanes that waited go on, knowing of all.
+    pub(crate) fn leave(&mut self, meeting: Meeting, block: u32, number: u8, lanes: u32) {
         let threads = self.threads;
         let Some(arrived) = self.meetings.get_mut(&meeting) else {
             return;
         };
         let whole_block = matches!(meeting, Meeting::Block { .. }) && arrived.waiting == threads && !arrived.passing;
-        if whole_block && arrived.epoch != 0 {
-            Arc::make_mut(&mut arrived.known).learn_block(thread.block, arrived.epoch);
+        let known = arrived.result(whole_block.then_some(block));
+        let epoch = arrived.epoch;
+        self.warp(block, number).each(lanes, |_, clock| {
+            clock.set_known(Arc::clone(&known), block);
+            if whole_block {
+                clock.epoch = clock.epoch.max(epoch + 1);
+            }
+        });
+    }
+}
+
+/// 1 in each byte.
+const EACH: u64 = 0x0101_0101_0101_0101;
+/// The lanes of a group, one for each byte.
+const IN_A_ROW: u64 = 0x0706_0504_0302_0100;
+/// The bits of lanes of a group.
+const MASK: u64 = 0x0707_0707_0707_0707;
+
+/// The parts of a range in each cell: an address in the cell, and the range's bytes there. Of the first part the address is
+/// that of the cell, too.
+#[inline(always)]
+fn parts(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u32)> {
+    let end = start + bytes.max(1);
+    let mut next = start / CELL * CELL;
+    std::iter::from_fn(move || {
+        (next < end).then(|| {
+            let cell = next;
+            next += CELL;
+            let first = start.saturating_sub(cell) as u32;
+            let beyond = next.saturating_sub(end) as u32;
+            (cell, u32::MAX << first & u32::MAX >> beyond)
+        })
+    })
+}
+
+/// Accesses of lanes to one cell that make one record.
+#[derive(Default)]
+struct Batch {
+    cell: u64,
+    bytes: u32,
+    /// The lanes, if all access the same bytes.
+    lanes: u32,
+    /// The lanes by word, and which words have one, if not.
+    table: u64,
+    words: u32,
+}
+
+impl Batch {
+    /// Adds an access of a lane, unless that makes another record.
+    #[inline(always)]
+    fn add(&mut self, cell: u64, bytes: u32, lane: usize, may_share: bool) -> bool {
+        if self.bytes == 0 {
+            (self.cell, self.bytes, self.lanes) = (cell, bytes, 1 << lane);
+            return true;
         }
-        let (known, epoch) = (Arc::clone(&arrived.known), arrived.epoch);
-        let state = self.state(thread);
-        state.known = known;
-        if whole_block {
-            state.epoch = state.epoch.max(epoch + 1);
+        if self.cell != cell {
+            return false;
+        }
+        if self.bytes == bytes && self.words == 0 {
+            self.lanes |= u32::from(may_share) << lane;
+            return may_share;
+        }
+        if self.words == 0 {
+            if !self.lanes.is_power_of_two() {
+                return false;
+            }
+            self.by_word(self.bytes, self.lanes.trailing_zeros() as usize);
+        }
+        let words = words_of(bytes);
+        if words & self.words != 0 {
+            // The record is put as it is.
+            return false;
+        }
+        self.by_word(bytes, lane);
+        self.bytes |= bytes;
+        true
+    }
+
+    #[inline(always)]
+    fn by_word(&mut self, bytes: u32, lane: usize) {
+        let words = words_of(bytes);
+        self.words |= words;
+        let mut left = words;
+        while left != 0 {
+            self.table |= (lane as u64) << (8 * left.trailing_zeros());
+            left &= left - 1;
         }
     }
+
+    #[inline(always)]
+    fn put(&self, record: &Record, view: &View<'_>, cells: &mut Cells, found: &mut Vec<Conflict>) {
+        if self.bytes == 0 {
+            return;
+        }
+        let record = if self.words == 0 {
+            record.by_set(self.bytes, self.lanes)
+        } else {
+            record.by_word(self.bytes, self.table)
+        };
+        cells.put(self.cell, &record, view, found);
+    }
+}
+
+/// The words that bytes of a cell lie in.
+#[inline(always)]
+fn words_of(bytes: u32) -> u32 {
+    let any = (bytes | bytes >> 1 | bytes >> 2 | bytes >> 3) & 0x1111_1111;
+    let pairs = (any | any >> 3) & 0x0303_0303;
+    let fours = (pairs | pairs >> 6) & 0x000f_000f;
+    (fours | fours >> 12) & 0xff
 }

@@ -42,6 +42,12 @@ impl Shadow {
         self.base.cast()
     }
 
+    /// Makes it zeros again, and gives its memory back.
+    pub(crate) fn clear(&self) {
+        // SAFETY: the mapping is ours.
+        unsafe { libc::madvise(self.base, self.bytes, libc::MADV_DONTNEED) };
+    }
+
     /// Its size.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -1,0 +1,591 @@
+//! Who accessed which bytes last: a cell for each 32 bytes of shared and of global memory, at a fixed place beside it.
+//!
+//! A record is about one access of a whole warp to the bytes of a cell, so that a warp that goes through memory in order
+//! needs one or two for each cell. Accesses that none of those that follow can race with are forgotten at once: what comes
+//! after a later write to the same bytes comes after them, too. Of many readers of the same bytes some are remembered.
+//! What a thread knows of others is told in [`super::clock`]; when a cell is asked, in [`super::race`].
+
+use std::io;
+
+use crate::arena::{Arena, Window};
+use crate::check::clock::{Known, Thread};
+use crate::check::order::{Order, Scope, Semantics};
+use crate::check::shadow::Shadow;
+use crate::fault::AccessKind;
+use crate::warp::{LANES, lanes_of};
+
+/// Bytes that are remembered together.
+pub(crate) const CELL: u64 = 32;
+/// Words of a cell. A word is what one lane accesses at the most often.
+const WORDS: usize = 8;
+const WORD: u32 = 4;
+
+/// An access of one thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touch {
+    pub(crate) thread: Thread,
+    pub(crate) bytes: u64,
+    pub(crate) kind: AccessKind,
+    /// The instruction.
+    pub(crate) source: u32,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conflict {
+    pub(crate) touch: Touch,
+    pub(crate) earlier: Touch,
+    /// The first byte that both touch.
+    pub(crate) address: u64,
+    /// Whether both are atomic, but not for each other.
+    pub(crate) scoped: bool,
+}
+
+/// An access by lanes of a warp to bytes of a cell.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Record {
+    /// The lane of each word; or, if all lanes access all the bytes, their mask. In halves, so that nothing is between
+    /// the fields.
+    lanes: [u32; 2],
+    pub(crate) block: u32,
+    pub(crate) epoch: u32,
+    pub(crate) source: u32,
+    /// Which bytes of the cell.
+    bytes: u32,
+    pub(crate) warp: u8,
+    /// Kind, semantics, scope, and [`SET`].
+    flags: u8,
+    /// Logarithm of the bytes of a lane's whole access.
+    width: u8,
+    unused: u8,
+}
+
+/// In [`Record::flags`]: `lanes` is a mask.
+const SET: u8 = 0x80;
+const KIND: u8 = 3;
+
+impl Record {
+    /// A record of no bytes.
+    pub(crate) fn new(
+        block: u32,
+        warp: u8,
+        epoch: u32,
+        source: u32,
+        (bytes, kind, order): (u64, AccessKind, Order),
+    ) -> Self {
+        let kind = match kind {
+            AccessKind::Read => 0,
+            AccessKind::Write => 1,
+            AccessKind::Atomic => 2,
+        };
+        Self {
+            lanes: [0; 2],
+            block,
+            epoch,
+            source,
+            bytes: 0,
+            warp,
+            flags: kind | order.packed() << 2,
+            width: bytes.max(1).next_power_of_two().trailing_zeros() as u8,
+            unused: 0,
+        }
+    }
+
+    /// The same access, to bytes that each lane of a mask accesses.
+    pub(crate) fn by_set(self, bytes: u32, lanes: u32) -> Self {
+        let (lanes, flags) = ([lanes, 0], self.flags | SET);
+        Self {
+            lanes,
+            bytes,
+            flags,
+            ..self
+        }
+    }
+
+    /// The same access, to bytes of words that one lane each accesses.
+    pub(crate) fn by_word(self, bytes: u32, lanes: u64) -> Self {
+        let (lanes, flags) = ([lanes as u32, (lanes >> 32) as u32], self.flags & !SET);
+        Self {
+            lanes,
+            bytes,
+            flags,
+            ..self
+        }
+    }
+
+    fn kind(&self) -> AccessKind {
+        match self.flags & KIND {
+            0 => AccessKind::Read,
+            1 => AccessKind::Write,
+            _ => AccessKind::Atomic,
+        }
+    }
+
+    fn order(&self) -> Order {
+        Order::from_packed(self.flags >> 2 & 0x1f)
+    }
+
+    fn is_strong(&self) -> bool {
+        self.order().semantics != Semantics::Weak
+    }
+
+    fn table(&self) -> u64 {
+        u64::from(self.lanes[0]) | u64::from(self.lanes[1]) << 32
+    }
+
+    /// The lanes that access a word.
+    fn lanes_at(&self, word: usize) -> u32 {
+        if self.flags & SET != 0 {
+            self.lanes[0]
+        } else {
+            1 << (self.table() >> (8 * word) & 31)
+        }
+    }
+
+    fn thread(&self, lane: u32) -> Thread {
+        Thread {
+            block: self.block,
+            index: (u32::from(self.warp) * LANES as u32 + lane) as u16,
+        }
+    }
+
+    fn touch(&self, lane: u32) -> Touch {
+        Touch {
+            thread: self.thread(lane),
+            bytes: 1 << self.width,
+            kind: self.kind(),
+            source: self.source,
+        }
+    }
+
+    /// Whether it is by the same lanes of the same warp, each at the same bytes, as far as it has any.
+    #[inline(always)]
+    fn repeats(&self, earlier: &Self) -> bool {
+        self.lanes == earlier.lanes
+            && self.block == earlier.block
+            && self.warp == earlier.warp
+            && (self.flags ^ earlier.flags) & SET == 0
+            && earlier.bytes & !self.bytes == 0
+    }
+}
+
+/// What lanes with the same past know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    /// The epoch of all threads of the own block, and of all of the own warp, that is known.
+    pub(crate) block: u32,
+    pub(crate) warp: u32,
+    /// Whether nothing else is known.
+    pub(crate) plain: bool,
+    pub(crate) known: &'a Known,
+}
+
+/// Records of a list: one in the cell, the others in its chunk.
+const LIST: usize = 8;
+/// Records of a list after which it need not be in order, if none of them can race with each other.
+const EXACT: u8 = 3;
+
+/// What is remembered of 32 bytes.
+#[repr(C, align(64))]
+struct Cell {
+    /// What it holds is about the launch with this number.
+    generation: u16,
+    /// Lengths of both lists: of accesses that write, and of those that only read.
+    writes: u8,
+    reads: u8,
+    /// Number of the chunk, if it has one.
+    chunk: [u8; 3],
+    /// What the flags of all accesses that write are, or [`MIXED`].
+    common: u8,
+    /// The first of each list.
+    first: [Record; 2],
+}
+
+/// There is no kind of access with these flags.
+const MIXED: u8 = 0x7f;
+
+/// The other records of both lists.
+type Chunk = [[Record; LIST - 1]; 2];
+
+/// Most chunks of a launch: they are counted in three bytes, from 1.
+const CHUNKS: usize = (1 << 24) - 1;
+
+/// Lists of a cell.
+const WRITES: usize = 0;
+const READS: usize = 1;
+
+/// The cells of a device's memory.
+pub(crate) struct Cells {
+    windows: [Window; 2],
+    cells: [Shadow; 2],
+    chunks: Shadow,
+    used: usize,
+    generation: u16,
+    /// Blocks of a cluster.
+    cluster: u32,
+}
+
+/// The bytes of the words of a mask of words.
+#[inline(always)]
+fn bytes_of(words: u32) -> u32 {
+    let mut spread = words & 0xff;
+    spread = (spread | spread << 12) & 0x000f_000f;
+    spread = (spread | spread << 6) & 0x0303_0303;
+    spread = (spread | spread << 3) & 0x1111_1111;
+    spread * 15
+}
+
+/// The words in which two tables have the same lane, as bytes.
+#[inline(always)]
+fn equal_words(a: u64, b: u64) -> u32 {
+    // Lanes are less than 128, so that the sums of bytes do not touch each other.
+    let other = (a ^ b) + 0x7f7f_7f7f_7f7f_7f7f;
+    let equal = (!other & 0x8080_8080_8080_8080) >> 7;
+    bytes_of((equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32)
+}
+
+/// Whether a scope around one block has the other one in it, where clusters have this many blocks.
+pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
+    match scope {
+        Scope::Block => a == b,
+        Scope::Cluster => a / cluster == b / cluster,
+        Scope::Device => true,
+    }
+}
+
+impl Cells {
+    /// Cells for the memory of a device.
+    pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
+        let windows = [arena.heap, arena.shared];
+        let shadow = |window: Window| Shadow::new(window.bytes() / CELL as usize * size_of::<Cell>());
+        Ok(Self {
+            windows,
+            cells: [shadow(windows[0])?, shadow(windows[1])?],
+            chunks: Shadow::new((CHUNKS + 1) * size_of::<Chunk>())?,
+            used: 0,
+            generation: 0,
+            cluster: 1,
+        })
+    }
+
+    /// Forgets everything: a launch begins, with clusters of so many blocks.
+    pub(crate) fn begin(&mut self, cluster: u32) {
+        self.used = 0;
+        self.cluster = cluster;
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            // Numbers start again, and what is there must not pass for new.
+            self.cells.iter().for_each(Shadow::clear);
+            self.generation = 1;
+        }
+    }
+
+    /// Forgets what was done in a range of shared memory, which becomes somebody else's.
+    pub(crate) fn forget(&mut self, start: u64, end: u64) {
+        for number in start / CELL..end.div_ceil(CELL) {
+            if let Some(cell) = self.cell(number * CELL) {
+                // SAFETY: the cell is one of ours, and nobody else looks at it.
+                unsafe { ((*cell).writes, (*cell).reads) = (0, 0) };
+            }
+        }
+    }
+
+    /// The cell of an address.
+    #[inline(always)]
+    fn cell(&self, address: u64) -> Option<*mut Cell> {
+        let index = usize::from(!self.windows[0].contains(address));
+        let window = self.windows[index];
+        window.contains(address).then(|| {
+            let number = (address - window.start) / CELL;
+            self.cells[index].base::<Cell>().wrapping_add(number as usize)
+        })
+    }
+
+    /// A record of a cell.
+    ///
+    /// # Safety
+    /// `cell` is one of these cells; it has a chunk if `index` is not 0.
+    #[inline(always)]
+    unsafe fn record(&self, cell: *mut Cell, list: usize, index: usize) -> *mut Record {
+        // SAFETY: as the caller promises; chunks have as many records.
+        unsafe {
+            if index == 0 {
+                return &raw mut (*cell).first[list];
+            }
+            let [a, b, c] = (*cell).chunk.map(usize::from);
+            let chunk = self.chunks.base::<Chunk>().wrapping_add(a | b << 8 | c << 16);
+            &raw mut (*chunk)[list][index - 1]
+        }
+    }
+
+    /// How many records a list of a cell may have: more than one need a chunk.
+    unsafe fn capacity(&mut self, cell: *mut Cell) -> usize {
+        // SAFETY: as the caller promises.
+        let chunk = unsafe { &mut (*cell).chunk };
+        if *chunk == [0; 3] {
+            if self.used == CHUNKS {
+                return 1;
+            }
+            self.used += 1;
+            let [a, b, c, ..] = self.used.to_le_bytes();
+            *chunk = [a, b, c];
+        }
+        LIST
+    }
+
+    /// Compares an access to one cell with those before it, and remembers it. `address` is in the cell.
+    #[inline]
+    pub(crate) fn put(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
+        let Some(place) = self.cell(address) else { return };
+        // SAFETY: cells are this one's alone, and any bytes are a cell.
+        let cell = unsafe { &mut *place };
+        if cell.generation != self.generation {
+            cell.generation = self.generation;
+            cell.chunk = [0; 3];
+            (cell.writes, cell.reads) = (0, 0);
+        }
+        let start = address / CELL * CELL;
+        let mut told = 0;
+        // SAFETY: the cell is one of these, and its lists are as long as it says.
+        unsafe {
+            if mine.flags & KIND == 0 {
+                if cell.writes > 0 {
+                    self.compare::<false>(place, WRITES, mine, view, (start, &mut told), found);
+                }
+                self.push_read(place, mine, view);
+                return;
+            }
+            if cell.writes > 0 && !(cell.common == mine.flags & !SET && self.is_harmless(mine, start)) {
+                self.compare::<true>(place, WRITES, mine, view, (start, &mut told), found);
+            }
+            if cell.reads > 0 {
+                self.compare::<true>(place, READS, mine, view, (start, &mut told), found);
+            }
+            self.push_write(place, mine, start);
+        }
+    }
+
+    /// Whether accesses like this one never race with each other.
+    fn is_harmless(&self, mine: &Record, address: u64) -> bool {
+        let order = mine.order();
+        let reaches = match order.scope {
+            Scope::Device => true,
+            Scope::Block | Scope::Cluster => self.cluster == 1 && self.windows[1].contains(address),
+        };
+        mine.is_strong() && reaches
+    }
+
+    /// Compares an access with those of a list, and removes those that it makes superfluous.
+    ///
+    /// # Safety
+    /// The cell is one of these, and its list is as long as it says.
+    #[inline]
+    unsafe fn compare<const REMOVE: bool>(
+        &self,
+        cell: *mut Cell,
+        list: usize,
+        mine: &Record,
+        view: &View<'_>,
+        (start, told): (u64, &mut u32),
+        found: &mut Vec<Conflict>,
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let length = if list == WRITES { (*cell).writes } else { (*cell).reads };
+            let mut kept = 0;
+            for index in 0..usize::from(length) {
+                let place = self.record(cell, list, index);
+                let record = &mut *place;
+                let overlap = record.bytes & mine.bytes;
+                if overlap != 0 {
+                    let ordered = ordered(record, mine, overlap, view);
+                    if ordered != overlap {
+                        self.conflict(record, mine, overlap & !ordered, view, (start, told), found);
+                    }
+                    if REMOVE {
+                        record.bytes &= !ordered;
+                    }
+                }
+                if REMOVE && record.bytes != 0 {
+                    if kept != index {
+                        *self.record(cell, list, kept) = *place;
+                    }
+                    kept += 1;
+                }
+            }
+            if REMOVE {
+                *(if list == WRITES {
+                    &mut (*cell).writes
+                } else {
+                    &mut (*cell).reads
+                }) = kept as u8;
+            }
+        }
+    }
+
+    /// Notes two accesses that nothing orders, unless both are atomic for each other.
+    #[cold]
+    #[inline(never)]
+    fn conflict(
+        &self,
+        record: &Record,
+        mine: &Record,
+        bytes: u32,
+        view: &View<'_>,
+        (start, told): (u64, &mut u32),
+        found: &mut Vec<Conflict>,
+    ) {
+        let scope = record.order().scope.min(mine.order().scope);
+        let scoped = record.is_strong() && mine.is_strong();
+        if scoped && includes(scope, self.cluster, record.block, mine.block) {
+            return;
+        }
+        for word in 0..WORDS {
+            let here = bytes & bytes_of(1 << word);
+            if here == 0 {
+                continue;
+            }
+            for lane in lanes_of(mine.lanes_at(word) & !*told) {
+                let own = mine.thread(lane as u32);
+                let mut others = lanes_of(record.lanes_at(word)).map(|lane| lane as u32);
+                let Some(other) = others.find(|other| {
+                    let other = record.thread(*other);
+                    other != own && view.known.epoch(other) < record.epoch
+                }) else {
+                    continue;
+                };
+                *told |= 1 << lane;
+                found.push(Conflict {
+                    touch: mine.touch(lane as u32),
+                    earlier: record.touch(other),
+                    address: start + u64::from(here.trailing_zeros()),
+                    scoped,
+                });
+            }
+        }
+    }
+
+    /// Remembers a read.
+    ///
+    /// # Safety
+    /// The cell is one of these, and its list is as long as it says.
+    #[inline]
+    unsafe fn push_read(&mut self, cell: *mut Cell, mine: &Record, view: &View<'_>) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let reads = (*cell).reads;
+            if reads <= EXACT {
+                for index in 0..usize::from(reads) {
+                    let record = self.record(cell, READS, index);
+                    if mine.repeats(&*record)
+                        || ((*record).block == mine.block
+                            && (*record).epoch <= view.block
+                            && (*record).bytes & !mine.bytes == 0)
+                    {
+                        *record = *mine;
+                        return;
+                    }
+                }
+            }
+            (*cell).reads = self.push(cell, READS, reads, mine, EXACT);
+        }
+    }
+
+    /// Remembers an access that writes.
+    ///
+    /// # Safety
+    /// The cell is one of these, and its list is as long as it says.
+    #[inline]
+    unsafe fn push_write(&mut self, cell: *mut Cell, mine: &Record, start: u64) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let (writes, flags) = ((*cell).writes, mine.flags & !SET);
+            (*cell).common = match writes {
+                0 => flags,
+                _ if (*cell).common == flags => flags,
+                _ => MIXED,
+            };
+            let harmless = (*cell).common == flags && self.is_harmless(mine, start);
+            if harmless {
+                for index in 0..usize::from(writes.min(EXACT)) {
+                    let record = self.record(cell, WRITES, index);
+                    if mine.repeats(&*record) {
+                        *record = *mine;
+                        return;
+                    }
+                }
+            }
+            let exact = if harmless { EXACT } else { LIST as u8 };
+            (*cell).writes = self.push(cell, WRITES, writes, mine, exact);
+        }
+    }
+
+    /// Adds a record to a list, which is exact up to some length: the new length.
+    ///
+    /// # Safety
+    /// The cell is one of these, and its list is as long as it says.
+    #[inline]
+    unsafe fn push(&mut self, cell: *mut Cell, list: usize, length: u8, mine: &Record, exact: u8) -> u8 {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if length == 0 {
+                (*cell).first[list] = *mine;
+                return 1;
+            }
+            let capacity = self.capacity(cell);
+            if length < exact && usize::from(length) < capacity {
+                *self.record(cell, list, usize::from(length)) = *mine;
+                return length + 1;
+            }
+            for index in usize::from(length)..capacity {
+                (*self.record(cell, list, index)).bytes = 0;
+            }
+            // Which one is forgotten depends on who comes, so that others are remembered beside a warp that comes often.
+            let word = mine.bytes.trailing_zeros() / WORD;
+            let slot = (u32::from(mine.warp) + mine.block.wrapping_mul(3) + word) as usize % capacity;
+            *self.record(cell, list, slot) = *mine;
+            capacity as u8
+        }
+    }
+}
+
+/// Which bytes of an overlap are accessed in order: the later access knows of the earlier one, or is by the same thread.
+#[inline(always)]
+fn ordered(record: &Record, mine: &Record, overlap: u32, view: &View<'_>) -> u32 {
+    if record.block == mine.block
+        && (record.epoch <= view.block || record.warp == mine.warp && record.epoch <= view.warp)
+    {
+        return overlap;
+    }
+    ordered_by_thread(record, mine, overlap, view)
+}
+
+#[inline(never)]
+fn ordered_by_thread(record: &Record, mine: &Record, overlap: u32, view: &View<'_>) -> u32 {
+    let mut ordered = 0;
+    if record.block == mine.block && record.warp == mine.warp {
+        if (record.flags | mine.flags) & SET == 0 {
+            ordered = equal_words(record.table(), mine.table()) & overlap;
+        } else {
+            for word in 0..WORDS {
+                let (earlier, later) = (record.lanes_at(word), mine.lanes_at(word));
+                if earlier == later && earlier.is_power_of_two() {
+                    ordered |= bytes_of(1 << word) & overlap;
+                }
+            }
+        }
+    }
+    if ordered == overlap || view.plain {
+        return ordered;
+    }
+    for word in 0..WORDS {
+        let bytes = bytes_of(1 << word) & overlap & !ordered;
+        if bytes != 0
+            && lanes_of(record.lanes_at(word)).all(|lane| view.known.epoch(record.thread(lane as u32)) >= record.epoch)
+        {
+            ordered |= bytes;
+        }
+    }
+    ordered
+}
