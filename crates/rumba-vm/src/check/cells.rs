@@ -159,6 +159,13 @@ impl Record {
         }
     }
 
+    /// Whether what races with an earlier access that it knows of races with this one, too, if only one of the two only
+    /// reads or both do: an atomic access races with less than others.
+    #[inline(always)]
+    fn hides(&self, earlier: &Self) -> bool {
+        !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
+    }
+
     /// Whether it is by the same lanes of the same warp, each at the same bytes, as far as it has any.
     #[inline(always)]
     fn repeats(&self, earlier: &Self) -> bool {
@@ -403,7 +410,7 @@ impl Cells {
                     if ordered != overlap {
                         self.conflict(record, mine, overlap & !ordered, view, (start, told), found);
                     }
-                    if REMOVE {
+                    if REMOVE && mine.hides(record) {
                         record.bytes &= !ordered;
                     }
                 }
@@ -478,11 +485,10 @@ impl Cells {
             if reads <= EXACT {
                 for index in 0..usize::from(reads) {
                     let record = self.record(cell, READS, index);
-                    if mine.repeats(&*record)
-                        || ((*record).block == mine.block
-                            && (*record).epoch <= view.block
-                            && (*record).bytes & !mine.bytes == 0)
-                    {
+                    let covers = (*record).block == mine.block
+                        && (*record).epoch <= view.block
+                        && (*record).bytes & !mine.bytes == 0;
+                    if (covers || mine.repeats(&*record)) && mine.hides(&*record) {
                         *record = *mine;
                         return;
                     }
