@@ -127,3 +127,30 @@ fn the_assembler_accepts_every_kernel_without_spills() {
         }
     }
 }
+
+#[test]
+fn messages_of_panics_cost_most_kernels_no_registers() {
+    if cuda_builder::wheels::find().ptxas.is_none() {
+        eprintln!("ptxas is not installed, so no registers were counted; `cargo xtask setup` installs it");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let silent = cuda_builder::CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels-gpu"))
+        .panic_messages(false)
+        .copy_to(folder.path().join("silent.ptx"))
+        .build()
+        .expect("the gallery compiles");
+    assert!(PTX.contains("[__rumba_panics+") && !silent.text.contains("[__rumba_panics+"));
+    let registers = |ptx: &str| {
+        let hopper = "sm_90".parse().expect("the name of an architecture");
+        cuda_builder::inspect::resources(ptx, hopper).expect("ptxas accepts the gallery")
+    };
+    let costly: Vec<String> = registers(PTX)
+        .into_iter()
+        .zip(registers(&silent.text))
+        .filter(|(loud, silent)| loud.registers > silent.registers)
+        .map(|(loud, silent)| format!("{}: {} instead of {}", loud.kernel, loud.registers, silent.registers))
+        .collect();
+    // 20 of 28 pay nothing.
+    assert!(costly.len() <= 8, "{costly:#?}");
+}

@@ -11,7 +11,7 @@ use crate::error::BuildError;
 use crate::link::{self, Codegen, LibraryFile, Sources};
 use crate::llvm::OptLevel;
 use crate::manifest;
-use crate::stamp::{self, Key, Stamp};
+use crate::stamp::{self, Cache, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
 
@@ -44,6 +44,7 @@ pub struct CudaBuilder {
     emit_llvm_ir: bool,
     debug: DebugInfo,
     overflow_checks: bool,
+    panic_messages: bool,
     opt_level: OptLevel,
     alloc: bool,
     libdevice: bool,
@@ -98,6 +99,7 @@ impl CudaBuilder {
             emit_llvm_ir: false,
             debug: DebugInfo::LineTables,
             overflow_checks: false,
+            panic_messages: true,
             opt_level: OptLevel::O3,
             alloc: false,
             libdevice: true,
@@ -171,6 +173,13 @@ impl CudaBuilder {
     /// Whether integer overflow panics. Off by default, as in release builds.
     pub fn overflow_checks(mut self, overflow_checks: bool) -> Self {
         self.overflow_checks = overflow_checks;
+        self
+    }
+
+    /// Whether a thread that panics leaves a message for the host. On by default; off, it exits and nobody hears of it,
+    /// which shows what the messages cost.
+    pub fn panic_messages(mut self, panic_messages: bool) -> Self {
+        self.panic_messages = panic_messages;
         self
     }
 
@@ -254,20 +263,28 @@ impl CudaBuilder {
             rerun_if_changed(&built, &crate_dir);
         }
         let path = self.output(&target_dir, &built.crate_name);
+        let arch = match self.arch {
+            Some(arch) => Some(arch),
+            None => manifest::arch(&crate_dir)?,
+        };
+        let positions = self.debug == DebugInfo::LineTables;
+        let sources = sources(&built, &crate_dir);
+        let mut options = Key::new();
+        options.file(&toolchain.llvm);
+        options.value(&(self.codegen(), positions, &sources));
+        let options = options.finish();
         let input = link::Input {
             llvm: toolchain.llvm.clone(),
             libraries: built.libraries.iter().map(library_file).collect(),
             libdevice: libdevice.clone(),
-            arch: match self.arch {
-                Some(arch) => Some(arch),
-                None => manifest::arch(&crate_dir)?,
-            },
+            arch,
             codegen: self.codegen(),
-            positions: self.debug == DebugInfo::LineTables,
-            sources: sources(&built, &crate_dir),
+            positions,
+            sources,
             keep_ir: self.emit_llvm_ir,
+            cache: Cache::new(&target_dir, &crate_dir, options.clone()),
         };
-        let key = key(&input);
+        let key = key(&input, &options);
         let known = Stamp::current(&target_dir, &path, &key)
             .filter(|_| !self.emit_llvm_ir)
             .and_then(|(stamp, text)| Some((text, stamp.kernels, stamp.arch.parse().ok()?)));
@@ -335,6 +352,7 @@ impl CudaBuilder {
             fast_div: self.fast_div,
             fast_sqrt: self.fast_sqrt,
             fast_math: self.fast_math,
+            panic_messages: self.panic_messages,
             level: self.opt_level,
         }
     }
@@ -395,9 +413,8 @@ fn library_file(library: &Library) -> LibraryFile {
 }
 
 /// Everything that the text depends on.
-fn key(input: &link::Input) -> String {
+fn key(input: &link::Input, options: &str) -> String {
     let mut key = Key::new();
-    key.file(&input.llvm);
     for library in &input.libraries {
         key.file(&library.path);
     }
@@ -405,7 +422,7 @@ fn key(input: &link::Input) -> String {
     if let Some(libdevice) = &input.libdevice {
         key.file(libdevice);
     }
-    key.value(&(&input.arch, &input.codegen, input.positions, &input.sources));
+    key.value(&(&input.arch, options));
     key.finish()
 }
 

@@ -1,8 +1,9 @@
-//! Remembers what a PTX file was made of, so that the link stage is skipped when nothing changed.
+//! Remembers what a PTX file and its parts were made of, so that the link stage does nothing twice.
 //!
 //! Cargo decides whether a crate is compiled again; this decides only whether the same libraries need
-//! to be linked and optimised again. A stamp that is missing or unreadable costs time, nothing else.
+//! to be linked, and which kernels need to be optimised again. What is missing or unreadable costs time, nothing else.
 
+use std::collections::HashSet;
 use std::env;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,11 @@ impl Key {
         self.value(&(path, state));
     }
 
+    /// Depends on bytes.
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
     pub(crate) fn finish(self) -> String {
         hex(&self.0.finalize())
     }
@@ -91,7 +97,83 @@ impl Stamp {
 }
 
 fn file(folder: &Path, ptx: &Path) -> PathBuf {
-    let ptx = std::path::absolute(ptx).unwrap_or_else(|_| ptx.to_owned());
-    let name = hash(&ptx.display().to_string());
-    folder.join("stamps").join(name).with_extension("json")
+    folder.join("stamps").join(name(ptx)).with_extension("json")
+}
+
+/// What stands for a path in the names of our own files.
+fn name(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    hash(&path.display().to_string())
+}
+
+/// The texts of the parts of a crate's PTX, as the last build left them.
+pub(crate) struct Cache {
+    folder: PathBuf,
+    /// What all parts depend on.
+    options: String,
+}
+
+impl Cache {
+    pub(crate) fn new(folder: &Path, crate_dir: &Path, options: String) -> Self {
+        Self {
+            folder: folder.join("parts").join(name(crate_dir)),
+            options,
+        }
+    }
+
+    /// The key of a part, given its bitcode and what else is particular to it.
+    pub(crate) fn key(&self, bitcode: &[u8], value: &impl Debug) -> String {
+        let mut key = Key(Sha256::new());
+        key.value(&(&self.options, value));
+        key.bytes(bitcode);
+        key.finish()
+    }
+
+    /// The text of a part.
+    pub(crate) fn find(&self, key: &str) -> Option<String> {
+        let text = std::fs::read_to_string(self.folder.join(key)).ok()?;
+        // A file that was cut short or changed says so.
+        let (hashed, text) = text.split_once('\n')?;
+        (hash(text) == hashed).then(|| text.to_owned())
+    }
+
+    /// Keeps the text of a part. Failing to is no reason to fail the build.
+    pub(crate) fn store(&self, key: &str, text: &str) {
+        let _ = std::fs::create_dir_all(&self.folder)
+            .and_then(|()| std::fs::write(self.folder.join(key), format!("{}\n{text}", hash(text))));
+    }
+
+    /// Forgets all other parts.
+    pub(crate) fn keep<'k>(&self, keys: impl Iterator<Item = &'k str>) {
+        let keys: HashSet<&str> = keys.collect();
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if !entry.file_name().to_str().is_some_and(|name| keys.contains(name)) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cache;
+
+    #[test]
+    fn parts_are_found_until_others_take_their_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = |options: &str| Cache::new(folder.path(), "kernels".as_ref(), options.to_owned());
+        let first = cache("O3");
+        let key = first.key(b"bitcode", &80);
+        assert_ne!(key, first.key(b"bitcodf", &80));
+        assert_ne!(key, first.key(b"bitcode", &90));
+        assert_ne!(key, cache("O2").key(b"bitcode", &80));
+        assert_eq!(first.find(&key), None);
+        first.store(&key, "ret;\n");
+        assert_eq!(first.find(&key).as_deref(), Some("ret;\n"));
+        std::fs::write(first.folder.join(&key), "cut").expect("a file");
+        assert_eq!(first.find(&key), None);
+        first.store(&key, "ret;\n");
+        first.keep(["other"].into_iter());
+        assert_eq!(first.find(&key), None);
+    }
 }

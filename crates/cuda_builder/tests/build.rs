@@ -1,6 +1,7 @@
 //! Builds small kernel crates and looks at the PTX. They stand in `fixtures/`, each a workspace of its
 //! own with settings that a builder must cope with.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cuda_builder::inspect::{self, Resources};
@@ -132,7 +133,7 @@ fn arithmetic_follows_the_switches() {
 fn fast_mathematics_are_a_kernel_s_own() {
     let ptx = build(|builder| builder);
     // `counted` is there twice, its variable once.
-    let [exact, fast] = ["counted(", "counted_fast("].map(|name| function(&ptx.text, name));
+    let [exact, fast] = ["counted(", "counted1("].map(|name| function(&ptx.text, name));
     assert_has(
         exact,
         &[
@@ -151,7 +152,7 @@ fn fast_mathematics_are_a_kernel_s_own() {
         ],
     );
     assert_has(kernel(&ptx, "exact"), &["fixture_kernels_counted,"]);
-    assert_has(kernel(&ptx, "fast"), &["fixture_kernels_counted_fast,"]);
+    assert_has(kernel(&ptx, "fast"), &["fixture_kernels_counted1,"]);
     assert_eq!(ptx.text.matches("fixture_kernels_COUNT[").count(), 1, "{}", ptx.text);
     if ptx.libdevice.is_some() {
         assert_has(fast, &["sin.approx.ftz.f32"]);
@@ -160,7 +161,7 @@ fn fast_mathematics_are_a_kernel_s_own() {
 
     let all = build(|builder| builder.fast_math(true));
     assert_has(function(&all.text, "counted("), &["div.approx.ftz.f32"]);
-    assert_lacks(&all.text, &["counted_fast", "div.rn"]);
+    assert_lacks(&all.text, &["counted1", "div.rn"]);
 }
 
 #[test]
@@ -277,6 +278,59 @@ fn an_unchanged_build_is_not_repeated() {
     std::fs::write(&file, "changed").expect("a file");
     let text = build().text;
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);
+}
+
+#[test]
+fn an_edit_makes_one_kernel_again() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).expect("a file");
+    std::fs::create_dir(folder.path().join("src")).expect("a folder");
+    write(
+        "Cargo.toml",
+        "[package]\nname = \"one-two\"\nedition = \"2024\"\n[workspace]\n",
+    );
+    write(
+        "src/lib.rs",
+        "#![no_std]\n#![feature(abi_ptx)]\npub mod one;\npub mod two;\n",
+    );
+    let kernel = |name: &str, value: u32| {
+        let text = format!(
+            "#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn part_{name}(x: *mut u32) {{ unsafe {{ *x = {value} }} }}\n"
+        );
+        write(&format!("src/{name}.rs"), &text);
+    };
+    let build = || {
+        let builder = CudaBuilder::new(folder.path()).target_dir(target());
+        builder.progress(false).build().expect("it builds").text
+    };
+    // The texts of the two kernels that the builder keeps, wherever it keeps them.
+    let parts = || {
+        let mut paths = vec![target()];
+        let mut parts = BTreeSet::new();
+        while let Some(path) = paths.pop() {
+            match std::fs::read_dir(&path) {
+                Ok(entries) => paths.extend(entries.flatten().map(|entry| entry.path())),
+                Err(_) if !path.components().any(|part| part.as_os_str() == "parts") => {}
+                Err(_) => {
+                    if std::fs::read_to_string(&path).is_ok_and(|text| text.contains(".entry part_")) {
+                        parts.insert(path);
+                    }
+                }
+            }
+        }
+        parts
+    };
+    let before = parts();
+    kernel("one", 1001);
+    kernel("two", 2002);
+    assert_has(&build(), &["1001", "2002"]);
+    let first = parts();
+    assert_eq!(first.difference(&before).count(), 2);
+    kernel("two", 3003);
+    assert_has(&build(), &["1001", "3003"]);
+    let second = parts();
+    assert_eq!(second.len(), first.len());
+    assert_eq!(second.difference(&first).count(), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! each instruction, so it survives inlining and can be withheld from code that computes its own
 //! rounding errors.
 
-use super::{Codegen, fast_math};
+use super::Codegen;
 use crate::llvm::{FastMath, Instruction, Module, Opcode};
 
 /// Sets attributes and flags on every function. Before the optimiser, which propagates them.
@@ -18,7 +18,6 @@ pub(super) fn prepare(module: &Module<'_>, codegen: &Codegen) {
         if function.is_declaration() {
             continue;
         }
-        let codegen = fast_math::codegen(function, codegen);
         if codegen.ftz {
             function.add_attribute("denormal-fp-math-f32", "preserve-sign,preserve-sign");
         }

@@ -1,57 +1,89 @@
 //! Brings the bitcode of all crates into one module.
 //!
-//! Crates of the build are linked whole: they are small, and what the kernels do not reach is removed
-//! before it costs anything. Of the standard library and of libdevice only what is needed is linked,
-//! and the rest is not even read: LLVM reads function bodies on demand.
+//! The kernel crate is linked whole, and so is what other crates of the build export. Of everything
+//! else only what is needed is linked, and the rest is not even read: LLVM reads function bodies on
+//! demand.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 
 use object::read::archive::ArchiveFile;
 
-use super::{Failure, Input, LibraryFile, atomics, read};
+use super::{Failure, Input, LibraryFile, atomics, read, symbols};
 use crate::error::BuildError;
-use crate::llvm::{Context, Linkage, Machine, Module, Value};
+use crate::llvm::{Linkage, Machine, Module, Value};
 
 /// Instructions that Rust has no name for, as functions that `cuda_std` declares.
 const BUILTINS: &str = include_str!("builtins.ll");
 
-/// Links everything in `input` into `module`.
-pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, input: &Input) -> Result<(), Failure> {
+/// The contents of the files, from which modules are read on demand.
+pub(super) struct Files {
+    libraries: Vec<Library>,
+    libdevice: Option<Vec<u8>>,
+}
+
+/// An rlib, and where its bitcode files are.
+struct Library {
+    bytes: Vec<u8>,
+    members: Vec<Range<usize>>,
+    standard: bool,
+}
+
+impl Library {
+    fn bitcodes(&self) -> impl Iterator<Item = &[u8]> {
+        self.members.iter().filter_map(|range| self.bytes.get(range.clone()))
+    }
+}
+
+/// Reads all files.
+pub(super) fn read_all(input: &Input) -> Result<Files, BuildError> {
+    Ok(Files {
+        libraries: input.libraries.iter().map(library).collect::<Result<_, _>>()?,
+        libdevice: input.libdevice.as_deref().map(read).transpose()?,
+    })
+}
+
+/// Links everything in `files` into `module`.
+pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, files: &'c Files) -> Result<(), Failure> {
     let context = module.context();
-    for library in input.libraries.iter().filter(|library| !library.standard) {
-        for bitcode in members(library)? {
-            module.link(Module::read(context, &bitcode)?)?;
+    let (kernels, others): (&[Library], &[Library]) = files.libraries.split_at(1.min(files.libraries.len()));
+    for bitcode in kernels.iter().flat_map(Library::bitcodes) {
+        module.link(Module::read(context, bitcode)?)?;
+    }
+    for library in others.iter().filter(|library| !library.standard) {
+        for bitcode in library.bitcodes() {
+            link_needed(module, Module::read(context, bitcode)?, Exports::Kept)?;
         }
     }
+    // Crates need each other in both directions, so they are linked until nothing new comes of it.
+    link_until_done(module, others.iter().filter(|library| !library.standard))?;
     let names = BTreeSet::from_iter(missing(module));
     let generated: String = names.iter().filter_map(|name| atomics::definition(name)).collect();
     for text in [BUILTINS, &generated] {
         let builtins = Module::parse(context, text)?;
         machine.adopt(&builtins);
-        link_needed(module, builtins)?;
+        link_needed(module, builtins, Exports::Dropped)?;
     }
-    if let Some(path) = &input.libdevice {
-        let libdevice = Module::read(context, &read(path)?)?;
+    if let Some(libdevice) = &files.libdevice {
+        let libdevice = Module::read(context, libdevice)?;
         machine.adopt(&libdevice);
-        link_needed(module, libdevice)?;
+        link_needed(module, libdevice, Exports::Dropped)?;
     }
-    let mut standard = Vec::new();
-    for library in input.libraries.iter().filter(|library| library.standard) {
-        standard.extend(members(library)?);
-    }
-    link_standard(context, module, &standard)
+    link_until_done(module, others.iter())
 }
 
-/// The crates of the standard library need each other in both directions, so they are linked until
-/// nothing new comes of it.
-fn link_standard<'c>(context: &'c Context, module: &Module<'c>, bitcodes: &[Vec<u8>]) -> Result<(), Failure> {
+/// Links what is needed of libraries, for as long as they add anything.
+fn link_until_done<'c>(
+    module: &Module<'c>,
+    libraries: impl Iterator<Item = &'c Library> + Clone,
+) -> Result<(), Failure> {
     loop {
         let mut progress = false;
-        for bitcode in bitcodes {
+        for bitcode in libraries.clone().flat_map(Library::bitcodes) {
             if missing(module).is_empty() {
                 return Ok(());
             }
-            progress |= link_needed(module, Module::read(context, bitcode)?)?;
+            progress |= link_needed(module, Module::read(module.context(), bitcode)?, Exports::Dropped)?;
         }
         if !progress {
             return Ok(());
@@ -71,17 +103,38 @@ fn missing(module: &Module<'_>) -> HashSet<String> {
         .collect()
 }
 
+/// What becomes of the symbols that the host, the driver or the link stage may look up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exports {
+    /// They are linked, needed or not.
+    Kept,
+    /// They are linked if they are needed: the source is a library, or was linked before.
+    Dropped,
+}
+
 /// Links what `module` needs of `source`, and says whether that was anything.
-fn link_needed<'c>(module: &Module<'c>, source: Module<'c>) -> Result<bool, Failure> {
+fn link_needed<'c>(module: &Module<'c>, source: Module<'c>, exports: Exports) -> Result<bool, Failure> {
     let missing = missing(module);
     let mut useful = false;
-    for value in source.functions().into_iter().chain(source.globals()) {
+    let functions = source
+        .functions()
+        .into_iter()
+        .map(|function| (function, function.is_kernel()));
+    let globals = source.globals().into_iter().map(|global| (global, false));
+    for (value, is_kernel) in functions.chain(globals) {
         if value.is_declaration() || value.linkage().is_local() {
             continue;
         }
-        useful |= missing.contains(&value.name());
-        // The linker leaves out what has this linkage and is not referred to.
-        value.set_linkage(Linkage::LinkOnceOdr);
+        let name = value.name();
+        if name.starts_with("llvm.") {
+            continue;
+        }
+        let kept = exports == Exports::Kept && (is_kernel || !symbols::is_mangled(&name));
+        useful |= kept || missing.contains(&name);
+        if !kept {
+            // The linker leaves out what has this linkage and is not referred to.
+            value.set_linkage(Linkage::LinkOnceOdr);
+        }
     }
     if useful {
         module.link(source)?;
@@ -89,8 +142,8 @@ fn link_needed<'c>(module: &Module<'c>, source: Module<'c>) -> Result<bool, Fail
     Ok(useful)
 }
 
-/// The bitcode files in an rlib.
-fn members(library: &LibraryFile) -> Result<Vec<Vec<u8>>, BuildError> {
+/// Reads an rlib and finds the bitcode files in it.
+fn library(library: &LibraryFile) -> Result<Library, BuildError> {
     let path = &library.path;
     let bytes = read(path)?;
     let broken = |reason: String| BuildError::Rlib {
@@ -98,7 +151,7 @@ fn members(library: &LibraryFile) -> Result<Vec<Vec<u8>>, BuildError> {
         reason,
     };
     let archive = ArchiveFile::parse(&*bytes).map_err(|error| broken(error.to_string()))?;
-    let mut bitcodes = Vec::new();
+    let mut members = Vec::new();
     for member in archive.members() {
         let member = member.map_err(|error| broken(error.to_string()))?;
         if !member.name().ends_with(b".o") {
@@ -109,7 +162,13 @@ fn members(library: &LibraryFile) -> Result<Vec<Vec<u8>>, BuildError> {
             let name = String::from_utf8_lossy(member.name());
             return Err(broken(format!("{name} is not bitcode")));
         }
-        bitcodes.push(data.to_vec());
+        let (start, _) = member.file_range();
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        members.push(start..start.saturating_add(data.len()));
     }
-    Ok(bitcodes)
+    Ok(Library {
+        members,
+        bytes,
+        standard: library.standard,
+    })
 }

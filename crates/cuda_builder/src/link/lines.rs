@@ -59,12 +59,12 @@ pub(super) fn attribute(module: &Module<'_>, sources: &Sources) {
     }
 }
 
-/// Shortens the file names in `.file` directives, and drops an empty section that LLVM adds for
-/// debuggers.
+/// Shortens the file names in `.file` directives, and drops an empty section and labels that LLVM adds for debuggers.
 pub(super) fn clean(ptx: &str, sources: &Sources) -> String {
     let mut clean = String::with_capacity(ptx.len());
     for line in ptx.lines() {
-        if line.trim_start().starts_with(".section") && line.ends_with("{\t}") {
+        let is_section = line.trim_start().starts_with(".section") && line.ends_with("{\t}");
+        if is_section || is_label(line) {
             continue;
         }
         match file_directive(line) {
@@ -78,6 +78,12 @@ pub(super) fn clean(ptx: &str, sources: &Sources) -> String {
         clean.push('\n');
     }
     clean
+}
+
+/// Whether a line is a label that no branch goes to.
+fn is_label(line: &str) -> bool {
+    const PREFIXES: [&str; 3] = ["$L__tmp", "$L__func_begin", "$L__func_end"];
+    line.ends_with(':') && PREFIXES.iter().any(|prefix| line.starts_with(prefix))
 }
 
 /// Splits `.file N "NAME"` around the name.
@@ -106,6 +112,7 @@ mod tests {
         let ptx = "\t.file\t1 \"/home/me/project/kernels/src/lib.rs\"\n\
                    \t.file\t2 \"/elsewhere/maths/src/lib.rs\"\n\
                    \t.file\t3 \"core/src/ptr/mut_ptr.rs\"\n\
+                   $L__tmp1050:\n$L__func_end27:\n\
                    \t.section\t.debug_macinfo\t{\t}\n";
         assert_eq!(
             clean(ptx, &sources),

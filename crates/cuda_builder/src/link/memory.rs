@@ -9,7 +9,7 @@
 //! | `.shared.dynamic` | `.extern .shared`, as large as the launch says |
 //! | `.constant` | `.const` with its initialiser |
 
-use crate::llvm::{Initialiser, Module};
+use crate::llvm::{Initialiser, Module, Value};
 
 /// PTX ISA, "State Spaces", as LLVM's NVPTX target numbers them.
 const SHARED: u32 = 3;
@@ -26,4 +26,9 @@ pub(super) fn place(module: &Module<'_>) {
         };
         module.move_to_address_space(global, space, initialiser);
     }
+}
+
+/// Whether a variable is in shared memory: each block has its own.
+pub(super) fn is_shared(global: Value<'_>) -> bool {
+    global.address_space() == SHARED
 }

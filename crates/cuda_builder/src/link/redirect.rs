@@ -24,7 +24,7 @@
 use std::collections::HashMap;
 
 use super::Failure;
-use crate::llvm::{Machine, Module, Opcode};
+use crate::llvm::{Machine, Module, Opcode, Value};
 
 /// LLVM's arithmetic of 16-bit numbers.
 const HALVES: &str = include_str!("halves.ll");
@@ -73,13 +73,25 @@ const HALF: [(&str, &[&str]); 8] = [
 /// Replacements are recognised by this prefix.
 const PREFIX: &str = "__rumba_";
 
-/// Points the callers of `core`'s panic functions at their replacements.
-pub(super) fn panics(module: &Module<'_>) {
+/// The function that ends a thread, by which all replacements end.
+const RAISE: &str = "__rumba_raise";
+
+/// The same without a message.
+const RAISE_SILENTLY: &str = "__rumba_raise_silently";
+
+/// Points the callers of `core`'s panic functions at their replacements, with messages for the host or without.
+pub(super) fn panics(module: &Module<'_>, messages: bool) {
+    if !messages && let (Some(raise), Some(silent)) = (module.function(RAISE), module.function(RAISE_SILENTLY)) {
+        raise.replace_uses_with(silent);
+    }
     for function in module.functions() {
         if !function.never_returns() {
             continue;
         }
         let symbol = function.name();
+        if symbol.starts_with(RAISE) {
+            continue;
+        }
         if symbol.starts_with(PREFIX) {
             function.always_inline();
             continue;
@@ -102,11 +114,33 @@ pub(super) fn panics(module: &Module<'_>) {
             if instruction.opcode() == Opcode::Call
                 && let Some(callee) = instruction.callee()
                 && callee.never_returns()
+                && !callee.name().starts_with(RAISE)
             {
                 instruction.allow_inlining(callee);
             }
         }
     }
+}
+
+/// Inlines what a thread that panics does. After the optimiser, which then has that code once and not at each place that
+/// may panic, in each function around it.
+pub(super) fn raise<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(), Failure> {
+    // The silent one and copies have longer names.
+    let raises = |function: Value<'_>| function.name().starts_with(RAISE);
+    for function in module.functions() {
+        if raises(function) && !function.is_declaration() {
+            function.always_inline();
+        }
+        for instruction in function.instructions() {
+            if instruction.opcode() == Opcode::Call
+                && let Some(callee) = instruction.callee()
+                && raises(callee)
+            {
+                instruction.allow_inlining(callee);
+            }
+        }
+    }
+    Ok(machine.run(module, c"always-inline,function(simplifycfg),globaldce")?)
 }
 
 /// Puts the device library's functions in the place of `frem`, where it has them.

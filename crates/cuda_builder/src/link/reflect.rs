@@ -3,14 +3,13 @@
 //! LLVM has a pass for this, but it answers two of the four questions and says 0 to the rest: square
 //! roots would become approximations that nobody asked for.
 
-use super::{Codegen, fast_math};
+use super::Codegen;
 use crate::arch::NvvmArch;
 use crate::llvm::Module;
 
 /// Replaces the calls by constants. Before the optimiser, which then drops the other branch.
 pub(super) fn answer(module: &Module<'_>, arch: NvvmArch, codegen: &Codegen) {
     for function in module.functions() {
-        let codegen = fast_math::codegen(function, codegen);
         for instruction in function.instructions() {
             let asks = instruction
                 .callee()

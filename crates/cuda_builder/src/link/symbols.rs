@@ -1,5 +1,8 @@
 //! Which symbols stay visible, what the others are called, and whether any is missing.
 
+use std::collections::BTreeSet;
+
+use super::memory;
 use crate::error::BuildError;
 use crate::llvm::{Linkage, Module, Value};
 
@@ -7,10 +10,22 @@ use crate::llvm::{Linkage, Module, Value};
 /// "Formatted Output", "Assertion", "Dynamic Global Memory Allocation").
 const PROVIDED: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
 
-/// Hides everything except kernels and statics with a plain name, and returns the kernels' names.
+/// What nameless constants are called, perhaps with a number.
+pub(super) const CONSTANT: &str = "constant";
+
+/// What can be looked up from outside.
+pub(super) struct Symbols {
+    /// The kernels, sorted by name.
+    pub(super) kernels: Vec<String>,
+    /// The statics with a plain name. The host may write to them before a launch.
+    pub(super) statics: BTreeSet<String>,
+}
+
+/// Hides everything except kernels and statics with a plain name.
 ///
-/// A static with a plain name is one that the host can look up; it may write to it before a launch.
-pub(super) fn internalise(module: &Module<'_>) -> Vec<String> {
+/// Hidden variables stay external if kernels may write to them: they are one variable for all kernels. They are named here,
+/// where all of them are known.
+pub(super) fn internalise(module: &Module<'_>) -> Symbols {
     let mut kernels = Vec::new();
     for function in module.functions() {
         if function.is_declaration() {
@@ -22,26 +37,28 @@ pub(super) fn internalise(module: &Module<'_>) -> Vec<String> {
             function.set_linkage(Linkage::Internal);
         }
     }
+    let mut statics = BTreeSet::new();
     for global in module.globals() {
-        if global.is_declaration() || global.linkage().is_local() {
-            continue;
-        }
         let name = global.name();
-        if name.starts_with("llvm.") {
+        if global.is_declaration() || name.starts_with("llvm.") {
             continue;
         }
-        if is_mangled(&name) {
+        if !global.linkage().is_local() && !is_mangled(&name) {
+            global.set_externally_initialised();
+            statics.insert(name);
+        } else if global.is_constant() || memory::is_shared(global) {
             global.set_linkage(Linkage::Internal);
         } else {
-            global.set_externally_initialised();
+            global.set_linkage(Linkage::External);
+            rename_one(global);
         }
     }
     kernels.sort();
-    kernels
+    Symbols { kernels, statics }
 }
 
 /// Whether the compiler made up the symbol, so that no one outside can mean it.
-fn is_mangled(name: &str) -> bool {
+pub(super) fn is_mangled(name: &str) -> bool {
     name.starts_with("_R") || name.starts_with("_ZN") || name.starts_with("__rust")
 }
 
@@ -65,17 +82,18 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), BuildError> {
 /// Gives hidden symbols readable names without the compiler's hashes, which differ between machines.
 pub(super) fn rename(module: &Module<'_>) {
     for value in module.functions().into_iter().chain(module.globals()) {
-        let name = value.name();
-        let plain = if is_mangled(&name) {
-            plain(&format!("{:#}", rustc_demangle::demangle(&name)))
-        } else if !value.linkage().is_local() {
-            continue;
-        } else if name.starts_with("anon.") || name.starts_with("alloc_") {
-            "constant".to_owned()
-        } else {
-            continue;
-        };
-        value.set_name(&plain);
+        rename_one(value);
+    }
+}
+
+/// Gives one hidden symbol a readable name. The compiler counts its nameless constants through a whole crate; they are
+/// all named [`CONSTANT`].
+pub(super) fn rename_one(value: Value<'_>) {
+    let name = value.name();
+    if is_mangled(&name) {
+        value.set_name(&plain(&format!("{:#}", rustc_demangle::demangle(&name))));
+    } else if value.linkage().is_local() && (name.starts_with("anon.") || name.starts_with("alloc_")) {
+        value.set_name(CONSTANT);
     }
 }
 

@@ -33,6 +33,9 @@ impl Floor {
         Self { arch, version }
     }
 
+    /// What every device and driver runs.
+    pub(super) const OLDEST: Self = LADDER[0];
+
     /// LLVM's name of the version.
     pub(super) fn features(self) -> String {
         format!("+ptx{}", self.version)

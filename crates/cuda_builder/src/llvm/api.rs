@@ -72,6 +72,7 @@ functions! {
     LLVMGetErrorMessage(ErrorRef) -> *mut c_char;
     LLVMDisposeErrorMessage(*mut c_char);
 
+    LLVMCreateMemoryBufferWithMemoryRange(*const c_char, usize, *const c_char, Bool) -> MemoryBuffer;
     LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> MemoryBuffer;
     LLVMGetBufferStart(MemoryBuffer) -> *const c_char;
     LLVMGetBufferSize(MemoryBuffer) -> usize;
@@ -81,7 +82,7 @@ functions! {
 
     LLVMModuleCreateWithNameInContext(*const c_char, ContextRef) -> ModuleRef;
     LLVMDisposeModule(ModuleRef);
-    LLVMCloneModule(ModuleRef) -> ModuleRef;
+    LLVMWriteBitcodeToMemoryBuffer(ModuleRef) -> MemoryBuffer;
     LLVMLinkModules2(ModuleRef, ModuleRef) -> Bool;
     LLVMStripModuleDebugInfo(ModuleRef) -> Bool;
     LLVMVerifyModule(ModuleRef, c_int, *mut *mut c_char) -> Bool;
@@ -121,7 +122,6 @@ functions! {
     LLVMSetGlobalConstant(ValueRef, Bool);
     LLVMSetExternallyInitialized(ValueRef, Bool);
     LLVMDeleteGlobal(ValueRef);
-    LLVMDeleteFunction(ValueRef);
 
     LLVMGetFunctionCallConv(ValueRef) -> c_uint;
     LLVMCreateStringAttribute(ContextRef, *const c_char, c_uint, *const c_char, c_uint) -> Attribute;
@@ -130,7 +130,6 @@ functions! {
     LLVMCreateEnumAttribute(ContextRef, c_uint, u64) -> Attribute;
     LLVMGetEnumAttributeAtIndex(ValueRef, c_uint, c_uint) -> Attribute;
     LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
-    LLVMGetStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint) -> Attribute;
     LLVMRemoveStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint);
     LLVMGetFirstBasicBlock(ValueRef) -> BasicBlock;
     LLVMGetNextBasicBlock(BasicBlock) -> BasicBlock;

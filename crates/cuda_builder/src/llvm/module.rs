@@ -77,16 +77,18 @@ impl<'c> Module<'c> {
         Self { context, raw }
     }
 
-    /// Reads bitcode. Function bodies are read when something first needs them.
-    pub(crate) fn read(context: &'c Context, bitcode: &[u8]) -> Result<Self, LlvmError> {
+    /// Reads bitcode. Function bodies are read, from where they are, when something first needs them.
+    pub(crate) fn read(context: &'c Context, bitcode: &'c [u8]) -> Result<Self, LlvmError> {
         let api = context.api();
         let mut raw = null_mut();
-        // SAFETY: the buffer is a copy of `bitcode`, and the module takes it over.
+        // SAFETY: the module takes the buffer over, and `bitcode` outlives the context, so the module too. Bitcode ends
+        // without a NUL.
         let failed = unsafe {
-            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(
+            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRange)(
                 bitcode.as_ptr().cast(),
                 bitcode.len(),
                 c"bitcode".as_ptr(),
+                0,
             );
             (api.LLVMGetBitcodeModuleInContext2)(context.raw, buffer, &raw mut raw)
         };
@@ -134,13 +136,19 @@ impl<'c> Module<'c> {
         self.context.check()
     }
 
-    /// A copy of the module, to be changed and linked back.
-    pub(crate) fn duplicate(&self) -> Self {
-        // SAFETY: the module is alive, and the copy is of the same context.
-        let raw = unsafe { (self.context.api().LLVMCloneModule)(self.raw) };
-        Self {
-            context: self.context,
-            raw,
+    /// The module as bitcode.
+    pub(crate) fn to_bitcode(&self) -> Vec<u8> {
+        let api = self.context.api();
+        // SAFETY: the module is alive; the buffer is ours, and copied before it goes.
+        unsafe {
+            let buffer = (api.LLVMWriteBitcodeToMemoryBuffer)(self.raw);
+            let bytes = std::slice::from_raw_parts(
+                (api.LLVMGetBufferStart)(buffer).cast::<u8>(),
+                (api.LLVMGetBufferSize)(buffer),
+            )
+            .to_vec();
+            (api.LLVMDisposeMemoryBuffer)(buffer);
+            bytes
         }
     }
 
@@ -366,37 +374,16 @@ impl<'c> Value<'c> {
         unsafe { (self.api().LLVMSetSection)(self.raw, c"".as_ptr()) }
     }
 
+    /// The address space that a variable lies in.
+    pub(crate) fn address_space(self) -> c_uint {
+        // SAFETY: the value of a global variable is a pointer.
+        unsafe { (self.api().LLVMGetPointerAddressSpace)((self.api().LLVMTypeOf)(self.raw)) }
+    }
+
     /// Whether a global variable never changes.
     pub(crate) fn is_constant(self) -> bool {
         // SAFETY: the value is a global variable.
         unsafe { (self.api().LLVMIsGlobalConstant)(self.raw) != 0 }
-    }
-
-    /// Turns the definition of a global variable into a declaration.
-    pub(crate) fn declare(self) {
-        // SAFETY: the value is a global variable; no initialiser makes it a declaration.
-        unsafe { (self.api().LLVMSetInitializer)(self.raw, null_mut()) }
-        self.set_linkage(Linkage::External);
-    }
-
-    /// Removes a function that nothing uses.
-    pub(crate) fn delete_function(self) {
-        // SAFETY: the value is a function without uses, and is not used after this.
-        unsafe { (self.api().LLVMDeleteFunction)(self.raw) }
-    }
-
-    /// Whether a function has a string attribute.
-    pub(crate) fn has_attribute(self, name: &str) -> bool {
-        // SAFETY: the name has the length given; the value is a function.
-        unsafe {
-            !(self.api().LLVMGetStringAttributeAtIndex)(
-                self.raw,
-                c_uint::MAX,
-                name.as_ptr().cast(),
-                name.len() as c_uint,
-            )
-            .is_null()
-        }
     }
 
     /// The bytes that a variable starts with, where they are a constant array of bytes.
