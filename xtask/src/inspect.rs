@@ -15,7 +15,8 @@ use crate::{setup, shell};
   cargo xtask inspect                          registers, shared memory and spills of every kernel
   cargo xtask inspect saxpy                    of one, for several architectures
   cargo xtask inspect saxpy --ptx
-  cargo xtask inspect saxpy --sass --arch sm_90")]
+  cargo xtask inspect saxpy --sass --arch sm_90
+  cargo xtask inspect --panics                 registers with messages of panics and without")]
 pub(crate) struct Args {
     /// The kernel [default: a table of all]
     kernel: Option<String>,
@@ -28,6 +29,9 @@ pub(crate) struct Args {
     /// Print its registers, shared memory, stack and spills (the default)
     #[arg(long, group = "what")]
     stats: bool,
+    /// Print the registers of every kernel with messages of panics and without
+    #[arg(long, group = "what", conflicts_with = "kernel")]
+    panics: bool,
     /// The device's architecture, such as sm_90 [default: sm_90; for one kernel's statistics several]
     #[arg(long)]
     arch: Option<NvvmArch>,
@@ -47,9 +51,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
     } else {
         shell::workspace().join(args.path)
     };
+    let hopper: NvvmArch = "sm_90".parse().expect("the name of an architecture");
+    if args.panics {
+        return panics(CudaBuilder::new(path), args.arch.unwrap_or(hopper));
+    }
     let built = CudaBuilder::new(path).build()?;
     let (ptx, floor) = (built.text, built.arch);
-    let hopper: NvvmArch = "sm_90".parse().expect("the name of an architecture");
     let kernels = inspect::kernels(&ptx);
     let Some(name) = args.kernel else {
         if args.ptx {
@@ -94,6 +101,37 @@ pub(crate) fn run(args: Args) -> Result<()> {
         }
         println!("{}", table(rows));
     }
+    Ok(())
+}
+
+/// Compares registers with those of the same kernels, whose threads exit without a message where they would panic.
+fn panics(builder: CudaBuilder, arch: NvvmArch) -> Result<()> {
+    let resources = |builder: CudaBuilder| anyhow::Ok(inspect::resources(&builder.build()?.text, arch)?);
+    let loud = resources(builder.clone())?;
+    let silent_ptx = shell::target().join("ptx/silent.ptx");
+    let silent = resources(builder.panic_messages(false).copy_to(silent_ptx))?;
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["kernel", "registers", "without messages", "more"]);
+    let mut free = 0;
+    for (loud, silent) in loud.iter().zip(&silent) {
+        let more = i64::from(loud.registers) - i64::from(silent.registers);
+        free += usize::from(more <= 0);
+        table.add_row([
+            loud.kernel.clone(),
+            loud.registers.to_string(),
+            silent.registers.to_string(),
+            more.to_string(),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    println!(
+        "messages of panics cost no registers in {free} of {} kernels, for {arch}",
+        loud.len()
+    );
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The device's side: the panic handler, and thin functions in the place of the core library's.
 //!
 //! The builder's link stage puts a function named `__rumba_NAME` in the place of the core library's `NAME`, where the
-//! types agree, and inlines both into the kernels. So a panic's parts reach [`raise`] as constants and registers, and the
+//! types agree, and inlines both into the kernels. So a panic's parts reach [`__rumba_raise`] as constants and registers, and the
 //! formatting code of the core library stays out. The texts that only formatting could make are left out: of
 //! `assert_eq!` the values, of `unwrap` the error, of a formatted message all but the place.
 
@@ -17,7 +17,7 @@ use core::panic::{Location, PanicInfo};
 #[repr(transparent)]
 struct Mailbox(UnsafeCell<Record>);
 
-// SAFETY: `raise` lets one thread write, the one that counted first; the host reads when no kernel runs.
+// SAFETY: `__rumba_raise` lets one thread write, the one that counted first; the host reads when no kernel runs.
 unsafe impl Sync for Mailbox {}
 
 #[unsafe(no_mangle)]
@@ -48,9 +48,21 @@ macro_rules! special_register {
     }};
 }
 
-/// Writes the record, if this is the first panic since the host read it, and ends the thread.
-#[inline(always)]
-fn raise<const N: usize>(kind: Kind, text: &str, numbers: [usize; N], location: &Location<'_>) -> ! {
+/// What a thread leaves behind, as the parts of a [`Record`].
+///
+/// The link stage keeps this a call until the kernels are optimised, and then inlines it: what never happens is not
+/// worth the optimiser's time, and cannot disturb what does.
+#[unsafe(no_mangle)]
+#[cold]
+#[inline(never)]
+extern "Rust" fn __rumba_raise(
+    kind: Kind,
+    text: *const u8,
+    length: usize,
+    first: usize,
+    second: usize,
+    location: &Location<'_>,
+) -> ! {
     let record = __rumba_panics.0.get();
     // SAFETY: the counter is inside of the record and is only used as an atomic while kernels run.
     let count = unsafe { &*(&raw mut (*record).count).cast::<Atomic<u32>>() };
@@ -62,12 +74,9 @@ fn raise<const N: usize>(kind: Kind, text: &str, numbers: [usize; N], location: 
             (*record).kind = kind as u32;
             (*record).place = core::ptr::from_ref(location).addr() as u64;
             if matches!(kind, Kind::Text) {
-                (*record).text = [text.as_ptr().addr() as u64, text.len() as u64];
-            }
-            let mut index = 0;
-            while index < N {
-                (*record).numbers[index] = numbers[index] as u64;
-                index += 1;
+                (*record).text = [text.addr() as u64, length as u64];
+            } else {
+                (*record).numbers = [first as u64, second as u64];
             }
             write_indices(record);
             let bell = (*record).bell;
@@ -83,6 +92,26 @@ fn raise<const N: usize>(kind: Kind, text: &str, numbers: [usize; N], location: 
         }
     }
     device::exit()
+}
+
+/// What the builder puts in its place where no messages are wanted.
+#[unsafe(no_mangle)]
+#[cold]
+#[inline(never)]
+extern "Rust" fn __rumba_raise_silently(_: Kind, _: *const u8, _: usize, _: usize, _: usize, _: &Location<'_>) -> ! {
+    device::exit()
+}
+
+/// Writes the record of a message, if this is the first panic since the host read it, and ends the thread.
+#[inline(always)]
+fn say(text: &str, location: &Location<'_>) -> ! {
+    __rumba_raise(Kind::Text, text.as_ptr(), text.len(), 0, 0, location)
+}
+
+/// The same of a kind of panic that has numbers.
+#[inline(always)]
+fn count(kind: Kind, first: usize, second: usize, location: &Location<'_>) -> ! {
+    __rumba_raise(kind, core::ptr::null(), 0, first, second, location)
 }
 
 /// Writes down which thread this is.
@@ -118,8 +147,8 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     // Panics of `core` go through `__rumba_panic_fmt`; this one is reached by nothing but the symbol
     // that the language asks for.
     match info.location() {
-        Some(location) => raise(Kind::Text, UNFORMATTED, [], location),
-        None => raise(Kind::Text, UNFORMATTED, [], Location::caller()),
+        Some(location) => say(UNFORMATTED, location),
+        None => say(UNFORMATTED, Location::caller()),
     }
 }
 
@@ -129,19 +158,19 @@ const UNFORMATTED: &str = "a message that is formatted, which a kernel cannot do
 /// In place of `core::panicking::panic_fmt`.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_panic_fmt(message: fmt::Arguments<'_>, location: &Location<'_>) -> ! {
-    raise(Kind::Text, message.as_str().unwrap_or(UNFORMATTED), [], location)
+    say(message.as_str().unwrap_or(UNFORMATTED), location)
 }
 
 /// In place of `core::panicking::panic_bounds_check`.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_panic_bounds_check(index: usize, length: usize, location: &Location<'_>) -> ! {
-    raise(Kind::Index, "", [length, index], location)
+    count(Kind::Index, length, index, location)
 }
 
 /// In place of `core::slice::index::slice_index_fail`.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_slice_index_fail(start: usize, end: usize, length: usize, location: &Location<'_>) -> ! {
-    // One call of `raise`, so that there is one copy of it.
+    // One call, so that there is one copy of what is called.
     let (kind, first, second) = if start > length {
         (Kind::RangeStart, start, length)
     } else if start > end && end <= length {
@@ -149,19 +178,19 @@ extern "Rust" fn __rumba_slice_index_fail(start: usize, end: usize, length: usiz
     } else {
         (Kind::RangeEnd, end, length)
     };
-    raise(kind, "", [first, second], location)
+    count(kind, first, second, location)
 }
 
 /// In place of `core::option::expect_failed`.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_expect_failed(text: &str, location: &Location<'_>) -> ! {
-    raise(Kind::Text, text, [], location)
+    say(text, location)
 }
 
 /// In place of `core::result::unwrap_failed`: the message, without the error.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_unwrap_failed(text: &str, _: &dyn fmt::Debug, location: &Location<'_>) -> ! {
-    raise(Kind::Text, text, [], location)
+    say(text, location)
 }
 
 /// In place of `core::panicking::assert_failed_inner`: which comparison failed, without the values.
@@ -179,5 +208,5 @@ extern "Rust" fn __rumba_assert_failed_inner(
         1 => "assertion `left != right` failed",
         _ => "assertion `left matches right` failed",
     };
-    raise(Kind::Text, text, [], location)
+    say(text, location)
 }
