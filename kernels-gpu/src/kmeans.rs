@@ -35,6 +35,7 @@ pub fn kmeans(
     }
     let (near, shared) = (near.sync(), local.sync());
     let near = &near[..centres.len()];
+    let points = &points[..labels.len()];
 
     for (i, label) in labels.grid_stride() {
         let point = points[i];

@@ -7,6 +7,7 @@
 use cuda_std::float::approx;
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;
+use cuda_std::view::View2;
 
 /// Vectors of a row that a lane has in registers.
 const VECTORS: usize = 8;
@@ -32,11 +33,11 @@ pub fn layer_norm(
         "a row has more columns than a warp has registers for"
     );
     let (scale, offset) = (&scale[..columns], &offset[..columns]);
+    let x = View2::new(x, [y.rows(), columns]);
     let count = (4 * columns) as f32;
     y.each_row(|row, mut y| {
-        let x = &x[row * columns..][..columns];
         let places: [usize; VECTORS] = y.places();
-        let own = places.map(|column| x.get(column).copied().unwrap_or_default());
+        let own = places.map(|column| x.get([row, column]).copied().unwrap_or_default());
         let sum: f32 = own.iter().flat_map(|x| x.0).sum();
         let mean = warp::reduce_sum(sum) / count;
 

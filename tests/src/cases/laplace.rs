@@ -12,7 +12,7 @@ use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 pub(super) const TWO: Case = Case {
     name: "laplace_2d",
     sizes: &[1, 2, 5, 33, 130],
-    bench: [1024, 8192],
+    bench: [1024, 16384],
     cost: |n| Cost {
         bytes: 8 * (n * columns(n)) as u64,
         flops: 4 * (n * n) as u64,
@@ -23,7 +23,7 @@ pub(super) const TWO: Case = Case {
 pub(super) const THREE: Case = Case {
     name: "laplace_3d",
     sizes: &[1, 2, 5, 33],
-    bench: [96, 512],
+    bench: [96, 640],
     cost: |n| Cost {
         bytes: 8 * (n * n * columns(n)) as u64,
         flops: 6 * (n * n * n) as u64,

@@ -12,7 +12,7 @@ use rumba::{Device, DeviceBuffer, Module};
 pub(super) const CASE: Case = Case {
     name: "scan",
     sizes: EDGES,
-    bench: [1 << 22, 1 << 27],
+    bench: [1 << 22, 1 << 28],
     cost: |n| Cost {
         bytes: 8 * n as u64,
         flops: 0,

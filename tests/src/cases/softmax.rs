@@ -14,7 +14,7 @@ use rumba::{Device, DeviceBuffer, Module};
 const EPSILON: f32 = 1e-5;
 const BLOCK: u32 = 256;
 const SIZES: &[usize] = &[1, 7, 8, 9, 100];
-const BENCH: [usize; 2] = [512, 1 << 16];
+const BENCH: [usize; 2] = [512, 1 << 18];
 const COST: fn(usize) -> Cost = |n| Cost {
     bytes: 8 * (n * columns(n)) as u64,
     flops: 0,

@@ -10,7 +10,7 @@ use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 pub(super) const CASE: Case = Case {
     name: "transpose",
     sizes: &[1, 31, 32, 33, 100],
-    bench: [2048, 8192],
+    bench: [2048, 16384],
     cost: |n| Cost {
         bytes: 8 * (n * columns(n)) as u64,
         flops: 0,
