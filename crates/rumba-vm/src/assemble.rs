@@ -8,6 +8,7 @@ use rumba_ptx::ast::{self, FunctionDirective};
 use crate::cfg::{self, Graph};
 use crate::control;
 use crate::function;
+use crate::instrument::{self, Instruments};
 use crate::liveness::{self, Assignment, LiveBlock, LiveOp};
 use crate::lower::{Control, Draft, FIXED, Function, Lowering, Node, Place};
 use crate::op::Op;
@@ -23,6 +24,8 @@ const MAX_UNITS: u32 = 1 << 16;
 /// What a program is built for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
+    /// What is put into programs besides their own operations.
+    pub(crate) instruments: Instruments,
     /// Whether the processor's vector instructions may be used.
     pub(crate) vector_instructions: bool,
 }
@@ -50,6 +53,7 @@ pub(crate) fn program<'m>(
         ..Debug::default()
     };
     let mut lowering = Lowering::new(Pool::new(symbols));
+    lowering.pool.instruments = target.instruments;
     lowering.pool.function(kernel);
     let mut functions = Vec::new();
     let mut errors = Vec::new();
@@ -57,7 +61,8 @@ pub(crate) fn program<'m>(
         let index = functions.len();
         let id = lowering.pool.functions[index];
         match function::lower(&mut lowering, index, id, sources, &mut debug) {
-            Ok(function) => {
+            Ok(mut function) => {
+                instrument::function(&mut function, &mut lowering.pool);
                 if function.calls_indirectly {
                     addressed.iter().for_each(|id| lowering.pool.point_at(*id));
                 }
@@ -81,6 +86,7 @@ pub(crate) fn program<'m>(
     let fail = |message: String| Refusal::Wrong(vec![(source, Diagnostic::new(ast.name_span, message))]);
     let pool = lowering.pool;
     debug.shared_variables.clone_from(&pool.shared_variables);
+    debug.registers.clone_from(&pool.register_names);
     let mut assembly = Assembly::new(&pool, &functions, target.vector_instructions);
     for function in &functions {
         assembly.function(function).map_err(fail)?;
@@ -403,8 +409,13 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     Control::Branch(label) => {
                         let taken = rank[graph.labels[*label as usize]];
                         if let Some(other) = block.falls_into {
+                            let alone = |block: usize| graph.blocks[block].predecessors.len() == 1;
+                            let either_first = alone(other) && alone(graph.labels[*label as usize]);
                             push(
-                                *draft,
+                                Draft {
+                                    c: Place::Predicate(u16::from(either_first)),
+                                    ..*draft
+                                },
                                 Destination::Branch {
                                     taken,
                                     other: rank[other],

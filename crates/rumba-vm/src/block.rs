@@ -3,11 +3,14 @@
 //! A block is data: it can be left after any turn and continued later by the same worker. Which blocks run is decided
 //! in [`crate::launch`].
 
+use crate::check::pending::Flight;
+use crate::check::sync::{self, Watch};
 use crate::cluster::{Cluster, GridBarrier};
 use crate::copies::Tracked;
 use crate::fault::{FaultKind, LiveThreads, RawFault};
 use crate::launch::Context;
 use crate::op::Pc;
+use crate::seed::Chance;
 use crate::warp::{FULL, LANES, Stop, Wait, Warp, lanes_of};
 
 /// Barriers of a block.
@@ -21,19 +24,20 @@ const WARP_TURN: i32 = 64 * 1024;
 
 /// One of the block's barriers.
 #[derive(Debug, Clone, Copy)]
-struct Barrier {
+pub(crate) struct Barrier {
     /// Lanes that have arrived, of each warp.
     arrived: [u32; MAX_WARPS],
     /// How many that are.
-    threads: u32,
+    pub(crate) threads: u32,
     /// How many it waits for; 0 for all that have not exited.
-    expected: u32,
+    pub(crate) expected: u32,
     /// How many of those that have arrived came with a true predicate.
     positive: u32,
     /// How often it was completed.
-    phase: u32,
-    /// Threads and true predicates of the last completion.
-    result: (u32, u32),
+    pub(crate) phase: u32,
+    /// Threads and true predicates of the last completion, and how many it was for.
+    pub(crate) result: (u32, u32),
+    pub(crate) last_expected: u32,
 }
 
 const FRESH_BARRIER: Barrier = Barrier {
@@ -43,6 +47,7 @@ const FRESH_BARRIER: Barrier = Barrier {
     positive: 0,
     phase: 0,
     result: (0, 0),
+    last_expected: 0,
 };
 
 /// What the warps of a block share.
@@ -51,7 +56,7 @@ pub(crate) struct BlockState {
     /// Lanes of each warp that have not exited.
     live: [u32; MAX_WARPS],
     live_threads: u32,
-    barriers: [Barrier; BARRIERS],
+    pub(crate) barriers: [Barrier; BARRIERS],
     /// Barriers that somebody has arrived at.
     used: u16,
     /// Barriers that were completed, and whose waiters are to be woken; [`OUTSIDE`] for those of cluster and grid.
@@ -68,6 +73,12 @@ pub(crate) struct BlockState {
     pub(crate) mbarriers: Vec<u64>,
     /// Copies that these keep track of.
     pub(crate) tracked: Vec<Tracked>,
+    /// Copies under way, if races are looked for.
+    pub(crate) flights: Vec<Flight>,
+    /// How often an mbarrier was changed.
+    pub(crate) mbarrier_changes: u64,
+    /// What the check of synchronisation remembers, if it is on.
+    pub(crate) watch: Option<Box<Watch>>,
     /// Threads that have arrived at the barrier of the grid; the block arrives there when all have.
     grid_arrived: u32,
 }
@@ -90,6 +101,9 @@ impl BlockState {
             grid: std::ptr::null(),
             mbarriers: Vec::new(),
             tracked: Vec::new(),
+            flights: Vec::new(),
+            mbarrier_changes: 0,
+            watch: None,
             grid_arrived: 0,
         }
     }
@@ -102,6 +116,7 @@ impl BlockState {
         self.completed = 0;
         self.mbarriers.clear();
         self.tracked.clear();
+        self.flights.clear();
         self.grid_arrived = 0;
         self.live_threads = threads;
         let (whole, rest) = self.live.split_at_mut((threads as usize / LANES).min(MAX_WARPS));
@@ -224,6 +239,7 @@ impl BlockState {
             *barrier = Barrier {
                 phase,
                 result,
+                last_expected: barrier.expected,
                 ..FRESH_BARRIER
             };
             self.completed |= 1 << id;
@@ -267,6 +283,9 @@ pub(crate) struct Block {
     pub(crate) state: *mut BlockState,
     /// Whether it was left before all its threads had exited.
     left: bool,
+    /// In which order the warps take their turns, if not in their own.
+    order: Vec<u8>,
+    chance: Chance,
 }
 
 // SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
@@ -286,6 +305,8 @@ impl Block {
             warps: Vec::new(),
             state: Box::into_raw(Box::new(BlockState::new())),
             left: false,
+            order: Vec::new(),
+            chance: Chance::default(),
         }
     }
 
@@ -324,8 +345,34 @@ impl Block {
             warp.fuel = 0;
             warp.polled = 0;
             warp.counted = 0;
+            warp.behind = 0;
+            warp.failed_waits = 0;
+            warp.failed_at = (0, 0);
             warp.fault = None;
         }
+    }
+
+    /// Takes the order of the warps and of their lanes from a sequence of numbers, or from nothing.
+    pub(crate) fn shuffle(&mut self, chance: Option<Chance>) {
+        self.order.clear();
+        let Some(mut chance) = chance else { return };
+        self.order.extend(0..self.warps.len() as u8);
+        for last in (1..self.order.len()).rev() {
+            let other = chance.below(last as u64 + 1) as usize;
+            self.order.swap(last, other);
+        }
+        for warp in &mut self.warps {
+            warp.chance = Chance::new(chance.next(), &[]);
+        }
+        self.chance = chance;
+    }
+
+    /// How long a warp's turn is.
+    fn turn(&mut self) -> i32 {
+        if self.order.is_empty() {
+            return WARP_TURN;
+        }
+        WARP_TURN >> (2 * self.chance.below(6))
     }
 
     /// Lets the warps take turns until all have ended, or `quantum` operations have been executed. Adds what was
@@ -340,7 +387,9 @@ impl Block {
         loop {
             let mut progress = false;
             let mut done = true;
-            for index in 0..self.warps.len() {
+            for position in 0..self.warps.len() {
+                let index = self.order.get(position).map_or(position, |index| usize::from(*index));
+                let turn = self.turn();
                 let warp = &mut self.warps[index];
                 if !matches!(warp.stop, Stop::Turn) {
                     done &= warp.stop == Stop::Done;
@@ -349,14 +398,14 @@ impl Block {
                 progress = true;
                 any_progress = true;
                 let before = warp.executed();
-                let mut pc = warp.resume(WARP_TURN);
+                let mut pc = warp.resume(turn);
                 while !pc.is_stop() {
                     // SAFETY: the warp was set up for the program that the operation belongs to.
                     pc = unsafe { (pc.handler)(warp, pc) };
                 }
                 *executed += warp.executed() - before;
                 spent += if warp.stop == Stop::Turn {
-                    WARP_TURN as u64
+                    turn as u64
                 } else {
                     warp.executed() - before
                 };
@@ -376,7 +425,12 @@ impl Block {
                 }
             }
             if done {
+                // SAFETY: no warp runs.
+                sync::abandoned(unsafe { &*self.state }, &self.warps);
                 return Outcome::Finished;
+            }
+            if self.is_stalled() {
+                return Outcome::Deadlock;
             }
             if !progress && self.warps.iter().all(|warp| warp.stop != Stop::Turn) {
                 return self.blocked(any_progress).unwrap_or(Outcome::Deadlock);
@@ -391,7 +445,10 @@ impl Block {
     fn release(&mut self) {
         // SAFETY: no warp runs.
         let state = unsafe { &mut *self.state };
-        state.completed = 0;
+        let completed = std::mem::take(&mut state.completed);
+        if state.watch.is_some() {
+            sync::completed(state, &self.warps, completed);
+        }
         let cluster_phase = state.cluster().phase();
         // SAFETY: the launch has set it and outlives its blocks.
         let grid_phase = unsafe { (*state.grid).phase() };
@@ -439,6 +496,27 @@ impl Block {
         }
     }
 
+    /// Whether every warp has ended, waits, or asks an mbarrier for a phase that nobody is left to complete.
+    fn is_stalled(&self) -> bool {
+        // SAFETY: no warp runs.
+        let state = unsafe { &*self.state };
+        if state.watch.is_none() || state.mbarriers.is_empty() || state.cluster().size() > 1 {
+            return false;
+        }
+        let waits_outside = |warp: &Warp| warp.splits.iter().any(|split| matches!(split.wait, Wait::Grid { .. }));
+        let asks = |warp: &Warp| warp.failed_waits >= sync::VAIN && warp.failed_at.1 == state.mbarrier_changes;
+        let mut stalled = false;
+        self.warps.iter().all(|warp| {
+            stalled |= asks(warp);
+            match warp.stop {
+                Stop::Done => true,
+                Stop::Blocked => !waits_outside(warp),
+                Stop::Turn => asks(warp),
+                Stop::Fault => false,
+            }
+        }) && stalled
+    }
+
     /// How the turn ended of a block in which nobody can go on, if other blocks can help.
     fn blocked(&self, progress: bool) -> Option<Outcome> {
         // SAFETY: no warp runs.
@@ -455,10 +533,11 @@ impl Block {
             .warps
             .iter()
             .position(|warp| warp.stop == Stop::Blocked)
+            .or_else(|| self.warps.iter().position(|warp| warp.live != 0))
             .unwrap_or(0);
         let warp = &self.warps[missing];
         let split = warp.splits.first();
-        let lane = split.map_or(0, |split| split.mask.trailing_zeros() as usize);
+        let lane = split.map_or(warp.live, |split| split.mask).trailing_zeros() as usize % LANES;
         let pc = split.map_or(warp.pc, |split| split.pc);
         let whole = if in_cluster { "cluster" } else { "block" };
         let message = format!("every thread of the {whole} waits for others, and none of them can go on");
@@ -481,6 +560,9 @@ impl Block {
                     continue;
                 }
                 let state = match wait {
+                    Wait::Ready if warp.failed_waits >= sync::VAIN => {
+                        "waiting for a phase of an mbarrier that nobody completes".to_owned()
+                    }
                     Wait::Ready => "running".to_owned(),
                     Wait::Lanes { members } | Wait::AnyLanes { members } => {
                         let missing = members & warp.live & !mask;
@@ -530,7 +612,7 @@ impl Block {
 }
 
 /// The operation that lanes wait at: those at barriers go on behind it.
-fn back(pc: Pc, wait: Option<Wait>) -> Pc {
+pub(crate) fn back(pc: Pc, wait: Option<Wait>) -> Pc {
     match wait {
         Some(Wait::Barrier { .. } | Wait::AnyLanes { .. } | Wait::Cluster { .. } | Wait::Grid { .. }) => {
             Pc::new(pc.as_ptr().wrapping_sub(1))

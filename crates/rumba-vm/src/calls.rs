@@ -214,6 +214,7 @@ impl<'m> Lowering<'m> {
                 self.pass(name, arguments, signature.parameters)?;
                 let call = Draft {
                     a: handle,
+                    extra: u16::from(self.modifiers().contains(&".uni")),
                     ..Draft::new(control::CALL_INDIRECT)
                 };
                 self.emit_control(call, Control::CallIndirect);

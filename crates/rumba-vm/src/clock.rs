@@ -26,7 +26,7 @@ pub(crate) fn read(special: Special) -> Draft {
 }
 
 fn now(warp: &Warp, global: bool) -> u64 {
-    if global {
+    if global && warp.context().seed.is_none() {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |time| time.as_nanos() as u64)

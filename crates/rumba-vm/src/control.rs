@@ -11,9 +11,11 @@ use crate::warp::{FULL, LANES, Wait, Warp, lanes_of, same};
 
 /// `goto imm`
 pub(crate) const JUMP: Handlers = Handlers::same(jump);
-/// `if a (negated if extra) goto imm`
+/// `if a (negated if extra) goto imm`; `c` is not 0 if lanes that part may go either way first.
 pub(crate) const BRANCH: Handlers = Handlers::same(branch);
-/// `goto table[a]`; `imm` is the index of the table.
+/// The same, of an instruction that promises that all lanes go one way.
+pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch);
+/// `goto table[a]`; `imm` is the index of the table. `extra` is not 0 if all lanes are to go one way.
 pub(crate) const TABLE: Handlers = Handlers::same(table);
 /// Restricts the active lanes to a predicate for the next operations, or skips `imm` of them.
 pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_form(Form::GuardBegin);
@@ -21,7 +23,7 @@ pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_form(F
 pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end).with_form(Form::GuardEnd);
 /// Calls the function `imm` operations away.
 pub(crate) const CALL: Handlers = Handlers::same(call);
-/// Calls the function that `a` holds the address of, where the active lanes agree on it.
+/// Calls the function that `a` holds the address of, where the active lanes agree on it; `extra` is not 0 if they all have to.
 pub(crate) const CALL_INDIRECT: Handlers = Handlers::same(call_indirect);
 /// Returns from a function.
 pub(crate) const RETURN: Handlers = Handlers::same(return_);
@@ -59,8 +61,19 @@ unsafe fn branch(warp: &mut Warp, pc: Pc) -> Pc {
     } else if taken == 0 {
         warp.enter(pc.d, other)
     } else {
-        warp.diverge(pc.d, taken, target, other)
+        warp.diverge(pc, taken, target, other)
     }
+}
+
+unsafe fn uniform_branch(warp: &mut Warp, pc: Pc) -> Pc {
+    let flip = if pc.extra != 0 { FULL } else { 0 };
+    // SAFETY: the caller promises that the operation's predicate is good.
+    let taken = unsafe { warp.predicate(pc.a) ^ flip } & warp.active;
+    if taken != 0 && taken != warp.active {
+        warp.watch_uniform(pc.source, taken, warp.active & !taken);
+    }
+    // SAFETY: as the caller promises.
+    unsafe { branch(warp, pc) }
 }
 
 unsafe fn table(warp: &mut Warp, pc: Pc) -> Pc {
@@ -83,7 +96,12 @@ unsafe fn table(warp: &mut Warp, pc: Pc) -> Pc {
         rest &= !group;
         match first {
             None if rest == 0 => return warp.enter(pc.d, target),
-            None => first = Some((target, group)),
+            None => {
+                if pc.extra != 0 {
+                    warp.watch_uniform(pc.source, group, rest);
+                }
+                first = Some((target, group));
+            }
             Some(_) => warp.put(target, group, Wait::Ready),
         }
     }
@@ -147,6 +165,9 @@ unsafe fn call_indirect(warp: &mut Warp, pc: Pc) -> Pc {
     if group != warp.active {
         // The others call when it is their turn.
         let others = warp.active & !group;
+        if pc.extra != 0 {
+            warp.watch_uniform(pc.source, group, others);
+        }
         warp.put(pc, others, Wait::Ready);
         warp.active = group;
     }
@@ -155,7 +176,7 @@ unsafe fn call_indirect(warp: &mut Warp, pc: Pc) -> Pc {
 
 unsafe fn return_(warp: &mut Warp, pc: Pc) -> Pc {
     let Some(target) = warp.frames.pop() else {
-        return warp.exit_active();
+        return warp.exit_active(pc.source);
     };
     if warp.splits.is_empty() {
         return warp.enter(pc.d, target);
@@ -166,7 +187,7 @@ unsafe fn return_(warp: &mut Warp, pc: Pc) -> Pc {
 
 unsafe fn exit(warp: &mut Warp, pc: Pc) -> Pc {
     warp.fuel -= i32::from(pc.d);
-    warp.exit_active()
+    warp.exit_active(pc.source)
 }
 
 /// The words of a range that belong to the lanes of a mask.

@@ -93,6 +93,13 @@ impl Groups {
         self.pending.is_empty()
     }
 
+    /// Whether a lane's copy to a host address is under way.
+    pub(crate) fn holds(&self, lane: usize, to: u64) -> bool {
+        self.pending
+            .iter()
+            .any(|pending| pending.lane == lane && pending.copy.to == to)
+    }
+
     /// Begins a copy in the lane's open group.
     pub(crate) fn begin(&mut self, lane: usize, copy: Copy) {
         self.used = true;

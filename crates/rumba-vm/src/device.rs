@@ -11,6 +11,7 @@ use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::arena::{Arena, SHARED_STRIDE, Window};
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::monitor::Monitor;
+use crate::check::notes::Notes;
 use crate::check::race::Races;
 use crate::check::unwritten::Unwritten;
 use crate::cluster::{GridBarrier, MAX_CLUSTER};
@@ -21,6 +22,7 @@ use crate::native::Heap;
 use crate::op::has_avx2;
 use crate::pool::Pool;
 use crate::printf::{Output, Sink};
+use crate::profile::{Counters, Profile};
 use crate::program::{SHARED_START, STACK_START};
 use crate::seats::{SEATS, Seats};
 use crate::warp::LANES;
@@ -52,12 +54,21 @@ pub struct Checks {
     /// Reads of global, shared and local memory that nobody has written, and copies of it to the host. Otherwise as
     /// `racecheck`, but on all workers and nearly as fast as without.
     pub initcheck: bool,
+    /// How threads synchronise: divergent barriers, masks that do not fit, misused mbarriers, broken promises of `.uni`.
+    pub synccheck: bool,
+    /// Integer divisions by zero, and shifts beyond the width.
+    pub arithcheck: bool,
 }
 
 impl Checks {
     /// Whether there is something to remember of each access.
     fn monitored(self) -> bool {
         self.racecheck || self.initcheck
+    }
+
+    /// Whether there are mistakes to note that are not about memory.
+    fn notes(self) -> bool {
+        self.synccheck || self.arithcheck || self.initcheck || self.racecheck
     }
 }
 
@@ -67,6 +78,8 @@ impl Default for Checks {
             memcheck: true,
             racecheck: false,
             initcheck: false,
+            synccheck: false,
+            arithcheck: false,
         }
     }
 }
@@ -94,6 +107,11 @@ pub struct Config {
     pub lockstep: bool,
     /// Which checks are made.
     pub checks: Checks,
+    /// What the order of blocks, warps and diverged lanes is taken from. Launches then run on one worker, and what they do
+    /// is a function of the program, its input and the seed. Without one, that order is the natural one.
+    pub seed: Option<u64>,
+    /// Whether it is counted what each instruction does; see [`Device::take_profiles`]. Kernels then run slower.
+    pub profile: bool,
 }
 
 impl Default for Config {
@@ -108,6 +126,8 @@ impl Default for Config {
             vector_instructions: true,
             lockstep: true,
             checks: Checks::default(),
+            seed: None,
+            profile: false,
         }
     }
 }
@@ -183,6 +203,7 @@ pub(crate) struct Inner {
     findings: Mutex<Vec<Finding>>,
     /// What launches that look for races need, and others left.
     races: Mutex<Vec<Races>>,
+    profiles: Mutex<Vec<Profile>>,
     handles: AtomicU64,
     /// Unmapped last.
     pub(crate) arena: Arena,
@@ -300,6 +321,7 @@ impl Device {
             launches: AtomicU64::new(0),
             findings: Mutex::default(),
             races: Mutex::default(),
+            profiles: Mutex::default(),
             handles: AtomicU64::new(1),
             arena,
             config,
@@ -410,11 +432,13 @@ impl Device {
             .sum();
         let finding = Finding {
             kind: FindingKind::UnwrittenCopy,
+            severity: FindingKind::UnwrittenCopy.severity(),
             kernel: None,
             sides: Vec::new(),
-            address: first,
+            address: Some(first),
             place: self.inner.allocations.describe(first, 1),
             count,
+            seed: self.inner.config.seed,
         };
         self.inner.findings().push(finding);
     }
@@ -467,10 +491,16 @@ impl Device {
 
     /// Gives, and forgets, what the checks have found in the launches up to now.
     pub fn take_findings(&self) -> Vec<Finding> {
-        if !self.inner.config.checks.monitored() {
+        if !self.inner.config.checks.monitored() && !self.inner.config.checks.notes() {
             return Vec::new();
         }
         std::mem::take(&mut *self.inner.findings())
+    }
+
+    /// Gives, and forgets, what the launches up to now did in numbers, if [`Config::profile`] is set.
+    pub fn take_profiles(&self) -> Vec<Profile> {
+        let mut profiles = self.inner.profiles.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *profiles)
     }
 
     /// Sends what kernels print to `sink` instead of standard output.
@@ -660,7 +690,11 @@ impl Device {
         let monitor = checks.monitored().then(|| Monitor::new(races));
         // What is found must not depend on which worker is faster.
         let all_workers = inner.properties.multiprocessors as usize;
-        let workers = if checks.racecheck { 1 } else { all_workers.min(clusters) };
+        let workers = if checks.racecheck || inner.config.seed.is_some() {
+            1
+        } else {
+            all_workers.min(clusters)
+        };
         let resident_clusters = if launch.cooperative {
             clusters.div_ceil(workers)
         } else {
@@ -678,8 +712,11 @@ impl Device {
             .next_multiple_of(program.stack_align.max(16));
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
-        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps;
+        let plain = config.seed.is_none() && !config.profile;
+        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
+        let notes = checks.notes().then(Notes::default);
+        let counters = config.profile.then(|| Counters::new(program.debug.points.len()));
         let context = Context {
             program,
             lockstep: lockstep.then(|| program.lockstep(launch.block)).flatten(),
@@ -704,7 +741,11 @@ impl Device {
             explicit_cluster: launch.cluster.or(program.required_cluster).is_some(),
             grid_workspace,
             grid_barrier: GridBarrier::new(blocks),
-            memcheck: inner.config.checks.memcheck,
+            memcheck: checks.memcheck,
+            synccheck: checks.synccheck,
+            notes: notes.as_ref(),
+            profile: counters.as_ref(),
+            seed: config.seed,
             monitor: monitor.as_ref(),
             instruction_limit: inner.config.instruction_limit,
             time_limit: inner.config.time_limit,
@@ -723,6 +764,13 @@ impl Device {
         let warp_instructions = progress.executed();
         if let Some(monitor) = &monitor {
             inner.findings().extend(monitor.take(&context));
+        }
+        if let Some(counters) = &counters {
+            let mut profiles = inner.profiles.lock().unwrap_or_else(PoisonError::into_inner);
+            profiles.push(counters.profile(&context));
+        }
+        if let Some(notes) = &notes {
+            inner.findings().extend(notes.findings(&context));
         }
         let fault = progress.fault(&context);
         if let Some(races) = monitor.and_then(Monitor::into_races) {

@@ -236,6 +236,8 @@ pub struct Fault {
     pub message: String,
     /// Who was still at work, for timeouts and deadlocks.
     pub live: Vec<LiveThreads>,
+    /// The seed of the run, if it had one.
+    pub seed: Option<u64>,
 }
 
 impl Fault {
@@ -277,6 +279,9 @@ impl fmt::Display for Fault {
         }
         if self.live.len() > MAX_LISTED {
             write!(f, "\n  and {} more", self.live.len() - MAX_LISTED)?;
+        }
+        if let Some(seed) = self.seed {
+            write!(f, "\n  in the schedule of seed {seed}")?;
         }
         Ok(())
     }

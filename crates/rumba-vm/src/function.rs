@@ -5,6 +5,8 @@
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionKind, OperandKind, Statement};
 
+use crate::check::arithmetic;
+use crate::control;
 use crate::isa::{self, notation};
 use crate::lower::{Control, Draft, Function, LowerError, Lowering, Node, Place};
 use crate::program::{Debug, NOWHERE, Point, SourceLocation};
@@ -140,6 +142,7 @@ impl<'m> Walk<'_, 'm> {
                 }
                 Statement::Label(label) => {
                     if let Some(Binding::Label(id)) = self.lowering.lookup(label.name) {
+                        self.lowering.function.branches = true;
                         self.lowering.function.nodes.push(Node::Label(id));
                     }
                 }
@@ -172,6 +175,9 @@ impl<'m> Walk<'_, 'm> {
             source: self.lowering.function.source as u16,
             location: self.location,
         });
+        if self.lowering.pool.instruments.profile {
+            self.debug.texts.push(self.text.text(span).trim().to_owned());
+        }
     }
 
     fn location(&mut self, loc: &ast::Loc<'m>) {
@@ -253,6 +259,13 @@ impl<'m> Walk<'_, 'm> {
         };
         lowering.instruction = Some(ast);
         let first = lowering.function.nodes.len();
+        let instruments = lowering.pool.instruments;
+        if instruments.want_names() {
+            lowering.function.mnemonics.insert(lowering.source, opcode.mnemonic);
+        }
+        if instruments.arithmetic {
+            arithmetic::probe(lowering, opcode.mnemonic, &matched);
+        }
         let outcome = (instruction.lower)(lowering, &matched);
         lowering.instruction = None;
         let fixups = std::mem::take(&mut lowering.fixups);
@@ -262,7 +275,8 @@ impl<'m> Walk<'_, 'm> {
             lowering.emit(draft);
         }
         if let Some((predicate, negated)) = guard {
-            lowering.wrap_in_guard(first, predicate, negated);
+            let uniform = opcode.modifiers.contains(&".uni") && matches!(opcode.mnemonic, "call" | "ret");
+            lowering.wrap_in_guard(first, predicate, negated, uniform);
         }
         Ok(())
     }
@@ -290,7 +304,7 @@ pub(crate) fn parameter_place(variable: &ast::Variable<'_>, end: u64) -> Result<
 
 impl Lowering<'_> {
     /// Lets only the lanes of a predicate execute what was emitted since `first`.
-    fn wrap_in_guard(&mut self, first: usize, predicate: Place, negated: bool) {
+    fn wrap_in_guard(&mut self, first: usize, predicate: Place, negated: bool, uniform: bool) {
         let body = self.function.nodes.split_off(first);
         let simple = body.iter().all(|node| {
             matches!(
@@ -310,7 +324,7 @@ impl Lowering<'_> {
                 a: predicate,
                 extra,
                 imm: body.len() as u64 + 1,
-                ..Draft::new(crate::control::GUARD_BEGIN)
+                ..Draft::new(control::GUARD_BEGIN)
             };
             self.emit(begin);
             for node in body {
@@ -327,14 +341,18 @@ impl Lowering<'_> {
                 };
                 self.function.nodes.push(node);
             }
-            self.emit(Draft::new(crate::control::GUARD_END));
+            self.emit(Draft::new(control::GUARD_END));
             return;
         }
         let over = self.new_label();
         let skip = Draft {
             a: predicate,
             extra: 1 - extra,
-            ..Draft::new(crate::control::BRANCH)
+            ..Draft::new(if uniform {
+                control::UNIFORM_BRANCH
+            } else {
+                control::BRANCH
+            })
         };
         self.emit_control(skip, Control::Branch(over));
         self.function.nodes.extend(body);

@@ -17,13 +17,16 @@ use crate::arena::{Arena, Window};
 use crate::block::{Block, Outcome};
 use crate::check::memory::{Bounds, CACHES, TABLES};
 use crate::check::monitor::Monitor;
+use crate::check::notes::Notes;
 use crate::cluster::{Cluster, GridBarrier};
 use crate::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
 use crate::lockstep::Lockstep;
 use crate::native::Heap;
 use crate::printf::Output;
+use crate::profile::Counters;
 use crate::program::Program;
 use crate::resident::{Outset, Place, Resident};
+use crate::seed::{Chance, shuffled};
 
 /// Operations after which a worker thinks of other blocks.
 const BLOCK_TURN: u64 = 1 << 20;
@@ -109,6 +112,13 @@ pub(crate) struct Context<'a> {
     pub(crate) grid_workspace: u64,
     pub(crate) grid_barrier: GridBarrier,
     pub(crate) memcheck: bool,
+    pub(crate) synccheck: bool,
+    /// Where mistakes are noted that are not about memory, if a check looks for some.
+    pub(crate) notes: Option<&'a Notes>,
+    /// What its instructions do in numbers, if anybody wants to know.
+    pub(crate) profile: Option<&'a Counters>,
+    /// What the order of blocks, warps and lanes is taken from, if not from their numbers.
+    pub(crate) seed: Option<u64>,
     /// The checks that remember what threads did, if they are on.
     pub(crate) monitor: Option<&'a Monitor>,
     pub(crate) instruction_limit: u64,
@@ -133,6 +143,16 @@ impl Context<'_> {
     /// Clusters of the grid in each dimension.
     pub(crate) fn clusters(&self) -> [u32; 3] {
         [0, 1, 2].map(|axis| self.grid[axis] / self.cluster[axis])
+    }
+
+    /// The coordinates of the cluster that is begun with this number.
+    pub(crate) fn begun(&self, number: u64) -> [u32; 3] {
+        let count = self.blocks() / u64::from(self.cluster_size());
+        let number = match self.seed {
+            Some(seed) => shuffled(Chance::new(seed, &[self.number]), number, count),
+            None => number,
+        };
+        self.cluster_coordinates(number)
     }
 
     /// The coordinates of the cluster with this number.
@@ -171,7 +191,7 @@ impl Context<'_> {
             return None;
         }
         self.grid_barrier.finish(size);
-        Some(self.place(self.cluster_coordinates(number), 0).block)
+        Some(self.place(self.begun(number), 0).block)
     }
 
     /// Why the launch has to end, if it does.
@@ -344,10 +364,14 @@ impl Share {
             }
             self.next = first;
             self.end = (first + self.size).min(self.count);
-            self.coordinates = context.cluster_coordinates(first);
+            self.coordinates = context.begun(first);
         }
         let taken = (self.next, self.coordinates);
         self.next += 1;
+        if context.seed.is_some() && self.next < self.end {
+            self.coordinates = context.begun(self.next);
+            return Some(taken);
+        }
         for (coordinate, size) in self.coordinates.iter_mut().zip(self.clusters) {
             *coordinate += 1;
             if *coordinate < size {
@@ -589,6 +613,7 @@ fn describe(context: &Context<'_>, block: &Block, warp: u32, raw: RawFault, live
         place: raw.place,
         message: raw.message,
         live,
+        seed: context.seed,
     }
 }
 
@@ -608,6 +633,7 @@ fn stopped(context: &Context<'_>, message: String, live: Vec<LiveThreads>) -> Fa
         place: None,
         message,
         live,
+        seed: context.seed,
     }
 }
 
@@ -625,5 +651,6 @@ fn refused(context: &Context<'_>, cluster: [u32; 3], error: &std::io::Error) -> 
         place: None,
         message: format!("the system refused memory for the block's shared memory and stacks: {error}"),
         live: Vec::new(),
+        seed: context.seed,
     }
 }

@@ -11,6 +11,7 @@ use crate::allocations::{AllocationKind, MemoryError};
 use crate::assemble::{self, Refusal};
 use crate::device::Inner;
 use crate::fit::literal_bits;
+use crate::instrument::Instruments;
 use crate::program::{Parameter, Program, SHARED_START};
 use crate::sources::SourceText;
 use crate::survey;
@@ -263,6 +264,13 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
     let names: Vec<String> = sources.iter().map(|source| source.name.to_owned()).collect();
     let target = assemble::Target {
         vector_instructions: device.config.vector_instructions,
+        instruments: Instruments {
+            arithmetic: device.config.checks.arithcheck,
+            registers: device.config.checks.initcheck,
+            copies: device.config.checks.racecheck,
+            profile: device.config.profile,
+            scatter: device.config.seed.is_some(),
+        },
     };
     let addressed = survey::addressed(&symbols);
     let kernels = symbols.functions.iter().enumerate();

@@ -3,6 +3,8 @@
 //! Slots are virtual here; liveness and slot assignment come afterwards, and so does the order of blocks. Nothing here
 //! knows what an instruction means.
 
+use std::collections::HashMap;
+
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, Literal, OperandKind, Span, StateSpace};
 use thiserror::Error;
@@ -60,6 +62,9 @@ pub struct Draft {
     /// See [`crate::op::Op::imm`].
     pub imm: u64,
 }
+
+/// For [`Draft::defines`]: `dst` and `c`.
+pub(crate) const DST_AND_C: u8 = 0b1001;
 
 impl Draft {
     /// An operation without operands.
@@ -230,6 +235,10 @@ pub(crate) struct Function<'m> {
     pub(crate) calls: Vec<usize>,
     pub(crate) calls_indirectly: bool,
     pub(crate) has_alloca: bool,
+    /// Whether there is a label or a jump so far.
+    pub(crate) branches: bool,
+    /// What each instruction is called, if the checks want to know.
+    pub(crate) mnemonics: HashMap<u32, &'m str>,
     /// Declared return and input parameters.
     pub(crate) returns: Vec<Binding<'m>>,
     pub(crate) parameters: Vec<Binding<'m>>,
@@ -413,6 +422,7 @@ impl<'m> Lowering<'m> {
 
     /// Appends an operation that decides where control goes.
     pub(crate) fn emit_control(&mut self, draft: Draft, control: Control) {
+        self.function.branches |= !matches!(control, Control::Next | Control::Park | Control::Frame);
         self.function.nodes.push(Node::Op {
             draft,
             control,
@@ -461,7 +471,9 @@ impl<'m> Lowering<'m> {
             return false;
         }
         let once = self.function.survey.definitions.get(name) == Some(&1);
-        if self.guard.is_some() || !once || register.used || !place.is_fixed() {
+        // Where it may not come by here, the register may hold nothing.
+        let skipped = self.pool.instruments.registers && self.function.branches;
+        if skipped || self.guard.is_some() || !once || register.used || !place.is_fixed() {
             return false;
         }
         register.place = place;

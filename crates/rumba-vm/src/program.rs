@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use rumba_ptx::ast::{self, StateSpace};
 
 use crate::form::Form;
+use crate::instrument::Instruments;
 use crate::lockstep::{self, Lockstep};
 use crate::lower::{FIXED, LowerError, Place};
 use crate::op::Op;
@@ -93,6 +94,10 @@ pub(crate) struct Pool<'m> {
     pub(crate) pointed_at: Vec<FunctionId>,
     /// Variables in shared memory, for reports: name, offset, bytes.
     pub(crate) shared_variables: Vec<(String, u64, u64)>,
+    /// What is put into the program besides its own operations.
+    pub(crate) instruments: Instruments,
+    /// Registers that may be read before they are written, for reports.
+    pub(crate) register_names: Vec<String>,
 }
 
 impl<'m> Pool<'m> {
@@ -107,6 +112,8 @@ impl<'m> Pool<'m> {
             functions: Vec::new(),
             pointed_at: Vec::new(),
             shared_variables: Vec::new(),
+            instruments: Instruments::default(),
+            register_names: Vec::new(),
         }
     }
 
@@ -230,6 +237,10 @@ pub(crate) struct Debug {
     pub(crate) locations: Vec<SourceLocation>,
     pub(crate) functions: Vec<String>,
     pub(crate) shared_variables: Vec<(String, u64, u64)>,
+    /// Registers that may be read before they are written.
+    pub(crate) registers: Vec<String>,
+    /// The text of each instruction, if it is profiled.
+    pub(crate) texts: Vec<String>,
 }
 
 /// The part of the register file that a function uses: slots of each width, the narrow ones first.

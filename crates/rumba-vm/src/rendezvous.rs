@@ -49,6 +49,11 @@ pub(crate) unsafe fn together(warp: &mut Warp, pc: Pc, members: u16, body: impl 
     // SAFETY: as the caller promises.
     if unsafe { complete(warp, members) } {
         let active = warp.active;
+        // SAFETY: the slot has 32 lanes.
+        let mask = unsafe { *warp.lanes::<u32>(members) };
+        if mask != active {
+            warp.watch_mask(pc.source, active, mask);
+        }
         body(warp, active);
         return pc.next();
     }
@@ -68,7 +73,11 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
             Err(stop) => return stop,
         };
         rest &= !group;
+        if mask != group {
+            warp.watch_partners(pc.source, group, mask, active);
+        }
         if mask & warp.live & !group == 0 {
+            warp.watch_mask(pc.source, group, mask);
             warp.active = group;
             body(warp, group);
             warp.active = active;
@@ -96,10 +105,16 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
 pub(crate) unsafe fn anywhere(warp: &mut Warp, pc: Pc, members: u16) -> Pc {
     // SAFETY: as the caller promises.
     if unsafe { complete(warp, members) } {
+        // SAFETY: the slot has 32 lanes.
+        let mask = unsafe { *warp.lanes::<u32>(members) };
+        if mask != warp.active {
+            warp.watch_mask(pc.source, warp.active, mask);
+        }
         warp.observe_warp_sync(warp.active);
         return pc.next();
     }
-    let mut rest = warp.active;
+    let active = warp.active;
+    let mut rest = active;
     while rest != 0 {
         // SAFETY: as the caller promises.
         let (group, mask) = match unsafe { group(warp, pc, members, rest) } {
@@ -107,6 +122,9 @@ pub(crate) unsafe fn anywhere(warp: &mut Warp, pc: Pc, members: u16) -> Pc {
             Err(stop) => return stop,
         };
         rest &= !group;
+        if mask != group {
+            warp.watch_partners(pc.source, group, mask, active);
+        }
         warp.put(pc.next(), group, Wait::AnyLanes { members: mask });
     }
     warp.release_lanes();

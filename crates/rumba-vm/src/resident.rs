@@ -6,11 +6,13 @@
 use crate::arena::SHARED_STRIDE;
 use crate::block::Block;
 use crate::check::memory::Bounds;
+use crate::check::sync::Watch;
 use crate::cluster::Cluster;
 use crate::launch::Context;
 use crate::lockstep::Lockstep;
 use crate::op::Pc;
 use crate::program::{Class, Fixed, SHARED_START, STACK_START};
+use crate::seed::Chance;
 use crate::special::Special;
 use crate::target::GROUP;
 use crate::types::ScalarType;
@@ -178,6 +180,13 @@ impl Resident {
             (cluster, place.rank),
             &context.grid_barrier,
         );
+        self.block.shuffle(
+            context
+                .seed
+                .map(|seed| Chance::new(seed, &[context.number, self.index])),
+        );
+        // SAFETY: no warp runs.
+        unsafe { (*self.block.state).watch = context.synccheck.then(|| Box::new(Watch::new(outset.threads))) };
         Ok(())
     }
 

@@ -9,7 +9,11 @@
 
 use std::cmp::Ordering;
 
-use crate::op::Pc;
+use crate::cfg;
+use crate::form::Form;
+use crate::instrument::Rewriter;
+use crate::lower::{Control, Draft, Function, Node};
+use crate::op::{Handlers, Pc};
 use crate::warp::{Frames, Split, Stop, Wait, Warp};
 
 /// Operations that lanes may execute while others of their warp could, too.
@@ -65,13 +69,20 @@ impl Warp {
     /// Sends the lanes of `taken` to `target` and the other active lanes to `other`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn diverge(&mut self, cost: u16, taken: u32, target: Pc, other: Pc) -> Pc {
-        self.fuel -= i32::from(cost);
+    pub(crate) fn diverge(&mut self, branch: Pc, taken: u32, target: Pc, other: Pc) -> Pc {
+        self.fuel -= i32::from(branch.d);
         let (near, near_mask, far, far_mask) = if target.as_ptr() < other.as_ptr() {
             (target, taken, other, self.active & !taken)
         } else {
             (other, self.active & !taken, target, taken)
         };
+        if branch.c != 0 && self.context().seed.is_some() && self.chance.below(2) == 0 {
+            // Those that would come second run one block, and then meet the question who is to run.
+            self.put(near, near_mask, Wait::Ready);
+            self.active = far_mask;
+            self.prepare();
+            return far;
+        }
         self.put(far, far_mask, Wait::Ready);
         self.active = near_mask;
         if self.fuel < 0 {
@@ -120,11 +131,17 @@ impl Warp {
             let split = &self.splits[index];
             if split.wait == Wait::Ready && split.pc == target && split.frames == self.frames {
                 self.active |= split.mask;
+                self.behind &= !split.mask;
                 self.turn = 0;
                 self.splits.swap_remove(index);
             } else {
                 index += 1;
             }
+        }
+        if self.behind != 0
+            && let Some(left) = self.left_behind()
+        {
+            return self.exchange(target, left);
         }
         let current = (
             self.turn,
@@ -148,18 +165,29 @@ impl Warp {
                 self.prepare();
                 self.join_lockstep(target)
             }
-            Some(best) => {
-                let mine = Split {
-                    pc: target,
-                    mask: self.active,
-                    turn: self.turn,
-                    wait: Wait::Ready,
-                    frames: std::mem::take(&mut self.frames),
-                };
-                let split = std::mem::replace(&mut self.splits[best], mine);
-                self.take(split)
-            }
+            Some(best) => self.exchange(target, best),
         }
+    }
+
+    /// Lets a split run instead of the active lanes, which stand at `target`.
+    fn exchange(&mut self, target: Pc, split: usize) -> Pc {
+        let mine = Split {
+            pc: target,
+            mask: self.active,
+            turn: self.turn,
+            wait: Wait::Ready,
+            frames: std::mem::take(&mut self.frames),
+        };
+        let split = std::mem::replace(&mut self.splits[split], mine);
+        self.take(split)
+    }
+
+    /// A split that others have run ahead of.
+    #[cold]
+    fn left_behind(&self) -> Option<usize> {
+        self.splits
+            .iter()
+            .position(|split| split.wait == Wait::Ready && split.mask & self.behind != 0)
     }
 
     /// Chooses who runs when the active lanes do not.
@@ -204,6 +232,7 @@ impl Warp {
 
     fn take(&mut self, split: Split) -> Pc {
         self.active = split.mask;
+        self.behind &= !split.mask;
         self.turn = split.turn;
         self.frames = split.frames;
         let mut index = 0;
@@ -211,6 +240,7 @@ impl Warp {
             let other = &self.splits[index];
             if other.wait == Wait::Ready && other.pc == split.pc && other.frames == self.frames {
                 self.active |= other.mask;
+                self.behind &= !other.mask;
                 self.turn = 0;
                 self.splits.swap_remove(index);
             } else {
@@ -219,6 +249,16 @@ impl Warp {
         }
         self.prepare();
         self.join_lockstep(split.pc)
+    }
+
+    /// Lets some of the active lanes run ahead of the others, up to the start of the next block.
+    fn part(&mut self, target: Pc, ahead: u32) -> Pc {
+        let behind = self.active & !ahead;
+        self.put(target, behind, Wait::Ready);
+        self.active = ahead;
+        self.behind |= behind;
+        self.prepare();
+        target
     }
 
     /// Finds out where the active lanes meet others, and lets them run.
@@ -239,7 +279,8 @@ impl Warp {
                 merge_at = merge_at.min(position.as_ptr() as usize);
             }
         }
-        self.merge_at = merge_at as *const _;
+        // Those who ran ahead ask at the start of the next block.
+        self.merge_at = if self.behind == 0 { merge_at } else { 0 } as *const _;
         self.refuel(if alone { i32::MAX } else { TURN });
     }
 
@@ -249,8 +290,9 @@ impl Warp {
         self.fuel = self.granted;
     }
 
-    /// Ends the active lanes.
-    pub(crate) fn exit_active(&mut self) -> Pc {
+    /// Ends the active lanes, at an instruction.
+    pub(crate) fn exit_active(&mut self, source: u32) -> Pc {
+        self.watch_exit(source);
         for groups in [&mut self.copies, &mut self.bulk_copies] {
             if !groups.is_empty() {
                 // SAFETY: the addresses came through the door when the copies were begun.
@@ -308,6 +350,10 @@ impl Warp {
                         .sum();
                     if members & self.live & !present == 0 {
                         self.observe_warp_sync(present);
+                        if members != present {
+                            let source = crate::block::back(split.pc, Some(wait)).source;
+                            self.watch_mask(source, split.mask, members);
+                        }
                         for other in self.splits.iter_mut().filter(|other| other.wait == wait) {
                             other.wait = Wait::Ready;
                         }
@@ -321,6 +367,91 @@ impl Warp {
             }
         }
     }
+}
+
+/// Instructions that may want all lanes of a warp at once.
+const TOGETHER: [&str; 20] = [
+    "activemask",
+    "bar",
+    "barrier",
+    "call",
+    "clusterlaunchcontrol",
+    "cp",
+    "elect",
+    "ldmatrix",
+    "match",
+    "mbarrier",
+    "mma",
+    "movmatrix",
+    "redux",
+    "setmaxnreg",
+    "shfl",
+    "stmatrix",
+    "vote",
+    "wmma",
+    "brkpt",
+    "griddepcontrol",
+];
+
+/// Instructions that access memory.
+const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
+
+/// Lets the active lanes part by chance.
+const SCATTER: Handlers = Handlers::same(scatter_lanes);
+
+/// Of so many places where lanes may part, they do at one.
+const RARITY: u64 = 4;
+
+unsafe fn scatter_lanes(warp: &mut Warp, pc: Pc) -> Pc {
+    if warp.active.is_power_of_two() || warp.chance.below(RARITY) != 0 {
+        return pc.next();
+    }
+    let ahead = warp.chance.next() as u32 & warp.active;
+    if ahead == 0 || ahead == warp.active {
+        return pc.next();
+    }
+    warp.part(pc.next(), ahead)
+}
+
+/// Puts places where lanes may part before the accesses of a function to memory, where nothing follows in the same block
+/// that wants all of them: there they meet again at the end of the block at the latest.
+pub(crate) fn scatter(function: &mut Function<'_>) {
+    let mut places = vec![false; function.nodes.len()];
+    for block in &cfg::graph(function).blocks {
+        let mut guarded = false;
+        for index in block.nodes.clone().rev() {
+            let Node::Op {
+                draft, control, source, ..
+            } = &function.nodes[index]
+            else {
+                continue;
+            };
+            let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
+            if TOGETHER.contains(&mnemonic)
+                || matches!(control, Control::Park | Control::Call(_) | Control::CallIndirect)
+            {
+                break;
+            }
+            match draft.handlers.form {
+                Form::GuardEnd => guarded = true,
+                Form::GuardBegin => guarded = false,
+                Form::Opaque | Form::Lanes { .. } | Form::Test { .. } | Form::Load { .. } | Form::Store { .. } => {}
+            }
+            let first = index == 0
+                || !matches!(&function.nodes[index - 1], Node::Op { source: before, .. } if before == source);
+            places[index] = !guarded && first && ACCESSES.contains(&mnemonic);
+        }
+    }
+    let mut out = Rewriter::default();
+    for (node, part) in std::mem::take(&mut function.nodes).into_iter().zip(places) {
+        if let Node::Op { source, .. } = &node
+            && part
+        {
+            out.insert(Draft::new(SCATTER), *source);
+        }
+        out.keep(node);
+    }
+    function.nodes = out.finish();
 }
 
 /// A position in a program, with the calls that lead there.

@@ -8,6 +8,7 @@ use crate::program::Debug;
 
 /// One source.
 pub(crate) struct SourceText<'m> {
+    text: &'m str,
     /// Offsets of line breaks.
     breaks: Vec<u32>,
     files: HashMap<u32, &'m str>,
@@ -18,7 +19,7 @@ pub(crate) struct SourceText<'m> {
 
 impl<'m> SourceText<'m> {
     /// Indexes a source.
-    pub(crate) fn new(text: &str, module: &'m ast::Module<'m>) -> Self {
+    pub(crate) fn new(text: &'m str, module: &'m ast::Module<'m>) -> Self {
         let breaks = text
             .bytes()
             .enumerate()
@@ -26,6 +27,7 @@ impl<'m> SourceText<'m> {
             .map(|(at, _)| at as u32)
             .collect();
         let mut this = Self {
+            text,
             breaks,
             files: HashMap::new(),
             strings: Vec::new(),
@@ -55,6 +57,11 @@ impl<'m> SourceText<'m> {
                 })),
             }
         }
+    }
+
+    /// What is written from one byte to another.
+    pub(crate) fn text(&self, span: ast::Span) -> &'m str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
     /// The line that a byte stands in, from 1.

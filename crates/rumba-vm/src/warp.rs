@@ -11,6 +11,7 @@ use crate::fault::RawFault;
 use crate::launch::Context;
 use crate::lockstep::Lockstep;
 use crate::op::{Op, Pc};
+use crate::seed::Chance;
 use crate::target::GROUP;
 
 /// Threads in a warp.
@@ -125,9 +126,15 @@ pub struct Warp {
     pub(crate) budget: i32,
     /// Fuel that was taken for polling.
     pub(crate) polled: u64,
+    /// How often in a row a wait at an mbarrier failed, and when it last did: operations executed, changes of mbarriers.
+    pub(crate) failed_waits: u32,
+    pub(crate) failed_at: (u64, u64),
     /// Operations executed in this block, up to the last time somebody counted.
     pub(crate) counted: u64,
     pub(crate) fault: Option<Box<RawFault>>,
+    /// Lanes that others of their warp have run ahead of, in a run with a seed, and what decides that.
+    pub(crate) behind: u32,
+    pub(crate) chance: Chance,
     /// Registers of recursive functions, by depth of the call.
     pub(crate) saves: Vec<Vec<u32>>,
     /// The program to run while all lanes are in step, if there is one.
@@ -174,8 +181,12 @@ impl Warp {
             granted: 0,
             budget: 0,
             polled: 0,
+            failed_waits: 0,
+            failed_at: (0, 0),
             counted: 0,
             fault: None,
+            behind: 0,
+            chance: Chance::default(),
             saves: Vec::new(),
             lockstep: std::ptr::null(),
             stumbles: 0,

@@ -225,9 +225,10 @@ fn the_report_says_where_and_why() {
     let text = found[0].to_string();
     assert_eq!(
         text,
-        "read of uninitialised memory in kernel `k`: 128 bytes into a block of 512 bytes\n  read of 4 bytes of global memory \
+        "error: read of uninitialised memory in kernel `k`: 128 bytes into a block of 512 bytes\n  read of 4 bytes of global memory \
          by thread (32, 0, 0) of block (0, 0, 0)\n    at src/kernel.rs:7:9\n  neither the host nor a kernel has written there \
-         since the memory was allocated or the block began, so it may hold anything; 96 times"
+         since the memory was allocated or the block began, so it may hold anything; 96 times\n  help: write to the memory before it is read, or do not read \
+         beyond what was written"
     );
 }
 
@@ -253,7 +254,7 @@ fn the_host_copies_what_nobody_wrote() {
     assert!(device.take_findings().is_empty());
     device.read(b, &mut bytes).unwrap();
     let found = device.take_findings();
-    assert_eq!((found[0].address, found[0].count), (b + 256, 256));
+    assert_eq!((found[0].address, found[0].count), (Some(b + 256), 256));
     device.fill(b, &[0], 512).unwrap();
     device.assume_written(a, 512);
     device.read(b, &mut bytes).unwrap();

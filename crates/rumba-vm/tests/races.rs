@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind};
+use rumba_vm::{Checks, Config, Finding, FindingKind, Severity};
 
 /// Runs a kernel under racecheck.
 fn findings(declarations: &str, body: &str, grid: u32, block: u32) -> Vec<Finding> {
@@ -244,7 +244,139 @@ fn both_sides_are_named() {
     assert_ne!(side.ptx_line, other.ptx_line, "{finding}");
     assert_ne!(side.thread, other.thread);
     let text = finding.to_string();
-    assert!(text.starts_with("data race in kernel `k`"), "{text}");
+    assert!(text.starts_with("error: data race in kernel `k`"), "{text}");
     assert!(text.contains("read of 4 bytes of shared memory by thread"), "{text}");
     assert!(text.contains("write of 4 bytes of shared memory by thread"), "{text}");
+}
+
+/// The only finding of a kernel.
+#[track_caller]
+fn only(declarations: &str, body: &str, block: u32) -> Finding {
+    let mut found = findings(declarations, body, 1, block);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+#[test]
+fn the_same_value_twice_is_information() {
+    let kind_of = |body: &str| {
+        let finding = only("", body, 64);
+        (finding.kind, finding.severity)
+    };
+    let same = (FindingKind::SameValueRace, Severity::Info);
+    // One instruction, of lanes of one warp and of two.
+    assert_eq!(kind_of("st.global.u32 [%rd1], 7;"), same);
+    assert_eq!(kind_of("st.global.v2.u32 [%rd1], {%r3, %r3};"), same);
+    // One instruction per warp.
+    let leader = "and.b32 %r10, %r2, 31;\n setp.eq.u32 %p1, %r10, 0;\n @%p1 st.global.u32 [%rd1], 7;";
+    assert_eq!(kind_of(leader), same);
+    assert_eq!(
+        kind_of(&leader.replace(", 7", ", %r2")),
+        (FindingKind::DataRace, Severity::Error)
+    );
+    is_clean("", &leader.replace("%r2, 31", "%r2, 63"), 1, 64);
+}
+
+#[test]
+fn one_instruction_races_with_itself() {
+    let finding = only("", "st.global.u32 [%rd1], %r2;", 32);
+    assert_eq!(
+        (finding.kind, finding.severity),
+        (FindingKind::DataRace, Severity::Warning)
+    );
+    assert_eq!(finding.sides[0].ptx_line, finding.sides[1].ptx_line);
+    is_clean("", "st.global.u32 [%rd2], %r2;", 1, 32);
+}
+
+#[test]
+fn races_within_a_warp_are_warnings() {
+    let neighbour = |distance: u32| {
+        format!(
+            "{OWN}\n st.shared.u32 [%r10], %r2;\n xor.b32 %r11, %r10, {distance};\n ld.shared.u32 %r12, [%r11];\n st.global.u32 [%rd2], %r12;"
+        )
+    };
+    assert_eq!(only(TILE, &neighbour(4), 64).severity, Severity::Warning);
+    assert_eq!(only(TILE, &neighbour(128), 64).severity, Severity::Error);
+}
+
+#[test]
+fn copies_are_waited_for() {
+    let copy = |before: &str, then: &str| {
+        format!(
+            "{OWN}
+    cp.async.ca.shared.global [%r10], [%rd2], 4;
+    {before}
+    {then}"
+        )
+    };
+    let read = "ld.shared.u32 %r12, [%r10];";
+    let wait = "cp.async.wait_all;";
+    for before in [
+        "",
+        "cp.async.commit_group;",
+        "bar.sync 0;",
+        "cp.async.commit_group; cp.async.wait_group 1;",
+    ] {
+        let finding = only(TILE, &copy(before, read), 64);
+        assert_eq!(finding.kind, FindingKind::PendingCopy, "{finding}");
+        assert!(finding.sides[1].ptx_line < finding.sides[0].ptx_line, "{finding}");
+    }
+    is_clean(TILE, &copy(wait, read), 1, 64);
+    is_clean(
+        TILE,
+        &copy("cp.async.commit_group; cp.async.wait_group 0;", read),
+        1,
+        64,
+    );
+    // Others come after a barrier, but the copying thread has not waited before it.
+    let other = "xor.b32 %r11, %r10, 128;\n ld.shared.u32 %r12, [%r11];";
+    assert_eq!(
+        only(TILE, &copy("bar.sync 0;", other), 64).kind,
+        FindingKind::PendingCopy
+    );
+    is_clean(TILE, &copy(&format!("{wait} bar.sync 0;"), other), 1, 64);
+    races(TILE, &copy(wait, other), 1, 64, FindingKind::DataRace);
+    // A write to the source.
+    races(
+        TILE,
+        &copy("", "st.global.u32 [%rd2], %r2;"),
+        1,
+        64,
+        FindingKind::PendingCopy,
+    );
+    is_clean(TILE, &copy(wait, "st.global.u32 [%rd2], %r2;"), 1, 64);
+    // Two halves of a buffer take turns.
+    let double = "
+    cp.async.commit_group;
+    cp.async.ca.shared.global [%r10+256], [%rd2], 4;
+    cp.async.commit_group;
+    cp.async.wait_group 1;
+    ld.shared.u32 %r12, [%r10];";
+    is_clean(TILE, &copy("", double), 1, 64);
+    let early = format!("{double}\n ld.shared.u32 %r13, [%r10+256];");
+    assert_eq!(only(TILE, &copy("", &early), 64).kind, FindingKind::PendingCopy);
+}
+
+#[test]
+fn read_only_loads_read_what_nobody_writes() {
+    let body = |load: &str| format!("st.global.u32 [%rd2], %r2;\n bar.sync 0;\n {load} %r10, [%rd2];");
+    let finding = only("", &body("ld.global.nc.u32"), 64);
+    assert_eq!(finding.kind, FindingKind::StaleLoad, "{finding}");
+    is_clean("", &body("ld.global.u32"), 1, 64);
+    // What the launch before has written.
+    let config = Config {
+        memory_bytes: 64 << 20,
+        checks: Checks {
+            racecheck: true,
+            ..Checks::default()
+        },
+        ..Config::default()
+    };
+    let read = "ld.global.nc.u32 %r10, [%rd2];\n setp.ne.u32 %p1, %r1, 0;\n @%p1 st.global.u32 [%rd2+256], %r10;";
+    let bench = Bench::with(&kernel("", read), config);
+    let out = bench.zeros(512);
+    for _ in 0..2 {
+        bench.run("k", 1, 64, &[out.into(), 1_u32.into()]).unwrap();
+    }
+    assert!(bench.device.take_findings().is_empty());
 }

@@ -1,12 +1,14 @@
-//! `RUMBA_CHECK`: which checks the machine makes, and where what they find is written.
+//! `RUMBA_CHECK`: which checks the machine makes, and where what they find is written; `RUMBA_PROFILE_JSON`: where what
+//! kernels do is written in numbers.
 //!
 //! A finding does not fail the launch: it goes to standard error, and as an object of JSON to the file that
 //! `RUMBA_CHECK_JSON` names. What does fail a launch is a fault, and told elsewhere.
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
-use rumba_vm::{Checks, Finding};
+use rumba_vm::{Checks, Finding, Profile};
 
 use crate::error::Error;
 use crate::log;
@@ -15,10 +17,12 @@ use crate::log;
 type Set = fn(&mut Checks);
 
 /// The checks by name, and how each is turned on.
-const NAMES: [(&str, Set); 3] = [
+const NAMES: [(&str, Set); 5] = [
     ("mem", |checks| checks.memcheck = true),
     ("init", |checks| checks.initcheck = true),
     ("race", |checks| checks.racecheck = true),
+    ("sync", |checks| checks.synccheck = true),
+    ("arith", |checks| checks.arithcheck = true),
 ];
 
 /// What `RUMBA_CHECK` asks for.
@@ -60,17 +64,37 @@ pub(crate) fn report(findings: &[Finding]) {
     if findings.is_empty() {
         return;
     }
-    let Some(path) = std::env::var_os("RUMBA_CHECK_JSON") else {
+    let Some(path) = std::env::var_os(JSON) else {
         return;
     };
-    let lines: Vec<String> = findings.iter().flat_map(serde_json::to_string).collect();
-    let file = OpenOptions::new().append(true).create(true).open(&path);
+    append(JSON, Path::new(&path), findings.iter().map(serde_json::to_string));
+}
+
+/// The file for findings, and that for profiles.
+const JSON: &str = "RUMBA_CHECK_JSON";
+const PROFILE: &str = "RUMBA_PROFILE_JSON";
+
+/// Where profiles are to be written, if they are wanted.
+pub(crate) fn profile_path() -> Option<PathBuf> {
+    std::env::var_os(PROFILE)
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Writes what launches did in numbers.
+pub(crate) fn write_profiles(profiles: &[Profile]) {
+    if let Some(path) = profile_path().filter(|_| !profiles.is_empty()) {
+        append(PROFILE, &path, profiles.iter().map(serde_json::to_string));
+    }
+}
+
+/// Appends objects to the file that a variable of the environment names, a line each.
+fn append(variable: &str, path: &Path, objects: impl Iterator<Item = serde_json::Result<String>>) {
+    let lines: Vec<String> = objects.flatten().collect();
+    let file = OpenOptions::new().append(true).create(true).open(path);
     let written = file.and_then(|mut file| file.write_all((lines.join("\n") + "\n").as_bytes()));
     if let Err(error) = written {
-        log::write(format_args!(
-            "RUMBA_CHECK_JSON={}: could not write findings: {error}",
-            path.display()
-        ));
+        log::write(format_args!("{variable}={}: could not write: {error}", path.display()));
     }
 }
 
@@ -80,16 +104,28 @@ mod tests {
 
     #[test]
     fn checks_are_those_that_are_named() {
-        let of = |text| parse(text).map(|checks: Checks| (checks.memcheck, checks.initcheck, checks.racecheck));
-        assert_eq!(of("").unwrap(), (true, false, false));
-        assert_eq!(of("mem").unwrap(), (true, false, false));
-        assert_eq!(of("race").unwrap(), (false, false, true));
-        assert_eq!(of("mem, init").unwrap(), (true, true, false));
-        assert_eq!(of("all").unwrap(), (true, true, true));
-        assert_eq!(of("none").unwrap(), (false, false, false));
+        let of = |text| {
+            parse(text).map(|checks: Checks| {
+                let Checks {
+                    memcheck,
+                    initcheck,
+                    racecheck,
+                    synccheck,
+                    arithcheck,
+                } = checks;
+                [memcheck, initcheck, racecheck, synccheck, arithcheck].map(u8::from)
+            })
+        };
+        assert_eq!(of("").unwrap(), [1, 0, 0, 0, 0]);
+        assert_eq!(of("mem").unwrap(), [1, 0, 0, 0, 0]);
+        assert_eq!(of("race").unwrap(), [0, 0, 1, 0, 0]);
+        assert_eq!(of("mem, init").unwrap(), [1, 1, 0, 0, 0]);
+        assert_eq!(of("sync,arith").unwrap(), [0, 0, 0, 1, 1]);
+        assert_eq!(of("all").unwrap(), [1; 5]);
+        assert_eq!(of("none").unwrap(), [0; 5]);
         let message = of("mem,rase").unwrap_err().to_string();
         assert!(
-            message.contains("no check `rase`; there are mem, init, race"),
+            message.contains("no check `rase`; there are mem, init, race, sync, arith"),
             "{message}"
         );
     }

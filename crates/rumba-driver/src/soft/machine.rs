@@ -157,6 +157,7 @@ impl Machine {
     pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
         let outcome = self.device.launch(&kernel.function, launch);
         checks::report(&self.device.take_findings());
+        checks::write_profiles(&self.device.take_profiles());
         match outcome {
             Ok(_) => Ok(Ok(())),
             Err(LaunchFailure::Fault(fault)) => {
@@ -320,6 +321,8 @@ fn config() -> Result<Config, Error> {
     };
     Ok(Config {
         checks: checks::wanted()?,
+        seed: setting("RUMBA_CHECK_SEED", "a number", |text| text.parse().ok())?,
+        profile: checks::profile_path().is_some(),
         time_limit: match setting(
             "RUMBA_TIMEOUT",
             "the seconds that a launch may take, or 0 for no limit",

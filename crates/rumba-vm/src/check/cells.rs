@@ -39,6 +39,8 @@ pub(crate) struct Conflict {
     pub(crate) address: u64,
     /// Whether both are atomic, but not for each other.
     pub(crate) scoped: bool,
+    /// Whether the later one may not see the earlier one, in whatever order they are.
+    pub(crate) stale: bool,
 }
 
 /// An access by lanes of a warp to bytes of a cell.
@@ -127,7 +129,7 @@ impl Record {
     }
 
     fn is_strong(&self) -> bool {
-        self.order().semantics != Semantics::Weak
+        self.order().is_strong()
     }
 
     fn table(&self) -> u64 {
@@ -357,7 +359,9 @@ impl Cells {
         // SAFETY: the cell is one of these, and its lists are as long as it says.
         unsafe {
             if mine.flags & KIND == 0 {
-                if cell.writes > 0 {
+                if cell.writes > 0 && mine.order().semantics == Semantics::NonCoherent {
+                    self.stale(place, mine, start, found);
+                } else if cell.writes > 0 {
                     self.compare::<false>(place, WRITES, mine, view, (start, &mut told), found);
                 }
                 self.push_read(place, mine, view);
@@ -431,6 +435,34 @@ impl Cells {
         }
     }
 
+    /// Notes a read that need not see what was written before it.
+    ///
+    /// # Safety
+    /// The cell is one of these, and its list is as long as it says.
+    #[cold]
+    #[inline(never)]
+    unsafe fn stale(&self, cell: *mut Cell, mine: &Record, start: u64, found: &mut Vec<Conflict>) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            for index in 0..usize::from((*cell).writes) {
+                let record = &*self.record(cell, WRITES, index);
+                let overlap = record.bytes & mine.bytes;
+                if overlap == 0 {
+                    continue;
+                }
+                let byte = overlap.trailing_zeros();
+                let lane_of = |record: &Record| record.lanes_at((byte / WORD) as usize).trailing_zeros();
+                found.push(Conflict {
+                    touch: mine.touch(lane_of(mine)),
+                    earlier: record.touch(lane_of(record)),
+                    address: start + u64::from(byte),
+                    scoped: false,
+                    stale: true,
+                });
+            }
+        }
+    }
+
     /// Notes two accesses that nothing orders, unless both are atomic for each other.
     #[cold]
     #[inline(never)]
@@ -468,6 +500,7 @@ impl Cells {
                     earlier: record.touch(other),
                     address: start + u64::from(here.trailing_zeros()),
                     scoped,
+                    stale: false,
                 });
             }
         }

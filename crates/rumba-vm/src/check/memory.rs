@@ -66,7 +66,7 @@ impl Space {
     }
 
     /// The space in the lower half of an operation's `extra`; the upper half is the instruction's.
-    fn from_bits(bits: u16) -> Self {
+    pub(crate) fn from_bits(bits: u16) -> Self {
         match bits & 0xff {
             1 => Self::Global,
             2 => Self::Const,

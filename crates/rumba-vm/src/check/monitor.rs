@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::check::cells::Touch;
 use crate::check::clock::Thread;
-use crate::check::finding::{Finding, FindingKind, Side};
+use crate::check::finding::{Finding, FindingKind, Severity, Side};
 use crate::check::memory::GROUPS;
 use crate::check::order::Order;
 use crate::check::race::{self, Meeting, Races};
@@ -27,6 +27,7 @@ struct Found {
     earlier: Option<Touch>,
     address: u64,
     place: String,
+    severity: Severity,
     count: u64,
 }
 
@@ -62,6 +63,15 @@ impl Monitor {
         let key = (kind, touch.source.min(other), touch.source.max(other));
         let mut all = lock(&self.found);
         let count = all.get(&key).map_or(0, |found| found.count) + 1;
+        // The lanes of a warp run in step on today's devices, but nothing promises it.
+        let place_of = |thread: Thread| (thread.block, warp_of(thread));
+        let is_of_warp = earlier.is_some_and(|earlier| place_of(earlier.thread) == place_of(touch.thread));
+        let own = if kind == FindingKind::DataRace && is_of_warp {
+            Severity::Warning
+        } else {
+            kind.severity()
+        };
+        let severity = all.get(&key).map_or(own, |found| found.severity.max(own));
         // Workers come in any order, threads have one. Races are found by one worker, in one.
         let is_first = |found: &Found| earlier.is_none() && touch.thread < found.touch.thread;
         if all.get(&key).is_none_or(is_first) {
@@ -71,31 +81,39 @@ impl Monitor {
                 earlier,
                 address,
                 place,
+                severity,
                 count,
             };
             all.insert(key, found);
         } else if let Some(found) = all.get_mut(&key) {
             found.count = count;
+            found.severity = severity;
         }
     }
 
     /// Lets the races look at something, and notes what they find.
     #[inline]
-    fn race(&self, look: impl FnOnce(&mut Races), place: impl Fn(u64) -> String) {
+    fn race(&self, warp: Option<&Warp>, look: impl FnOnce(&mut Races), place: impl Fn(u64) -> String) {
         let Some(races) = &self.races else { return };
         // SAFETY: one worker has them, and nothing that is called from here comes back here.
         let races = unsafe { &mut *races.get() };
         look(races);
         if !races.found.is_empty() {
-            self.note_races(races, place);
+            self.note_races(warp, races, place);
         }
     }
 
     #[cold]
-    fn note_races(&self, races: &mut Races, place: impl Fn(u64) -> String) {
+    fn note_races(&self, warp: Option<&Warp>, races: &mut Races, place: impl Fn(u64) -> String) {
         for conflict in races.found.drain(..) {
-            let kind = if conflict.scoped {
+            let is_write = |touch: &Touch| touch.kind == AccessKind::Write;
+            let both_write = is_write(&conflict.touch) && is_write(&conflict.earlier);
+            let kind = if conflict.stale {
+                FindingKind::StaleLoad
+            } else if conflict.scoped {
                 FindingKind::ScopedRace
+            } else if both_write && warp.is_some_and(|warp| warp.rewrites(&conflict)) {
+                FindingKind::SameValueRace
             } else {
                 FindingKind::DataRace
             };
@@ -128,14 +146,17 @@ impl Monitor {
                 _ if arena.local.contains(address) => "local",
                 _ => "global",
             };
+            let access = Access {
+                kind,
+                bytes: bytes as u32,
+                space,
+            };
             Side {
                 block: context.coordinates(u64::from(thread.block)),
                 thread: context.thread(index / LANES as u32, index % LANES as u32),
-                access: Access {
-                    kind,
-                    bytes: bytes as u32,
-                    space,
-                },
+                threads: 1,
+                what: access.to_string(),
+                access: Some(access),
                 locations: debug.locations(source),
                 ptx,
                 ptx_line,
@@ -146,11 +167,13 @@ impl Monitor {
             let other = found.earlier.map(|other| side(other, found.address));
             Finding {
                 kind,
+                severity: found.severity,
                 kernel: Some(context.program.name.clone()),
                 sides: std::iter::once(own).chain(other).collect(),
-                address: found.address,
+                address: Some(found.address),
                 place: found.place,
                 count: found.count,
+                seed: context.seed,
             }
         });
         findings.collect()
@@ -159,6 +182,11 @@ impl Monitor {
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The warp that a thread belongs to, in its block.
+fn warp_of(thread: Thread) -> usize {
+    usize::from(thread.index) / LANES
 }
 
 impl Warp {
@@ -214,7 +242,7 @@ impl Warp {
             kind,
             order,
         };
-        monitor.race(|races| races.lanes(&access, lanes, host), place);
+        monitor.race(Some(self), |races| races.lanes(&access, lanes, host), place);
     }
 
     /// Accesses by all lanes, each group of which starts at a host address and goes on in steps: of as many bytes as a lane
@@ -256,7 +284,7 @@ impl Warp {
             kind,
             order,
         };
-        monitor.race(|races| races.groups(&access, hosts, step), place);
+        monitor.race(Some(self), |races| races.groups(&access, hosts, step), place);
     }
 
     /// Whether accesses to an allocation have to be told of, even where they are in bounds.
@@ -323,6 +351,11 @@ impl Warp {
 }
 
 impl Context<'_> {
+    /// Whether races are looked for.
+    pub(crate) fn seeks_races(&self) -> bool {
+        self.monitor.is_some_and(|monitor| monitor.races.is_some())
+    }
+
     /// A block begins, with a part of the window for shared memory.
     pub(crate) fn observe_begin(&self, block: u32, shared: std::ops::Range<u64>) {
         self.tell_races(|races| races.begin(block, shared));
@@ -342,7 +375,7 @@ impl Context<'_> {
 
     fn tell_races(&self, tell: impl FnOnce(&mut Races)) {
         if let Some(monitor) = self.monitor {
-            monitor.race(tell, |_| String::new());
+            monitor.race(None, tell, |_| String::new());
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Semantics {
     Weak,
     /// Nothing, but others may. Volatile accesses are like that.
     Relaxed,
+    /// Nothing, by a load that may not see what the kernel writes: `.nc`.
+    NonCoherent,
     /// What follows.
     Acquire,
     /// What precedes.
@@ -61,6 +63,10 @@ impl Order {
     /// Of a load or store.
     pub(crate) fn of_access(m: &Matched<'_>) -> Self {
         match m.get("sem") {
+            None if m.has(".nc") => Self {
+                semantics: Semantics::NonCoherent,
+                ..Self::WEAK
+            },
             None | Some(".weak") => Self::WEAK,
             Some(".volatile") => Self {
                 semantics: Semantics::Relaxed,
@@ -104,6 +110,7 @@ impl Order {
             Semantics::Acquire => 3,
             Semantics::Release => 4,
             Semantics::AcquireRelease => 5,
+            Semantics::NonCoherent => 6,
         };
         let scope = match self.scope {
             Scope::Block => 0,
@@ -131,6 +138,7 @@ impl Order {
             3 => Semantics::Acquire,
             4 => Semantics::Release,
             5 => Semantics::AcquireRelease,
+            6 => Semantics::NonCoherent,
             _ => return Self::usual(kind),
         };
         let scope = match extra >> SCOPE_SHIFT & 3 {
@@ -142,7 +150,7 @@ impl Order {
     }
 
     pub(crate) fn is_strong(self) -> bool {
-        self.semantics != Semantics::Weak
+        !matches!(self.semantics, Semantics::Weak | Semantics::NonCoherent)
     }
 
     pub(crate) fn acquires(self) -> bool {

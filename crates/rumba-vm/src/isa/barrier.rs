@@ -37,9 +37,13 @@ const NEGATED: u64 = 4;
 
 pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let none = l.constant(ScalarType::U32, 0);
+    let aligned = m.has(".aligned")
+        || l.instruction
+            .is_some_and(|instruction| instruction.opcode.mnemonic == "bar");
     let mut draft = Draft {
         b: none,
         c: Place::Predicate(1),
+        d: Place::Predicate(u16::from(aligned)),
         ..Draft::new(Handlers::same(barrier))
     };
     let ty = ScalarType::U32;
@@ -128,6 +132,8 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
     let block = unsafe { &mut *warp.block };
     let phase = block.phase(id as usize);
+    // The constant predicates are 0 and 1.
+    warp.watch_arrival(pc, id as usize, phase, group, pc.d == 1);
     if let Err(message) = block.arrive(id as usize, warp.index, group, count, positive) {
         return warp.raise(fault(message));
     }

@@ -25,7 +25,7 @@ pub(crate) fn label<'m>(l: &mut Lowering<'m>, name: &'m str) -> Result<LabelId, 
     }
 }
 
-fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let operand = l.operand(0)?;
     let OperandKind::Name(name) = operand.kind else {
         return Err(LowerError::new("a label is needed here").at(operand.span));
@@ -37,7 +37,11 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
             let branch = Draft {
                 a: predicate,
                 extra: u16::from(negated),
-                ..Draft::new(control::BRANCH)
+                ..Draft::new(if m.has(".uni") {
+                    control::UNIFORM_BRANCH
+                } else {
+                    control::BRANCH
+                })
             };
             l.emit_control(branch, Control::Branch(target));
         }

@@ -18,7 +18,7 @@ pub(super) static BRX: Instruction = Instruction {
     lower,
 };
 
-fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let index = l.source(0, ScalarType::U32)?;
     let operand = l.operand(1)?;
     let list = match operand.kind {
@@ -35,6 +35,7 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     l.emit_control(
         Draft {
             a: index,
+            extra: u16::from(m.has(".uni")),
             ..Draft::new(control::TABLE)
         },
         Control::Table(labels),

@@ -281,6 +281,8 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
             ..Copy::whole(from, to, take)
         };
         warp.copies.begin(lane, copy);
+        let (to, from) = (to..to + u64::from(size), from..from + u64::from(take));
+        warp.begin_flight(pc, lane, to, from, None);
     }
     pc.next()
 }
@@ -297,6 +299,7 @@ unsafe fn wait<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let groups = if BULK { &mut warp.bulk_copies } else { &mut warp.copies };
     // SAFETY: the addresses came through the door when the copies were begun.
     unsafe { groups.wait(active, pc.imm as u32) };
+    warp.land_groups();
     pc.next()
 }
 
@@ -304,6 +307,7 @@ unsafe fn wait_all(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
     // SAFETY: the addresses came through the door when the copies were begun.
     unsafe { warp.copies.wait_all(active) };
+    warp.land_groups();
     pc.next()
 }
 
@@ -312,6 +316,7 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
     // SAFETY: the addresses came through the door when the copies were begun.
     unsafe { warp.copies.wait_all(active) };
+    warp.land_groups();
     let objects = match objects(warp, pc) {
         Ok(objects) => objects,
         Err(stop) => return stop,
@@ -396,6 +401,8 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             ..Copy::whole(from, to, bytes)
         };
         warp.bulk_copies.begin(lane, copy);
+        let length = u64::from(bytes);
+        warp.begin_flight(pc, lane, to..to + length, from..from + length, None);
         return Ok(());
     }
     // SAFETY: `d` is a 64-bit slot.
@@ -440,6 +447,16 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             barrier: base + barrier_offset,
             delivery: Delivery::Copy(Copy::whole(from, base + to_offset, bytes)),
         };
+        if rank == to_rank {
+            let length = u64::from(bytes);
+            warp.begin_flight(
+                pc,
+                lane,
+                to..to + length,
+                from..from + length,
+                Some(base + barrier_offset),
+            );
+        }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*state).tracked.push(tracked) };
     }

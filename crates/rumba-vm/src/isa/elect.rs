@@ -2,7 +2,7 @@
 
 use super::Instruction;
 use super::notation::Matched;
-use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
@@ -34,6 +34,7 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
             dst,
             b,
             c,
+            defines: DST_AND_C,
             ..Draft::new(Handlers::same(elect))
         },
         Control::Park,

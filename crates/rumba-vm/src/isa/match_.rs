@@ -2,7 +2,7 @@
 
 use super::Instruction;
 use super::notation::Matched;
-use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
@@ -47,6 +47,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             a,
             b,
             c,
+            defines: DST_AND_C,
             ..Draft::new(handlers)
         },
         Control::Park,

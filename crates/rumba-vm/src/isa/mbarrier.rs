@@ -197,7 +197,14 @@ pub(super) fn update<R>(
     let owner = owner(warp, pc, lane, object)?;
     // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
     if !unsafe { (*owner).mbarriers.contains(&object) } {
-        let message = "there is no mbarrier here: it was not initialised, or is no longer valid".into();
+        let ended = warp.watch().and_then(|watch| watch.invalidated.get(&object).copied());
+        let message = match ended.map(|ended| warp.context().program.debug.locations(ended.source)) {
+            None => "there is no mbarrier here: it was not initialised, or is no longer valid".into(),
+            Some(locations) => match locations.first() {
+                Some(location) => format!("the mbarrier here was invalidated at {location}"),
+                None => "the mbarrier here was invalidated".into(),
+            },
+        };
         return Err(mistake(warp, pc, lane, message));
     }
     // SAFETY: the address came through the door, and shared memory is this worker's alone.
@@ -205,7 +212,12 @@ pub(super) fn update<R>(
     match change(&mut state) {
         Ok(result) => {
             // SAFETY: as above.
-            unsafe { u64::write(object, state.to_bits()) };
+            unsafe {
+                if u64::read(object) != state.to_bits() {
+                    u64::write(object, state.to_bits());
+                    (*warp.block).mbarrier_changes += 1;
+                }
+            }
             Ok(result)
         }
         Err(message) => Err(mistake(warp, pc, lane, message)),
@@ -220,6 +232,8 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
     if tracked.iter().all(|one| one.barrier != object) {
         return Ok(());
     }
+    // SAFETY: as above. Copies of other blocks of a cluster were noted there.
+    unsafe { (*warp.block).flights.retain(|flight| flight.barrier != Some(object)) };
     let due: Vec<_> = tracked.extract_if(.., |one| one.barrier == object).collect();
     for one in due {
         // SAFETY: the addresses came through the door when the copy was begun.
@@ -256,6 +270,7 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
         let state = Object::new(word(warp, pc.b, lane)).map_err(|message| mistake(warp, pc, lane, message))?;
         // SAFETY: all blocks of the cluster belong to this worker; the address came through the door.
         unsafe {
+            warp.watch_init(pc, lane, object, (*owner).mbarriers.contains(&object));
             if !(*owner).mbarriers.contains(&object) {
                 (*owner).mbarriers.push(object);
             }
@@ -268,6 +283,7 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         update(warp, pc, lane, object, |_| Ok(()))?;
+        warp.watch_inval(pc, lane, object);
         let owner = owner(warp, pc, lane, object)?;
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*owner).mbarriers.retain(|known| *known != object) };
@@ -326,6 +342,7 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the destination is a predicate of the program.
     unsafe { warp.set_predicate(pc.dst, complete) };
     if complete != warp.active {
+        warp.watch_failed_wait();
         if pc.extra & SUSPENDS != 0 {
             warp.rest();
         } else {

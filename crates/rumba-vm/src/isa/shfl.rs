@@ -3,7 +3,7 @@
 use super::Instruction;
 use super::notation::Matched;
 use crate::isa::shape;
-use crate::lower::{Control, Draft, LowerError, Lowering, Place};
+use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
 use crate::types::ScalarType;
@@ -58,6 +58,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         a,
         b,
         c: predicate,
+        defines: DST_AND_C,
         extra,
         ..Draft::new(Handlers::same(without_members))
     };
@@ -94,6 +95,24 @@ unsafe fn without_members(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
+/// Tells the checks of lanes that read others which take no part.
+#[cold]
+fn unanswered(warp: &Warp, pc: Pc, readers: u32, packed: &[u32; LANES]) {
+    let source = |lane: usize| {
+        let (b, segment) = (packed[lane] & 31, packed[lane] >> 24 & 31);
+        let own = lane as u32;
+        let from = match pc.extra {
+            UP => own.wrapping_sub(b),
+            DOWN => own + b,
+            BUTTERFLY => own ^ b,
+            _ => (own & segment) | (b & !segment),
+        };
+        1 << (from & 31)
+    };
+    let sources = lanes_of(readers).fold(0, |lanes, lane| lanes | source(lane));
+    warp.watch_shuffle(pc.source, readers, sources);
+}
+
 /// The pseudocode of the manual. A lane that is not in the group gives its own value back, which is one of the things
 /// that undefined values can be.
 #[inline(always)]
@@ -102,6 +121,7 @@ unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
     let (values, packed) = unsafe { (*warp.lanes::<[u32; LANES]>(pc.a), *warp.lanes::<[u32; LANES]>(pc.b)) };
     let mut sources = [0; LANES];
     let mut inside = 0;
+    let mut strange = 0;
     for lane in 0..LANES {
         let (b, c) = (packed[lane] & 31, packed[lane] >> 16);
         let (clamp, segment) = (c & 31, c >> 8 & 31);
@@ -122,7 +142,11 @@ unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
         };
         inside |= u32::from(valid) << lane;
         let present = valid & (group >> (from & 31) & 1 != 0);
+        strange |= u32::from(valid & !present) << lane;
         sources[lane] = if present { from & 31 } else { own };
+    }
+    if strange & group != 0 {
+        unanswered(warp, pc, strange & group, &packed);
     }
     let to = warp.lanes::<u32>(pc.dst);
     if group == FULL {

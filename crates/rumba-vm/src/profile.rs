@@ -1,0 +1,371 @@
+//! What each instruction of a launch did, in numbers: executions, memory traffic, bank conflicts, divergence.
+//!
+//! The counts are those of an NVIDIA GPU's load and store unit, as its profiler tells them: 32-byte sectors for each
+//! request to global memory, and wavefronts for each request to shared memory, of 32 banks that are 4 bytes wide. Caches
+//! are not modelled, and nothing here is a time.
+//!
+//! Counting is done by operations that are put before those of the program ([`crate::instrument`]). Loads and stores are
+//! counted; atomic operations, copies and matrix loads are not.
+//!
+//! As JSON a launch is one object:
+//!
+//! ```json
+//! {"kernel":"saxpy","grid":[4,1,1],"block":[256,1,1],"instructions":[
+//!   {"ptx":"kernels.ptx","ptx_line":31,"instruction":"ld.global.b32 %r5, [%rd4];",
+//!    "locations":[{"file":"src/saxpy.rs","line":12,"column":9,"function":null}],
+//!    "executions":32,"threads":1024,
+//!    "global":{"requests":32,"sectors":128,"ideal_sectors":128},"shared":null,"branch":null}]}
+//! ```
+//!
+//! `shared` has `requests`, `wavefronts` and `ideal_wavefronts`, `branch` has `executions` and `divergent`. The innermost
+//! inlined function comes first in `locations`, which is empty for PTX without line information. Instructions stand in the
+//! order of the PTX; those that were never executed are left out.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::check::memory::Space;
+use crate::cluster::Cluster;
+use crate::fault::Location;
+use crate::form::Form;
+use crate::instrument::Rewriter;
+use crate::launch::Context;
+use crate::lower::{Control, Draft, Function, Node};
+use crate::op::{Handlers, Pc};
+use crate::warp::{LANES, Warp, lanes_of};
+
+/// What a launch did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Profile {
+    /// The kernel.
+    pub kernel: String,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// What its instructions did that were executed, in the order of the PTX.
+    pub instructions: Vec<InstructionProfile>,
+}
+
+/// What an instruction did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct InstructionProfile {
+    /// The name of the PTX source.
+    pub ptx: String,
+    /// The line of the PTX.
+    pub ptx_line: u32,
+    /// The instruction as written.
+    pub instruction: String,
+    /// Where it comes from, the innermost inlined function first.
+    pub locations: Vec<Location>,
+    /// How often a warp executed it, be it with one lane.
+    pub executions: u64,
+    /// How often a thread did.
+    pub threads: u64,
+    /// What it asked of global memory.
+    pub global: Option<GlobalTraffic>,
+    /// What it asked of shared memory.
+    pub shared: Option<SharedTraffic>,
+    /// Where it went, if it is a branch that lanes decide on.
+    pub branch: Option<Branches>,
+}
+
+/// Requests to global memory, of a warp each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct GlobalTraffic {
+    /// How many.
+    pub requests: u64,
+    /// Sectors of 32 bytes that they touch.
+    pub sectors: u64,
+    /// Sectors that as many different bytes need at least.
+    pub ideal_sectors: u64,
+}
+
+/// Requests to shared memory, of a warp each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SharedTraffic {
+    /// How many.
+    pub requests: u64,
+    /// In how many steps they are served; what is beyond the ideal is bank conflicts.
+    pub wavefronts: u64,
+    /// In how many steps they would be if no bank were asked for two words in one step.
+    pub ideal_wavefronts: u64,
+}
+
+/// Conditional branches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Branches {
+    /// How often a warp came there.
+    pub executions: u64,
+    /// How often its lanes parted.
+    pub divergent: u64,
+}
+
+/// What is counted.
+#[derive(Clone, Copy)]
+enum Count {
+    Executions,
+    Threads,
+    GlobalRequests,
+    Sectors,
+    IdealSectors,
+    SharedRequests,
+    Wavefronts,
+    IdealWavefronts,
+    Branches,
+    Divergent,
+}
+
+/// Number of [`Count`]s.
+const COUNTS: usize = 10;
+
+/// The counts of a launch: a row for each instruction.
+pub(crate) struct Counters(Box<[[AtomicU64; COUNTS]]>);
+
+impl Counters {
+    /// For a program of so many instructions.
+    pub(crate) fn new(instructions: usize) -> Self {
+        Self((0..instructions).map(|_| Default::default()).collect())
+    }
+
+    fn add(&self, source: u32, count: Count, more: u64) {
+        if let Some(row) = self.0.get(source as usize) {
+            row[count as usize].fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// What they say when the launch has ended.
+    pub(crate) fn profile(&self, context: &Context<'_>) -> Profile {
+        let debug = &context.program.debug;
+        let rows = self.0.iter().enumerate().filter_map(|(source, row)| {
+            let get = |count: Count| row[count as usize].load(Ordering::Relaxed);
+            if get(Count::Executions) == 0 {
+                return None;
+            }
+            let (ptx, ptx_line) = debug.ptx(source as u32);
+            let global = GlobalTraffic {
+                requests: get(Count::GlobalRequests),
+                sectors: get(Count::Sectors),
+                ideal_sectors: get(Count::IdealSectors),
+            };
+            let shared = SharedTraffic {
+                requests: get(Count::SharedRequests),
+                wavefronts: get(Count::Wavefronts),
+                ideal_wavefronts: get(Count::IdealWavefronts),
+            };
+            let branch = Branches {
+                executions: get(Count::Branches),
+                divergent: get(Count::Divergent),
+            };
+            Some(InstructionProfile {
+                ptx,
+                ptx_line,
+                instruction: debug.texts.get(source).cloned().unwrap_or_default(),
+                locations: debug.locations(source as u32),
+                executions: get(Count::Executions),
+                threads: get(Count::Threads),
+                global: (global.requests > 0).then_some(global),
+                shared: (shared.requests > 0).then_some(shared),
+                branch: (branch.executions > 0).then_some(branch),
+            })
+        });
+        let mut instructions: Vec<_> = rows.collect();
+        instructions.sort_by(|a, b| (&a.ptx, a.ptx_line).cmp(&(&b.ptx, b.ptx_line)));
+        Profile {
+            kernel: context.program.name.clone(),
+            grid: context.grid,
+            block: context.block,
+            instructions,
+        }
+    }
+}
+
+/// Counts an execution.
+const EXECUTION: Handlers = Handlers::same(execution);
+/// Counts an access to `[a + imm]`; `extra` holds the space, and the bytes of a lane above it.
+const ACCESS: Handlers = Handlers::same(access);
+/// Counts a branch on `a`.
+const BRANCH: Handlers = Handlers::same(branch);
+
+/// Puts what counts before the operations of a function.
+pub(crate) fn count(function: &mut Function<'_>) {
+    let mut out = Rewriter::default();
+    let mut last = None;
+    for node in std::mem::take(&mut function.nodes) {
+        if let Node::Op {
+            draft, control, source, ..
+        } = &node
+        {
+            if last.replace(*source) != Some(*source) {
+                out.insert(Draft::new(EXECUTION), *source);
+            }
+            if let Form::Load { bytes, .. } | Form::Store { bytes, .. } = draft.handlers.form {
+                let probe = Draft {
+                    a: draft.a,
+                    imm: draft.imm,
+                    extra: draft.extra & 0xff | u16::from(bytes) << 8,
+                    ..Draft::new(ACCESS)
+                };
+                out.insert(probe, *source);
+            }
+            if let Control::Branch(_) = control {
+                let probe = Draft {
+                    a: draft.a,
+                    ..Draft::new(BRANCH)
+                };
+                out.insert(probe, *source);
+            }
+        }
+        out.keep(node);
+    }
+    function.nodes = out.finish();
+}
+
+unsafe fn execution(warp: &mut Warp, pc: Pc) -> Pc {
+    if let Some(counters) = warp.context().profile {
+        counters.add(pc.source, Count::Executions, 1);
+        counters.add(pc.source, Count::Threads, warp.active.count_ones().into());
+    }
+    pc.next()
+}
+
+unsafe fn branch(warp: &mut Warp, pc: Pc) -> Pc {
+    if let Some(counters) = warp.context().profile {
+        // SAFETY: `a` is a predicate of the program.
+        let taken = unsafe { warp.predicate(pc.a) } & warp.active;
+        counters.add(pc.source, Count::Branches, 1);
+        counters.add(
+            pc.source,
+            Count::Divergent,
+            u64::from(taken != 0 && taken != warp.active),
+        );
+    }
+    pc.next()
+}
+
+unsafe fn access(warp: &mut Warp, pc: Pc) -> Pc {
+    let context = warp.context();
+    let Some(counters) = context.profile else {
+        return pc.next();
+    };
+    let bytes = u64::from(pc.extra >> 8);
+    let space = Space::from_bits(pc.extra);
+    // SAFETY: the slot has 32 lanes of 64 bits.
+    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a) };
+    let (mut global, mut shared) = (Vec::with_capacity(LANES), Vec::with_capacity(LANES));
+    for lane in lanes_of(warp.active) {
+        let address = given[lane].wrapping_add(pc.imm);
+        match space {
+            Space::Shared => shared.push((lane, Cluster::split(address, 0).1)),
+            Space::Generic if context.arena.shared.contains(address) => {
+                shared.push((lane, address - context.arena.shared.start));
+            }
+            Space::Generic if context.arena.local.contains(address) => {}
+            Space::Generic | Space::Global => global.push(address),
+            Space::Const | Space::Param | Space::Local => {}
+        }
+    }
+    if !global.is_empty() {
+        let (sectors, ideal) = sectors(&mut global, bytes);
+        counters.add(pc.source, Count::GlobalRequests, 1);
+        counters.add(pc.source, Count::Sectors, sectors);
+        counters.add(pc.source, Count::IdealSectors, ideal);
+    }
+    if !shared.is_empty() {
+        let (wavefronts, ideal) = wavefronts(&shared, bytes);
+        counters.add(pc.source, Count::SharedRequests, 1);
+        counters.add(pc.source, Count::Wavefronts, wavefronts);
+        counters.add(pc.source, Count::IdealWavefronts, ideal);
+    }
+    pc.next()
+}
+
+/// Bytes of a sector.
+const SECTOR: u64 = 32;
+
+/// The sectors that accesses of `bytes` bytes touch, and how many so many bytes need at least.
+fn sectors(addresses: &mut Vec<u64>, bytes: u64) -> (u64, u64) {
+    addresses.sort_unstable();
+    addresses.dedup();
+    let (mut count, mut next, mut end, mut touched) = (0, 0, 0, 0);
+    for address in addresses.iter().copied() {
+        let (first, last) = (address / SECTOR, (address + bytes - 1) / SECTOR);
+        count += (last + 1).saturating_sub(first.max(next));
+        next = next.max(last + 1);
+        touched += (address + bytes).saturating_sub(address.max(end));
+        end = end.max(address + bytes);
+    }
+    (count, touched.div_ceil(SECTOR))
+}
+
+const BANKS: u64 = 32;
+/// Bytes of a bank's word.
+const WORD: u64 = 4;
+
+/// In how many steps the accesses of lanes to shared memory are served, and in how many they would be without conflicts.
+///
+/// Accesses of 8 bytes go by half warps and those of 16 bytes by quarter warps; lanes that want the same word of a bank
+/// share a step.
+fn wavefronts(accesses: &[(usize, u64)], bytes: u64) -> (u64, u64) {
+    let parts = (bytes / WORD).max(1) as usize;
+    let group = LANES / parts.min(LANES);
+    let (mut steps, mut ideal) = (0, 0);
+    for part in 0..LANES / group {
+        let mut words: Vec<u64> = accesses
+            .iter()
+            .filter(|(lane, _)| lane / group == part)
+            .flat_map(|(_, address)| address / WORD..(address + bytes).div_ceil(WORD))
+            .collect();
+        if words.is_empty() {
+            continue;
+        }
+        words.sort_unstable();
+        words.dedup();
+        let mut wanted = [0_u64; BANKS as usize];
+        words.iter().for_each(|word| wanted[(word % BANKS) as usize] += 1);
+        steps += wanted.into_iter().max().unwrap_or(0);
+        ideal += 1;
+    }
+    (steps, ideal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{sectors, wavefronts};
+
+    fn lanes(address: impl Fn(u64) -> u64) -> Vec<u64> {
+        (0..32).map(address).collect()
+    }
+
+    fn numbered(address: impl Fn(u64) -> u64) -> Vec<(usize, u64)> {
+        lanes(address).into_iter().enumerate().collect()
+    }
+
+    #[test]
+    fn sectors_are_counted_once() {
+        assert_eq!(sectors(&mut lanes(|lane| 4 * lane), 4), (4, 4));
+        assert_eq!(sectors(&mut lanes(|lane| 4 + 4 * lane), 4), (5, 4));
+        assert_eq!(sectors(&mut lanes(|lane| 128 * lane), 4), (32, 4));
+        assert_eq!(sectors(&mut lanes(|_| 64), 4), (1, 1));
+        assert_eq!(sectors(&mut lanes(|lane| 16 * lane), 16), (16, 16));
+        assert_eq!(sectors(&mut lanes(|lane| 8 * lane), 4), (8, 4));
+    }
+
+    #[test]
+    fn conflicts_are_words_of_one_bank() {
+        assert_eq!(wavefronts(&numbered(|lane| 4 * lane), 4), (1, 1));
+        assert_eq!(wavefronts(&numbered(|_| 4), 4), (1, 1));
+        assert_eq!(wavefronts(&numbered(|lane| 8 * lane), 4), (2, 1));
+        assert_eq!(wavefronts(&numbered(|lane| 128 * lane), 4), (32, 1));
+        assert_eq!(wavefronts(&numbered(|lane| 132 * lane), 4), (1, 1));
+        // Four bytes each, of one word.
+        assert_eq!(wavefronts(&numbered(|lane| lane), 1), (1, 1));
+        assert_eq!(wavefronts(&numbered(|lane| 8 * lane), 8), (2, 2));
+        assert_eq!(wavefronts(&numbered(|lane| 16 * lane), 16), (4, 4));
+        assert_eq!(wavefronts(&numbered(|lane| 256 * lane), 8), (32, 2));
+    }
+}
