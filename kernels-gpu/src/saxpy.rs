@@ -13,6 +13,3 @@ use cuda_std::prelude::*;
 pub fn saxpy(a: f32, x: &[f32], mut y: DisjointChunks<f32>) {
     y.each_with(x, |y, x| *y += a * x);
 }
-// 1
-// 2
-// 3
