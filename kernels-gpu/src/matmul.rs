@@ -19,13 +19,13 @@ pub const TILE: usize = 16;
 #[kernel]
 pub fn matmul(a: &[f32], b: &[f32], inner: u32, mut c: DisjointSlice2<f32>) {
     let i = grid::<2>();
-    let (rows, columns, inner) = (c.rows(), c.columns(), inner as usize);
-    // Checked once here, so the loop has nothing to check.
-    let (a, b) = (View2::new(a, [rows, inner]), View2::new(b, [inner, columns]));
+    let (inner, columns) = (inner as usize, c.columns());
     if let Some(c) = c.get_mut(i) {
+        // Checked once here, so the loop has nothing to check.
+        let row = &a[i.y() * inner..][..inner];
         let mut sum = 0.0;
-        for k in 0..inner {
-            sum += a[[i.y(), k]] * b[[k, i.x()]];
+        for (a, b) in row.iter().zip(b.chunks_exact(columns)) {
+            sum += a * b[i.x()];
         }
         *c = sum;
     }
