@@ -163,6 +163,10 @@ impl Resident {
             // SAFETY: this part of the window was committed for this resident alone.
             unsafe { std::ptr::write_bytes(start as *mut u8, crate::allocations::FRESH, outset.shared_bytes) };
             context.observe_fresh(start, outset.shared_bytes as u64);
+            if context.monitor.is_some() {
+                let warps = self.block.warps.iter_mut();
+                warps.for_each(|warp| warp.shared_known = SHARED_START);
+            }
         }
         // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
         unsafe { (*cluster).join(base, self.block.state, outset.threads) };

@@ -47,11 +47,13 @@ pub(crate) struct Conflict {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Record {
-    /// The lane of each word; or, if all lanes access all the bytes, their mask. In halves, so that nothing is between
-    /// the fields.
+    /// A byte for each word: in its lower five bits the lane, above them how far behind `source` its instruction is. Or,
+    /// if several lanes access the same bytes, their mask, then four bits for each word of the latter. In halves, so that
+    /// nothing is between the fields.
     lanes: [u32; 2],
     pub(crate) block: u32,
     pub(crate) epoch: u32,
+    /// The first of its instructions, which follow each other closely.
     pub(crate) source: u32,
     /// Which bytes of the cell.
     bytes: u32,
@@ -66,6 +68,7 @@ pub(crate) struct Record {
 /// In [`Record::flags`]: `lanes` is a mask.
 const SET: u8 = 0x80;
 const KIND: u8 = 3;
+const SEMANTICS: u8 = 0x1c;
 
 impl Record {
     /// A record of no bytes.
@@ -128,8 +131,10 @@ impl Record {
         Order::from_packed(self.flags >> 2 & 0x1f)
     }
 
+    #[inline(always)]
     fn is_strong(&self) -> bool {
-        self.order().is_strong()
+        const PLAIN: [u8; 2] = [Order::WEAK.packed() << 2, Order::NON_COHERENT.packed() << 2];
+        !PLAIN.contains(&(self.flags & SEMANTICS))
     }
 
     fn table(&self) -> u64 {
@@ -152,13 +157,56 @@ impl Record {
         }
     }
 
-    fn touch(&self, lane: u32) -> Touch {
+    /// What a lane did to a word.
+    fn touch(&self, lane: u32, word: usize) -> Touch {
+        let behind = if self.flags & SET != 0 {
+            self.lanes[1] >> (4 * word) & 15
+        } else {
+            (self.table() >> (8 * word + 5)) as u32 & 7
+        };
         Touch {
             thread: self.thread(lane),
             bytes: 1 << self.width,
             kind: self.kind(),
-            source: self.source,
+            source: self.source + behind,
         }
+    }
+
+    /// Whether an earlier access need not be remembered, now that this one is.
+    #[inline(always)]
+    fn supersedes(&self, earlier: &Self, view: &View<'_>) -> bool {
+        earlier.bytes & !self.bytes == 0
+            && self.hides(earlier)
+            && (self.repeats(earlier) || earlier.block == self.block && earlier.epoch <= view.block)
+    }
+
+    /// Takes in another access to other words by the same warp in the same epoch, if its instruction is close behind.
+    #[inline]
+    fn merge(&mut self, other: &Self) -> bool {
+        let (words, others) = (words_of(self.bytes), words_of(other.bytes));
+        let behind = other.source.wrapping_sub(self.source);
+        if (self.block, self.epoch, self.warp) != (other.block, other.epoch, other.warp)
+            || (self.flags, self.width) != (other.flags, other.width)
+            || words & others != 0
+            || words == 0
+        {
+            return false;
+        }
+        if self.flags & SET != 0 {
+            if behind > 15 || self.lanes[0] != other.lanes[0] {
+                return false;
+            }
+            self.lanes[1] = self.lanes[1] & bytes_of(words) | (behind * 0x1111_1111) & bytes_of(others);
+        } else {
+            if behind > 7 {
+                return false;
+            }
+            let lanes = other.table() | u64::from(behind << 5) * 0x0101_0101_0101_0101;
+            let table = self.table() & whole_bytes(words) | lanes & whole_bytes(others);
+            self.lanes = [table as u32, (table >> 32) as u32];
+        }
+        self.bytes |= other.bytes;
+        true
     }
 
     /// Whether what races with an earlier access that it knows of races with this one, too, if only one of the two only
@@ -168,14 +216,13 @@ impl Record {
         !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
     }
 
-    /// Whether it is by the same lanes of the same warp, each at the same bytes, as far as it has any.
+    /// Whether it is by the same lanes of the same warp, each at the same bytes where both have any.
     #[inline(always)]
     fn repeats(&self, earlier: &Self) -> bool {
         self.lanes == earlier.lanes
             && self.block == earlier.block
             && self.warp == earlier.warp
             && (self.flags ^ earlier.flags) & SET == 0
-            && earlier.bytes & !self.bytes == 0
     }
 }
 
@@ -245,11 +292,30 @@ fn bytes_of(words: u32) -> u32 {
     spread * 15
 }
 
+/// The words that bytes of a cell lie in.
+#[inline(always)]
+pub(crate) fn words_of(bytes: u32) -> u32 {
+    let any = (bytes | bytes >> 1 | bytes >> 2 | bytes >> 3) & 0x1111_1111;
+    let pairs = (any | any >> 3) & 0x0303_0303;
+    let fours = (pairs | pairs >> 6) & 0x000f_000f;
+    (fours | fours >> 12) & 0xff
+}
+
+/// A byte of ones for each word of a mask.
+#[inline(always)]
+fn whole_bytes(words: u32) -> u64 {
+    let mut spread = u64::from(words & 0xff);
+    spread = (spread | spread << 28) & 0x0000_000f_0000_000f;
+    spread = (spread | spread << 14) & 0x0003_0003_0003_0003;
+    spread = (spread | spread << 7) & 0x0101_0101_0101_0101;
+    spread * 255
+}
+
 /// The words in which two tables have the same lane, as bytes.
 #[inline(always)]
 fn equal_words(a: u64, b: u64) -> u32 {
     // Lanes are less than 128, so that the sums of bytes do not touch each other.
-    let other = (a ^ b) + 0x7f7f_7f7f_7f7f_7f7f;
+    let other = ((a ^ b) & 0x1f1f_1f1f_1f1f_1f1f) + 0x7f7f_7f7f_7f7f_7f7f;
     let equal = (!other & 0x8080_8080_8080_8080) >> 7;
     bytes_of((equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32)
 }
@@ -293,21 +359,22 @@ impl Cells {
     /// Forgets what was done in a range of shared memory, which becomes somebody else's.
     pub(crate) fn forget(&mut self, start: u64, end: u64) {
         for number in start / CELL..end.div_ceil(CELL) {
-            if let Some(cell) = self.cell(number * CELL) {
+            if let Some((cell, _)) = self.cell(number * CELL) {
                 // SAFETY: the cell is one of ours, and nobody else looks at it.
                 unsafe { ((*cell).writes, (*cell).reads) = (0, 0) };
             }
         }
     }
 
-    /// The cell of an address.
+    /// The cell of an address, and whether one block alone can access it.
     #[inline(always)]
-    fn cell(&self, address: u64) -> Option<*mut Cell> {
+    fn cell(&self, address: u64) -> Option<(*mut Cell, bool)> {
         let index = usize::from(!self.windows[0].contains(address));
         let window = self.windows[index];
         window.contains(address).then(|| {
             let number = (address - window.start) / CELL;
-            self.cells[index].base::<Cell>().wrapping_add(number as usize)
+            let cell = self.cells[index].base::<Cell>().wrapping_add(number as usize);
+            (cell, index == 1 && self.cluster == 1)
         })
     }
 
@@ -344,47 +411,75 @@ impl Cells {
     }
 
     /// Compares an access to one cell with those before it, and remembers it. `address` is in the cell.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
-        let Some(place) = self.cell(address) else { return };
+        let Some((place, private)) = self.cell(address) else {
+            return;
+        };
         // SAFETY: cells are this one's alone, and any bytes are a cell.
         let cell = unsafe { &mut *place };
-        if cell.generation != self.generation {
+        let list = usize::from(mine.flags & KIND == 0);
+        let is_new = cell.generation != self.generation;
+        if is_new {
             cell.generation = self.generation;
             cell.chunk = [0; 3];
-            (cell.writes, cell.reads) = (0, 0);
+        } else {
+            // Mostly, what a warp does to a cell makes all superfluous that is known of it.
+            let is_over =
+                |list: usize, length: u8| length == 0 || length == 1 && mine.supersedes(&cell.first[list], view);
+            let is_over = is_over(READS, cell.reads)
+                && if list == READS {
+                    cell.writes == 0
+                } else {
+                    is_over(WRITES, cell.writes)
+                };
+            if !is_over {
+                return self.put_beside((place, private), address, mine, view, found);
+            }
         }
-        let start = address / CELL * CELL;
-        let mut told = 0;
-        // SAFETY: the cell is one of these, and its lists are as long as it says.
-        unsafe {
-            if mine.flags & KIND == 0 {
-                if cell.writes > 0 && mine.order().semantics == Semantics::NonCoherent {
-                    self.stale(place, mine, start, found);
-                } else if cell.writes > 0 {
-                    self.compare::<false>(place, WRITES, mine, view, (start, &mut told), found);
-                }
-                self.push_read(place, mine, view);
-                return;
-            }
-            if cell.writes > 0 && !(cell.common == mine.flags & !SET && self.is_harmless(mine, start)) {
-                self.compare::<true>(place, WRITES, mine, view, (start, &mut told), found);
-            }
-            if cell.reads > 0 {
-                self.compare::<true>(place, READS, mine, view, (start, &mut told), found);
-            }
-            self.push_write(place, mine, start);
-        }
+        (cell.writes, cell.reads) = ((list == WRITES).into(), (list == READS).into());
+        cell.common = mine.flags & !SET;
+        cell.first[list] = *mine;
     }
 
-    /// Whether accesses like this one never race with each other.
-    fn is_harmless(&self, mine: &Record, address: u64) -> bool {
-        let order = mine.order();
-        let reaches = match order.scope {
-            Scope::Device => true,
-            Scope::Block | Scope::Cluster => self.cluster == 1 && self.windows[1].contains(address),
+    /// The same where other accesses are to be remembered, too.
+    #[inline(never)]
+    fn put_beside(
+        &mut self,
+        (place, private): (*mut Cell, bool),
+        address: u64,
+        mine: &Record,
+        view: &View<'_>,
+        found: &mut Vec<Conflict>,
+    ) {
+        // SAFETY: as above.
+        let cell = unsafe { &mut *place };
+        let mut at = At {
+            start: address / CELL * CELL,
+            private,
+            told: 0,
         };
-        mine.is_strong() && reaches
+        let is_read = mine.flags & KIND == 0;
+        let is_harmless = !is_read && cell.common == mine.flags & !SET && is_harmless(mine, private);
+        // SAFETY: the cell is one of these, and its lists are as long as it says.
+        unsafe {
+            if cell.writes > 0 && !is_harmless {
+                if is_read && mine.order().semantics == Semantics::NonCoherent {
+                    self.stale(place, mine, at.start, found);
+                } else if is_read && !private {
+                    self.compare::<false>(place, WRITES, mine, view, &mut at, found);
+                } else {
+                    self.compare::<true>(place, WRITES, mine, view, &mut at, found);
+                }
+            }
+            if is_read {
+                return self.push_read(place, mine, view);
+            }
+            if cell.reads > 0 {
+                self.compare::<true>(place, READS, mine, view, &mut at, found);
+            }
+            self.push_write(place, mine, private);
+        }
     }
 
     /// Compares an access with those of a list, and removes those that it makes superfluous.
@@ -398,39 +493,49 @@ impl Cells {
         list: usize,
         mine: &Record,
         view: &View<'_>,
-        (start, told): (u64, &mut u32),
+        at: &mut At,
         found: &mut Vec<Conflict>,
     ) {
+        // A read makes no write superfluous.
+        let removes = mine.flags & KIND != 0;
         // SAFETY: as the caller promises.
         unsafe {
             let length = if list == WRITES { (*cell).writes } else { (*cell).reads };
-            let mut kept = 0;
+            let (mut kept, mut common) = (0, None);
             for index in 0..usize::from(length) {
                 let place = self.record(cell, list, index);
                 let record = &mut *place;
                 let overlap = record.bytes & mine.bytes;
-                if overlap != 0 {
+                if record.block == mine.block && record.epoch <= view.block && at.private {
+                    // All who can come know of it.
+                    record.bytes = 0;
+                } else if overlap != 0 {
                     let ordered = ordered(record, mine, overlap, view);
                     if ordered != overlap {
-                        self.conflict(record, mine, overlap & !ordered, view, (start, told), found);
+                        self.conflict(record, mine, overlap & !ordered, view, at, found);
                     }
-                    if REMOVE && mine.hides(record) {
+                    if REMOVE && removes && mine.hides(record) {
                         record.bytes &= !ordered;
                     }
                 }
                 if REMOVE && record.bytes != 0 {
+                    let flags = record.flags & !SET;
+                    common = match common {
+                        None => Some(flags),
+                        Some(same) if same == flags => common,
+                        Some(_) => Some(MIXED),
+                    };
                     if kept != index {
                         *self.record(cell, list, kept) = *place;
                     }
                     kept += 1;
                 }
             }
-            if REMOVE {
-                *(if list == WRITES {
-                    &mut (*cell).writes
-                } else {
-                    &mut (*cell).reads
-                }) = kept as u8;
+            if REMOVE && list == WRITES {
+                (*cell).writes = kept as u8;
+                (*cell).common = common.unwrap_or(MIXED);
+            } else if REMOVE {
+                (*cell).reads = kept as u8;
             }
         }
     }
@@ -451,10 +556,11 @@ impl Cells {
                     continue;
                 }
                 let byte = overlap.trailing_zeros();
-                let lane_of = |record: &Record| record.lanes_at((byte / WORD) as usize).trailing_zeros();
+                let word = (byte / WORD) as usize;
+                let lane_of = |record: &Record| record.lanes_at(word).trailing_zeros();
                 found.push(Conflict {
-                    touch: mine.touch(lane_of(mine)),
-                    earlier: record.touch(lane_of(record)),
+                    touch: mine.touch(lane_of(mine), word),
+                    earlier: record.touch(lane_of(record), word),
                     address: start + u64::from(byte),
                     scoped: false,
                     stale: true,
@@ -472,7 +578,7 @@ impl Cells {
         mine: &Record,
         bytes: u32,
         view: &View<'_>,
-        (start, told): (u64, &mut u32),
+        at: &mut At,
         found: &mut Vec<Conflict>,
     ) {
         let scope = record.order().scope.min(mine.order().scope);
@@ -485,7 +591,7 @@ impl Cells {
             if here == 0 {
                 continue;
             }
-            for lane in lanes_of(mine.lanes_at(word) & !*told) {
+            for lane in lanes_of(mine.lanes_at(word) & !at.told) {
                 let own = mine.thread(lane as u32);
                 let mut others = lanes_of(record.lanes_at(word)).map(|lane| lane as u32);
                 let Some(other) = others.find(|other| {
@@ -494,11 +600,11 @@ impl Cells {
                 }) else {
                     continue;
                 };
-                *told |= 1 << lane;
+                at.told |= 1 << lane;
                 found.push(Conflict {
-                    touch: mine.touch(lane as u32),
-                    earlier: record.touch(other),
-                    address: start + u64::from(here.trailing_zeros()),
+                    touch: mine.touch(lane as u32, word),
+                    earlier: record.touch(other, word),
+                    address: at.start + u64::from(here.trailing_zeros()),
                     scoped,
                     stale: false,
                 });
@@ -517,12 +623,12 @@ impl Cells {
             let reads = (*cell).reads;
             if reads <= EXACT {
                 for index in 0..usize::from(reads) {
-                    let record = self.record(cell, READS, index);
-                    let covers = (*record).block == mine.block
-                        && (*record).epoch <= view.block
-                        && (*record).bytes & !mine.bytes == 0;
-                    if (covers || mine.repeats(&*record)) && mine.hides(&*record) {
+                    let record = &mut *self.record(cell, READS, index);
+                    if mine.supersedes(record, view) {
                         *record = *mine;
+                        return;
+                    }
+                    if record.merge(mine) {
                         return;
                     }
                 }
@@ -536,7 +642,7 @@ impl Cells {
     /// # Safety
     /// The cell is one of these, and its list is as long as it says.
     #[inline]
-    unsafe fn push_write(&mut self, cell: *mut Cell, mine: &Record, start: u64) {
+    unsafe fn push_write(&mut self, cell: *mut Cell, mine: &Record, private: bool) {
         // SAFETY: as the caller promises.
         unsafe {
             let (writes, flags) = ((*cell).writes, mine.flags & !SET);
@@ -545,15 +651,20 @@ impl Cells {
                 _ if (*cell).common == flags => flags,
                 _ => MIXED,
             };
-            let harmless = (*cell).common == flags && self.is_harmless(mine, start);
+            let harmless = (*cell).common == flags && is_harmless(mine, private);
             if harmless {
                 for index in 0..usize::from(writes.min(EXACT)) {
-                    let record = self.record(cell, WRITES, index);
-                    if mine.repeats(&*record) {
+                    let record = &mut *self.record(cell, WRITES, index);
+                    if mine.repeats(record) && record.bytes & !mine.bytes == 0 {
                         *record = *mine;
                         return;
                     }
+                    if record.merge(mine) {
+                        return;
+                    }
                 }
+            } else if writes > 0 && (*self.record(cell, WRITES, usize::from(writes) - 1)).merge(mine) {
+                return;
             }
             let exact = if harmless { EXACT } else { LIST as u8 };
             (*cell).writes = self.push(cell, WRITES, writes, mine, exact);
@@ -581,12 +692,29 @@ impl Cells {
                 (*self.record(cell, list, index)).bytes = 0;
             }
             // Which one is forgotten depends on who comes, so that others are remembered beside a warp that comes often.
-            let word = mine.bytes.trailing_zeros() / WORD;
-            let slot = (u32::from(mine.warp) + mine.block.wrapping_mul(3) + word) as usize % capacity;
-            *self.record(cell, list, slot) = *mine;
+            let slot = (u32::from(mine.warp) + mine.block.wrapping_mul(3)) as usize % capacity;
+            let record = &mut *self.record(cell, list, slot);
+            if !record.merge(mine) {
+                *record = *mine;
+            }
             capacity as u8
         }
     }
+}
+
+/// Where a comparison is.
+struct At {
+    /// Where the cell starts.
+    start: u64,
+    /// Whether one block alone can access it.
+    private: bool,
+    /// Lanes of which a conflict was told.
+    told: u32,
+}
+
+/// Whether accesses like this one never race with each other.
+fn is_harmless(mine: &Record, private: bool) -> bool {
+    mine.is_strong() && (private || mine.order().scope == Scope::Device)
 }
 
 /// Which bytes of an overlap are accessed in order: the later access knows of the earlier one, or is by the same thread.

@@ -17,6 +17,7 @@ use crate::check::race::{self, Meeting, Races};
 use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;
+use crate::program::SHARED_START;
 use crate::target::GROUP;
 use crate::warp::{FULL, LANES, Warp, lanes_of};
 
@@ -297,6 +298,21 @@ impl Warp {
         })
     }
 
+    /// Stops asking about shared memory of which every byte was written, if nothing else is to be known of it.
+    fn relax(&mut self) {
+        let context = self.context();
+        if let Some(monitor) = context.monitor
+            && monitor.races.is_none()
+            && self.shared_known < self.shared_end
+            && let Some(map) = &context.allocations.unwritten
+        {
+            let bytes = self.shared_end - SHARED_START;
+            if !map.any(self.shared_base + SHARED_START, bytes) {
+                self.shared_known = self.shared_end;
+            }
+        }
+    }
+
     /// A fence of the active lanes.
     pub(crate) fn observe_fence(&self, order: Order) {
         self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order));
@@ -315,7 +331,8 @@ impl Warp {
     }
 
     /// Lanes that waited at a barrier of their block go on.
-    pub(crate) fn observe_departure(&self, id: u8, phase: u32, mask: u32) {
+    pub(crate) fn observe_departure(&mut self, id: u8, phase: u32, mask: u32) {
+        self.relax();
         self.tell_races(|races, block, warp| races.leave(Meeting::Block { block, id, phase }, block, warp, mask));
     }
 

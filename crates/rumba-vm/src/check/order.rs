@@ -49,6 +49,11 @@ impl Order {
         scope: Scope::Block,
     };
 
+    pub(crate) const NON_COHERENT: Self = Self {
+        semantics: Semantics::NonCoherent,
+        scope: Scope::Block,
+    };
+
     /// Of an access that says nothing about it.
     pub(crate) fn usual(kind: AccessKind) -> Self {
         match kind {
@@ -63,10 +68,7 @@ impl Order {
     /// Of a load or store.
     pub(crate) fn of_access(m: &Matched<'_>) -> Self {
         match m.get("sem") {
-            None if m.has(".nc") => Self {
-                semantics: Semantics::NonCoherent,
-                ..Self::WEAK
-            },
+            None if m.has(".nc") => Self::NON_COHERENT,
             None | Some(".weak") => Self::WEAK,
             Some(".volatile") => Self {
                 semantics: Semantics::Relaxed,
@@ -103,7 +105,7 @@ impl Order {
     }
 
     /// For an operation's `extra`.
-    pub(crate) fn bits(self) -> u16 {
+    pub(crate) const fn bits(self) -> u16 {
         let semantics = match self.semantics {
             Semantics::Weak => 1,
             Semantics::Relaxed => 2,
@@ -121,7 +123,7 @@ impl Order {
     }
 
     /// In five bits.
-    pub(crate) fn packed(self) -> u8 {
+    pub(crate) const fn packed(self) -> u8 {
         (self.bits() >> SEMANTICS_SHIFT) as u8
     }
 

@@ -123,9 +123,24 @@ impl Unwritten {
         }
     }
 
+    /// The one word that a range lies in, if it does, and the range's bits.
+    #[inline(always)]
+    fn one(&self, start: u64, bytes: u64) -> Option<(&AtomicU64, u64)> {
+        let offset = start.wrapping_sub(self.window.start);
+        let first = offset % WORD;
+        (self.knows(start) && bytes != 0 && first + bytes <= WORD)
+            .then(|| (self.word(offset / WORD), (u64::MAX >> (WORD - bytes)) << first))
+    }
+
     /// Bytes are written.
     #[inline]
     pub(crate) fn write(&self, start: u64, bytes: u64) {
+        if let Some((word, bits)) = self.one(start, bytes) {
+            if word.load(Ordering::Relaxed) & bits != 0 {
+                word.fetch_and(!bits, Ordering::Relaxed);
+            }
+            return;
+        }
         let (start, bytes) = self.inside(start, bytes);
         for (word, bits) in words(start, bytes) {
             let word = self.word(word);
@@ -156,6 +171,9 @@ impl Unwritten {
     /// Whether any byte of a range was not written.
     #[inline]
     pub(crate) fn any(&self, start: u64, bytes: u64) -> bool {
+        if let Some((word, bits)) = self.one(start, bytes) {
+            return word.load(Ordering::Relaxed) & bits != 0;
+        }
         let (start, bytes) = self.inside(start, bytes);
         words(start, bytes).any(|(word, bits)| self.word(word).load(Ordering::Relaxed) & bits != 0)
     }
@@ -182,6 +200,7 @@ impl Unwritten {
     }
 
     /// The first byte of those that a read should not have met.
+    #[inline]
     pub(crate) fn met(&self, start: u64, bytes: u64) -> Option<u64> {
         if !self.any(start, bytes) {
             return None;
