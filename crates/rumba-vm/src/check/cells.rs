@@ -201,7 +201,7 @@ impl Record {
             if behind > 7 {
                 return false;
             }
-            let lanes = other.table() | u64::from(behind << 5) * 0x0101_0101_0101_0101;
+            let lanes = other.table() | (u64::from(behind << 5) * 0x0101_0101_0101_0101);
             let table = self.table() & whole_bytes(words) | lanes & whole_bytes(others);
             self.lanes = [table as u32, (table >> 32) as u32];
         }
