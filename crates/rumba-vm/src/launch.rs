@@ -30,10 +30,15 @@ use crate::seed::{Chance, shuffled};
 
 /// Operations after which a worker thinks of other blocks.
 const BLOCK_TURN: u64 = 1 << 20;
+/// The same in a run with a seed: more blocks are under way at once.
+const SHORT_TURN: u64 = 1 << 14;
 
 /// How long other blocks go on after a block has failed: one that comes before it may fail, too, and is then reported
 /// instead, so that reports do not depend on the workers' speed.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Most clusters that change places in a run with a seed.
+const WINDOW: u64 = 16;
 
 /// Most clusters that a worker takes at once, and the least number of times that it comes for more.
 const MAX_SHARE: u64 = 32;
@@ -146,13 +151,19 @@ impl Context<'_> {
     }
 
     /// The coordinates of the cluster that is begun with this number.
+    ///
+    /// With a seed, only clusters that are resident together change places: devices begin blocks in their order, and scans
+    /// that look back rely on it.
     pub(crate) fn begun(&self, number: u64) -> [u32; 3] {
-        let count = self.blocks() / u64::from(self.cluster_size());
-        let number = match self.seed {
-            Some(seed) => shuffled(Chance::new(seed, &[self.number]), number, count),
-            None => number,
+        let Some(seed) = self.seed else {
+            return self.cluster_coordinates(number);
         };
-        self.cluster_coordinates(number)
+        let size = u64::from(self.cluster_size());
+        let window = (self.residency as u64 / size).clamp(1, WINDOW);
+        let first = number / window * window;
+        let count = window.min((self.blocks() / size).saturating_sub(first)).max(1);
+        let chance = Chance::new(seed, &[self.number, first]);
+        self.cluster_coordinates(first + shuffled(chance, number - first, count))
     }
 
     /// The coordinates of the cluster with this number.
@@ -177,11 +188,10 @@ impl Context<'_> {
         }
     }
 
-    /// The coordinates of a block in the grid. Blocks are counted cluster by cluster.
+    /// The coordinates of a block in the grid. Blocks are counted cluster by cluster, as they are begun.
     pub(crate) fn coordinates(&self, index: u64) -> [u32; 3] {
         let size = u64::from(self.cluster_size());
-        self.place(self.cluster_coordinates(index / size), (index % size) as u32)
-            .block
+        self.place(self.begun(index / size), (index % size) as u32).block
     }
 
     /// Takes a cluster that no worker has taken, which then is never begun: the coordinates of its first block.
@@ -418,6 +428,7 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
     worker.epoch = context.allocations.epoch();
     let outset = Outset::new(context, worker.number, worker.caches.as_mut_ptr());
     let size = context.cluster_size() as usize;
+    let turn = if context.seed.is_some() { SHORT_TURN } else { BLOCK_TURN };
     let mut share = Share::new(context);
     let mut done = Done::default();
     let mut running: VecDeque<usize> = VecDeque::new();
@@ -466,7 +477,7 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
             live.extend(resident.block.live(context));
             continue;
         }
-        let outcome = resident.block.run(BLOCK_TURN, &mut done.operations);
+        let outcome = resident.block.run(turn, &mut done.operations);
         if let Outcome::Finished = outcome {
             done.blocks += 1;
             waiting = 0;

@@ -6,7 +6,6 @@
 use crate::arena::SHARED_STRIDE;
 use crate::block::Block;
 use crate::check::memory::Bounds;
-use crate::check::sync::Watch;
 use crate::cluster::Cluster;
 use crate::launch::Context;
 use crate::lockstep::Lockstep;
@@ -190,7 +189,12 @@ impl Resident {
                 .map(|seed| Chance::new(seed, &[context.number, self.index])),
         );
         // SAFETY: no warp runs.
-        unsafe { (*self.block.state).watch = context.synccheck.then(|| Box::new(Watch::new(outset.threads))) };
+        let watch = unsafe { &mut (*self.block.state).watch };
+        if context.synccheck {
+            watch.get_or_insert_default().begin(outset.threads);
+        } else {
+            *watch = None;
+        }
         Ok(())
     }
 

@@ -141,3 +141,49 @@ fn reports_carry_the_seed() {
     assert_eq!((fault.kind, fault.seed), (FaultKind::Synchronisation, Some(8)));
     assert!(fault.to_string().ends_with("in the schedule of seed 8"), "{fault}");
 }
+
+#[test]
+fn reports_name_the_blocks_as_the_kernel_does() {
+    // Blocks 3 and 5 write to the same place.
+    let body = "
+    or.b32 %r10, %r3, 6;
+    setp.eq.u32 %p1, %r10, 7;
+    setp.ne.and.u32 %p1, %r3, 1, %p1;
+    setp.ne.and.u32 %p1, %r3, 7, %p1;
+    @%p1 st.global.u32 [%rd1], %r3;";
+    for seed in 0..10 {
+        let config = Config {
+            checks: Checks {
+                racecheck: true,
+                ..Checks::default()
+            },
+            ..seeded(seed)
+        };
+        let bench = Bench::with(&kernel("", body), config);
+        let out = bench.zeros(256);
+        bench.run("k", 8, 1, &[out.into(), 0_u32.into()]).unwrap();
+        let found = bench.device.take_findings();
+        let mut blocks: Vec<u32> = found[0].sides.iter().map(|side| side.block[0]).collect();
+        blocks.sort_unstable();
+        assert_eq!(blocks, [3, 5], "seed {seed}");
+    }
+}
+
+#[test]
+fn blocks_may_look_back() {
+    // Each block waits for the one before it.
+    let body = "
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra go;
+again:
+    ld.acquire.gpu.u32 %r10, [%rd2+-4];
+    setp.eq.u32 %p2, %r10, 0;
+    @%p2 bra again;
+go:
+    add.u32 %r11, %r3, 1;
+    st.release.gpu.u32 [%rd2], %r11;";
+    for seed in 0..5 {
+        let expected: Vec<u32> = (1..=50).collect();
+        assert_eq!(run("", body, 50, 1, seed)[..50], expected);
+    }
+}

@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What `RUMBA_CHECK` is in each column; the first one is what the others are compared with.
-const CHOICES: [&str; 5] = ["none", "mem", "mem,init", "mem,race", "all"];
+const CHOICES: [&str; 6] = ["none", "mem", "mem,sync", "mem,init", "mem,race", "all"];
 
 /// How long the runs of one case may take, unless the least number of them takes longer.
 const BUDGET: Duration = Duration::from_secs(2);

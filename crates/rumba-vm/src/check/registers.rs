@@ -20,6 +20,9 @@ const SINKS: [&str; 24] = [
     "elect", "mbarrier", "cp", "ldmatrix", "stmatrix", "wmma", "mma", "prefetch", "trap", "alloca",
 ];
 
+/// Registers that a function keeps track of at most: there are only so many predicates.
+const MOST: usize = 1 << 14;
+
 /// `dst` = the lanes of no value
 const CLEAR: Handlers = Handlers::same(clear);
 /// `dst` = all lanes
@@ -182,6 +185,9 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                 }
             }
         }
+    }
+    if tracked.iter().filter(|tracked| **tracked).count() > MOST {
+        return;
     }
     let mut shadows = vec![None; numbers.count];
     let mut predicates = function.predicates;

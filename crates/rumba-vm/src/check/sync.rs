@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::block::{BARRIERS, Barrier, BlockState};
+use crate::block::{BARRIERS, Barrier, BlockState, MAX_WARPS, mask_of};
 use crate::check::finding::FindingKind;
 use crate::check::notes::Actor;
 use crate::op::Pc;
-use crate::warp::{LANES, Wait, Warp};
+use crate::warp::{LANES, Wait, Warp, lanes_of};
 
 const WAITS: &str = "barrier";
 const EXITS: &str = "exit";
@@ -36,7 +36,12 @@ struct Arrival {
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     threads: u32,
-    arrivals: [Vec<Arrival>; BARRIERS],
+    /// By barrier and warp, the last arrival of all lanes at once.
+    whole: [[Option<Arrival>; MAX_WARPS]; BARRIERS],
+    /// Barriers that somebody arrived at.
+    used: u16,
+    /// Arrivals of parts of warps, or by instructions for single threads.
+    partial: [Vec<Arrival>; BARRIERS],
     /// Lanes that have exited: warp, lanes, instruction.
     exits: Vec<(u32, u32, u32)>,
     /// Where mbarriers were initialised.
@@ -46,17 +51,34 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// That of a block of `threads` threads.
-    pub(crate) fn new(threads: u32) -> Self {
-        Self {
-            threads,
-            ..Self::default()
+    /// A block of `threads` threads begins.
+    pub(crate) fn begin(&mut self, threads: u32) {
+        self.threads = threads;
+        for id in lanes_of(u32::from(std::mem::take(&mut self.used))) {
+            self.whole[id] = [None; MAX_WARPS];
+            self.partial[id].clear();
         }
+        self.exits.clear();
+        self.initialised.clear();
+        self.invalidated.clear();
+    }
+
+    /// The arrivals at a barrier in a phase, warp by warp.
+    fn arrivals(&self, id: usize, phase: u32) -> Vec<Arrival> {
+        let all = self.whole[id].iter().flatten().chain(&self.partial[id]);
+        let mut all: Vec<_> = all.filter(|arrival| arrival.phase == phase).copied().collect();
+        all.sort_by_key(|arrival| arrival.warp);
+        all
+    }
+
+    /// The lanes that a warp began with.
+    fn lanes_of_warp(&self, warp: u32) -> u32 {
+        mask_of(self.threads.saturating_sub(warp * LANES as u32))
     }
 
     /// Lanes of a warp that were there once and have exited.
     pub(crate) fn gone(&self, warp: &Warp) -> u32 {
-        crate::block::mask_of(self.threads.saturating_sub(warp.index * LANES as u32)) & !warp.live
+        self.lanes_of_warp(warp.index) & !warp.live
     }
 
     /// Notes that lanes exit.
@@ -120,27 +142,32 @@ impl Warp {
         }
     }
 
-    /// Lanes arrive at a barrier, of which `arrived` lanes are there already.
+    /// Lanes arrive at a barrier.
     pub(crate) fn watch_arrival(&self, pc: Pc, id: usize, phase: u32, lanes: u32, aligned: bool) {
         let Some(watch) = self.watch() else { return };
-        let earlier = watch.arrivals[id]
-            .iter()
-            .find(|earlier| earlier.warp == self.index && earlier.phase == phase && earlier.lanes & lanes != 0);
-        if let Some(earlier) = earlier {
+        let arrival = Arrival {
+            warp: self.index,
+            lanes,
+            source: pc.source,
+            aligned,
+            phase,
+        };
+        watch.used |= 1 << id;
+        let whole = &mut watch.whole[id][self.index as usize];
+        let is_again =
+            |earlier: &&Arrival| earlier.phase == phase && earlier.warp == self.index && earlier.lanes & lanes != 0;
+        if let Some(earlier) = whole.iter().chain(&watch.partial[id]).find(is_again) {
             let again = earlier.lanes & lanes;
             let other = self.actor(earlier.source, again, "first arrival");
             let actor = self.actor(pc.source, again, "second arrival");
             self.note(FindingKind::RepeatedArrival, actor, Some(other), || {
                 format!("barrier {id}, where others are still to come")
             });
+        } else if aligned && lanes == self.live {
+            *whole = Some(arrival);
+            return;
         }
-        watch.arrivals[id].push(Arrival {
-            warp: self.index,
-            lanes,
-            source: pc.source,
-            aligned,
-            phase,
-        });
+        watch.partial[id].push(arrival);
     }
 
     /// A mask names lanes that have exited.
@@ -271,9 +298,11 @@ pub(crate) fn completed(state: &mut BlockState, warps: &[Warp], completed: u32) 
         let Some(watch) = state.watch.as_deref_mut() else {
             return;
         };
-        let arrivals: Vec<Arrival> = watch.arrivals[id]
-            .extract_if(.., |arrival| arrival.phase != barrier.phase)
-            .collect();
+        if watch.partial[id].is_empty() && watch.exits.is_empty() {
+            continue;
+        }
+        let arrivals = watch.arrivals(id, barrier.phase.wrapping_sub(1));
+        watch.partial[id].retain(|arrival| arrival.phase == barrier.phase);
         examine(id, &barrier, &arrivals, watch, warps);
     }
 }
@@ -337,10 +366,13 @@ fn examine(id: usize, barrier: &Barrier, arrivals: &[Arrival], watch: &Watch, wa
 #[cold]
 pub(crate) fn abandoned(state: &BlockState, warps: &[Warp]) {
     let Some(watch) = state.watch.as_deref() else { return };
-    for (id, arrivals) in watch.arrivals.iter().enumerate() {
+    for id in lanes_of(u32::from(watch.used)) {
         let barrier = &state.barriers[id];
-        let left = arrivals.iter().find(|arrival| arrival.phase == barrier.phase);
-        if let Some(left) = left
+        if barrier.threads == 0 {
+            continue;
+        }
+        let arrivals = watch.arrivals(id, barrier.phase);
+        if let Some(left) = arrivals.first()
             && let Some(warp) = warps.get(left.warp as usize)
         {
             let actor = warp.actor(left.source, left.lanes, "arrival");
