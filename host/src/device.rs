@@ -10,6 +10,7 @@ use cust::device::DeviceAttribute;
 use cust::error::CudaResult;
 use cust::memory::mem_get_info;
 use parking_lot::{Mutex, RwLock};
+use std::cell::RefCell;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -51,6 +52,20 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     slots: Vec::new(),
     contexts: Vec::new(),
 });
+
+thread_local! {
+    /// The device of the checked run that the thread is in.
+    static CHECKED: RefCell<Option<Device>> = const { RefCell::new(None) };
+}
+
+/// Ends what [`Device::for_this_thread`] began.
+struct NoLongerChecked;
+
+impl Drop for NoLongerChecked {
+    fn drop(&mut self) {
+        CHECKED.set(None);
+    }
+}
 
 impl Registry {
     /// Makes this the context of its device, and forgets what is gone.
@@ -99,6 +114,9 @@ impl Device {
     /// # Errors
     /// [`Error::NoSuchDevice`] if there are not that many.
     pub fn get(ordinal: u32) -> Result<Device> {
+        if let Some(checked) = CHECKED.with_borrow(Clone::clone) {
+            return Ok(checked);
+        }
         let count = Device::count()?;
         if ordinal >= count {
             return Err(Error::NoSuchDevice { ordinal, count });
@@ -235,6 +253,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] and the driver's.
+    #[track_caller]
     pub fn zeros<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
         DeviceBuffer::zeros(self.context(), length)
     }
@@ -243,6 +262,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] and the driver's.
+    #[track_caller]
     pub fn buffer_from<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>> {
         DeviceBuffer::from_slice(self.context(), values)
     }
@@ -293,6 +313,34 @@ impl Device {
     /// False once a kernel has failed, until [`Device::reset`].
     pub fn is_usable(&self) -> bool {
         self.context().is_usable()
+    }
+
+    /// The device of a checked run, which the driver does not count. Nobody else has its context.
+    pub(crate) fn checked(ordinal: u32) -> Result<Device> {
+        let raw = in_driver(cust::device::Device::get_device(ordinal), || {
+            "get the device of a checked run".to_owned()
+        })?;
+        let name = in_driver(raw.name(), || "read the device's name".to_owned())?;
+        let context = RwLock::new(Context::new(ordinal, raw)?);
+        let slot = Arc::new(Slot {
+            ordinal,
+            raw,
+            name,
+            context,
+        });
+        Ok(Device { slot })
+    }
+
+    /// Makes this the device that the calling thread gets whenever it asks for one, until the result is dropped.
+    pub(crate) fn for_this_thread(&self) -> impl Drop + use<> {
+        CHECKED.set(Some(self.clone()));
+        NoLongerChecked
+    }
+
+    /// Destroys the context with everything in it. What is left of that answers with [`Error::ContextDestroyed`].
+    pub(crate) fn end(self) {
+        // An error is the fault of a kernel, which is reported already.
+        let _ = self.slot.context.read().destroy(self.slot.raw);
     }
 
     pub(crate) fn context(&self) -> Arc<Context> {

@@ -19,6 +19,9 @@ pub(crate) fn start() -> Result<()> {
     started.clone().map_err(Error::NoDevice)
 }
 
+/// Runs what allocates memory for a line of the program; see [`rumba_driver::check::allocating`].
+pub(crate) use rumba_driver::check::allocating;
+
 /// The full report of the last load or launch that failed, where the device writes one.
 pub(crate) fn last_report() -> Option<String> {
     rumba_driver::last_report()

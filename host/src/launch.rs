@@ -42,6 +42,7 @@ impl Module {
     /// assert!(values.iter().all(|value| *value == 3.0));
     /// # Ok::<(), rumba::Error>(())
     /// ```
+    #[track_caller]
     pub fn for_each(&self, n: usize, call: Call<'_>) -> Result<()> {
         self.launch(LaunchConfig::for_each(n), call)
     }
@@ -66,6 +67,7 @@ impl Module {
     /// assert_eq!(buffer.to_vec()?, [2.0; 100]);
     /// # Ok::<(), rumba::Error>(())
     /// ```
+    #[track_caller]
     pub fn launch<'s>(&self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<()> {
         self.run(&config.into(), call, None)
     }
@@ -74,6 +76,7 @@ impl Module {
     ///
     /// # Errors
     /// As [`Module::for_each`].
+    #[track_caller]
     pub fn for_each_timed(&self, n: usize, call: Call<'_>) -> Result<Timings> {
         self.launch_timed(LaunchConfig::for_each(n), call)
     }
@@ -82,12 +85,14 @@ impl Module {
     ///
     /// # Errors
     /// As [`Module::launch`].
+    #[track_caller]
     pub fn launch_timed<'s>(&self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<Timings> {
         let mut timings = Timings::default();
         self.run(&config.into(), call, Some(&mut timings))?;
         Ok(timings)
     }
 
+    #[track_caller]
     fn run(&self, config: &LaunchConfig<'_>, mut call: Call<'_>, timings: Option<&mut Timings>) -> Result<()> {
         let kernel = call.kernel();
         let entered = self.enter(kernel.name)?;
@@ -348,6 +353,7 @@ impl Launch<'_> {
     }
 
     /// Copies host memory in, runs the kernel, waits, and copies host memory out.
+    #[track_caller]
     fn finish(&self, module: &Module, arguments: &mut Arguments<'_>, timings: Option<&mut Timings>) -> Result<()> {
         let start = Instant::now();
         let mut staging = self.copy_in(arguments)?;
@@ -391,6 +397,7 @@ impl Launch<'_> {
         waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 
+    #[track_caller]
     fn copy_in(&self, arguments: &mut Arguments<'_>) -> Result<Staging<'_>> {
         let mut staging = Staging {
             entered: self.entered,
@@ -428,6 +435,7 @@ struct Staging<'e> {
 }
 
 impl Staging<'_> {
+    #[track_caller]
     fn add(&mut self, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
         let address = if bytes == 0 {
             Memory::EMPTY

@@ -21,11 +21,13 @@
 //! * [`DeviceBuffer`]: memory that stays on the device between launches. Host slices work as
 //!   arguments too and are copied there and back, each time.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time.
+//! * [`check()`]: a program under every check of the software device, for tests.
 //! * [`Error`]: what went wrong, where, and what to do about it.
 //!
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
 
+mod check;
 mod constants;
 mod context;
 mod device;
@@ -45,6 +47,7 @@ pub mod showcase;
 #[doc(hidden)]
 pub mod test_kernels;
 
+pub use check::{Check, Checks, Finding, FindingKind, Findings, Location, Severity, Side, check};
 pub use cuda_std::launch::{ContractError, In, InOut, Out};
 pub use cust::device::DeviceAttribute;
 pub use device::{Device, Limits};

@@ -15,9 +15,11 @@ pub use view::{DeviceSlice, DeviceSliceMut};
 pub(crate) use raw::{copy_in, copy_out};
 
 use crate::context::{Context, Entered};
+use crate::driver;
 use crate::error::{Code, Error, Result};
 use crate::stream::LastUse;
 use cust::error::CudaResult;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// One allocation on a device. Kernel arguments find their way back to it, whatever the type of
@@ -36,6 +38,7 @@ impl Memory {
     /// as an allocation is.
     pub(crate) const EMPTY: u64 = 256;
 
+    #[track_caller]
     fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
         let bytes = length
             .checked_mul(size_of::<T>())
@@ -86,13 +89,16 @@ impl Drop for Memory {
 }
 
 /// Allocates, after giving back what the pool holds if there is too little without.
+#[track_caller]
 pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
-    let allocated: Result<u64, Code> = raw::allocate(bytes).map_err(Code::from).or_else(|code| {
+    let at = Location::caller();
+    let allocate = || driver::allocating(at, || raw::allocate(bytes)).map_err(Code::from);
+    let allocated: Result<u64, Code> = allocate().or_else(|code| {
         if code != Code::OUT_OF_MEMORY {
             return Err(code);
         }
         entered.context.pool.lock().release();
-        raw::allocate(bytes).map_err(Code::from)
+        allocate()
     });
     match allocated {
         Err(Code::OUT_OF_MEMORY) => {

@@ -5,6 +5,7 @@ mod baseline;
 mod case;
 pub mod cases;
 mod compare;
+pub mod ui;
 
 pub use baseline::{NVCC, baselines};
 pub use case::{Case, Cost, Prepared};

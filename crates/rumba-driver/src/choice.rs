@@ -70,10 +70,21 @@ pub(crate) struct Choice {
 
 /// The device of this process; the first caller decides it.
 pub(crate) fn choice() -> &'static Choice {
+    decide(std::env::var_os("RUMBA_DEVICE"))
+}
+
+/// The same for a caller that has use for the software device only: if nobody has decided yet, it is that, unless the
+/// environment insists on a GPU.
+pub(crate) fn prefer_software() -> &'static Choice {
+    let asked = std::env::var_os("RUMBA_DEVICE").filter(|asked| !asked.is_empty() && asked != "auto");
+    decide(Some(asked.unwrap_or_else(|| "soft".into())))
+}
+
+fn decide(device: Option<OsString>) -> &'static Choice {
     static CHOICE: OnceLock<Choice> = OnceLock::new();
     CHOICE.get_or_init(|| {
         let settings = Settings {
-            device: std::env::var_os("RUMBA_DEVICE"),
+            device,
             library: std::env::var_os("RUMBA_CUDA_LIBRARY").filter(|path| !path.is_empty()),
             is_library: is_library(),
         };

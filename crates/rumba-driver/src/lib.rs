@@ -34,6 +34,7 @@ mod abi;
 #[expect(non_snake_case, reason = "these are NVIDIA's names")]
 mod api;
 mod calls;
+pub mod check;
 mod choice;
 mod code;
 mod error;

@@ -31,6 +31,7 @@ pub struct DeviceBuffer<T> {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
+    #[track_caller]
     pub(super) fn uninitialised(context: Arc<Context>, length: usize) -> Result<DeviceBuffer<T>> {
         Ok(DeviceBuffer {
             memory: Memory::new::<T>(context, length)?,
@@ -39,12 +40,14 @@ impl<T: Pod> DeviceBuffer<T> {
         })
     }
 
+    #[track_caller]
     pub(crate) fn zeros(context: Arc<Context>, length: usize) -> Result<DeviceBuffer<T>> {
         let mut buffer = DeviceBuffer::uninitialised(context, length)?;
         buffer.clear()?;
         Ok(buffer)
     }
 
+    #[track_caller]
     pub(crate) fn from_slice(context: Arc<Context>, values: &[T]) -> Result<DeviceBuffer<T>> {
         let mut buffer = DeviceBuffer::uninitialised(context, values.len())?;
         buffer.copy_from(values)?;
@@ -98,6 +101,7 @@ impl<T: Pod> DeviceBuffer<T> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`] and the driver's.
+    #[track_caller]
     pub fn try_clone(&self) -> Result<DeviceBuffer<T>> {
         self.as_slice().to_buffer()
     }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::image::{self, Source};
 use crate::soft::library::{Library, LibraryKernel};
+use crate::soft::machine::Part;
 use crate::soft::memory::Kind;
 use crate::soft::report;
 
@@ -78,7 +79,7 @@ fn check_options(options: In<c_int>, count: c_uint) -> Result<(), Error> {
 fn load(library: Out<CUlibrary>, log: &Log, sources: impl FnOnce() -> Result<Vec<Source>, Error>) -> Result<(), Error> {
     let driver = Driver::get()?;
     let loaded = sources().and_then(|sources| {
-        let program = driver.machine.load(&sources)?;
+        let program = driver.machine.load(Part::Plain, &sources)?;
         Ok((sources, program))
     });
     log.write(&loaded);
@@ -125,7 +126,7 @@ fn kernel_in(driver: &Driver, handle: CUlibrary, library: &Library, name: &std::
                 .find_map(|one| driver.modules.get(one).ok());
             match module {
                 Some(module) => module.program.kernel(&text)?,
-                None => driver.machine.load(&library.sources)?.kernel(&text)?,
+                None => driver.machine.load(Part::Plain, &library.sources)?.kernel(&text)?,
             }
         }
     };

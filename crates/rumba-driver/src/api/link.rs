@@ -144,7 +144,10 @@ pub(crate) extern "C" fn cuLinkComplete(state: CUlinkState, image: Out<u64>, siz
         let checked = if state.sources.is_empty() {
             Ok(())
         } else {
-            driver.machine.load(&state.sources).map(drop)
+            driver
+                .machine
+                .load(driver.part(&link.context), &state.sources)
+                .map(drop)
         };
         state.log.write(&checked);
         checked.inspect_err(report::refusal)?;

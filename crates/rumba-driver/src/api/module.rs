@@ -84,7 +84,7 @@ fn load(module: Out<CUmodule>, log: &Log, sources: impl FnOnce() -> Result<Vec<S
     let (driver, context) = Driver::current()?;
     let program = sources().and_then(|mut sources| {
         log.bound(&mut sources);
-        driver.machine.load(&sources)
+        driver.machine.load(driver.part(&context), &sources)
     });
     log.write(&program);
     let program = program.inspect_err(report::refusal)?;

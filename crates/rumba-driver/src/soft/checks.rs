@@ -5,11 +5,12 @@
 //! `RUMBA_CHECK_JSON` names. What does fail a launch is a fault, and told elsewhere.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use rumba_vm::{Checks, Finding, Profile};
+use rumba_vm::{Checks, Profile};
 
+use crate::check::{Check, Finding};
 use crate::error::Error;
 use crate::log;
 
@@ -17,13 +18,30 @@ use crate::log;
 type Set = fn(&mut Checks);
 
 /// The checks by name, and how each is turned on.
-const NAMES: [(&str, Set); 5] = [
-    ("mem", |checks| checks.memcheck = true),
-    ("init", |checks| checks.initcheck = true),
-    ("race", |checks| checks.racecheck = true),
-    ("sync", |checks| checks.synccheck = true),
-    ("arith", |checks| checks.arithcheck = true),
+const NAMES: [(&str, Check, Set); 5] = [
+    ("mem", Check::Mem, |checks| checks.memcheck = true),
+    ("init", Check::Init, |checks| checks.initcheck = true),
+    ("race", Check::Race, |checks| checks.racecheck = true),
+    ("sync", Check::Sync, |checks| checks.synccheck = true),
+    ("arith", Check::Arith, |checks| checks.arithcheck = true),
 ];
+
+/// No check at all.
+fn none() -> Checks {
+    Checks {
+        memcheck: false,
+        ..Checks::default()
+    }
+}
+
+/// The machine's settings for some checks.
+pub(crate) fn of(wanted: &[Check]) -> Checks {
+    let mut checks = none();
+    for (_, _, turn_on) in NAMES.iter().filter(|(_, check, _)| wanted.contains(check)) {
+        turn_on(&mut checks);
+    }
+    checks
+}
 
 /// What `RUMBA_CHECK` asks for.
 pub(crate) fn wanted() -> Result<Checks, Error> {
@@ -34,20 +52,19 @@ pub(crate) fn wanted() -> Result<Checks, Error> {
 }
 
 fn parse(text: &str) -> Result<Checks, Error> {
-    let mut checks = Checks::default();
     if text.is_empty() {
-        return Ok(checks);
+        return Ok(Checks::default());
     }
-    checks.memcheck = false;
+    let mut checks = none();
     for name in text.split(',').map(str::trim) {
-        let known = NAMES.iter().filter(|(known, _)| name == "all" || name == *known);
+        let known = NAMES.iter().filter(|(known, ..)| name == "all" || name == *known);
         let mut found = name == "none";
-        for (_, turn_on) in known {
+        for (_, _, turn_on) in known {
             turn_on(&mut checks);
             found = true;
         }
         if !found {
-            let names = NAMES.map(|(name, _)| name).join(", ");
+            let names = NAMES.map(|(name, ..)| name).join(", ");
             return Err(Error::Device(format!(
                 "RUMBA_CHECK={text}: there is no check `{name}`; there are {names}, all and none, separated by commas"
             )));
@@ -56,13 +73,14 @@ fn parse(text: &str) -> Result<Checks, Error> {
     Ok(checks)
 }
 
-/// Writes what was found in a launch.
+/// Writes what was found, where the environment asks for checks.
 pub(crate) fn report(findings: &[Finding]) {
-    for finding in findings {
-        log::write(format_args!("{finding}"));
-    }
-    if findings.is_empty() {
+    if findings.is_empty() || std::env::var_os("RUMBA_CHECK").is_none() {
         return;
+    }
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    for finding in findings {
+        log::write(format_args!("{}\n", finding.render(colour)));
     }
     let Some(path) = std::env::var_os(JSON) else {
         return;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::abi::{self, CUcontext, CUdevice, CUstream, wrong};
+use crate::check;
 use crate::choice;
 use crate::error::Error;
 use crate::soft::array::Array;
@@ -12,7 +13,7 @@ use crate::soft::context::{self, Context, Owner};
 use crate::soft::graph::{Exec, Graph, Node};
 use crate::soft::handle::Handles;
 use crate::soft::library::{Library, LibraryKernel};
-use crate::soft::machine::Machine;
+use crate::soft::machine::{Machine, Part};
 use crate::soft::memory::{Advices, Allocation, Kind, Memory, Pool};
 use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
@@ -73,7 +74,7 @@ pub(crate) fn primary_handle(device: CUdevice) -> CUcontext {
 /// The device whose primary context a handle means.
 pub(crate) fn primary_device(handle: CUcontext) -> Option<CUdevice> {
     let offset = handle.checked_sub(PRIMARY)?;
-    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP < MOST_DEVICES)
+    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP <= MOST_DEVICES)
         .then_some((offset / PRIMARY_STEP) as CUdevice)
 }
 
@@ -108,7 +109,7 @@ impl Driver {
                 // and finds out late.
                 unsafe { libc::pthread_atfork(None, None, Some(forked)) };
                 let pools = Handles::new("memory pool", 7);
-                let default_pools: Vec<usize> = (0..asked_devices())
+                let default_pools: Vec<usize> = (0..=asked_devices())
                     .map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0)
                     .collect();
                 Ok(Self {
@@ -132,7 +133,7 @@ impl Driver {
                     physical: Handles::new("memory", 14),
                     addresses: Addresses::default(),
                     advice: Advices::default(),
-                    primaries: (0..asked_devices()).map(|_| RwLock::default()).collect(),
+                    primaries: (0..=asked_devices()).map(|_| RwLock::default()).collect(),
                     ids: AtomicU64::new(1),
                 })
             })
@@ -150,13 +151,28 @@ impl Driver {
 
     /// How many devices there are.
     pub(crate) fn device_count(&self) -> CUdevice {
-        self.primaries.len() as CUdevice
+        self.primaries.len() as CUdevice - 1
+    }
+
+    /// The device of checked runs, which comes after those that are counted and is there only while a run is open.
+    pub(crate) fn checked_device(&self) -> CUdevice {
+        self.device_count()
+    }
+
+    /// Which of its devices the machine uses for a context.
+    pub(crate) fn part(&self, context: &Context) -> Part {
+        if context.device == self.checked_device() {
+            Part::Checked
+        } else {
+            Part::Plain
+        }
     }
 
     /// Refuses an ordinal of no device.
     pub(crate) fn device(device: CUdevice) -> Result<&'static Self, Error> {
         let driver = Self::get()?;
-        if (0..driver.device_count()).contains(&device) {
+        let is_checked = device == driver.checked_device() && check::is_open();
+        if (0..driver.device_count()).contains(&device) || is_checked {
             Ok(driver)
         } else {
             Err(Error::InvalidDevice(device))
@@ -175,7 +191,7 @@ impl Driver {
     /// The context behind a handle.
     pub(crate) fn context(&self, handle: CUcontext) -> Result<Owner, Error> {
         if let Some(device) = primary_device(handle)
-            && device < self.device_count()
+            && device <= self.checked_device()
         {
             return self.primary(device).active.clone().ok_or(Error::ContextDestroyed);
         }
@@ -258,7 +274,7 @@ impl Driver {
         if bytes > free {
             return Err(Error::OutOfMemory { asked: bytes, free });
         }
-        let start = self.machine.allocate(bytes)?;
+        let start = self.machine.allocate(self.part(context), bytes)?;
         if matches!(kind, Kind::Managed | Kind::Host { .. }) {
             self.machine.assume_written(start, bytes);
         }
@@ -327,7 +343,7 @@ impl Driver {
         if self.memory.overlaps(start, bytes) {
             return Err(Error::Registered(start));
         }
-        self.machine.register(start, bytes);
+        self.machine.register(self.part(context), start, bytes);
         let (kind, handle, life) = (Kind::Registered { flags }, context.handle, context.life);
         self.memory.insert(Allocation {
             start,
@@ -342,7 +358,7 @@ impl Driver {
 
     /// Lets kernels use mapped memory. It belongs to no context.
     pub(crate) fn show(&self, start: u64, bytes: u64) {
-        self.machine.register(start, bytes);
+        self.machine.register(Part::Plain, start, bytes);
         self.memory.insert(Allocation {
             start,
             bytes,

@@ -56,9 +56,9 @@ impl Library {
             return Ok(*handle);
         }
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let program = match spare {
+        let program = match spare.filter(|program| program.is_of(driver.part(context))) {
             Some(program) => program,
-            None => driver.machine.load(&self.sources)?,
+            None => driver.machine.load(driver.part(context), &self.sources)?,
         };
         let (handle, _) = driver.modules.insert(|_| Module::new(Arc::clone(context), program));
         modules.insert(context.life, handle);

@@ -2,10 +2,12 @@
 //!
 //! Turns its errors into result codes; decides nothing else.
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError};
 
+use crate::check::{self, Finding, Options};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::checks;
@@ -14,11 +16,29 @@ use crate::soft::image::Source;
 /// The machine.
 pub(crate) struct Machine {
     device: Device,
+    config: Config,
+    /// The device of the checked run that is open.
+    checked: RwLock<Option<Device>>,
 }
+
+/// One of the machine's devices. What belongs to a context says which; addresses tell it of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The one that is always there, as the environment wants it.
+    Plain,
+    /// That of the checked run that is open.
+    Checked,
+}
+
+/// PTX with its names, if reports may have to show it.
+type Texts = Arc<[(String, String)]>;
 
 /// A loaded set of PTX texts.
 pub(crate) struct Program {
     module: rumba_vm::Module,
+    part: Part,
+    device: Device,
+    texts: Texts,
     /// The bound of registers that was asked for. There is nothing to spill here: it only shows in what kernels need.
     max_registers: Option<u32>,
 }
@@ -26,6 +46,9 @@ pub(crate) struct Program {
 /// One kernel of a program, with what the driver asks about it often.
 pub(crate) struct Kernel {
     function: rumba_vm::Function,
+    part: Part,
+    device: Device,
+    texts: Texts,
     needs: Needs,
     parameters: Vec<Parameter>,
 }
@@ -59,9 +82,45 @@ pub(crate) struct Fault {
 
 impl Machine {
     pub(crate) fn new() -> Result<Self, Error> {
-        match Device::new(config()?) {
-            Ok(device) => Ok(Self { device }),
-            Err(error) => Err(Error::Device(error.to_string())),
+        let config = config()?;
+        Ok(Self {
+            device: make(config.clone())?,
+            config,
+            checked: RwLock::default(),
+        })
+    }
+
+    /// Makes the device of a checked run.
+    pub(crate) fn open_checked(&self, options: &Options) -> Result<(), Error> {
+        let device = make(Config {
+            checks: checks::of(&options.checks),
+            seed: Some(options.seed),
+            ..self.config.clone()
+        })?;
+        *self.checked.write().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        Ok(())
+    }
+
+    /// Ends it, once nobody uses it any more.
+    pub(crate) fn close_checked(&self) {
+        *self.checked.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The device of a part.
+    fn device(&self, part: Part) -> Device {
+        let checked = self.checked.read().unwrap_or_else(PoisonError::into_inner);
+        match (part, &*checked) {
+            (Part::Checked, Some(device)) => device.clone(),
+            (Part::Plain | Part::Checked, _) => self.device.clone(),
+        }
+    }
+
+    /// The part with the device that an address belongs to.
+    fn holder(&self, address: u64) -> (Part, Device) {
+        let checked = self.checked.read().unwrap_or_else(PoisonError::into_inner);
+        match &*checked {
+            Some(device) if device.allocation(address).is_some() => (Part::Checked, device.clone()),
+            _ => (Part::Plain, self.device.clone()),
         }
     }
 
@@ -79,57 +138,74 @@ impl Machine {
         (free as u64, total as u64)
     }
 
-    pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
-        self.device.allocate(bytes as usize).map_err(memory_error)
+    pub(crate) fn allocate(&self, part: Part, bytes: u64) -> Result<u64, Error> {
+        let device = self.device(part);
+        let origin = check::origin();
+        device.allocate_named(bytes as usize, origin).map_err(memory_error)
     }
 
     /// Says that the host writes to an allocation without asking.
     pub(crate) fn assume_written(&self, start: u64, bytes: u64) {
-        self.device.assume_written(start, bytes as usize);
+        self.holder(start).1.assume_written(start, bytes as usize);
     }
 
     pub(crate) fn free(&self, start: u64) -> Result<(), Error> {
-        self.device.free(start).map_err(memory_error)
+        self.holder(start).1.free(start).map_err(memory_error)
     }
 
     /// Lets kernels use memory of the host's own, which stays the host's.
-    pub(crate) fn register(&self, start: u64, bytes: u64) {
+    pub(crate) fn register(&self, part: Part, start: u64, bytes: u64) {
+        let device = self.device(part);
         // SAFETY: `cuMemHostRegister` demands of its caller that the memory outlives the registration.
         unsafe {
-            self.device
-                .register(start, bytes as usize, Some("cuMemHostRegister".into()));
+            device.register(start, bytes as usize, Some("cuMemHostRegister".into()));
         };
     }
 
     pub(crate) fn unregister(&self, start: u64) {
-        self.device.unregister(start);
+        self.holder(start).1.unregister(start);
     }
 
     /// Start and size of the allocation or module variable that holds an address.
     pub(crate) fn holding(&self, address: u64) -> Option<(u64, u64)> {
-        let allocation = self.device.allocation(address)?;
+        let allocation = self.holder(address).1.allocation(address)?;
         Some((allocation.start, allocation.bytes as u64))
     }
 
     pub(crate) fn read(&self, source: u64, target: &mut [u8]) -> Result<(), Error> {
-        let outcome = self.device.read(source, target).map_err(memory_error);
-        checks::report(&self.device.take_findings());
+        let (part, device) = self.holder(source);
+        let outcome = device.read(source, target).map_err(memory_error);
+        if part == Part::Checked {
+            check::copied(target);
+        }
+        let found = device.take_findings();
+        if !found.is_empty() {
+            tell(part, found.iter().map(Finding::of_finding).collect());
+        }
         outcome
     }
 
     pub(crate) fn write(&self, target: u64, source: &[u8]) -> Result<(), Error> {
-        self.device.write(target, source).map_err(memory_error)
+        self.holder(target).1.write(target, source).map_err(memory_error)
     }
 
     pub(crate) fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), Error> {
-        self.device.copy(target, source, bytes as usize).map_err(memory_error)
+        let ((to, device), (from, other)) = (self.holder(target), self.holder(source));
+        if to == from {
+            return device.copy(target, source, bytes as usize).map_err(memory_error);
+        }
+        let mut staged = vec![0; bytes as usize];
+        other.read(source, &mut staged).map_err(memory_error)?;
+        device.write(target, &staged).map_err(memory_error)
     }
 
     pub(crate) fn fill(&self, target: u64, element: &[u8], count: u64) -> Result<(), Error> {
-        self.device.fill(target, element, count as usize).map_err(memory_error)
+        let (_, device) = self.holder(target);
+        device.fill(target, element, count as usize).map_err(memory_error)
     }
 
-    pub(crate) fn load(&self, sources: &[Source]) -> Result<Program, Error> {
+    pub(crate) fn load(&self, part: Part, sources: &[Source]) -> Result<Program, Error> {
+        let device = self.device(part);
         let max_registers = sources.iter().filter_map(|source| source.max_registers).min();
         let sources: Vec<_> = sources
             .iter()
@@ -138,8 +214,14 @@ impl Machine {
                 ptx: &source.ptx,
             })
             .collect();
-        match self.device.load(&sources) {
-            Ok(module) => Ok(Program { module, max_registers }),
+        match device.load(&sources) {
+            Ok(module) => Ok(Program {
+                module,
+                part,
+                texts: self.texts(part, &sources),
+                device,
+                max_registers,
+            }),
             Err(LoadError::Memory { error, .. }) => Err(memory_error(error)),
             Err(error @ LoadError::Source(_)) => Err(Error::Ptx {
                 log: error.short(),
@@ -148,16 +230,38 @@ impl Machine {
         }
     }
 
+    /// The sources, if reports may have to show them.
+    fn texts(&self, part: Part, sources: &[rumba_vm::Source<'_>]) -> Texts {
+        let wanted = part == Part::Checked || self.config.checks != rumba_vm::Checks::default();
+        let texts = sources.iter().filter(|_| wanted);
+        texts
+            .map(|source| (source.name.to_owned(), source.ptx.to_owned()))
+            .collect()
+    }
+
     /// Refuses a launch that would not begin.
     pub(crate) fn check(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), Error> {
-        self.device.check(&kernel.function, launch).map_err(launch_error)
+        kernel.device.check(&kernel.function, launch).map_err(launch_error)
     }
 
     /// Runs a kernel to its end; the inner error is the kernel's failure.
     pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
-        let outcome = self.device.launch(&kernel.function, launch);
-        checks::report(&self.device.take_findings());
-        checks::write_profiles(&self.device.take_profiles());
+        let device = &kernel.device;
+        if kernel.part == Part::Checked {
+            check::launched(kernel.function.name());
+        }
+        let outcome = device.launch(&kernel.function, launch);
+        let found = device.take_findings();
+        checks::write_profiles(&device.take_profiles());
+        let fault = match &outcome {
+            Err(LaunchFailure::Fault(fault)) => Some(Finding::of_fault(fault)),
+            Ok(_) | Err(LaunchFailure::Refused(_)) => None,
+        };
+        if fault.is_some() || !found.is_empty() {
+            let found = found.iter().map(Finding::of_finding).chain(fault);
+            let found = found.map(|finding| finding.with_ptx(|name, line| kernel.line(name, line)));
+            tell(kernel.part, check::merge(found));
+        }
         match outcome {
             Ok(_) => Ok(Ok(())),
             Err(LaunchFailure::Fault(fault)) => {
@@ -189,6 +293,11 @@ impl Machine {
 }
 
 impl Program {
+    /// Whether its kernels run on this part, also after others have opened and closed there.
+    pub(crate) fn is_of(&self, part: Part) -> bool {
+        self.part == part && part == Part::Plain
+    }
+
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         let function = self
             .module
@@ -220,6 +329,9 @@ impl Program {
             needs,
             parameters,
             function,
+            part: self.part,
+            device: self.device.clone(),
+            texts: Arc::clone(&self.texts),
         })
     }
 
@@ -238,6 +350,12 @@ impl Program {
 }
 
 impl Kernel {
+    /// A line of the PTX of this name, if it was kept.
+    fn line(&self, name: &str, line: u32) -> Option<String> {
+        let (_, text) = self.texts.iter().find(|(known, _)| known == name)?;
+        text.lines().nth((line as usize).checked_sub(1)?).map(str::to_owned)
+    }
+
     pub(crate) fn needs(&self) -> &Needs {
         &self.needs
     }
@@ -265,6 +383,18 @@ pub(crate) fn check_syntax(source: &Source) -> Result<(), Error> {
                 .join("\n\n");
             Err(Error::Ptx { log, report })
         }
+    }
+}
+
+fn make(config: Config) -> Result<Device, Error> {
+    Device::new(config).map_err(|error| Error::Device(error.to_string()))
+}
+
+/// Tells of findings those who want to know.
+fn tell(part: Part, found: Vec<Finding>) {
+    match part {
+        Part::Plain => checks::report(&found),
+        Part::Checked => check::add(found),
     }
 }
 

@@ -318,7 +318,7 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the addresses came through the door when the copies were begun.
     unsafe { warp.copies.wait_all(active) };
     warp.land_groups();
-    let objects = match objects(warp, pc) {
+    let objects = match objects(warp, pc, AccessKind::Atomic) {
         Ok(objects) => objects,
         Err(stop) => return stop,
     };

@@ -147,15 +147,15 @@ pub(super) fn lower_complete(l: &mut Lowering<'_>, index: usize, bytes: u32) -> 
 }
 
 /// The host addresses of the objects at `[a + imm]`.
-pub(super) fn objects(warp: &mut Warp, pc: Pc) -> Result<Addresses, Pc> {
+pub(super) fn objects(warp: &mut Warp, pc: Pc, kind: AccessKind) -> Result<Addresses, Pc> {
     let mut addresses = Addresses::new();
     let is_shared = pc.extra & 0xff == Space::Shared as u16;
     // SAFETY: `a` is a 64-bit slot, and the space is in `extra`.
     unsafe {
         if is_shared {
-            scattered::<Shared>(warp, pc, 8, AccessKind::Atomic, &mut addresses)?;
+            scattered::<Shared>(warp, pc, 8, kind, &mut addresses)?;
         } else {
-            scattered::<Flat>(warp, pc, 8, AccessKind::Atomic, &mut addresses)?;
+            scattered::<Flat>(warp, pc, 8, kind, &mut addresses)?;
         }
     }
     Ok(addresses)
@@ -244,8 +244,18 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
 }
 
 /// Does something for each active lane, given its object's address, until one of them is at fault.
-fn each(warp: &mut Warp, pc: Pc, mut body: impl FnMut(&mut Warp, usize, u64) -> Result<(), Pc>) -> Pc {
-    let addresses = match objects(warp, pc) {
+fn each(warp: &mut Warp, pc: Pc, body: impl FnMut(&mut Warp, usize, u64) -> Result<(), Pc>) -> Pc {
+    each_by(warp, pc, AccessKind::Atomic, body)
+}
+
+/// The same by another kind of access: what is there is read by all operations but the first.
+fn each_by(
+    warp: &mut Warp,
+    pc: Pc,
+    kind: AccessKind,
+    mut body: impl FnMut(&mut Warp, usize, u64) -> Result<(), Pc>,
+) -> Pc {
+    let addresses = match objects(warp, pc, kind) {
         Ok(addresses) => addresses,
         Err(stop) => return stop,
     };
@@ -265,7 +275,7 @@ fn word(warp: &Warp, slot: u16, lane: usize) -> u32 {
 }
 
 unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
-    each(warp, pc, |warp, lane, object| {
+    each_by(warp, pc, AccessKind::Write, |warp, lane, object| {
         let owner = owner(warp, pc, lane, object)?;
         let state = Object::new(word(warp, pc.b, lane)).map_err(|message| mistake(warp, pc, lane, message))?;
         // SAFETY: all blocks of the cluster belong to this worker; the address came through the door.

@@ -1,0 +1,116 @@
+//! The corpus of tests/ui under every check: each wrong kernel is found, with the kind and the lines that its comments name,
+//! in every order of its threads; nothing is found in the right ones.
+//!
+//! `cargo test -p rumba-tests --test ui -- NAME` runs the kernels whose names contain NAME; `RUMBA_UI_SEEDS` says how many
+//! orders are tried.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use rumba::{Checks, Finding, Severity};
+use rumba_tests::ui::{Case, cases};
+
+/// Orders of the threads that are tried.
+const SEEDS: u64 = 20;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let cases = match cases() {
+        Ok(cases) => cases,
+        Err(error) => {
+            eprintln!("{error:?}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let trials = cases.into_iter().map(|case| {
+        let verdict = if case.is_wrong { "wrong" } else { "right" };
+        Trial::test(format!("{}::{verdict}::{}", case.check, case.name), move || {
+            check(&case)
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// A kind and lines, as comments name them.
+type Mark = (String, BTreeSet<u32>);
+
+fn check(case: &Case) -> Result<(), Failed> {
+    let seeds = std::env::var("RUMBA_UI_SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok());
+    let seeds = seeds.unwrap_or(SEEDS);
+    // Orders are compared with each other by the one check, and looked at one by one by the others.
+    let together = case.check == "port" || case.is_by_chance;
+    let (runs, schedules) = if together { (1, seeds as u32) } else { (seeds, 1) };
+    for seed in 0..runs {
+        // Errors that are no kernel's are told here, all others are findings.
+        let mut refusal = None;
+        let found = Checks::default()
+            .seed(seed)
+            .schedules(schedules)
+            .run(|gpu| match case.launch(gpu) {
+                Ok(()) => Ok(()),
+                Err(error) => match error.downcast() {
+                    Ok(error) => Err(error),
+                    Err(error) => {
+                        refusal = Some(error);
+                        Ok(())
+                    }
+                },
+            })?;
+        let mistakes = found.iter().filter(|finding| finding.severity > Severity::Info);
+        let marks: BTreeSet<Mark> = mistakes.map(|finding| mark(case, finding)).collect();
+        let mut wrong = String::new();
+        if case.is_missed {
+            if marks.is_empty() {
+                continue;
+            }
+            return Err(format!("`{}` is no longer missed: take the word out of its line", case.name).into());
+        }
+        for expected in case.expected.iter().filter(|expected| !expected.optional) {
+            let mark = (expected.kind.clone(), expected.lines.clone());
+            if !marks.contains(&mark) {
+                let _ = writeln!(wrong, "not found: {} in lines {:?}", mark.0, mark.1);
+            }
+        }
+        let known = |mark: &Mark| {
+            let mut expected = case.expected.iter();
+            expected.any(|expected| expected.kind == mark.0 && expected.lines == mark.1)
+        };
+        for (kind, lines) in marks.iter().filter(|mark| !known(mark)) {
+            let _ = writeln!(wrong, "not expected: {kind} in lines {lines:?}");
+        }
+        if case.is_wrong && marks.is_empty() {
+            let _ = writeln!(wrong, "nothing was found");
+        }
+        if found.is_empty()
+            && let Some(error) = refusal
+        {
+            let _ = writeln!(wrong, "the launch failed: {error:#}");
+        }
+        if !wrong.is_empty() {
+            return Err(format!("tests/ui/{}, seed {seed}:\n{wrong}\n{found}", case.file).into());
+        }
+    }
+    Ok(())
+}
+
+/// The kind, and of each side the line in the kernel's own file: helpers are inlined there.
+fn mark(case: &Case, finding: &Finding) -> Mark {
+    let is_ptx = case.file.ends_with(".ptx");
+    let lines = finding.sides.iter().filter_map(|side| {
+        let own = side
+            .locations
+            .iter()
+            .find(|location| location.file.ends_with(case.file));
+        match own {
+            Some(location) => Some(location.line),
+            None if is_ptx => Some(side.ptx_line),
+            // The end of a kernel is a line of the macro that made it.
+            None => None,
+        }
+    });
+    (finding.kind.id(), lines.collect())
+}

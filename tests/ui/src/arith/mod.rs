@@ -1,0 +1,4 @@
+//! Arithmetic without a result.
+
+pub mod instructions;
+pub mod panics;

@@ -1,0 +1,22 @@
+//! The corpus of the checks: kernels that are wrong, each in one way, and near misses that are right.
+//!
+//! A file is about one theme of one check, and wrong kernels stand beside the right ones that they are mistaken for. What is
+//! found where stands in comments, which `rumba_tests::ui` reads; kernels that Rust has no words for are in `ptx`.
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
+#![allow(
+    missing_docs,
+    unsafe_op_in_unsafe_fn,
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks,
+    reason = "half of these kernels are unsound, which is their purpose, and the names say how"
+)]
+
+mod device;
+
+pub mod arith;
+pub mod init;
+pub mod mem;
+pub mod port;
+pub mod race;
+pub mod sync;
