@@ -176,7 +176,8 @@ impl<'m> Walk<'_, 'm> {
             location: self.location,
         });
         if self.lowering.pool.instruments.profile {
-            self.debug.texts.push(self.text.text(span).trim().to_owned());
+            let words: Vec<&str> = self.text.text(span).split_whitespace().collect();
+            self.debug.texts.push(words.join(" "));
         }
     }
 
