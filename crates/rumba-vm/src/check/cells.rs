@@ -181,15 +181,16 @@ impl Record {
     }
 
     /// Takes in another access to other words by the same warp in the same epoch, if its instruction is close behind.
-    #[inline]
+    #[inline(always)]
     fn merge(&mut self, other: &Self) -> bool {
+        self.block == other.block && self.epoch == other.epoch && self.warp == other.warp && self.merge_words(other)
+    }
+
+    #[inline(never)]
+    fn merge_words(&mut self, other: &Self) -> bool {
         let (words, others) = (words_of(self.bytes), words_of(other.bytes));
         let behind = other.source.wrapping_sub(self.source);
-        if (self.block, self.epoch, self.warp) != (other.block, other.epoch, other.warp)
-            || (self.flags, self.width) != (other.flags, other.width)
-            || words & others != 0
-            || words == 0
-        {
+        if (self.flags, self.width) != (other.flags, other.width) || words & others != 0 || words == 0 {
             return false;
         }
         if self.flags & SET != 0 {
@@ -242,12 +243,16 @@ const LIST: usize = 8;
 /// Records of a list after which it need not be in order, if none of them can race with each other.
 const EXACT: u8 = 3;
 
+/// Accesses to a cell that need not be in order after which only some are looked at.
+const MANY: u8 = 16;
+
 /// What is remembered of 32 bytes.
 #[repr(C, align(64))]
 struct Cell {
     /// What it holds is about the launch with this number.
     generation: u16,
-    /// Lengths of both lists: of accesses that write, and of those that only read.
+    /// Lengths of both lists: of accesses that write, and of those that only read. From [`LIST`] on, the list is full, and
+    /// this counts accesses that were put into it since.
     writes: u8,
     reads: u8,
     /// Number of the chunk, if it has one.
@@ -434,6 +439,16 @@ impl Cells {
                     is_over(WRITES, cell.writes)
                 };
             if !is_over {
+                let (mine_many, others) = match list {
+                    READS => (cell.reads, cell.writes),
+                    _ => (cell.writes, cell.reads),
+                };
+                if mine_many >= MANY && others == 0 && is_left_out(address, mine) {
+                    let flags = mine.flags & !SET;
+                    if list == READS || cell.common == flags && is_harmless(mine, private) {
+                        return;
+                    }
+                }
                 return self.put_beside((place, private), address, mine, view, found);
             }
         }
@@ -500,7 +515,7 @@ impl Cells {
         let removes = mine.flags & KIND != 0;
         // SAFETY: as the caller promises.
         unsafe {
-            let length = if list == WRITES { (*cell).writes } else { (*cell).reads };
+            let length = if list == WRITES { (*cell).writes } else { (*cell).reads }.min(LIST as u8);
             let (mut kept, mut common) = (0, None);
             for index in 0..usize::from(length) {
                 let place = self.record(cell, list, index);
@@ -549,7 +564,7 @@ impl Cells {
     unsafe fn stale(&self, cell: *mut Cell, mine: &Record, start: u64, found: &mut Vec<Conflict>) {
         // SAFETY: as the caller promises.
         unsafe {
-            for index in 0..usize::from((*cell).writes) {
+            for index in 0..usize::from((*cell).writes.min(LIST as u8)) {
                 let record = &*self.record(cell, WRITES, index);
                 let overlap = record.bytes & mine.bytes;
                 if overlap == 0 {
@@ -663,7 +678,7 @@ impl Cells {
                         return;
                     }
                 }
-            } else if writes > 0 && (*self.record(cell, WRITES, usize::from(writes) - 1)).merge(mine) {
+            } else if writes > 0 && (*self.record(cell, WRITES, usize::from(writes.min(LIST as u8)) - 1)).merge(mine) {
                 return;
             }
             let exact = if harmless { EXACT } else { LIST as u8 };
@@ -697,7 +712,7 @@ impl Cells {
             if !record.merge(mine) {
                 *record = *mine;
             }
-            capacity as u8
+            length.max(capacity as u8).saturating_add(u8::from(capacity == LIST))
         }
     }
 }
@@ -710,6 +725,14 @@ struct At {
     private: bool,
     /// Lanes of which a conflict was told.
     told: u32,
+}
+
+/// Whether an access is one of the three of four that are not looked at where there are many: of a warp always the same,
+/// and of each cell others.
+#[inline(always)]
+fn is_left_out(address: u64, mine: &Record) -> bool {
+    let place = (address / CELL) as u32 ^ mine.block.wrapping_mul(0x9e37_79b9) ^ u32::from(mine.warp) << 16;
+    place.wrapping_mul(0x85eb_ca6b) >> 30 != 0
 }
 
 /// Whether accesses like this one never race with each other.

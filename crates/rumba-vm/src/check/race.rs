@@ -249,13 +249,20 @@ impl Races {
         let (cells, found) = (&mut self.cells, &mut self.found);
         let mut batch = Batch::default();
         let may_share = access.kind == AccessKind::Read || access.order.is_strong();
+        let mut add = |start, bytes, lane| {
+            if !batch.add(start, bytes, lane, may_share) {
+                batch.put(&record, &view, cells, found);
+                batch = Batch::default();
+                batch.add(start, bytes, lane, may_share);
+            }
+        };
         for lane in lanes_of(lanes) {
-            for (start, bytes) in parts(host(lane), access.bytes) {
-                if !batch.add(start, bytes, lane, may_share) {
-                    batch.put(&record, &view, cells, found);
-                    batch = Batch::default();
-                    batch.add(start, bytes, lane, may_share);
-                }
+            let (address, bytes) = (host(lane), access.bytes);
+            let first = address % CELL;
+            if bytes < CELL && first + bytes <= CELL {
+                add(address - first, ((1 << bytes) - 1) << first, lane);
+            } else {
+                parts(address, bytes).for_each(|(start, bytes)| add(start, bytes, lane));
             }
         }
         batch.put(&record, &view, cells, found);
