@@ -238,8 +238,12 @@ pub(crate) struct View<'a> {
     pub(crate) known: &'a Known,
 }
 
-/// Records of a list: one in the cell, the others in its chunk.
-const LIST: usize = 8;
+/// Lists of a cell.
+const WRITES: usize = 0;
+const READS: usize = 1;
+
+/// Most records of each list.
+const LIST: [u8; 2] = [8, 3];
 /// Records of a list after which it need not be in order, if none of them can race with each other.
 const EXACT: u8 = 3;
 
@@ -247,34 +251,30 @@ const EXACT: u8 = 3;
 const MANY: u8 = 16;
 
 /// What is remembered of 32 bytes.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 struct Cell {
     /// What it holds is about the launch with this number.
     generation: u16,
-    /// Lengths of both lists: of accesses that write, and of those that only read. From [`LIST`] on, the list is full, and
-    /// this counts accesses that were put into it since.
-    writes: u8,
-    reads: u8,
+    /// Lengths of both lists: of accesses that write, and of those that only read. Where there may be no more, this counts
+    /// those that came since.
+    lengths: [u8; 2],
     /// Number of the chunk, if it has one.
     chunk: [u8; 3],
     /// What the flags of all accesses that write are, or [`MIXED`].
     common: u8,
-    /// The first of each list.
-    first: [Record; 2],
+    /// The first access that writes; the others are in the chunk.
+    write: Record,
+    reads: [Record; LIST[READS] as usize],
 }
 
 /// There is no kind of access with these flags.
 const MIXED: u8 = 0x7f;
 
-/// The other records of both lists.
-type Chunk = [[Record; LIST - 1]; 2];
+/// The other accesses that write.
+type Chunk = [Record; LIST[WRITES] as usize - 1];
 
 /// Most chunks of a launch: they are counted in three bytes, from 1.
 const CHUNKS: usize = (1 << 24) - 1;
-
-/// Lists of a cell.
-const WRITES: usize = 0;
-const READS: usize = 1;
 
 /// The cells of a device's memory.
 pub(crate) struct Cells {
@@ -366,7 +366,7 @@ impl Cells {
         for number in start / CELL..end.div_ceil(CELL) {
             if let Some((cell, _)) = self.cell(number * CELL) {
                 // SAFETY: the cell is one of ours, and nobody else looks at it.
-                unsafe { ((*cell).writes, (*cell).reads) = (0, 0) };
+                unsafe { (*cell).lengths = [0; 2] };
             }
         }
     }
@@ -386,22 +386,31 @@ impl Cells {
     /// A record of a cell.
     ///
     /// # Safety
-    /// `cell` is one of these cells; it has a chunk if `index` is not 0.
+    /// `cell` is one of these cells; it has a chunk if `index` is not 0 in the list of those that write.
     #[inline(always)]
     unsafe fn record(&self, cell: *mut Cell, list: usize, index: usize) -> *mut Record {
         // SAFETY: as the caller promises; chunks have as many records.
         unsafe {
+            if list == READS {
+                return &raw mut (*cell).reads[index];
+            }
             if index == 0 {
-                return &raw mut (*cell).first[list];
+                return &raw mut (*cell).write;
             }
             let [a, b, c] = (*cell).chunk.map(usize::from);
             let chunk = self.chunks.base::<Chunk>().wrapping_add(a | b << 8 | c << 16);
-            &raw mut (*chunk)[list][index - 1]
+            &raw mut (*chunk)[index - 1]
         }
     }
 
-    /// How many records a list of a cell may have: more than one need a chunk.
-    unsafe fn capacity(&mut self, cell: *mut Cell) -> usize {
+    /// How many records a list of a cell may have: of those that write, more than one need a chunk.
+    ///
+    /// # Safety
+    /// `cell` is one of these cells.
+    unsafe fn capacity(&mut self, cell: *mut Cell, list: usize) -> u8 {
+        if list == READS {
+            return LIST[READS];
+        }
         // SAFETY: as the caller promises.
         let chunk = unsafe { &mut (*cell).chunk };
         if *chunk == [0; 3] {
@@ -412,7 +421,7 @@ impl Cells {
             let [a, b, c, ..] = self.used.to_le_bytes();
             *chunk = [a, b, c];
         }
-        LIST
+        LIST[WRITES]
     }
 
     /// Compares an access to one cell with those before it, and remembers it. `address` is in the cell.
@@ -430,19 +439,16 @@ impl Cells {
             cell.chunk = [0; 3];
         } else {
             // Mostly, what a warp does to a cell makes all superfluous that is known of it.
-            let is_over =
-                |list: usize, length: u8| length == 0 || length == 1 && mine.supersedes(&cell.first[list], view);
-            let is_over = is_over(READS, cell.reads)
+            let [writes, reads] = cell.lengths;
+            let is_over = |length: u8, first: &Record| length == 0 || length == 1 && mine.supersedes(first, view);
+            let is_over = is_over(reads, &cell.reads[0])
                 && if list == READS {
-                    cell.writes == 0
+                    writes == 0
                 } else {
-                    is_over(WRITES, cell.writes)
+                    is_over(writes, &cell.write)
                 };
             if !is_over {
-                let (mine_many, others) = match list {
-                    READS => (cell.reads, cell.writes),
-                    _ => (cell.writes, cell.reads),
-                };
+                let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
                 if mine_many >= MANY && others == 0 && is_left_out(address, mine) {
                     let flags = mine.flags & !SET;
                     if list == READS || cell.common == flags && is_harmless(mine, private) {
@@ -452,9 +458,13 @@ impl Cells {
                 return self.put_beside((place, private), address, mine, view, found);
             }
         }
-        (cell.writes, cell.reads) = ((list == WRITES).into(), (list == READS).into());
+        cell.lengths = [(list == WRITES).into(), (list == READS).into()];
         cell.common = mine.flags & !SET;
-        cell.first[list] = *mine;
+        if list == READS {
+            cell.reads[0] = *mine;
+        } else {
+            cell.write = *mine;
+        }
     }
 
     /// The same where other accesses are to be remembered, too.
@@ -478,7 +488,7 @@ impl Cells {
         let is_harmless = !is_read && cell.common == mine.flags & !SET && is_harmless(mine, private);
         // SAFETY: the cell is one of these, and its lists are as long as it says.
         unsafe {
-            if cell.writes > 0 && !is_harmless {
+            if cell.lengths[WRITES] > 0 && !is_harmless {
                 if is_read && mine.order().semantics == Semantics::NonCoherent {
                     self.stale(place, mine, at.start, found);
                 } else if is_read && !private {
@@ -490,7 +500,7 @@ impl Cells {
             if is_read {
                 return self.push_read(place, mine, view);
             }
-            if cell.reads > 0 {
+            if cell.lengths[READS] > 0 {
                 self.compare::<true>(place, READS, mine, view, &mut at, found);
             }
             self.push_write(place, mine, private);
@@ -515,7 +525,7 @@ impl Cells {
         let removes = mine.flags & KIND != 0;
         // SAFETY: as the caller promises.
         unsafe {
-            let length = if list == WRITES { (*cell).writes } else { (*cell).reads }.min(LIST as u8);
+            let length = (*cell).lengths[list].min(LIST[list]);
             let (mut kept, mut common) = (0, None);
             for index in 0..usize::from(length) {
                 let place = self.record(cell, list, index);
@@ -547,10 +557,10 @@ impl Cells {
                 }
             }
             if REMOVE && list == WRITES {
-                (*cell).writes = kept as u8;
                 (*cell).common = common.unwrap_or(MIXED);
-            } else if REMOVE {
-                (*cell).reads = kept as u8;
+            }
+            if REMOVE {
+                (*cell).lengths[list] = kept as u8;
             }
         }
     }
@@ -564,7 +574,7 @@ impl Cells {
     unsafe fn stale(&self, cell: *mut Cell, mine: &Record, start: u64, found: &mut Vec<Conflict>) {
         // SAFETY: as the caller promises.
         unsafe {
-            for index in 0..usize::from((*cell).writes.min(LIST as u8)) {
+            for index in 0..usize::from((*cell).lengths[WRITES].min(LIST[WRITES])) {
                 let record = &*self.record(cell, WRITES, index);
                 let overlap = record.bytes & mine.bytes;
                 if overlap == 0 {
@@ -635,20 +645,19 @@ impl Cells {
     unsafe fn push_read(&mut self, cell: *mut Cell, mine: &Record, view: &View<'_>) {
         // SAFETY: as the caller promises.
         unsafe {
-            let reads = (*cell).reads;
-            if reads <= EXACT {
-                for index in 0..usize::from(reads) {
-                    let record = &mut *self.record(cell, READS, index);
-                    if mine.supersedes(record, view) {
-                        *record = *mine;
-                        return;
-                    }
-                    if record.merge(mine) {
-                        return;
-                    }
+            let reads = (*cell).lengths[READS];
+            let known = usize::from(reads.min(LIST[READS]));
+            let records = &mut (*cell).reads;
+            for record in records.iter_mut().take(known) {
+                if mine.supersedes(record, view) {
+                    *record = *mine;
+                    return;
+                }
+                if record.merge(mine) {
+                    return;
                 }
             }
-            (*cell).reads = self.push(cell, READS, reads, mine, EXACT);
+            (*cell).lengths[READS] = self.push(cell, READS, reads, mine, EXACT);
         }
     }
 
@@ -660,7 +669,7 @@ impl Cells {
     unsafe fn push_write(&mut self, cell: *mut Cell, mine: &Record, private: bool) {
         // SAFETY: as the caller promises.
         unsafe {
-            let (writes, flags) = ((*cell).writes, mine.flags & !SET);
+            let (writes, flags) = ((*cell).lengths[WRITES], mine.flags & !SET);
             (*cell).common = match writes {
                 0 => flags,
                 _ if (*cell).common == flags => flags,
@@ -678,11 +687,12 @@ impl Cells {
                         return;
                     }
                 }
-            } else if writes > 0 && (*self.record(cell, WRITES, usize::from(writes.min(LIST as u8)) - 1)).merge(mine) {
+            } else if writes > 0 && (*self.record(cell, WRITES, usize::from(writes.min(LIST[WRITES])) - 1)).merge(mine)
+            {
                 return;
             }
-            let exact = if harmless { EXACT } else { LIST as u8 };
-            (*cell).writes = self.push(cell, WRITES, writes, mine, exact);
+            let exact = if harmless { EXACT } else { LIST[WRITES] };
+            (*cell).lengths[WRITES] = self.push(cell, WRITES, writes, mine, exact);
         }
     }
 
@@ -695,24 +705,24 @@ impl Cells {
         // SAFETY: as the caller promises.
         unsafe {
             if length == 0 {
-                (*cell).first[list] = *mine;
+                *self.record(cell, list, 0) = *mine;
                 return 1;
             }
-            let capacity = self.capacity(cell);
-            if length < exact && usize::from(length) < capacity {
+            let capacity = self.capacity(cell, list);
+            if length < exact && length < capacity {
                 *self.record(cell, list, usize::from(length)) = *mine;
                 return length + 1;
             }
-            for index in usize::from(length)..capacity {
+            for index in usize::from(length)..usize::from(capacity) {
                 (*self.record(cell, list, index)).bytes = 0;
             }
             // Which one is forgotten depends on who comes, so that others are remembered beside a warp that comes often.
-            let slot = (u32::from(mine.warp) + mine.block.wrapping_mul(3)) as usize % capacity;
-            let record = &mut *self.record(cell, list, slot);
+            let slot = u32::from(mine.warp).wrapping_add(mine.block) % u32::from(capacity);
+            let record = &mut *self.record(cell, list, slot as usize);
             if !record.merge(mine) {
                 *record = *mine;
             }
-            length.max(capacity as u8).saturating_add(u8::from(capacity == LIST))
+            length.max(capacity).saturating_add(u8::from(capacity > 1))
         }
     }
 }
