@@ -261,7 +261,7 @@ impl Finding {
                 threads: 1,
                 action: match live.count {
                     1 => live.state.clone(),
-                    count => format!("{}: {count} threads, the first of them", live.state),
+                    count => format!("{} ({count} threads)", live.state),
                 },
                 locations: live.location.iter().map(Location::from).collect(),
                 ptx: live.ptx.clone(),
