@@ -1,0 +1,74 @@
+//! What the software device counts of a launch's memory traffic is what NVIDIA's profiler counts on an H200 (`traffic.txt`).
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// As in the table: requests and sectors of loads, of stores; wavefronts of loads, of stores.
+type Traffic = [u64; 6];
+
+/// A launch of the table: the kernel, its traffic, and why the software device counts something else, if it does.
+type Row<'t> = (&'t str, Traffic, Option<&'t str>);
+
+fn rows(text: &str) -> Vec<Row<'_>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let row = |line| {
+        let (counts, reason) = str::split_once(line, "  # ").map_or((line, None), |(counts, why)| (counts, Some(why)));
+        let mut words = counts.split_whitespace();
+        let kernel = words.next().expect("a kernel");
+        let traffic = std::array::from_fn(|_| words.next().expect("six numbers").parse().expect("a number"));
+        (kernel, traffic, reason)
+    };
+    lines.map(row).collect()
+}
+
+/// The sums over the instructions of a launch.
+fn traffic(launch: &Value) -> Traffic {
+    let mut sums = [0; 6];
+    for instruction in launch["instructions"].as_array().expect("a list") {
+        let text = instruction["instruction"].as_str().expect("a text");
+        let opcode = text.split_whitespace().find(|word| !word.starts_with('@'));
+        let is_store = !opcode.expect("an opcode").starts_with("ld");
+        let mut add = |at: usize, counts: &Value, name: &str| sums[at] += counts[name].as_u64().unwrap_or(0);
+        add(if is_store { 2 } else { 0 }, &instruction["global"], "requests");
+        add(if is_store { 3 } else { 1 }, &instruction["global"], "sectors");
+        add(if is_store { 5 } else { 4 }, &instruction["shared"], "wavefronts");
+    }
+    sums
+}
+
+#[test]
+fn traffic_is_counted_as_on_a_gpu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("profile.json");
+    let ran = Command::new(env!("CARGO_BIN_EXE_once"))
+        .env("RUMBA_DEVICE", "soft")
+        .env("RUMBA_PROFILE_JSON", &file)
+        .output()
+        .expect("the program starts");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let text = std::fs::read_to_string(&file).expect("launches were written down");
+    let launches: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect();
+    let table = rows(include_str!("../traffic.txt"));
+    let kernels = |row: &Row<'_>| row.0.to_owned();
+    let launched: Vec<&str> = launches
+        .iter()
+        .map(|launch| launch["kernel"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(launched, table.iter().map(kernels).collect::<Vec<_>>());
+    let mut equal = 0;
+    for (launch, (kernel, expected, reason)) in launches.iter().zip(&table) {
+        let counted = traffic(launch);
+        match reason {
+            None => {
+                assert_eq!(counted, *expected, "{kernel}");
+                equal += 1;
+            }
+            Some(reason) => assert_ne!(counted, *expected, "{kernel} has no need for a reason: {reason}"),
+        }
+    }
+    assert!(equal >= 10, "only {equal} launches are compared");
+}
