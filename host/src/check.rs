@@ -40,7 +40,7 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
 /// ```
 /// use rumba::{Check, Checks, FindingKind};
 ///
-/// // Every thread of two blocks reads the element behind its own while another one may write it.
+/// // Every thread reads the element behind its own, which its neighbour may have written already.
 /// const PTX: &str = "
 ///     .version 7.0 .target sm_70 .address_size 64
 ///     .visible .entry shift(.param .u64 x) {
