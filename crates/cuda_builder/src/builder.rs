@@ -368,6 +368,9 @@ impl CudaBuilder {
             "-Cembed-bitcode=yes",
             "-Csymbol-mangling-version=v0",
             "-Cdebuginfo=line-directives-only",
+            // rustc's own jump threading copies calls, barriers among them, to where only some threads come; LLVM's knows
+            // which calls must not be copied.
+            "-Zmir-enable-passes=-JumpThreading",
         ]
         .map(str::to_owned)
         .into();

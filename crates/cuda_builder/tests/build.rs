@@ -9,11 +9,12 @@ use cuda_builder::{BuildError, CudaBuilder, NvvmArch, Ptx, wheels};
 use tempfile::TempDir;
 
 /// The kernels of `fixtures/kernels`.
-const KERNELS: [&str; 10] = [
+const KERNELS: [&str; 11] = [
     "add",
     "divide",
     "exact",
     "fast",
+    "one_barrier",
     "remainder",
     "saxpy",
     "shared_dynamic",
@@ -278,6 +279,12 @@ fn an_unchanged_build_is_not_repeated() {
     std::fs::write(&file, "changed").expect("a file");
     let text = build().text;
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);
+}
+
+#[test]
+fn barriers_are_not_copied() {
+    let ptx = build(|builder| builder);
+    assert_eq!(kernel(&ptx, "one_barrier").matches("bar.sync").count(), 1, "{}", ptx.text);
 }
 
 #[test]
