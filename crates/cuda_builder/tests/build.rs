@@ -284,7 +284,12 @@ fn an_unchanged_build_is_not_repeated() {
 #[test]
 fn barriers_are_not_copied() {
     let ptx = build(|builder| builder);
-    assert_eq!(kernel(&ptx, "one_barrier").matches("bar.sync").count(), 1, "{}", ptx.text);
+    assert_eq!(
+        kernel(&ptx, "one_barrier").matches("bar.sync").count(),
+        1,
+        "{}",
+        ptx.text
+    );
 }
 
 #[test]

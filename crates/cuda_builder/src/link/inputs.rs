@@ -5,8 +5,9 @@
 //! demand.
 
 use std::collections::{BTreeSet, HashSet};
-use std::ops::Range;
+use std::fs::File;
 
+use object::read::ReadCache;
 use object::read::archive::ArchiveFile;
 
 use super::{Failure, Input, LibraryFile, atomics, read, symbols};
@@ -22,16 +23,15 @@ pub(super) struct Files {
     libdevice: Option<Vec<u8>>,
 }
 
-/// An rlib, and where its bitcode files are.
+/// The bitcode files of an rlib.
 struct Library {
-    bytes: Vec<u8>,
-    members: Vec<Range<usize>>,
+    members: Vec<Vec<u8>>,
     standard: bool,
 }
 
 impl Library {
     fn bitcodes(&self) -> impl Iterator<Item = &[u8]> {
-        self.members.iter().filter_map(|range| self.bytes.get(range.clone()))
+        self.members.iter().map(Vec::as_slice)
     }
 }
 
@@ -142,33 +142,34 @@ fn link_needed<'c>(module: &Module<'c>, source: Module<'c>, exports: Exports) ->
     Ok(useful)
 }
 
-/// Reads an rlib and finds the bitcode files in it.
+/// Reads the bitcode files of an rlib, and not what is most of it: the compiler's metadata.
 fn library(library: &LibraryFile) -> Result<Library, BuildError> {
     let path = &library.path;
-    let bytes = read(path)?;
     let broken = |reason: String| BuildError::Rlib {
         path: path.clone(),
         reason,
     };
-    let archive = ArchiveFile::parse(&*bytes).map_err(|error| broken(error.to_string()))?;
+    let file = File::open(path).map_err(|source| BuildError::Io {
+        path: path.clone(),
+        source,
+    })?;
+    let file = ReadCache::new(file);
+    let archive = ArchiveFile::parse(&file).map_err(|error| broken(error.to_string()))?;
     let mut members = Vec::new();
     for member in archive.members() {
         let member = member.map_err(|error| broken(error.to_string()))?;
         if !member.name().ends_with(b".o") {
             continue;
         }
-        let data = member.data(&*bytes).map_err(|error| broken(error.to_string()))?;
+        let data = member.data(&file).map_err(|error| broken(error.to_string()))?;
         if !data.starts_with(b"BC\xc0\xde") {
             let name = String::from_utf8_lossy(member.name());
             return Err(broken(format!("{name} is not bitcode")));
         }
-        let (start, _) = member.file_range();
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        members.push(start..start.saturating_add(data.len()));
+        members.push(data.to_vec());
     }
     Ok(Library {
         members,
-        bytes,
         standard: library.standard,
     })
 }
