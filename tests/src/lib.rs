@@ -9,6 +9,6 @@ pub mod ui;
 
 pub use baseline::{NVCC, baselines};
 pub use case::{Case, Cost, Prepared};
-pub use compare::{Tolerance, compare};
+pub use compare::{Results, Tolerance, compare, record};
 
 pub use rumba::showcase::{PTX, PTX_HASH};

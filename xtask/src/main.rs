@@ -6,6 +6,7 @@ mod check;
 mod ci;
 mod conformance;
 mod demo;
+mod diff;
 mod doctor;
 mod fuzz;
 mod gallery;
@@ -13,6 +14,7 @@ mod inspect;
 mod isa;
 mod new;
 mod nvcc;
+mod profile;
 mod quiet;
 mod run;
 mod setup;
@@ -46,6 +48,8 @@ enum Command {
     BuildPtx(build_ptx::Args),
     Run(run::Args),
     Check(check::Args),
+    Diff(diff::Args),
+    Profile(profile::Args),
     Inspect(inspect::Args),
     Isa(isa::Args),
     Bench(bench::Args),
@@ -79,6 +83,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::BuildPtx(args) => build_ptx::run(args),
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Profile(args) => profile::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Isa(args) => isa::run(args),
         Command::Bench(args) => bench::run(args),

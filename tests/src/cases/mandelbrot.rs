@@ -1,7 +1,7 @@
 //! `mandelbrot`: an image of `n` by `n` pixels.
 
-use crate::{Case, Cost, Prepared};
-use anyhow::{Result, ensure};
+use crate::{Case, Cost, Prepared, Tolerance, compare};
+use anyhow::Result;
 use kernels_gpu::mandelbrot::{Region, escape, mandelbrot};
 use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
@@ -67,13 +67,10 @@ impl Prepared for Data {
 
     fn verify(&self) -> Result<()> {
         // The kernel contracts multiplication and addition, so points next to the set's edge may escape at another step.
-        let result = self.device.to_vec()?;
-        let differ = result.iter().zip(&self.reference).filter(|(a, b)| a != b).count();
-        ensure!(
-            differ * 50 <= result.len(),
-            "{differ} of {} pixels differ",
-            result.len()
-        );
-        Ok(())
+        compare(
+            &self.device.to_vec()?,
+            &self.reference,
+            Tolerance::AllBut { one_in: 50 },
+        )
     }
 }

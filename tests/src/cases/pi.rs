@@ -1,7 +1,7 @@
 //! `pi`: `n` threads, rounded up to whole blocks, of 128 random points each.
 
 use crate::cases::EDGES;
-use crate::{Case, Cost, Prepared};
+use crate::{Case, Cost, Prepared, Tolerance, compare};
 use anyhow::{Result, ensure};
 use kernels_gpu::pi::{pi, points_in_circle};
 use rayon::prelude::*;
@@ -55,7 +55,7 @@ impl Prepared for Data {
 
     fn verify(&self) -> Result<()> {
         let hits = self.hits_device.to_vec()?[0];
-        ensure!(hits == self.reference, "{hits} hits instead of {}", self.reference);
+        compare(&[hits as f64], &[self.reference as f64], Tolerance::Exact)?;
         let pi = 4.0 * hits as f64 / (2 * u64::from(STEPS * BLOCK) * u64::from(self.blocks)) as f64;
         ensure!((pi - std::f64::consts::PI).abs() < 0.05, "{pi} is not π");
         Ok(())

@@ -1,8 +1,9 @@
 //! `thread_indexing_1d`, `_2d`, `_3d`: `n` is the number of threads along each dimension.
 
 use crate::cases::EDGES;
-use crate::{Case, Cost, Prepared};
-use anyhow::{Result, ensure};
+use crate::{Case, Cost, Prepared, Tolerance, compare};
+use anyhow::Result;
+use bytemuck::cast_slice;
 use kernels_gpu::thread_indexing::{Place, thread_indexing_1d, thread_indexing_2d, thread_indexing_3d};
 use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
@@ -90,16 +91,10 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
-        let result = self.device.to_vec()?;
-        let differs = result.iter().zip(&self.reference).position(|(a, b)| a != b);
-        if let Some(i) = differs {
-            ensure!(
-                result[i] == self.reference[i],
-                "thread {i} is {:?} instead of {:?}",
-                result[i],
-                self.reference[i]
-            );
-        }
-        Ok(())
+        compare::<u32>(
+            cast_slice(&self.device.to_vec()?),
+            cast_slice(&self.reference),
+            Tolerance::Exact,
+        )
     }
 }

@@ -7,9 +7,10 @@
 #![allow(
     missing_docs,
     unsafe_op_in_unsafe_fn,
+    clippy::manual_is_multiple_of,
     clippy::missing_safety_doc,
     clippy::undocumented_unsafe_blocks,
-    reason = "half of these kernels are unsound, which is their purpose, and the names say how"
+    reason = "half of these kernels are unsound, which is their purpose, and they are written as in CUDA C++"
 )]
 
 mod device;
