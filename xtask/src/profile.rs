@@ -299,7 +299,7 @@ fn source(file: &str) -> Option<String> {
 }
 
 const STYLE: &str = "
-:root { color-scheme: light dark; --line: #8884; --warn: #d97706; --hot: 217,119,6; }
+:root { color-scheme: light dark; --line: #8884; --warn: light-dark(#9a3412, #fdba74); --hot: 217,119,6; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; font: 13px/1.45 ui-monospace, monospace; }
 th { position: sticky; top: 0; background: Canvas; text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
