@@ -200,12 +200,13 @@ impl Check {
 mod tests {
     use super::Kind;
 
-    /// Sentences go on behind a colon, so they begin small and end without a full stop.
+    /// Sentences go on behind a colon, so they begin small (but for PTX) and end without a full stop.
     #[test]
     fn sentences_are_of_one_form() {
         for (index, kind) in Kind::ALL.iter().enumerate() {
             for text in [kind.what(), kind.why(), kind.advice()] {
-                assert!(text.starts_with(|c: char| !c.is_uppercase()), "{kind}: {text}");
+                let begins_small = text.starts_with(|c: char| !c.is_uppercase()) || text.starts_with("PTX ");
+                assert!(begins_small, "{kind}: {text}");
                 assert!(!text.ends_with('.') && !text.contains("  "), "{kind}: {text}");
             }
             assert!(Kind::ALL[..index].iter().all(|other| other.id() != kind.id()));
