@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 use crate::arch::NvvmArch;
 use crate::error::BuildError;
-use crate::llvm::{self, Context, Llvm, LlvmError, Machine, Module, OptLevel};
+use crate::llvm::{self, Context, Llvm, LlvmError, Module, OptLevel};
 use crate::stamp::Cache;
 
 pub(crate) use lines::Sources;
@@ -183,12 +183,7 @@ pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
 fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Failure> {
     let files = inputs::read_all(input)?;
     let context = Context::new(llvm);
-    let machine = Machine::new(
-        &context,
-        &floor.arch.to_string(),
-        &floor.features(),
-        input.codegen.level,
-    )?;
+    let machine = floor.machine(&context, input.codegen.level)?;
     let module = Module::new(&context, c"kernels");
     machine.adopt(&module);
 
@@ -255,12 +250,7 @@ fn print(
     floor: Floor,
 ) -> Result<Printed, Failure> {
     let context = Context::new(llvm);
-    let machine = Machine::new(
-        &context,
-        &floor.arch.to_string(),
-        &floor.features(),
-        input.codegen.level,
-    )?;
+    let machine = floor.machine(&context, input.codegen.level)?;
     let module = parts::extract(&context, &machine, whole, kernel)?;
     let key = input.cache.key(&module.to_bitcode(), &floor);
     if !input.keep_ir
@@ -299,12 +289,7 @@ fn print(
 /// All parts as one text of LLVM's assembly.
 fn join(llvm: &'static Llvm, input: &Input, parts: &[Vec<u8>], floor: Floor) -> Result<String, Failure> {
     let context = Context::new(llvm);
-    let machine = Machine::new(
-        &context,
-        &floor.arch.to_string(),
-        &floor.features(),
-        input.codegen.level,
-    )?;
+    let machine = floor.machine(&context, input.codegen.level)?;
     let module = Module::new(&context, c"kernels");
     machine.adopt(&module);
     for part in parts {

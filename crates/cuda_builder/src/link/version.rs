@@ -4,6 +4,7 @@
 //! inline assembly as it stands. So the finished text is read once more against a table of floors.
 
 use crate::arch::NvvmArch;
+use crate::llvm::{Context, LlvmError, Machine, OptLevel};
 
 /// A PTX version (times ten) and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +37,9 @@ impl Floor {
     /// What every device and driver runs.
     pub(super) const OLDEST: Self = LADDER[0];
 
-    /// LLVM's name of the version.
-    pub(super) fn features(self) -> String {
-        format!("+ptx{}", self.version)
+    /// LLVM's code generator for it.
+    pub(super) fn machine(self, context: &Context, level: OptLevel) -> Result<Machine<'_>, LlvmError> {
+        Machine::new(context, &self.arch.to_string(), &format!("+ptx{}", self.version), level)
     }
 
     /// Whether code that needs `(version, capability)` may be written here.
