@@ -23,6 +23,8 @@ static RESETS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 /// A device's primary context, from the first [`crate::Device`] to the last thing made on it.
 pub(crate) struct Context {
     pub(crate) ordinal: u32,
+    /// "device 0 (NVIDIA H200)", for messages.
+    pub(crate) label: String,
     pub(crate) limits: Limits,
     /// The device memory that launches with host slices use again and again.
     pub(crate) pool: Mutex<Pool>,
@@ -59,9 +61,11 @@ impl Context {
         })?;
         CurrentContext::set_current(&handle).map_err(|error| failed("make the context current", error))?;
         let limits = Limits::of(device).map_err(|error| failed("read the device's limits", error))?;
+        let name = device.name().map_err(|error| failed("read the device's name", error))?;
         let lanes = Lanes::new().map_err(|error| failed("create the default stream", error))?;
         Ok(Arc::new(Context {
             ordinal,
+            label: format!("device {ordinal} ({name})"),
             limits,
             pool: Mutex::default(),
             lanes: ManuallyDrop::new(lanes),

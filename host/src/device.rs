@@ -9,6 +9,7 @@ use bytemuck::Pod;
 use cust::device::DeviceAttribute;
 use cust::error::CudaResult;
 use cust::memory::mem_get_info;
+use cust::sys;
 use parking_lot::{Mutex, RwLock};
 use std::cell::RefCell;
 use std::fmt;
@@ -97,6 +98,16 @@ pub struct Limits {
     pub multiprocessors: u32,
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
+    /// Threads that a multiprocessor holds at the same time.
+    pub threads_per_multiprocessor: u32,
+    /// Blocks that a multiprocessor holds at the same time.
+    pub blocks_per_multiprocessor: u32,
+    /// Registers of 32 bits that the blocks on a multiprocessor share.
+    pub registers_per_multiprocessor: u32,
+    /// Bytes of shared memory that the blocks on a multiprocessor share.
+    pub shared_memory_per_multiprocessor: u32,
+    /// Bytes of shared memory that the driver takes for itself in each block.
+    pub reserved_shared_memory: u32,
 }
 
 impl Device {
@@ -360,6 +371,7 @@ impl fmt::Debug for Device {
 impl Limits {
     pub(crate) fn of(device: cust::device::Device) -> CudaResult<Limits> {
         use DeviceAttribute as A;
+        use sys::CUdevice_attribute_enum as N;
         let get = |attribute| device.get_attribute(attribute).map(unsigned);
         let shared_memory = get(A::MaxSharedMemoryPerBlock)?;
         Ok(Limits {
@@ -367,19 +379,27 @@ impl Limits {
             block: [get(A::MaxBlockDimX)?, get(A::MaxBlockDimY)?, get(A::MaxBlockDimZ)?],
             grid: [get(A::MaxGridDimX)?, get(A::MaxGridDimY)?, get(A::MaxGridDimZ)?],
             shared_memory,
-            shared_memory_optin: shared_memory_optin(device).max(shared_memory),
+            shared_memory_optin: newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+                .max(shared_memory),
             warp: get(A::WarpSize)?,
             multiprocessors: get(A::MultiprocessorCount)?,
             compute_capability: (get(A::ComputeCapabilityMajor)?, get(A::ComputeCapabilityMinor)?),
+            threads_per_multiprocessor: get(A::MaxThreadsPerMultiprocessor)?,
+            // Drivers before CUDA 11 do not say: as many as the smallest blocks would be.
+            blocks_per_multiprocessor: match newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR) {
+                0 => 16,
+                blocks => blocks,
+            },
+            registers_per_multiprocessor: get(A::MaxRegistersPerMultiprocessor)?,
+            shared_memory_per_multiprocessor: get(A::MaxSharedMemoryPerMultiprocessor)?,
+            reserved_shared_memory: newer(device, N::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
         })
     }
 }
 
-/// cust's list of attributes ends before this one; 0 where the driver does not know it.
-fn shared_memory_optin(device: cust::device::Device) -> u32 {
-    use cust::sys;
+/// An attribute that cust's list does not have; 0 where the driver does not know it.
+fn newer(device: cust::device::Device, attribute: sys::CUdevice_attribute) -> u32 {
     let mut value = 0;
-    let attribute = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
     // SAFETY: `value` is a valid place for an int, the device is one that the driver gave out.
     let result = unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
     if result == sys::CUresult::CUDA_SUCCESS {

@@ -11,12 +11,12 @@ mod timings;
 pub use config::{Dim3, LaunchConfig};
 pub use timings::Timings;
 
-use crate::context::Entered;
+use crate::context::{Context, Entered};
 use crate::error::{Code, LaunchError, Result, answer};
 use crate::memory::{self, Memory};
 use crate::module::Function;
 use crate::stream::{Lane, same_context};
-use crate::{Event, Limits, Module};
+use crate::{Event, Module};
 use config::Shape;
 use cuda_std::launch::{Arguments, Call, Kernel};
 use cust::function::{BlockSize, GridSize};
@@ -105,16 +105,22 @@ impl Module {
         let Some((grid, block)) = self.shape(config, &call, function, shared)? else {
             return Ok(());
         };
-        check_device(kernel, function, &entered.context.limits, grid, block, shared)?;
+        check_device(kernel, function, entered.context, grid, block, shared)?;
         call.check(grid, block, shared).map_err(LaunchError::Contract)?;
-        check_kernel(kernel, function, block)?;
+        check_kernel(kernel, function, entered.context, grid, block)?;
         function.allow_shared(&entered, shared)?;
         if kernel.contract.cooperative {
             let limit = self.blocks_at_once(&entered, kernel, function, block, shared)?;
             let blocks = grid.iter().map(|&blocks| u64::from(blocks)).product();
             if blocks > limit {
-                let kernel = kernel.name;
-                return Err(LaunchError::CooperativeGrid { kernel, blocks, limit }.into());
+                let (kernel, device) = (kernel.name, entered.context.label.clone());
+                let error = LaunchError::CooperativeGrid {
+                    kernel,
+                    device,
+                    blocks,
+                    limit,
+                };
+                return Err(error.into());
             }
         }
         for owner in call
@@ -188,6 +194,7 @@ impl Module {
                 let kernel = call.kernel().name;
                 Err(LaunchError::GridDimension {
                     kernel,
+                    device: self.context().label.clone(),
                     axis: 'x',
                     value: blocks as u64,
                     limit,
@@ -222,13 +229,14 @@ impl Module {
 fn check_device(
     kernel: &'static Kernel,
     function: &Function,
-    limits: &Limits,
+    context: &Context,
     grid: [u32; 3],
     block: [u32; 3],
     dynamic: u32,
 ) -> Result<(), LaunchError> {
     const AXES: [char; 3] = ['x', 'y', 'z'];
-    let kernel = kernel.name;
+    let (kernel, limits) = (kernel.name, &context.limits);
+    let device = || context.label.clone();
     if grid.contains(&0) {
         return Err(LaunchError::EmptyGrid { kernel, grid });
     }
@@ -241,6 +249,8 @@ fn check_device(
     if threads > u64::from(limits.threads_per_block) {
         return Err(LaunchError::BlockTooLarge {
             kernel,
+            device: device(),
+            grid,
             block,
             threads,
             limit: limits.threads_per_block,
@@ -250,6 +260,7 @@ fn check_device(
         if block[index] > limits.block[index] {
             return Err(LaunchError::BlockDimension {
                 kernel,
+                device: device(),
                 axis,
                 value: block[index],
                 limit: limits.block[index],
@@ -259,6 +270,7 @@ fn check_device(
             let value = u64::from(grid[index]);
             return Err(LaunchError::GridDimension {
                 kernel,
+                device: device(),
                 axis,
                 value,
                 limit: limits.grid[index],
@@ -269,6 +281,7 @@ fn check_device(
     if u64::from(declared) + u64::from(dynamic) > u64::from(limits.shared_memory_optin) {
         return Err(LaunchError::SharedMemory {
             kernel,
+            device: device(),
             declared,
             dynamic,
             limit: limits.shared_memory_optin,
@@ -278,13 +291,21 @@ fn check_device(
 }
 
 /// The limit that follows from what the driver's compiler made of the kernel.
-fn check_kernel(kernel: &'static Kernel, function: &Function, block: [u32; 3]) -> Result<(), LaunchError> {
+fn check_kernel(
+    kernel: &'static Kernel,
+    function: &Function,
+    context: &Context,
+    grid: [u32; 3],
+    block: [u32; 3],
+) -> Result<(), LaunchError> {
     let threads = block.iter().map(|&length| u64::from(length)).product();
     let (limit, registers) = (function.info.threads_per_block, function.info.registers);
     if threads > u64::from(limit) {
         let kernel = kernel.name;
         return Err(LaunchError::BlockTooLargeForKernel {
             kernel,
+            device: context.label.clone(),
+            grid,
             block,
             threads,
             limit,

@@ -34,9 +34,11 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod hints;
 mod launch;
 mod memory;
 mod module;
+mod occupancy;
 mod panics;
 mod ptx;
 mod stream;
@@ -53,9 +55,11 @@ pub use cust::device::DeviceAttribute;
 pub use device::{Device, Limits};
 pub use error::{DriverError, Error, Fault, KernelPanic, LaunchError, ModuleError, Result};
 pub use event::Event;
+pub use hints::Hint;
 pub use launch::{Dim3, LaunchConfig, Timings};
 pub use memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
 pub use module::{KernelInfo, Module};
+pub use occupancy::{Occupancy, Resource};
 pub use stream::Stream;
 
 /// What most programs need.

@@ -189,7 +189,12 @@ impl Module {
     }
 
     #[cold]
-    fn look_up(&self, entered: &Entered<'_>, name: &str, kernel: Option<&'static Kernel>) -> Result<Function> {
+    pub(crate) fn look_up(
+        &self,
+        entered: &Entered<'_>,
+        name: &str,
+        kernel: Option<&'static Kernel>,
+    ) -> Result<Function> {
         let operation = || format!("look up the kernel `{name}` in {}", self.inner.name);
         if name.contains('\0') {
             return Err(self.missing(name, kernel));

@@ -266,3 +266,31 @@ fn more_memory_than_there_is() {
 fn a_device_that_is_not_there() {
     says(Device::get(999), &["no CUDA device 999"]);
 }
+
+#[test]
+fn a_refused_launch_names_the_device_and_what_would_fit() {
+    let (module, device) = (module(), device());
+    let name = format!("device 0 ({})", device.name());
+    let mut values = [1.0; 8];
+    launch_error(
+        module.launch((3, 2048), scale(2.0, &mut values)),
+        &[&name, "a grid of 6 blocks of 1024 threads would fit"],
+    );
+    launch_error(
+        module.launch(((10, 7), (32, 64)), scale(2.0, &mut values)),
+        &[&name, "a grid of 10 × 14 blocks of 32 × 32 threads would fit"],
+    );
+    launch_error(
+        module.launch(((1, 70_000), 1), scale(2.0, &mut values)),
+        &[&name, "put the largest dimension there"],
+    );
+    let limit = device.limits().shared_memory_optin;
+    launch_error(
+        module.launch(LaunchConfig::new(1, 32).shared(limit + 1), scale(2.0, &mut values)),
+        &[
+            &name,
+            &format!("at most {limit} bytes of dynamic shared memory would fit"),
+        ],
+    );
+    assert_eq!(values, [1.0; 8], "nothing ran");
+}

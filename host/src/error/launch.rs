@@ -8,13 +8,17 @@ use cuda_std::launch::ContractError;
 pub enum LaunchError {
     /// A block has more threads than the device runs in one.
     #[error(
-        "cannot launch `{kernel}`: a block of {} threads, this device runs at most {limit} in one block\n\
-         help: use smaller blocks and more of them, or `for_each`, which chooses",
-        product(block, *.threads)
+        "cannot launch `{kernel}`: a block of {} threads, but {device} runs at most {limit} in one block\n\
+         help: {}, or `for_each`, which chooses",
+        product(block, *.threads), smaller(*.grid, *.block, *.limit)
     )]
     BlockTooLarge {
         /// The kernel.
         kernel: &'static str,
+        /// The device, as "device 0 (NVIDIA H200)".
+        device: String,
+        /// The grid asked for.
+        grid: [u32; 3],
         /// The block asked for.
         block: [u32; 3],
         /// Its threads.
@@ -25,14 +29,18 @@ pub enum LaunchError {
 
     /// A block has more threads than this kernel can be run with.
     #[error(
-        "cannot launch `{kernel}`: a block of {} threads, this kernel runs with at most {limit} in one \
+        "cannot launch `{kernel}`: a block of {} threads, but on {device} this kernel runs with at most {limit} in one \
          block (it needs {registers} registers in each thread, or is declared so)\n\
-         help: use smaller blocks and more of them, or `for_each`, which chooses",
-        product(block, *.threads)
+         help: {}, or `for_each`, which chooses",
+        product(block, *.threads), smaller(*.grid, *.block, *.limit)
     )]
     BlockTooLargeForKernel {
         /// The kernel.
         kernel: &'static str,
+        /// The device, as "device 0 (NVIDIA H200)".
+        device: String,
+        /// The grid asked for.
+        grid: [u32; 3],
         /// The block asked for.
         block: [u32; 3],
         /// Its threads.
@@ -45,11 +53,14 @@ pub enum LaunchError {
 
     /// One dimension of a block is beyond the device's limit.
     #[error(
-        "cannot launch `{kernel}`: the block's {axis} dimension is {value}, this device allows at most {limit} there"
+        "cannot launch `{kernel}`: the block's {axis} dimension is {value}, but {device} allows at most {limit} there\n\
+         help: put more threads into x, which allows the most, or more blocks into the grid"
     )]
     BlockDimension {
         /// The kernel.
         kernel: &'static str,
+        /// The device, as "device 0 (NVIDIA H200)".
+        device: String,
         /// `x`, `y` or `z`.
         axis: char,
         /// What was asked for.
@@ -84,10 +95,15 @@ pub enum LaunchError {
     },
 
     /// One dimension of the grid is beyond the device's limit.
-    #[error("cannot launch `{kernel}`: the grid's {axis} dimension is {value}, this device allows at most {limit} there{}", swap(*.axis))]
+    #[error(
+        "cannot launch `{kernel}`: the grid's {axis} dimension is {value}, but {device} allows at most {limit} there{}",
+        swap(*.axis)
+    )]
     GridDimension {
         /// The kernel.
         kernel: &'static str,
+        /// The device, as "device 0 (NVIDIA H200)".
+        device: String,
         /// `x`, `y` or `z`.
         axis: char,
         /// What was asked for.
@@ -99,12 +115,15 @@ pub enum LaunchError {
     /// A block would need more shared memory than the device gives to one.
     #[error(
         "cannot launch `{kernel}`: a block would need {} bytes of shared memory ({declared} declared in the kernel + \
-         {dynamic} given at the launch), this device gives a block at most {limit}",
-        u64::from(*.declared) + u64::from(*.dynamic)
+         {dynamic} given at the launch), but {device} gives a block at most {limit}\n\
+         help: {}",
+        u64::from(*.declared) + u64::from(*.dynamic), room(*.declared, *.limit)
     )]
     SharedMemory {
         /// The kernel.
         kernel: &'static str,
+        /// The device, as "device 0 (NVIDIA H200)".
+        device: String,
         /// Bytes of the kernel's own shared arrays.
         declared: u32,
         /// Bytes asked for at the launch.
@@ -115,13 +134,15 @@ pub enum LaunchError {
 
     /// A cooperative kernel has more blocks than the device runs at the same time.
     #[error(
-        "cannot launch `{kernel}`: it is cooperative, so all its blocks run at the same time, and this device runs at most \
+        "cannot launch `{kernel}`: it is cooperative, so all its blocks run at the same time, and {device} runs at most \
          {limit} such blocks, not {blocks}\n\
          help: launch it with `LaunchConfig::at_once(block)`, and let each thread do several elements (a grid-stride loop)"
     )]
     CooperativeGrid {
         /// The kernel.
         kernel: &'static str,
+        /// The device, as "device 0 (NVIDIA H200)".
+        device: String,
         /// Blocks asked for.
         blocks: u64,
         /// The most there may be.
@@ -131,6 +152,31 @@ pub enum LaunchError {
     /// The launch does not keep to what the kernel states, or the arguments do not fit its shape.
     #[error("cannot launch {0}")]
     Contract(ContractError),
+}
+
+/// What would fit: the block halved along its longest side, and the grid doubled there, until it does.
+fn smaller(grid: [u32; 3], block: [u32; 3], limit: u32) -> String {
+    let threads = |block: [u32; 3]| block.iter().map(|&length| u64::from(length)).product::<u64>();
+    let (mut fitting, mut blocks) = (block, grid.map(u64::from));
+    while threads(fitting) > u64::from(limit) && fitting != [1; 3] {
+        let longest = (0..3).max_by_key(|&axis| fitting[axis]).unwrap_or(0);
+        fitting[longest] = fitting[longest].div_ceil(2);
+        blocks[longest] = (u64::from(grid[longest]) * u64::from(block[longest])).div_ceil(fitting[longest].into());
+    }
+    let blocks = blocks.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
+    format!(
+        "a grid of {} blocks of {} threads would fit",
+        shape(&blocks),
+        shape(&fitting)
+    )
+}
+
+/// What would fit of dynamic shared memory.
+fn room(declared: u32, limit: u32) -> String {
+    match limit.checked_sub(declared) {
+        Some(room) => format!("a launch with at most {room} bytes of dynamic shared memory would fit"),
+        None => "no launch would fit: make the kernel's own shared arrays smaller".to_owned(),
+    }
 }
 
 fn product(block: &[u32; 3], threads: u64) -> String {
