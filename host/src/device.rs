@@ -287,6 +287,16 @@ impl Device {
         PinnedBuffer::zeros(self.context(), length)
     }
 
+    /// Page-locked host memory with a copy of `values`.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuffer<T>> {
+        let mut pinned = self.pinned(values.len())?;
+        pinned.copy_from_slice(values);
+        Ok(pinned)
+    }
+
     /// Marks this moment on the default stream; see [`Stream::record`].
     ///
     /// # Errors

@@ -13,7 +13,7 @@ pub use timings::Timings;
 
 use crate::context::{Context, Entered};
 use crate::error::{Code, LaunchError, Result, answer};
-use crate::memory::{self, Memory};
+use crate::memory::{self, Access, Memory};
 use crate::module::Function;
 use crate::stream::{Lane, same_context};
 use crate::{Event, Module};
@@ -123,14 +123,9 @@ impl Module {
                 return Err(error.into());
             }
         }
-        for owner in call
-            .arguments()
-            .owners()
-            .iter()
-            .filter_map(|owner| owner.downcast_ref::<Memory>())
-        {
-            same_context(self.context(), &owner.context, || {
-                owner.operation(&format!("launch `{}` with", kernel.name))
+        for (memory, _) in device_memory(call.arguments()) {
+            same_context(self.context(), &memory.context, || {
+                memory.operation(&format!("launch `{}` with", kernel.name))
             })?;
         }
         let lane = match config.stream {
@@ -315,6 +310,14 @@ fn check_kernel(
     Ok(())
 }
 
+/// The memory among the arguments, and what the kernel does with it.
+fn device_memory<'a>(arguments: &Arguments<'a>) -> impl Iterator<Item = (&'a Memory, Access)> {
+    arguments.borrowed().iter().filter_map(|borrowed| {
+        let memory = borrowed.owner.downcast_ref::<Memory>()?;
+        Some((memory, memory.access(borrowed.address, borrowed.bytes, borrowed.writes)))
+    })
+}
+
 /// A launch that has passed the checks.
 struct Launch<'l> {
     kernel: &'static Kernel,
@@ -331,12 +334,8 @@ impl Launch<'_> {
     fn enqueue(&self, arguments: &mut Arguments<'_>) -> Result<()> {
         let context = self.entered.context;
         let _in_order = context.lanes.order.lock();
-        for owner in arguments
-            .owners()
-            .iter()
-            .filter_map(|owner| owner.downcast_ref::<Memory>())
-        {
-            self.lane.next_to_use(&owner.last_use, self.entered)?;
+        for (memory, access) in device_memory(arguments) {
+            self.lane.next_to_use(memory, &access, self.entered)?;
         }
         context.launching(self.kernel);
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);

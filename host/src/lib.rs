@@ -57,7 +57,7 @@ pub use error::{DriverError, Error, Fault, KernelPanic, LaunchError, ModuleError
 pub use event::Event;
 pub use hints::Hint;
 pub use launch::{Dim3, LaunchConfig, Timings};
-pub use memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
+pub use memory::{CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
 pub use module::{KernelInfo, Module};
 pub use occupancy::{Occupancy, Resource};
 pub use stream::Stream;

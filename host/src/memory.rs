@@ -2,31 +2,39 @@
 //! kernel arguments that are host slices.
 
 mod buffer;
+mod copies;
 mod pinned;
 mod pool;
 mod raw;
+mod uses;
 mod view;
 
 pub use buffer::{DeviceBuffer, DevicePointer};
-pub use pinned::{PendingCopy, PinnedBuffer};
+pub use copies::{CopyScope, PendingCopy};
+pub use pinned::PinnedBuffer;
 pub(crate) use pool::Pool;
 pub use view::{DeviceSlice, DeviceSliceMut};
 
 pub(crate) use raw::{copy_in, copy_out};
+pub(crate) use uses::{Access, Uses};
 
 use crate::context::{Context, Entered};
 use crate::driver;
 use crate::error::{Code, Error, Result};
-use crate::stream::LastUse;
 use cust::error::CudaResult;
+use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// One allocation on a device. Kernel arguments find their way back to it, whatever the type of
-/// its elements: see [`cuda_std::launch::Arguments::owners`].
-pub(crate) struct Memory {
+/// A handle to an allocation on a device. Kernel arguments find their way back to it, whatever the type of
+/// its elements: see [`cuda_std::launch::Arguments::borrowed`].
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Allocation>);
+
+/// The allocation, freed with its last handle.
+pub(crate) struct Allocation {
     pub(crate) context: Arc<Context>,
-    pub(crate) last_use: LastUse,
+    pub(crate) uses: Uses,
     address: u64,
     bytes: usize,
     /// The type of the elements, for messages.
@@ -55,13 +63,32 @@ impl Memory {
         } else {
             allocate(&context.enter(operation)?, bytes, operation)?
         };
-        Ok(Memory {
+        Ok(Memory(Arc::new(Allocation {
             context,
-            last_use: LastUse::default(),
+            uses: Uses::default(),
             address,
             bytes,
             element,
-        })
+        })))
+    }
+}
+
+impl Deref for Memory {
+    type Target = Allocation;
+
+    fn deref(&self) -> &Allocation {
+        &self.0
+    }
+}
+
+impl Allocation {
+    /// The bytes at `address` as counted from the start.
+    pub(crate) fn access(&self, address: u64, bytes: u64, writes: bool) -> Access {
+        let start = address - self.address;
+        Access {
+            bytes: start..start + bytes,
+            writes,
+        }
     }
 
     /// "`verb` a DeviceBuffer<…> of … bytes", for messages.
@@ -75,7 +102,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Allocation {
     fn drop(&mut self) {
         if self.bytes == 0 {
             return;

@@ -1,12 +1,13 @@
 //! Streams: queues of work that a device does in order.
 //!
-//! Work on different streams may overlap, but never on the same buffer: each buffer remembers the
-//! stream that used it last, and a use on another stream first waits there. So the safe interface
-//! has no data races between streams, and work that shares nothing overlaps freely.
+//! Work on different streams may overlap, but never where one writes what another uses: each buffer remembers which stream
+//! used which part of it last, and a use on another stream that is in conflict first waits there. So the safe interface
+//! has no data races between streams, and work that shares nothing, or only reads it, overlaps freely.
 
 use crate::Event;
 use crate::context::{Context, Entered};
 use crate::error::{Error, Result};
+use crate::memory::{Access, Allocation};
 use cust::error::CudaResult;
 use cust::event::EventFlags;
 use cust::stream::{StreamFlags, StreamWaitEventFlags};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// A queue of work on a device: what is put on it is done in order, and may overlap with work on
-/// other streams that does not use the same buffers.
+/// other streams that uses other buffers, other parts of them, or only reads the same.
 ///
 /// Dropping a stream waits for its work. Cloning gives another handle to the same stream.
 ///
@@ -34,6 +35,14 @@ use std::sync::{Arc, Weak};
 pub struct Stream {
     inner: Arc<Inner>,
 }
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Stream) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Stream {}
 
 struct Inner {
     context: Arc<Context>,
@@ -160,10 +169,6 @@ pub(crate) struct Lane {
     id: u64,
 }
 
-/// Which stream used something last.
-#[derive(Default)]
-pub(crate) struct LastUse(AtomicU64);
-
 impl Lane {
     const DEFAULT: u64 = 1;
 
@@ -176,15 +181,18 @@ impl Lane {
         })
     }
 
-    /// Notes that the next work on this stream uses something, after making the stream wait for the
-    /// stream that used it last. Call it with [`Lanes::order`] held, until that work is enqueued.
-    pub(crate) fn next_to_use(&self, last: &LastUse, entered: &Entered<'_>) -> Result<()> {
-        let id = last.0.swap(self.id, Ordering::Relaxed);
-        if id == self.id || id == 0 {
-            Ok(())
-        } else {
-            self.order_after(id, entered)
+    /// Notes that the next work on this stream uses something, after making the stream wait for the streams whose uses
+    /// are in the way. Call it with [`Lanes::order`] held, until that work is enqueued.
+    pub(crate) fn next_to_use(&self, memory: &Allocation, access: &Access, entered: &Entered<'_>) -> Result<()> {
+        let mut uses = memory.uses.lock();
+        if uses.knows(self.id, access) {
+            return Ok(());
         }
+        for other in uses.in_the_way(self.id, access) {
+            self.order_after(other, entered)?;
+        }
+        uses.note(self.id, access.clone());
+        Ok(())
     }
 
     #[cold]

@@ -3,12 +3,17 @@
 use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use cuda_std::atomic::Atomic;
-use cuda_std::launch::{Argument, Arguments};
+use cuda_std::launch::{Argument, Arguments, Borrowed};
 use cuda_std::{DisjointChunks, DisjointSlice, PerBlock};
 
-fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, arguments: &mut Arguments<'a>) {
+fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Arguments<'a>) {
     arguments.push_slice(view.address(), view.len());
-    arguments.keep(view.memory());
+    arguments.borrow(Borrowed {
+        owner: view.memory(),
+        address: view.address(),
+        bytes: view.bytes() as u64,
+        writes,
+    });
 }
 
 // SAFETY: here and below: a view is a pointer to elements of device memory and their number, as the
@@ -16,14 +21,14 @@ fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, arguments: &mut Arguments<'a>) {
 // outlasts `'a` still uses is kept until its stream is done.
 unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a DeviceBuffer<T> {
     fn bind(self, arguments: &mut Arguments<'a>) {
-        bind(self.as_slice(), arguments);
+        bind(self.as_slice(), false, arguments);
     }
 }
 
 // SAFETY: see above.
 unsafe impl<'a, T: Pod> Argument<'a, [T]> for DeviceSlice<'a, T> {
     fn bind(self, arguments: &mut Arguments<'a>) {
-        bind(self, arguments);
+        bind(self, false, arguments);
     }
 }
 
@@ -32,14 +37,14 @@ macro_rules! outputs {
         // SAFETY: see above.
         unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
-                bind(self.as_slice_mut().into_view(), arguments);
+                bind(self.as_slice_mut().into_view(), true, arguments);
             }
         }
 
         // SAFETY: see above.
         unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
-                bind(self.into_view(), arguments);
+                bind(self.into_view(), true, arguments);
             }
         }
     )*};

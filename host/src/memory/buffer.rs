@@ -1,7 +1,6 @@
 //! The typed buffer in device memory.
 
-use super::view::same_length;
-use super::{DeviceSlice, DeviceSliceMut, Memory, PendingCopy, PinnedBuffer, raw};
+use super::{DeviceSlice, DeviceSliceMut, Memory, PendingCopy, PinnedBuffer};
 use crate::context::Context;
 use crate::error::Result;
 use crate::stream::Stream;
@@ -159,12 +158,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn copy_from_pinned(&mut self, source: PinnedBuffer<T>, stream: &Stream) -> Result<PendingCopy<T>> {
-        same_length("copy to the device", source.len(), self.length)?;
-        self.on(stream, "copy to", source, |memory, source, raw| {
-            // SAFETY: the pending copy owns `source` and gives it up, or frees it, only after the
-            // stream has done the copy.
-            unsafe { raw::copy_in_async(memory.address, bytemuck::cast_slice(source), raw) }
-        })
+        self.as_slice_mut().copy_from_pinned(source, stream)
     }
 
     /// Puts a copy of all elements to page-locked host memory on a stream and returns at once. The
@@ -173,31 +167,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`crate::Error::LengthMismatch`] unless both are as long; the driver's.
     pub fn copy_to_pinned(&self, destination: PinnedBuffer<T>, stream: &Stream) -> Result<PendingCopy<T>> {
-        same_length("copy from the device", self.length, destination.len())?;
-        self.on(stream, "copy from", destination, |memory, destination, raw| {
-            // SAFETY: the pending copy owns `destination` and gives it up, or frees it, only after
-            // the stream has done the copy.
-            unsafe { raw::copy_out_async(memory.address, bytemuck::cast_slice_mut(destination), raw) }
-        })
-    }
-
-    fn on(
-        &self,
-        stream: &Stream,
-        verb: &str,
-        mut host: PinnedBuffer<T>,
-        copy: impl FnOnce(&Memory, &mut PinnedBuffer<T>, &cust::stream::Stream) -> cust::error::CudaResult<()>,
-    ) -> Result<PendingCopy<T>> {
-        let memory = &self.memory;
-        stream.belongs_to(&memory.context, || memory.operation(verb))?;
-        let entered = memory.enter(verb)?;
-        {
-            let _in_order = memory.context.lanes.order.lock();
-            stream.lane().next_to_use(&memory.last_use, &entered)?;
-            entered.check(copy(memory, &mut host, &stream.lane().raw), || memory.operation(verb))?;
-        }
-        drop(entered);
-        Ok(PendingCopy::new(host, stream.clone()))
+        self.as_slice().copy_to_pinned(destination, stream)
     }
 
     /// The buffer's address, for kernels that take raw pointers. Passing it on does not keep the

@@ -1,12 +1,9 @@
-//! Page-locked host memory, and copies that go on while the host does something else.
+//! Page-locked host memory. Copies from and to it that go on while the host does something else are `copies`' business.
 //!
-//! A copy in progress owns its host memory. That costs a move instead of a borrow, and is what makes
-//! it sound: a borrow could be forgotten while the device still writes through it. The memory itself
-//! is the host's own, made known to the driver, so it outlives a reset of the device.
+//! The memory is the host's own, made known to the driver, so it outlives a reset of the device.
 
 use crate::context::Context;
 use crate::error::{Error, Result, answer};
-use crate::stream::Stream;
 use bytemuck::Pod;
 use cust::sys;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -116,51 +113,5 @@ impl<T> Drop for PinnedBuffer<T> {
         // SAFETY: allocated by `zeros` with this layout; no copy is in progress, since one in
         // progress would own the buffer.
         unsafe { dealloc(memory, layout) };
-    }
-}
-
-/// A copy between a device and page-locked memory that may still be in progress. Dropping it waits.
-#[must_use = "dropping a copy in progress waits for it; keep it, and call `wait` when the data is needed"]
-pub struct PendingCopy<T> {
-    /// None: given back.
-    host: Option<PinnedBuffer<T>>,
-    stream: Stream,
-}
-
-impl<T> PendingCopy<T> {
-    pub(super) fn new(host: PinnedBuffer<T>, stream: Stream) -> PendingCopy<T> {
-        PendingCopy {
-            host: Some(host),
-            stream,
-        }
-    }
-
-    /// Waits until the copy is done, and gives the host memory back.
-    ///
-    /// # Errors
-    /// [`Error::Fault`] if a kernel before it on the stream failed.
-    ///
-    /// # Panics
-    /// Never: the memory is there until this call.
-    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
-        self.stream.synchronize()?;
-        Ok(self.host.take().expect("only `wait` takes the memory"))
-    }
-}
-
-impl<T> fmt::Debug for PendingCopy<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingCopy")
-            .field("host", &self.host)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T> Drop for PendingCopy<T> {
-    fn drop(&mut self) {
-        if self.host.is_some() {
-            // If this fails the context is lost or gone, and the copy with it.
-            let _ = self.stream.synchronize();
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Views of a part of a buffer: what `&[T]` and `&mut [T]` are for a vector.
 
-use super::{DeviceBuffer, Memory, raw};
+use super::{Access, DeviceBuffer, Memory, raw};
 use crate::error::{Error, Result};
 use bytemuck::Pod;
 use std::fmt;
@@ -121,12 +121,16 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.length * size_of::<T>()
     }
 
     pub(crate) fn address(&self) -> u64 {
         self.memory.address + (self.start * size_of::<T>()) as u64
+    }
+
+    pub(super) fn access(&self, writes: bool) -> Access {
+        self.memory.access(self.address(), self.bytes() as u64, writes)
     }
 }
 
@@ -197,6 +201,21 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         )
     }
 
+    /// Parts of `length` elements each, the last perhaps shorter: what `chunks_mut` is for a slice.
+    ///
+    /// # Panics
+    /// If `length` is 0, as slices do.
+    pub fn chunks_mut(self, length: usize) -> impl ExactSizeIterator<Item = DeviceSliceMut<'a, T>> {
+        assert!(length > 0, "chunks have at least one element");
+        let view = self.view;
+        (0..view.length.div_ceil(length)).map(move |index| {
+            let start = index * length;
+            DeviceSliceMut {
+                view: view.slice(start..view.length.min(start + length)),
+            }
+        })
+    }
+
     /// Copies elements from the host.
     ///
     /// # Errors
@@ -223,9 +242,10 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         let entered = memory.enter("copy to")?;
         let lanes = &memory.context.lanes;
         let _in_order = lanes.order.lock();
-        for last_use in [&source.memory.last_use, &memory.last_use] {
-            lanes.default.next_to_use(last_use, &entered)?;
-        }
+        lanes
+            .default
+            .next_to_use(source.memory, &source.access(false), &entered)?;
+        lanes.default.next_to_use(memory, &self.view.access(true), &entered)?;
         let copied = raw::copy(
             source.address(),
             self.view.address(),

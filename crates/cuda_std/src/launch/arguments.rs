@@ -18,11 +18,24 @@ pub struct Arguments<'a> {
     parameters: SmallVec<[ParameterBytes; 16]>,
     transfers: SmallVec<[Transfer<'a>; 8]>,
     extents: SmallVec<[Extent; 12]>,
-    owners: SmallVec<[&'a (dyn Any + Send + Sync); 8]>,
+    borrowed: SmallVec<[Borrowed<'a>; 8]>,
     /// Bytes of dynamic shared memory that have been given out.
     shared: u64,
     /// Device memory that was bound by address is borrowed as well.
-    borrowed: PhantomData<&'a mut ()>,
+    lifetime: PhantomData<&'a mut ()>,
+}
+
+/// Device memory that an argument borrows.
+#[derive(Clone, Copy, Debug)]
+pub struct Borrowed<'a> {
+    /// Who owns it: for the runtime that made the argument and finds its own type again.
+    pub owner: &'a (dyn Any + Send + Sync),
+    /// Where the part begins that the kernel may use.
+    pub address: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Whether the kernel may write there.
+    pub writes: bool,
 }
 
 /// Where the bytes of one PTX parameter are.
@@ -174,10 +187,10 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Remembers who owns the device memory that was bound last, for the runtime that made it and
-    /// finds it again in [`owners`](Self::owners). It takes no PTX parameter.
-    pub fn keep(&mut self, owner: &'a (dyn Any + Send + Sync)) {
-        self.owners.push(owner);
+    /// Remembers the device memory that was bound last, for the runtime that made it and finds it again in
+    /// [`borrowed`](Self::borrowed). It takes no PTX parameter.
+    pub fn borrow(&mut self, memory: Borrowed<'a>) {
+        self.borrowed.push(memory);
     }
 
     /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with
@@ -232,10 +245,10 @@ impl<'a> Arguments<'a> {
         &self.parameters
     }
 
-    /// Those that were passed to [`keep`](Self::keep), in that order.
+    /// What was passed to [`borrow`](Self::borrow), in that order.
     #[must_use]
-    pub fn owners(&self) -> &[&'a (dyn Any + Send + Sync)] {
-        &self.owners
+    pub fn borrowed(&self) -> &[Borrowed<'a>] {
+        &self.borrowed
     }
 
     /// The bytes of the PTX parameters. What is padding of a structure is not initialised.

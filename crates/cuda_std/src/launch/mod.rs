@@ -43,7 +43,7 @@ mod arguments;
 mod contract;
 
 pub use argument::{Argument, Elements, In, InOut, Out, Workspace};
-pub use arguments::{Arguments, Extent, HostMemory, ParameterBytes, Transfer};
+pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Transfer};
 pub use contract::ContractError;
 
 pub use crate::contract::Contract;

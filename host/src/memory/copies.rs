@@ -1,0 +1,269 @@
+//! Copies between host and device that a stream does while the host goes on, and while other streams run kernels.
+//!
+//! The host memory must stay as it is until the copy is done, and a borrow could be forgotten while the device still writes
+//! through it. So a copy either owns its host memory ([`PendingCopy`]) or belongs to a scope that waits for it
+//! ([`Device::scope`]). Copies that the host waits for are the views' own.
+
+use super::view::same_length;
+use super::{Access, DeviceSlice, DeviceSliceMut, Memory, PinnedBuffer, raw};
+use crate::Device;
+use crate::error::Result;
+use crate::stream::Stream;
+use bytemuck::Pod;
+use cust::error::CudaResult;
+use parking_lot::Mutex;
+use std::fmt;
+use std::marker::PhantomData;
+
+impl<T: Pod> DeviceSliceMut<'_, T> {
+    /// Puts a copy of all elements from page-locked host memory on a stream and returns at once. The
+    /// copy keeps the host memory until [`PendingCopy::wait`] gives it back.
+    ///
+    /// # Errors
+    /// [`crate::Error::LengthMismatch`] unless both are as long; the driver's.
+    ///
+    /// # Examples
+    /// Two halves of one buffer, on two streams that do not wait for each other:
+    /// ```
+    /// let device = rumba::Device::new()?;
+    /// let (one, two) = (device.stream()?, device.stream()?);
+    /// let mut buffer = device.zeros::<u32>(4)?;
+    /// let (mut left, mut right) = buffer.as_slice_mut().split_at_mut(2);
+    /// let first = left.copy_from_pinned(device.pinned_from(&[1, 2])?, &one)?;
+    /// let second = right.copy_from_pinned(device.pinned_from(&[3, 4])?, &two)?;
+    /// (first.wait()?, second.wait()?);
+    /// assert_eq!(buffer.to_vec()?, [1, 2, 3, 4]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn copy_from_pinned(&mut self, source: PinnedBuffer<T>, stream: &Stream) -> Result<PendingCopy<T>> {
+        let view = self.as_slice();
+        same_length("copy to the device", source.len(), view.len())?;
+        let pending = PendingCopy::new(source, stream);
+        put(view.memory(), view.access(true), stream, "copy to", |raw| {
+            // SAFETY: the pending copy owns the source and gives it up, or frees it, only after the
+            // stream has done the copy.
+            unsafe { raw::copy_in_async(view.address(), bytemuck::cast_slice(pending.host()), raw) }
+        })?;
+        Ok(pending)
+    }
+}
+
+impl<T: Pod> DeviceSlice<'_, T> {
+    /// Puts a copy of all elements to page-locked host memory on a stream and returns at once. The
+    /// copy keeps the host memory until [`PendingCopy::wait`] gives it back.
+    ///
+    /// # Errors
+    /// [`crate::Error::LengthMismatch`] unless both are as long; the driver's.
+    pub fn copy_to_pinned(&self, destination: PinnedBuffer<T>, stream: &Stream) -> Result<PendingCopy<T>> {
+        same_length("copy from the device", self.len(), destination.len())?;
+        let mut pending = PendingCopy::new(destination, stream);
+        put(self.memory(), self.access(false), stream, "copy from", |raw| {
+            // SAFETY: the pending copy owns the destination and gives it up, or frees it, only after
+            // the stream has done the copy.
+            unsafe { raw::copy_out_async(self.address(), bytemuck::cast_slice_mut(pending.host_mut()), raw) }
+        })?;
+        Ok(pending)
+    }
+}
+
+/// Puts a copy on a stream, after the work that is in its way.
+fn put(
+    memory: &Memory,
+    access: Access,
+    stream: &Stream,
+    verb: &str,
+    copy: impl FnOnce(&cust::stream::Stream) -> CudaResult<()>,
+) -> Result<()> {
+    stream.belongs_to(&memory.context, || memory.operation(verb))?;
+    let entered = memory.enter(verb)?;
+    let _in_order = memory.context.lanes.order.lock();
+    stream.lane().next_to_use(memory, &access, &entered)?;
+    entered.check(copy(&stream.lane().raw), || memory.operation(verb))
+}
+
+/// A copy between a device and page-locked memory that may still be in progress. Dropping it waits.
+#[must_use = "dropping a copy in progress waits for it; keep it, and call `wait` when the data is needed"]
+pub struct PendingCopy<T> {
+    /// None: given back.
+    host: Option<PinnedBuffer<T>>,
+    stream: Stream,
+}
+
+impl<T> PendingCopy<T> {
+    fn new(host: PinnedBuffer<T>, stream: &Stream) -> PendingCopy<T> {
+        PendingCopy {
+            host: Some(host),
+            stream: stream.clone(),
+        }
+    }
+
+    fn host(&self) -> &[T] {
+        self.host.as_deref().unwrap_or_default()
+    }
+
+    fn host_mut(&mut self) -> &mut [T] {
+        self.host.as_deref_mut().unwrap_or_default()
+    }
+
+    /// Waits until the copy is done, and gives the host memory back.
+    ///
+    /// # Errors
+    /// [`crate::Error::Fault`] if a kernel before it on the stream failed.
+    ///
+    /// # Panics
+    /// Never: the memory is there until this call.
+    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+        self.stream.synchronize()?;
+        Ok(self.host.take().expect("only `wait` takes the memory"))
+    }
+}
+
+impl<T> fmt::Debug for PendingCopy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingCopy")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Drop for PendingCopy<T> {
+    fn drop(&mut self) {
+        if self.host.is_some() {
+            // If this fails the context is lost or gone, and the copy with it.
+            let _ = self.stream.synchronize();
+        }
+    }
+}
+
+/// Where copies may borrow host memory: see [`Device::scope`].
+pub struct CopyScope<'scope, 'env: 'scope> {
+    streams: &'scope Streams,
+    /// Neither may be made shorter, as in `std::thread::scope`.
+    lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
+}
+
+impl Device {
+    /// Runs `work`, in which copies may borrow host memory while they are in progress, and waits for them in the end.
+    /// The host memory may be any; while kernels run, devices copy only from and to page-locked memory.
+    ///
+    /// This is the way to overlap copies with kernels: cut the data into chunks, and give each chunk a stream of its own or
+    /// take a few in turn. On a stream a chunk is copied in, computed and copied out in order.
+    ///
+    /// # Errors
+    /// That of `work`, or of the wait: [`crate::Error::Fault`], [`crate::Error::Panic`].
+    ///
+    /// # Examples
+    /// ```
+    /// use rumba::LaunchConfig;
+    /// # use rumba::test_kernels::{PTX, scale};
+    ///
+    /// let device = rumba::Device::new()?;
+    /// let module = device.load(PTX)?;
+    /// let streams = [device.stream()?, device.stream()?];
+    /// let input = device.pinned_from(&[1.0_f32; 1000])?;
+    /// let mut output = device.pinned::<f32>(1000)?;
+    /// let mut buffer = device.zeros::<f32>(1000)?;
+    /// device.scope(|scope| {
+    ///     let chunks = buffer.as_slice_mut().chunks_mut(300);
+    ///     for (index, mut chunk) in chunks.enumerate() {
+    ///         let stream = &streams[index % 2];
+    ///         scope.copy_in(&input[index * 300..][..chunk.len()], chunk.reborrow(), stream)?;
+    ///         let threads = LaunchConfig::for_each(chunk.len()).stream(stream);
+    ///         module.launch(threads, scale(2.0, chunk.reborrow()))?;
+    ///     }
+    ///     scope.copy_out(buffer.as_slice(), &mut output, &streams[0])
+    /// })?;
+    /// assert_eq!(output[..], [2.0; 1000]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn scope<'env, R>(
+        &self,
+        work: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        let streams = Streams::default();
+        let scope = CopyScope {
+            streams: &streams,
+            lifetimes: PhantomData,
+        };
+        let done = work(&scope);
+        // Where `work` panics, dropping the streams waits.
+        let waited = streams.wait();
+        done.and_then(|value| waited.map(|()| value))
+    }
+}
+
+impl<'scope> CopyScope<'scope, '_> {
+    /// Puts a copy to the device on a stream and returns at once.
+    ///
+    /// # Errors
+    /// [`crate::Error::LengthMismatch`] unless both are as long; [`crate::Error::OtherDevice`]; the driver's.
+    pub fn copy_in<T: Pod>(
+        &'scope self,
+        source: &'scope [T],
+        destination: DeviceSliceMut<'_, T>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let view = destination.into_view();
+        same_length("copy to the device", source.len(), view.len())?;
+        self.streams.add(stream);
+        put(view.memory(), view.access(true), stream, "copy to", |raw| {
+            // SAFETY: the source is borrowed until the scope has waited for the stream.
+            unsafe { raw::copy_in_async(view.address(), bytemuck::cast_slice(source), raw) }
+        })
+    }
+
+    /// Puts a copy from the device on a stream and returns at once.
+    ///
+    /// # Errors
+    /// [`crate::Error::LengthMismatch`] unless both are as long; [`crate::Error::OtherDevice`]; the driver's.
+    pub fn copy_out<T: Pod>(
+        &'scope self,
+        source: DeviceSlice<'_, T>,
+        destination: &'scope mut [T],
+        stream: &Stream,
+    ) -> Result<()> {
+        same_length("copy from the device", source.len(), destination.len())?;
+        self.streams.add(stream);
+        put(source.memory(), source.access(false), stream, "copy from", |raw| {
+            // SAFETY: the destination is borrowed until the scope has waited for the stream.
+            unsafe { raw::copy_out_async(source.address(), bytemuck::cast_slice_mut(destination), raw) }
+        })
+    }
+}
+
+/// The streams that have copies of a scope.
+#[derive(Default)]
+struct Streams(Mutex<Vec<Stream>>);
+
+impl Streams {
+    fn add(&self, stream: &Stream) {
+        let mut streams = self.0.lock();
+        if !streams.contains(stream) {
+            streams.push(stream.clone());
+        }
+    }
+
+    /// Waits for every stream, and gives the first error.
+    fn wait(&self) -> Result<()> {
+        let mut first = Ok(());
+        for stream in self.0.lock().drain(..) {
+            first = first.and(stream.synchronize());
+        }
+        first
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        // If this fails the context is lost or gone, and the copies with it.
+        let _ = self.wait();
+    }
+}
+
+impl fmt::Debug for CopyScope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopyScope")
+            .field("streams", &self.streams.0.lock().len())
+            .finish()
+    }
+}

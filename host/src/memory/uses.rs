@@ -1,0 +1,252 @@
+//! Who used which part of an allocation last: the memory of the order between streams.
+//!
+//! Parts are ranges of bytes and uses are reads or writes, so that streams which work on different parts of one buffer, or
+//! only read it, overlap. Nothing here knows the driver; waiting is [`crate::stream::Lane`]'s business.
+
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// What some work does with an allocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// The bytes, counted from the start of the allocation.
+    pub(crate) bytes: Range<u64>,
+    pub(crate) writes: bool,
+}
+
+/// The uses of one allocation that later work may have to wait for.
+#[derive(Default)]
+pub(crate) struct Uses(Mutex<List>);
+
+/// An access by a lane, known by its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Use {
+    lane: u64,
+    access: Access,
+}
+
+#[derive(Default)]
+pub(crate) struct List {
+    uses: SmallVec<[Use; 1]>,
+}
+
+impl Access {
+    fn conflicts(&self, other: &Access) -> bool {
+        let both = self.bytes.start.max(other.bytes.start)..self.bytes.end.min(other.bytes.end);
+        (self.writes || other.writes) && !both.is_empty()
+    }
+
+    /// Whether whoever waits for this has also waited for the other, if both are one lane's.
+    fn covers(&self, other: &Access) -> bool {
+        self.bytes.start <= other.bytes.start && other.bytes.end <= self.bytes.end && (self.writes || !other.writes)
+    }
+}
+
+impl Uses {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, List> {
+        self.0.lock()
+    }
+}
+
+impl List {
+    /// Parts that are told apart at most.
+    const MOST: usize = 64;
+
+    /// Whether the list stays true if this lane does this, with nothing to wait for: the common case.
+    #[inline]
+    pub(crate) fn knows(&self, lane: u64, access: &Access) -> bool {
+        matches!(&self.uses[..], [only] if only.lane == lane && only.access.covers(access))
+    }
+
+    /// The other lanes whose uses are in the way of this one, each once.
+    pub(crate) fn in_the_way(&self, lane: u64, access: &Access) -> SmallVec<[u64; 4]> {
+        // When there are too many parts to remember, the lane waits for all and then stands for them.
+        let full = self.uses.len() >= List::MOST;
+        let mut lanes = SmallVec::new();
+        for other in self.uses.iter().filter(|other| other.lane != lane) {
+            if (full || other.access.conflicts(access)) && !lanes.contains(&other.lane) {
+                lanes.push(other.lane);
+            }
+        }
+        lanes
+    }
+
+    /// Notes a use by a lane that waits for all that are [`List::in_the_way`].
+    pub(crate) fn note(&mut self, lane: u64, access: Access) {
+        if self.uses.len() >= List::MOST {
+            let all = self.uses.drain(..).map(|earlier| earlier.access.bytes);
+            let bytes = all.fold(access.bytes, |all, bytes| {
+                all.start.min(bytes.start)..all.end.max(bytes.end)
+            });
+            let access = Access { bytes, writes: true };
+            self.uses.push(Use { lane, access });
+            return;
+        }
+        let covered = |earlier: &Use| earlier.lane == lane && earlier.access.covers(&access);
+        if access.bytes.is_empty() || !access.writes && self.uses.iter().any(covered) {
+            return;
+        }
+        // What the new use stands for from now on: everything in a part that it writes, and of a part that it reads its
+        // own reads.
+        let replaced = |earlier: &Use| access.writes || earlier.lane == lane && !earlier.access.writes;
+        let mut uses: SmallVec<[Use; 1]> = SmallVec::new();
+        for earlier in self.uses.drain(..) {
+            if !replaced(&earlier) {
+                uses.push(earlier);
+                continue;
+            }
+            let Range { start, end } = earlier.access.bytes;
+            for bytes in [start..end.min(access.bytes.start), start.max(access.bytes.end)..end] {
+                if !bytes.is_empty() {
+                    let access = Access {
+                        bytes,
+                        ..earlier.access
+                    };
+                    uses.push(Use { access, ..earlier });
+                }
+            }
+        }
+        // A neighbour of the same kind grows instead.
+        let neighbour = uses.iter_mut().find(|earlier| {
+            earlier.lane == lane
+                && earlier.access.writes == access.writes
+                && (earlier.access.bytes.end == access.bytes.start || access.bytes.end == earlier.access.bytes.start)
+        });
+        match neighbour {
+            Some(earlier) => {
+                let bytes = &mut earlier.access.bytes;
+                *bytes = bytes.start.min(access.bytes.start)..bytes.end.max(access.bytes.end);
+            }
+            None => uses.push(Use { lane, access }),
+        }
+        self.uses = uses;
+    }
+
+    /// All lanes that used the memory, each once.
+    pub(crate) fn lanes(&self) -> SmallVec<[u64; 4]> {
+        let everything = Access {
+            bytes: 0..u64::MAX,
+            writes: true,
+        };
+        // No lane has the number 0.
+        self.in_the_way(0, &everything)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Access, List};
+
+    fn read(bytes: std::ops::Range<u64>) -> Access {
+        Access { bytes, writes: false }
+    }
+
+    fn write(bytes: std::ops::Range<u64>) -> Access {
+        Access { bytes, writes: true }
+    }
+
+    /// Does it, and says whom the lane waited for.
+    fn uses(list: &mut List, lane: u64, access: Access) -> Vec<u64> {
+        let waited = list.in_the_way(lane, &access).to_vec();
+        list.note(lane, access);
+        waited
+    }
+
+    #[test]
+    fn parts_that_do_not_overlap_wait_for_nobody() {
+        let mut list = List::default();
+        assert!(uses(&mut list, 1, write(0..10)).is_empty());
+        assert!(uses(&mut list, 2, write(10..20)).is_empty());
+        assert!(uses(&mut list, 1, write(20..30)).is_empty());
+        assert_eq!(uses(&mut list, 3, read(15..25)), [2, 1]);
+        // Whoever writes what two have read waits for the readers and for nobody else.
+        assert_eq!(uses(&mut list, 2, write(15..25)), [1, 3]);
+        assert_eq!(uses(&mut list, 4, write(15..25)), [2]);
+    }
+
+    #[test]
+    fn readers_share() {
+        let mut list = List::default();
+        uses(&mut list, 1, write(0..100));
+        assert_eq!(uses(&mut list, 2, read(0..100)), [1]);
+        assert_eq!(uses(&mut list, 3, read(0..100)), [1]);
+        assert!(uses(&mut list, 1, read(0..100)).is_empty());
+        assert_eq!(uses(&mut list, 1, write(50..60)), [2, 3]);
+        assert_eq!(uses(&mut list, 2, read(55..56)), [1]);
+        assert_eq!(uses(&mut list, 3, read(0..100)), [1]);
+    }
+
+    #[test]
+    fn the_same_lane_again_is_known() {
+        let mut list = List::default();
+        assert!(!list.knows(1, &read(0..8)));
+        uses(&mut list, 1, write(0..8));
+        assert!(list.knows(1, &read(0..8)) && list.knows(1, &write(2..4)));
+        assert!(!list.knows(1, &write(2..9)) && !list.knows(2, &read(0..1)));
+        uses(&mut list, 1, write(8..16));
+        assert!(list.knows(1, &write(0..16)), "neighbours are one");
+        assert_eq!(list.lanes().to_vec(), [1]);
+    }
+
+    #[test]
+    fn a_use_of_nothing_is_none() {
+        let mut list = List::default();
+        uses(&mut list, 1, write(4..4));
+        assert!(uses(&mut list, 2, write(0..8)).is_empty());
+    }
+
+    #[test]
+    fn many_parts_become_one() {
+        let mut list = List::default();
+        for part in 0..10_000 {
+            list.note(1 + part % 3, write(part * 16..part * 16 + 8));
+            assert!(list.uses.len() <= List::MOST);
+        }
+        assert!(!list.lanes().is_empty());
+    }
+
+    /// Against a list for each byte.
+    #[test]
+    fn random_uses_wait_for_whom_they_must() {
+        // So few that no list is ever full.
+        const BYTES: usize = 12;
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut list = List::default();
+        let mut bytes: Vec<Vec<(u64, bool)>> = vec![Vec::new(); BYTES];
+        for _ in 0..20_000 {
+            let (a, b) = (random(BYTES as u64 + 1), random(BYTES as u64 + 1));
+            let access = Access {
+                bytes: a.min(b)..a.max(b),
+                writes: random(2) == 0,
+            };
+            let lane = 1 + random(4);
+            let mut must = Vec::new();
+            for uses in &mut bytes[access.bytes.start as usize..access.bytes.end as usize] {
+                let others = uses
+                    .iter()
+                    .filter(|other| other.0 != lane && (other.1 || access.writes));
+                must.extend(others.map(|other| other.0));
+                if access.writes {
+                    uses.clear();
+                }
+                uses.push((lane, access.writes));
+            }
+            must.sort_unstable();
+            must.dedup();
+            let mut waited = list.in_the_way(lane, &access).to_vec();
+            waited.sort_unstable();
+            if list.knows(lane, &access) {
+                assert!(waited.is_empty());
+            }
+            list.note(lane, access);
+            assert_eq!(waited, must);
+        }
+    }
+}
