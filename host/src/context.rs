@@ -7,6 +7,7 @@
 use crate::error::{Code, DriverError, Error, Fault, Result};
 use crate::memory::Pool;
 use crate::panics::Panics;
+use crate::profile::recording;
 use crate::stream::Lanes;
 use crate::{Limits, driver};
 use cust::context::CurrentContext;
@@ -121,6 +122,7 @@ impl Context {
         if !*alive {
             return Ok(());
         }
+        recording::forget(self.ordinal);
         let reset = {
             let mut resets = RESETS.lock();
             *resets.entry(self.ordinal).or_default() += 1;

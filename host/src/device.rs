@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{DriverError, Error, Result};
 use crate::memory::DeviceBuffer;
+use crate::profile::recording;
 use crate::stream::Stream;
 use crate::{Event, Module, PinnedBuffer, driver};
 use bytemuck::Pod;
@@ -313,7 +314,8 @@ impl Device {
         let context = self.context();
         let operation = || "wait for the device".to_owned();
         let entered = context.enter(operation)?;
-        entered.check_wait(cust::context::CurrentContext::synchronize(), operation)
+        let waited = recording::on_host("wait", cust::context::CurrentContext::synchronize);
+        entered.check_wait(waited, operation)
     }
 
     /// Destroys the context with everything in it and starts a new one. This is the way on after a
@@ -362,6 +364,10 @@ impl Device {
     pub(crate) fn end(self) {
         // An error is the fault of a kernel, which is reported already.
         let _ = self.slot.context.read().destroy(self.slot.raw);
+    }
+
+    pub(crate) fn raw(&self) -> cust::device::Device {
+        self.slot.raw
     }
 
     pub(crate) fn context(&self) -> Arc<Context> {

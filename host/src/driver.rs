@@ -19,6 +19,11 @@ pub(crate) fn start() -> Result<()> {
     started.clone().map_err(Error::NoDevice)
 }
 
+/// Whether the software device answers. Its attributes say what it allows, and nothing of its speed.
+pub(crate) fn is_software() -> bool {
+    matches!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software))
+}
+
 /// Runs what allocates memory for a line of the program; see [`rumba_driver::check::allocating`].
 pub(crate) use rumba_driver::check::allocating;
 

@@ -138,6 +138,31 @@ pub enum Error {
         total: usize,
     },
 
+    /// A profile was asked for within a program that is being profiled.
+    #[error(
+        "cannot take a profile within another of the same thread\n\
+         help: profile the whole once, and name its parts with `rumba::range`"
+    )]
+    NestedProfile,
+
+    /// Two versions of a function came to different results.
+    #[error("{what}: the CPU and the device disagree: {difference}")]
+    Disagreement {
+        /// What was computed.
+        what: String,
+        /// The first difference.
+        difference: String,
+    },
+
+    /// A file could not be written.
+    #[error("could not write {}: {source}", path.display())]
+    Unwritable {
+        /// The file, or its folder.
+        path: std::path::PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+
     /// A length in bytes that no address space holds.
     #[error("{length} elements of {size} bytes each are more bytes than can be addressed")]
     TooLarge {

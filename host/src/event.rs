@@ -5,6 +5,7 @@
 
 use crate::context::Context;
 use crate::error::{Code, Result, answer};
+use crate::profile::recording;
 use crate::stream::{Lane, same_context};
 use cust::sys;
 use std::fmt;
@@ -33,7 +34,8 @@ impl Event {
         let operation = || "wait for an event".to_owned();
         let entered = self.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
-        entered.check_wait(answer(unsafe { sys::cuEventSynchronize(self.raw) }), operation)
+        let wait = || answer(unsafe { sys::cuEventSynchronize(self.raw) });
+        entered.check_wait(recording::on_host("wait", wait), operation)
     }
 
     /// Whether the event has happened.

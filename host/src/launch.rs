@@ -15,6 +15,7 @@ use crate::context::{Context, Entered};
 use crate::error::{Code, LaunchError, Result, answer};
 use crate::memory::{self, Access, Memory};
 use crate::module::Function;
+use crate::profile::{Launched, Operation, recording};
 use crate::stream::{Lane, same_context};
 use crate::{Event, Module};
 use config::Shape;
@@ -340,36 +341,50 @@ impl Launch<'_> {
         context.launching(self.kernel);
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);
         let mut pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
-        let launched = if self.kernel.contract.cooperative {
-            // SAFETY: as below. cust has no such call.
-            answer(unsafe {
-                sys::cuLaunchCooperativeKernel(
-                    self.function.raw.to_raw(),
-                    grid_x,
-                    grid_y,
-                    grid_z,
-                    x,
-                    y,
-                    z,
-                    self.shared,
-                    self.lane.raw.as_inner(),
-                    pointers.as_mut_ptr(),
-                )
-            })
-        } else {
-            let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));
-            // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
-            // the kernel declares them, as far as its PTX could be read; device memory among them is
-            // borrowed by the arguments and is freed only after the work on its stream.
-            let launched = unsafe {
-                self.lane
-                    .raw
-                    .launch(&self.function.raw, grid, block, self.shared, &pointers)
-            };
-            launched.map_err(Code::from)
+        let launch = || {
+            if self.kernel.contract.cooperative {
+                // SAFETY: as below. cust has no such call.
+                answer(unsafe {
+                    sys::cuLaunchCooperativeKernel(
+                        self.function.raw.to_raw(),
+                        grid_x,
+                        grid_y,
+                        grid_z,
+                        x,
+                        y,
+                        z,
+                        self.shared,
+                        self.lane.raw.as_inner(),
+                        pointers.as_mut_ptr(),
+                    )
+                })
+            } else {
+                let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));
+                // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
+                // the kernel declares them, as far as its PTX could be read; device memory among them is
+                // borrowed by the arguments and is freed only after the work on its stream.
+                let launched = unsafe {
+                    self.lane
+                        .raw
+                        .launch(&self.function.raw, grid, block, self.shared, &pointers)
+                };
+                launched.map_err(Code::from)
+            }
         };
+        let launched = recording::on_stream(self.lane.raw.as_inner(), || self.described(), launch);
         self.entered
             .check(launched, || format!("launch `{}`", self.kernel.name))
+    }
+
+    /// What a profile says of it.
+    fn described(&self) -> Operation {
+        Operation::Kernel(Box::new(Launched {
+            kernel: self.kernel.name,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.shared,
+            info: self.function.info,
+        }))
     }
 
     /// Copies host memory in, runs the kernel, waits, and copies host memory out.
@@ -411,9 +426,10 @@ impl Launch<'_> {
     }
 
     fn wait(&self) -> Result<()> {
+        let waited = recording::on_host("wait", || self.lane.raw.synchronize());
         let waited = self
             .entered
-            .check_wait(self.lane.raw.synchronize(), || format!("run `{}`", self.kernel.name));
+            .check_wait(waited, || format!("run `{}`", self.kernel.name));
         waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 

@@ -22,26 +22,35 @@
 //!   arguments too and are copied there and back, each time.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time.
 //! * [`check()`]: a program under every check of the software device, for tests.
+//! * [`profile()`]: what ran on the device, when, and how well. [`Capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //! * [`Error`]: what went wrong, where, and what to do about it.
 //!
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
 
+mod capacity;
 mod check;
+mod compare;
 mod constants;
 mod context;
 mod device;
 mod driver;
 mod error;
+mod estimate;
 mod event;
 mod hints;
 mod launch;
 mod memory;
 mod module;
+mod nvtx;
 mod occupancy;
 mod panics;
+#[cfg(feature = "report")]
+mod plot;
+mod profile;
 mod ptx;
 mod stream;
+mod units;
 
 #[cfg(feature = "gallery")]
 #[doc(hidden)]
@@ -49,17 +58,22 @@ pub mod showcase;
 #[doc(hidden)]
 pub mod test_kernels;
 
+pub use capacity::{Bus, Capacity, Measured, Unit};
 pub use check::{Check, Checks, Finding, FindingKind, Findings, Location, Severity, Side, check};
+pub use compare::{Comparison, Contender, Size, compare};
 pub use cuda_std::launch::{ContractError, In, InOut, Out};
 pub use cust::device::DeviceAttribute;
 pub use device::{Device, Limits};
 pub use error::{DriverError, Error, Fault, KernelPanic, LaunchError, ModuleError, Result};
+pub use estimate::{Cost, CpuProfile, Estimate, Offload, estimate};
 pub use event::Event;
 pub use hints::Hint;
 pub use launch::{Dim3, LaunchConfig, Timings};
 pub use memory::{CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
 pub use module::{KernelInfo, Module};
+pub use nvtx::{Range, mark, range};
 pub use occupancy::{Occupancy, Resource};
+pub use profile::{Activity, HostCall, LaunchFacts, Launched, Operation, Profile, Profiler, RangeSpan, Row, profile};
 pub use stream::Stream;
 
 /// What most programs need.

@@ -8,6 +8,7 @@ use crate::Event;
 use crate::context::{Context, Entered};
 use crate::error::{Error, Result};
 use crate::memory::{Access, Allocation};
+use crate::profile::recording;
 use cust::error::CudaResult;
 use cust::event::EventFlags;
 use cust::stream::{StreamFlags, StreamWaitEventFlags};
@@ -73,7 +74,8 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         let operation = || "wait for a stream".to_owned();
         let entered = self.inner.context.enter(operation)?;
-        entered.check_wait(self.inner.lane.raw.synchronize(), operation)
+        let waited = recording::on_host("wait", || self.inner.lane.raw.synchronize());
+        entered.check_wait(waited, operation)
     }
 
     /// Marks this moment in the stream's order of work.
@@ -154,8 +156,10 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// With the default stream, in the context that is current.
     pub(crate) fn new() -> CudaResult<Lanes> {
+        let default = Lane::new(Lane::DEFAULT)?;
+        recording::is_default_stream(default.raw.as_inner());
         Ok(Lanes {
-            default: Lane::new(Lane::DEFAULT)?,
+            default,
             others: Mutex::default(),
             next: AtomicU64::new(Lane::DEFAULT + 1),
             order: Mutex::new(()),

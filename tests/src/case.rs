@@ -1,6 +1,7 @@
 //! What a case is.
 
 use anyhow::Result;
+pub use rumba::Cost;
 use rumba::{Device, Module};
 
 /// A kernel with inputs, a reference and a cost. One case feeds the tests and the benchmark.
@@ -27,13 +28,4 @@ pub trait Prepared {
 
     /// Compares what one `launch` left on the device with what one `native` computed.
     fn verify(&self) -> Result<()>;
-}
-
-/// The least work that a kernel's task can be done with.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cost {
-    /// Bytes read from device memory and written to it: each input once, each output once.
-    pub bytes: u64,
-    /// Floating-point operations; a fused multiply-add counts as two.
-    pub flops: u64,
 }

@@ -5,6 +5,7 @@ mod baseline;
 mod case;
 pub mod cases;
 mod compare;
+pub mod contests;
 pub mod ui;
 
 pub use baseline::{NVCC, baselines};

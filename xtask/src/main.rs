@@ -4,8 +4,10 @@ mod bench;
 mod build_ptx;
 mod check;
 mod ci;
+mod compare;
 mod conformance;
 mod demo;
+mod devices;
 mod diff;
 mod doctor;
 mod fuzz;
@@ -50,6 +52,8 @@ enum Command {
     Check(check::Args),
     Diff(diff::Args),
     Profile(profile::Args),
+    Devices(devices::Args),
+    Compare(compare::Args),
     Inspect(inspect::Args),
     Isa(isa::Args),
     Bench(bench::Args),
@@ -85,6 +89,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Profile(args) => profile::run(args),
+        Command::Devices(args) => devices::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Isa(args) => isa::run(args),
         Command::Bench(args) => bench::run(args),

@@ -1,5 +1,8 @@
-//! `cargo xtask profile NAME`: what each source line of a program's kernels asks of memory, and where warps part, as a table
-//! and as a page. The numbers are counts of the software device, not times.
+//! `cargo xtask profile NAME`: where a program's time goes, and what each source line of its kernels asks of memory.
+//!
+//! The program runs twice. On the software device each instruction is counted; this file makes the table and the page of source
+//! lines from that. Then it runs on the chosen device under the library's profiler, which knows the counts and writes times,
+//! timeline and roofline: what those look like is `rumba::Profile`'s business.
 
 use crate::gallery::{self, Device};
 use crate::{setup, shell};
@@ -11,13 +14,18 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::process::Stdio;
 
-/// Count memory traffic, bank conflicts and divergence by source line
+/// Time kernels and copies, and count memory traffic, bank conflicts and divergence by source line
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask profile transpose
+  cargo xtask profile transpose --device gpu
   cargo xtask profile matmul --kernel matmul_tiled -- --n 256
   cargo xtask profile scan --html scan.html
+
+Into target/profile/NAME: profile.html (timeline, tables, roofline), trace.json (for a browser's trace viewer),
+roofline.svg, timeline.svg, lines.html (the source with its counts). Times are those of the chosen device.
 
 sectors    32-byte pieces of global memory for each request of a warp; beyond the ideal the lanes lie too far apart
 wavefronts steps in which shared memory serves a request; beyond the ideal there are bank conflicts
@@ -32,10 +40,10 @@ pub(crate) struct Args {
     /// One kernel [default: all that the program launches]
     #[arg(long)]
     kernel: Option<String>,
-    /// The device that counts; on a GPU NVIDIA's profilers do
-    #[arg(long, value_enum, default_value = "soft")]
+    /// The device that is timed; the software device counts in any case
+    #[arg(long, value_enum, default_value = "auto")]
     device: Device,
-    /// The page [default: target/profile/NAME.html]
+    /// The page of source lines [default: target/profile/NAME/lines.html]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Arguments for the program, after `--`
@@ -180,17 +188,16 @@ impl Sums {
 type Lines = BTreeMap<(String, u32), Sums>;
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    if args.device != Device::Soft {
-        bail!("profiles are counts of the software device (--device soft); on a GPU NVIDIA's own ncu takes them");
-    }
     let name = gallery::find(&args.name)?;
     setup::ensure()?;
     gallery::build(std::slice::from_ref(&name))?;
-    let folder = shell::target().join("profile");
+    let folder = shell::target().join("profile").join(&name);
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
-    let file = folder.join(format!("{name}.json"));
+    let file = folder.join("counts.json");
     std::fs::write(&file, "").with_context(|| format!("could not write {}", file.display()))?;
     let mut command = gallery::command(&name, Some(Device::Soft));
+    // Its own table would show times of a device that counts.
+    command.stdout(Stdio::null());
     shell::run(command.env("RUMBA_PROFILE_JSON", &file).args(&args.args))?;
     let text = std::fs::read_to_string(&file)?;
     let launches: Vec<Launch> = text
@@ -221,11 +228,18 @@ pub(crate) fn run(args: Args) -> Result<()> {
     for (kernel, (times, lines)) in &kernels {
         print(kernel, *times, lines);
     }
-    let page = args.html.unwrap_or_else(|| folder.join(format!("{name}.html")));
+    let page = args.html.unwrap_or_else(|| folder.join("lines.html"));
     std::fs::write(&page, document(&name, &kernels).into_string())
         .with_context(|| format!("could not write {}", page.display()))?;
-    println!("the whole source with these numbers: {}", page.display());
-    Ok(())
+    println!("the whole source with these numbers: {}\n", page.display());
+    let mut timed = gallery::command(&name, Some(args.device));
+    timed
+        .args(&args.args)
+        .arg("--profile")
+        .arg(&folder)
+        .arg("--counts")
+        .arg(&file);
+    shell::run(&mut timed)
 }
 
 /// "saxpy, 2 launches: ..." in words.

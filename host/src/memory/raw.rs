@@ -2,19 +2,25 @@
 //!
 //! Every function here needs the context of the address to be current.
 
+use crate::profile::{Operation, recording};
 use cust::error::CudaResult;
 use cust::memory::{AsyncCopyDestination, CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
 use cust::stream::Stream;
+use cust::sys::CUstream;
+
+/// Where plain copies go.
+const NULL_STREAM: CUstream = std::ptr::null_mut();
 
 /// Allocates at least one byte.
 pub(super) fn allocate(bytes: usize) -> CudaResult<u64> {
     // SAFETY: the memory is never read as anything but plain bytes.
-    unsafe { cuda_malloc::<u8>(bytes) }.map(|pointer| pointer.as_raw())
+    let allocate = || unsafe { cuda_malloc::<u8>(bytes) };
+    recording::on_host("allocate", allocate).map(|pointer| pointer.as_raw())
 }
 
 pub(super) fn free(address: u64) -> CudaResult<()> {
     // SAFETY: callers free what `allocate` gave them, once.
-    unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) }
+    recording::on_host("free", || unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) })
 }
 
 /// The caller's promise: `bytes` bytes at `address` belong to an allocation that is borrowed.
@@ -29,7 +35,12 @@ pub(crate) fn copy_in(address: u64, source: &[u8]) -> CudaResult<()> {
     if source.is_empty() {
         Ok(())
     } else {
-        slice(address, source.len()).copy_from(source)
+        let bytes = source.len() as u64;
+        recording::on_stream(
+            NULL_STREAM,
+            || Operation::CopyIn { bytes },
+            || slice(address, source.len()).copy_from(source),
+        )
     }
 }
 
@@ -38,7 +49,12 @@ pub(crate) fn copy_out(address: u64, destination: &mut [u8]) -> CudaResult<()> {
     if destination.is_empty() {
         Ok(())
     } else {
-        slice(address, destination.len()).copy_to(destination)
+        let bytes = destination.len() as u64;
+        recording::on_stream(
+            NULL_STREAM,
+            || Operation::CopyOut { bytes },
+            || slice(address, destination.len()).copy_to(destination),
+        )
     }
 }
 
@@ -47,8 +63,11 @@ pub(super) fn copy(source: u64, destination: u64, bytes: usize, stream: &Stream)
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: both memories are freed only after the work on their streams is done.
-    unsafe { slice(destination, bytes).async_copy_from(&slice(source, bytes), stream) }
+    let described = || Operation::Copy { bytes: bytes as u64 };
+    recording::on_stream(stream.as_inner(), described, || {
+        // SAFETY: both memories are freed only after the work on their streams is done.
+        unsafe { slice(destination, bytes).async_copy_from(&slice(source, bytes), stream) }
+    })
 }
 
 /// Puts a copy from the host on a stream.
@@ -59,8 +78,15 @@ pub(super) unsafe fn copy_in_async(address: u64, source: &[u8], stream: &Stream)
     if source.is_empty() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
-    unsafe { slice(address, source.len()).async_copy_from(source, stream) }
+    let bytes = source.len() as u64;
+    recording::on_stream(
+        stream.as_inner(),
+        || Operation::CopyIn { bytes },
+        || {
+            // SAFETY: the caller's promise.
+            unsafe { slice(address, source.len()).async_copy_from(source, stream) }
+        },
+    )
 }
 
 /// Puts a copy to the host on a stream.
@@ -71,8 +97,15 @@ pub(super) unsafe fn copy_out_async(address: u64, destination: &mut [u8], stream
     if destination.is_empty() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
-    unsafe { slice(address, destination.len()).async_copy_to(destination, stream) }
+    let bytes = destination.len() as u64;
+    recording::on_stream(
+        stream.as_inner(),
+        || Operation::CopyOut { bytes },
+        || {
+            // SAFETY: the caller's promise.
+            unsafe { slice(address, destination.len()).async_copy_to(destination, stream) }
+        },
+    )
 }
 
 /// Sets all bytes, on the null stream.
@@ -80,6 +113,7 @@ pub(super) fn fill(address: u64, bytes: usize, value: u8) -> CudaResult<()> {
     if bytes == 0 {
         Ok(())
     } else {
-        slice(address, bytes).set_8(value)
+        let described = || Operation::Fill { bytes: bytes as u64 };
+        recording::on_stream(NULL_STREAM, described, || slice(address, bytes).set_8(value))
     }
 }

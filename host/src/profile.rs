@@ -1,0 +1,469 @@
+//! Profiles: what ran on the devices while a part of a program did, when, for how long, and how well.
+//!
+//! [`profile`] takes one of a closure. Kernels and copies are timed by events on their streams, calls of the driver on the
+//! host's clock. What a kernel does inside is the business of `cargo xtask profile`, which counts on the software device,
+//! and of NVIDIA's profilers; ranges of [`crate::range`] show there as well.
+
+#[cfg(feature = "report")]
+mod counts;
+#[cfg(feature = "report")]
+mod page;
+pub(crate) mod recording;
+#[cfg(feature = "report")]
+mod roofline;
+mod table;
+#[cfg(feature = "report")]
+mod trace;
+
+use crate::capacity::Capacity;
+use crate::error::{Error, Result};
+use crate::hints::{self, Hint};
+use crate::{Cost, KernelInfo, Limits, Occupancy};
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Runs `program` and says what ran on the devices meanwhile, in any thread of the process.
+///
+/// Between its events a kernel takes a few microseconds longer than alone, and programs that launch very many small
+/// kernels run slower while they are profiled. Profiles of several threads take turns.
+///
+/// # Errors
+/// [`Error::NestedProfile`] within a program that is being profiled. What `program` returns is handed on as it is.
+///
+/// # Examples
+/// ```
+/// # use rumba::test_kernels::{PTX, scale};
+/// let module = rumba::Device::new()?.load(PTX)?;
+/// let mut values = vec![1.0_f32; 100_000];
+/// let (result, profile) = rumba::profile(|| {
+///     let _phase = rumba::range("double twice");
+///     module.for_each(values.len(), scale(2.0, &mut values))?;
+///     module.for_each(values.len(), scale(2.0, &mut values))
+/// })?;
+/// result?;
+///
+/// let [row] = &profile.kernels()[..] else { panic!("one kernel") };
+/// assert_eq!((row.name.as_str(), row.calls), ("scale", 2));
+/// assert_eq!(profile.copies()[0].bytes, Some(2 * 400_000));
+/// println!("{profile}");
+/// # Ok::<(), rumba::Error>(())
+/// ```
+pub fn profile<T>(program: impl FnOnce() -> T) -> Result<(T, Profile)> {
+    let profiler = Profiler::start()?;
+    let result = program();
+    Ok((result, profiler.finish()))
+}
+
+static TURN: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static PROFILING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A profile that is being taken, where a closure does not fit: see [`profile`].
+#[must_use = "a profile ends when this is dropped"]
+pub struct Profiler {
+    turn: Option<parking_lot::MutexGuard<'static, ()>>,
+}
+
+impl Profiler {
+    /// Begins a profile, after those of other threads.
+    ///
+    /// # Errors
+    /// [`Error::NestedProfile`] if this thread is taking one.
+    pub fn start() -> Result<Profiler> {
+        if PROFILING.replace(true) {
+            return Err(Error::NestedProfile);
+        }
+        let turn = Some(TURN.lock());
+        recording::start();
+        Ok(Profiler { turn })
+    }
+
+    /// Waits for the devices and ends the profile.
+    pub fn finish(mut self) -> Profile {
+        let profile = recording::finish().map(Profile::new).unwrap_or_default();
+        self.end();
+        profile
+    }
+
+    fn end(&mut self) {
+        PROFILING.set(false);
+        self.turn = None;
+    }
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        if self.turn.is_some() {
+            // A panic, or somebody who has lost interest.
+            drop(recording::finish());
+            self.end();
+        }
+    }
+}
+
+/// What ran, and when: the result of [`profile`]. It prints as tables.
+///
+/// [`Profile::kernels`] and [`Profile::copies`] sum it up; [`Profile::activities`] has each launch and copy by itself.
+/// With the feature `report`, [`Profile::save`] writes a page with a timeline, and a trace for a browser's viewer.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    wall: Duration,
+    devices: Vec<ProfiledDevice>,
+    activities: Vec<Activity>,
+    stream_names: BTreeMap<(u32, usize), String>,
+    calls: Vec<HostCall>,
+    ranges: Vec<RangeSpan>,
+    costs: BTreeMap<String, Cost>,
+}
+
+/// A device that something ran on.
+#[derive(Clone, Debug)]
+struct ProfiledDevice {
+    ordinal: u32,
+    capacity: Capacity,
+    limits: Limits,
+}
+
+/// Something that a device did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Activity {
+    /// What it was.
+    pub operation: Operation,
+    /// The number of the device.
+    pub device: u32,
+    stream: usize,
+    /// When it began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// What a device did.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// It ran a kernel.
+    Kernel(Box<Launched>),
+    /// It copied from the host.
+    CopyIn {
+        /// How much.
+        bytes: u64,
+    },
+    /// It copied to the host.
+    CopyOut {
+        /// How much.
+        bytes: u64,
+    },
+    /// It copied within its memory, or to another device.
+    Copy {
+        /// How much.
+        bytes: u64,
+    },
+    /// It set memory to a value.
+    Fill {
+        /// How much.
+        bytes: u64,
+    },
+    /// It ran a graph, whose parts are not told apart.
+    Graph,
+}
+
+/// A kernel as it was launched.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Launched {
+    /// Its name.
+    pub kernel: &'static str,
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared: u32,
+    /// What the compiler made of it.
+    pub info: KernelInfo,
+}
+
+/// A call of the driver, as the host saw it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostCall {
+    /// What it was for.
+    pub name: &'static str,
+    /// A number for the thread that made it.
+    pub thread: u32,
+    /// When it began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// A range of the program that was given a name by [`crate::range`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RangeSpan {
+    /// The name.
+    pub name: String,
+    /// A number for its thread.
+    pub thread: u32,
+    /// When it began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl Operation {
+    /// The name of the kernel, or of the kind of copy.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Kernel(launched) => launched.kernel,
+            Operation::CopyIn { .. } => "copy host to device",
+            Operation::CopyOut { .. } => "copy device to host",
+            Operation::Copy { .. } => "copy on the device",
+            Operation::Fill { .. } => "fill",
+            Operation::Graph => "graph",
+        }
+    }
+
+    /// The bytes that were moved, where that is what it was for.
+    pub fn bytes(&self) -> Option<u64> {
+        match *self {
+            Operation::Kernel(_) | Operation::Graph => None,
+            Operation::CopyIn { bytes }
+            | Operation::CopyOut { bytes }
+            | Operation::Copy { bytes }
+            | Operation::Fill { bytes } => Some(bytes),
+        }
+    }
+
+    /// What the host did to begin it.
+    fn call(&self) -> &'static str {
+        match self {
+            Operation::Kernel(_) => "launch a kernel",
+            Operation::Graph => "launch a graph",
+            Operation::CopyIn { .. } | Operation::CopyOut { .. } | Operation::Copy { .. } => "copy",
+            Operation::Fill { .. } => "fill",
+        }
+    }
+}
+
+impl Launched {
+    /// Its blocks.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&length| u64::from(length)).product()
+    }
+
+    fn occupancy(&self, limits: &Limits) -> Occupancy {
+        limits.occupancy(&self.info, self.block.iter().product(), self.dynamic_shared)
+    }
+}
+
+/// All launches of a kernel, or all copies of a kind, on one device.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Row {
+    /// The kernel, or the kind of copy.
+    pub name: String,
+    /// The number of the device.
+    pub device: u32,
+    /// How many there were.
+    pub calls: u64,
+    /// How long all took together.
+    pub total: Duration,
+    /// The shortest.
+    pub min: Duration,
+    /// The longest.
+    pub max: Duration,
+    /// Bytes moved: those of copies, and those that the kernel's [`Cost`] has, if it was stated or counted.
+    pub bytes: Option<u64>,
+    /// Floating-point operations, if they were stated or counted.
+    pub flops: Option<u64>,
+    /// Bytes per second that the device could move at best: of its memory, or of the bus for copies from and to the host.
+    pub peak: Option<f64>,
+    /// Of the last launch: the kernel's registers and shared memory, its occupancy, and what may have made it slow.
+    pub launch: Option<LaunchFacts>,
+}
+
+/// What is known of a launch besides its time.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LaunchFacts {
+    /// The launch.
+    pub launched: Launched,
+    /// How full it keeps a multiprocessor.
+    pub occupancy: Occupancy,
+    /// What may make it slow.
+    pub hints: Vec<Hint>,
+}
+
+impl Row {
+    /// How long one took on average.
+    pub fn mean(&self) -> Duration {
+        self.total.div_f64(self.calls.max(1) as f64)
+    }
+
+    /// Bytes per second.
+    pub fn rate(&self) -> Option<f64> {
+        let seconds = self.total.as_secs_f64();
+        self.bytes.filter(|_| seconds > 0.0).map(|bytes| bytes as f64 / seconds)
+    }
+
+    /// The share of the peak that [`Row::rate`] is, from 0 to 1; beyond 1 where caches serve what was counted.
+    pub fn of_peak(&self) -> Option<f64> {
+        Some(self.rate()? / self.peak?)
+    }
+}
+
+impl Profile {
+    fn new(finished: recording::Finished) -> Profile {
+        let stream_names = recording::stream_names(&finished.activities);
+        let mut ordinals: Vec<u32> = finished.activities.iter().map(|activity| activity.device).collect();
+        ordinals.sort_unstable();
+        ordinals.dedup();
+        let devices = ordinals.into_iter().filter_map(|ordinal| {
+            let raw = cust::device::Device::get_device(ordinal).ok()?;
+            Some(ProfiledDevice {
+                ordinal,
+                capacity: Capacity::of_raw(raw).ok()?,
+                limits: Limits::of(raw).ok()?,
+            })
+        });
+        Profile {
+            wall: finished.wall,
+            devices: devices.collect(),
+            stream_names,
+            activities: finished.activities,
+            calls: finished.calls,
+            ranges: finished.ranges,
+            costs: BTreeMap::new(),
+        }
+    }
+
+    /// From the start of the profile to the moment when all work was done.
+    pub fn wall(&self) -> Duration {
+        self.wall
+    }
+
+    /// Everything that devices did, by the time when it began.
+    pub fn activities(&self) -> &[Activity] {
+        &self.activities
+    }
+
+    /// The calls of the driver that took the host's time.
+    pub fn calls(&self) -> &[HostCall] {
+        &self.calls
+    }
+
+    /// The ranges that were given names.
+    pub fn ranges(&self) -> &[RangeSpan] {
+        &self.ranges
+    }
+
+    /// What the stream of an activity is called: "default stream", "stream 2".
+    pub fn stream(&self, activity: &Activity) -> &str {
+        let name = self.stream_names.get(&(activity.device, activity.stream));
+        name.map_or("stream", String::as_str)
+    }
+
+    /// States what one launch of a kernel costs, for its GB/s and for the roofline.
+    pub fn set_cost(&mut self, kernel: &str, cost: Cost) {
+        self.costs.insert(kernel.to_owned(), cost);
+    }
+
+    /// What one launch of a kernel was said to cost.
+    pub fn cost(&self, kernel: &str) -> Option<Cost> {
+        self.costs.get(kernel).copied()
+    }
+
+    /// The kernels, those first that took longest.
+    pub fn kernels(&self) -> Vec<Row> {
+        self.rows(|operation| matches!(operation, Operation::Kernel(_) | Operation::Graph))
+    }
+
+    /// The kinds of copies, those first that took longest.
+    pub fn copies(&self) -> Vec<Row> {
+        self.rows(|operation| !matches!(operation, Operation::Kernel(_) | Operation::Graph))
+    }
+
+    /// How long at least one thing was running on a device.
+    pub fn busy(&self) -> Duration {
+        let (mut busy, mut until) = (Duration::ZERO, Duration::ZERO);
+        for activity in &self.activities {
+            let end = activity.start + activity.duration;
+            busy += end.saturating_sub(until.max(activity.start));
+            until = until.max(end);
+        }
+        busy
+    }
+
+    fn rows(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<Row> {
+        let mut rows = BTreeMap::<(&str, u32), Row>::new();
+        for activity in self.activities.iter().filter(|activity| wanted(&activity.operation)) {
+            let name = activity.operation.name();
+            let device = self.devices.iter().find(|device| device.ordinal == activity.device);
+            let cost = self.costs.get(name).copied();
+            let row = rows.entry((name, activity.device)).or_insert_with(|| Row {
+                name: name.to_owned(),
+                device: activity.device,
+                calls: 0,
+                total: Duration::ZERO,
+                min: Duration::MAX,
+                max: Duration::ZERO,
+                bytes: None,
+                flops: None,
+                peak: device.and_then(|device| device.peak(&activity.operation)),
+                launch: None,
+            });
+            row.calls += 1;
+            row.total += activity.duration;
+            row.min = row.min.min(activity.duration);
+            row.max = row.max.max(activity.duration);
+            if let Some(bytes) = activity.operation.bytes().or(cost.map(|cost| cost.bytes)) {
+                row.bytes = Some(row.bytes.unwrap_or(0) + bytes);
+            }
+            if let Some(cost) = cost {
+                row.flops = Some(row.flops.unwrap_or(0) + cost.flops);
+            }
+            if let (Operation::Kernel(launched), Some(device)) = (&activity.operation, device) {
+                row.launch = Some(device.facts(launched));
+            }
+        }
+        let mut rows: Vec<Row> = rows.into_values().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.total));
+        rows
+    }
+}
+
+impl ProfiledDevice {
+    /// Bytes per second of what the operation is bound by, if it is bound by memory at all.
+    fn peak(&self, operation: &Operation) -> Option<f64> {
+        let memory = self.capacity.memory_bandwidth();
+        match operation {
+            Operation::Kernel(_) | Operation::Graph | Operation::Fill { .. } => memory,
+            // Each byte is read and written.
+            Operation::Copy { .. } => memory.map(|rate| rate / 2.0),
+            Operation::CopyIn { .. } | Operation::CopyOut { .. } => self.capacity.bus().map(|bus| bus.bandwidth()),
+        }
+    }
+
+    fn facts(&self, launched: &Launched) -> LaunchFacts {
+        let occupancy = launched.occupancy(&self.limits);
+        let hints = hints::of_launch(
+            &self.limits,
+            &launched.info,
+            &occupancy,
+            launched.blocks(),
+            launched.dynamic_shared,
+        );
+        LaunchFacts {
+            launched: launched.clone(),
+            occupancy,
+            hints,
+        }
+    }
+}
