@@ -1,11 +1,14 @@
-//! `cargo xtask new kernel NAME`: a kernel of one's own, with a program, a test and a benchmark.
-//! What they contain is in xtask/templates; this file knows only where they go.
+//! `cargo xtask new kernel NAME`: a kernel of one's own, with a program, a test and a benchmark; `cargo xtask new project
+//! PATH`: a workspace of one's own (`new/project.rs`).
+//! What they contain is in xtask/templates; this file knows only where a kernel's files go.
+
+mod project;
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 
-/// Add a kernel of your own
+/// Begin a kernel in the gallery, or a project of your own
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -21,6 +24,7 @@ enum What {
         /// Its name: a Rust identifier such as `blur` or `box_filter`
         name: String,
     },
+    Project(project::Args),
 }
 
 /// The files of a new kernel: where they go, and what is in them but for the name.
@@ -38,9 +42,15 @@ const LINES: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let What::Kernel { name } = args.what;
-    check_name(&name)?;
-    let fill = |text: &str| text.replace("NAME", &name);
+    match args.what {
+        What::Kernel { name } => kernel(&name),
+        What::Project(args) => project::run(args),
+    }
+}
+
+fn kernel(name: &str) -> Result<()> {
+    check_name(name)?;
+    let fill = |text: &str| text.replace("NAME", name);
     let files: Vec<(PathBuf, String)> = FILES
         .iter()
         .map(|(path, text)| (shell::workspace().join(fill(path)), fill(text)))

@@ -1,0 +1,175 @@
+//! `cargo xtask new project PATH`: a workspace of one's own with a kernel, a program, tests and a CI file.
+//!
+//! The files are `xtask/templates/project`, which `cargo generate` reads too: its placeholders are filled in here. Nothing is
+//! built.
+
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+
+/// Begin a project of your own: a workspace with a kernel, a program, tests and a CI file
+///
+/// Rumba is not on crates.io yet. The project depends on this clone by its path, or with `--git` on a repository that
+/// others can reach too. `cargo generate --git URL xtask/templates/project` makes the same files.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask new project ../heat && cd ../heat && cargo test
+  cargo xtask new project ../heat --git https://example.org/rumba.git")]
+pub(super) struct Args {
+    /// The folder to make; its last part is the name of the package
+    path: PathBuf,
+    /// Depend on Rumba by a git repository instead of by the path of this clone
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+}
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../templates/project/", $path)))),*]
+    };
+}
+
+/// The files of a project, with placeholders in them.
+const FILES: &[(&str, &str)] = files![
+    "Cargo.toml",
+    "README.md",
+    "build.rs",
+    "src/lib.rs",
+    "src/main.rs",
+    "kernels/Cargo.toml",
+    "kernels/src/lib.rs",
+    "tests/saxpy.rs",
+    "tests/checks.rs",
+    ".cargo/config.toml",
+    ".cargo/cuda/lib64/libcuda.so",
+    ".github/workflows/ci.yml",
+    ".gitignore",
+];
+
+/// What a project depends on, and where it lies in this clone.
+const LIBRARIES: &[(&str, &str)] = &[
+    ("cuda_builder", "crates/cuda_builder"),
+    ("cuda_std", "crates/cuda_std"),
+    ("rumba", "host"),
+];
+
+/// What the template says where the repository is meant.
+const REPOSITORY: &str = "{{rumba_git}}";
+
+pub(super) fn run(Args { path, git }: Args) -> Result<()> {
+    let path = std::path::absolute(path).context("the path of the project")?;
+    let name = package_name(&path)?;
+    if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
+        bail!("{} is there already and not empty; choose another path", path.display());
+    }
+    for (file, text) in FILES {
+        let file = path.join(file);
+        let folder = file.parent().expect("files lie in the project");
+        std::fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
+        std::fs::write(&file, fill(text, &name, git.as_deref()))
+            .with_context(|| format!("could not write {}", file.display()))?;
+    }
+    let rumba = git.unwrap_or_else(|| shell::workspace().display().to_string());
+    println!("wrote {} files into {}; Rumba is {rumba}", FILES.len(), path.display());
+    println!("\nNext:\n  cd {}\n  cargo test\n  cargo run", path.display());
+    Ok(())
+}
+
+/// A file of the template with its placeholders filled in.
+fn fill(text: &str, name: &str, git: Option<&str>) -> String {
+    let mut text = text
+        .replace("{{project-name}}", name)
+        .replace("{{crate_name}}", &name.replace('-', "_"));
+    if let Some(url) = git {
+        return text.replace(REPOSITORY, url);
+    }
+    for (library, folder) in LIBRARIES {
+        let by_path = format!("{library} = {{ path = {:?}", shell::workspace().join(folder));
+        text = text.replace(&format!("{library} = {{ git = \"{REPOSITORY}\""), &by_path);
+    }
+    text.replace(REPOSITORY, &shell::workspace().display().to_string())
+}
+
+/// The last part of the path, where cargo takes it as the name of a package.
+fn package_name(path: &Path) -> Result<String> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letters) {
+        bail!(
+            "`{name}` is no name for a package: use lower-case letters, digits, `-` and `_`, a letter first, such as \
+             `heat-flow`"
+        );
+    }
+    // What the project's own dependencies are called, and what cargo keeps for itself.
+    const TAKEN: &[&str] = &[
+        "kernels", "rumba", "cuda_std", "cuda-std", "cust", "test", "build", "core", "std", "alloc",
+    ];
+    if TAKEN.contains(&name) {
+        bail!("`{name}` is the name of something that the project uses; choose another, such as `my-{name}`");
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FILES, LIBRARIES, REPOSITORY, fill, package_name};
+    use crate::shell;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Files that are not in the list would be made by `cargo generate` only.
+    #[test]
+    fn the_list_has_every_file_of_the_template() {
+        fn collect(folder: &Path, root: &Path, files: &mut BTreeSet<String>) {
+            for entry in folder.read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    collect(&path, root, files);
+                } else {
+                    files.insert(path.strip_prefix(root).unwrap().display().to_string());
+                }
+            }
+        }
+        let root = shell::workspace().join("xtask/templates/project");
+        let mut there = BTreeSet::new();
+        collect(&root, &root, &mut there);
+        // This one is for `cargo generate` alone.
+        assert!(there.remove("cargo-generate.toml"));
+        let listed: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(there, listed);
+    }
+
+    #[test]
+    fn no_placeholder_is_left() {
+        for git in [None, Some("https://example.org/rumba.git")] {
+            for (path, text) in FILES {
+                let text = fill(text, "heat-flow", git);
+                assert!(!text.contains("{{") && !text.contains("{%"), "{path}: {text}");
+                assert!(git.is_none() || !text.contains("path = \"/"), "{path}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn libraries_are_where_the_list_says() {
+        let template = FILES[0].1;
+        assert_eq!(template.matches(REPOSITORY).count(), LIBRARIES.len(), "{template}");
+        for (library, folder) in LIBRARIES {
+            let manifest = shell::workspace().join(folder).join("Cargo.toml");
+            let text = std::fs::read_to_string(&manifest).unwrap();
+            assert!(
+                text.contains(&format!("name = \"{library}\"")),
+                "{}",
+                manifest.display()
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_cannot_be_packages_are_refused() {
+        assert_eq!(package_name(Path::new("/home/me/heat-flow2")).unwrap(), "heat-flow2");
+        for name in ["", "/", "/x/Heat", "/x/2d", "/x/a b", "/x/kernels", "/x/rumba", "/x/.."] {
+            assert!(package_name(Path::new(name)).is_err(), "{name}");
+        }
+    }
+}
