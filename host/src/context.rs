@@ -5,7 +5,7 @@
 //! a handle that the driver has forgotten is never passed to it.
 
 use crate::error::{Code, DriverError, Error, Fault, Result};
-use crate::memory::Pool;
+use crate::memory::{Pool, Staging};
 use crate::panics::Panics;
 use crate::profile::recording;
 use crate::stream::Lanes;
@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) limits: Limits,
     /// The device memory that launches with host slices use again and again.
     pub(crate) pool: Mutex<Pool>,
+    /// What large copies of ordinary host memory go through.
+    pub(crate) staging: Staging,
     /// The streams of this context.
     pub(crate) lanes: ManuallyDrop<Lanes>,
     /// What threads that panicked have left behind.
@@ -69,6 +71,7 @@ impl Context {
             label: format!("device {ordinal} ({name})"),
             limits,
             pool: Mutex::default(),
+            staging: Staging::default(),
             lanes: ManuallyDrop::new(lanes),
             panics: Panics::default(),
             last_kernel: AtomicPtr::default(),
@@ -102,6 +105,11 @@ impl Context {
         };
         entered.check(CurrentContext::set_current(&*self.handle), operation)?;
         Ok(entered)
+    }
+
+    /// Makes the context current on another thread, for as long as an [`Entered`] of the caller keeps it alive.
+    pub(crate) fn make_current(&self) -> Result<(), Code> {
+        CurrentContext::set_current(&*self.handle).map_err(Code::from)
     }
 
     /// Begins the release of something. None: the driver has released it already, with the context.
@@ -159,6 +167,7 @@ impl Drop for Context {
         let alive = *self.alive.get_mut() && resets.get(&self.ordinal).copied().unwrap_or(0) == self.resets;
         if alive && CurrentContext::set_current(&*self.handle).is_ok() {
             self.pool.get_mut().release();
+            self.staging.release();
             // SAFETY: dropped once, here, while the context is alive; not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.lanes) };
         }

@@ -13,7 +13,7 @@ pub use timings::Timings;
 
 use crate::context::{Context, Entered};
 use crate::error::{Code, LaunchError, Result, answer};
-use crate::memory::{self, Access, Memory};
+use crate::memory::{self, Access, Memory, staged};
 use crate::module::Function;
 use crate::profile::{Launched, Operation, recording};
 use crate::stream::{Lane, same_context};
@@ -412,7 +412,9 @@ impl Launch<'_> {
         for (transfer, &(_, address)) in arguments.transfers_mut().iter_mut().zip(&staging.blocks) {
             if let Some(destination) = transfer.host.destination() {
                 self.entered
-                    .check(memory::copy_out(address, destination), || self.copying("results of"))?;
+                    .check(staged::copy_out(self.entered, address, destination), || {
+                        self.copying("results of")
+                    })?;
             }
         }
         if let (Some(timings), Some(kernel)) = (timings, kernel_time) {
@@ -446,8 +448,9 @@ impl Launch<'_> {
             let bytes = transfer.host.bytes();
             let address = staging.add(bytes, || self.copying("arguments of"))?;
             if let Some(source) = transfer.host.source() {
-                self.entered
-                    .check(memory::copy_in(address, source), || self.copying("arguments of"))?;
+                self.entered.check(staged::copy_in(self.entered, address, source), || {
+                    self.copying("arguments of")
+                })?;
             }
             let word = transfer.word;
             arguments.set_address(word, address);

@@ -6,6 +6,7 @@ mod copies;
 mod pinned;
 mod pool;
 mod raw;
+pub(crate) mod staged;
 mod uses;
 mod view;
 
@@ -16,6 +17,7 @@ pub(crate) use pool::Pool;
 pub use view::{DeviceSlice, DeviceSliceMut};
 
 pub(crate) use raw::{copy_in, copy_out};
+pub(crate) use staged::Staging;
 pub(crate) use uses::{Access, Uses};
 
 use crate::context::{Context, Entered};

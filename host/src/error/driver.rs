@@ -85,6 +85,7 @@ pub(crate) fn answer(result: sys::CUresult) -> Result<(), Code> {
 impl Code {
     pub(crate) const NOT_READY: Code = Code(sys::CUresult::CUDA_ERROR_NOT_READY as u32);
     pub(crate) const OUT_OF_MEMORY: Code = Code(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32);
+    pub(crate) const UNKNOWN: Code = Code(sys::CUresult::CUDA_ERROR_UNKNOWN as u32);
     pub(crate) const NOT_FOUND: Code = Code(sys::CUresult::CUDA_ERROR_NOT_FOUND as u32);
     /// The highest of the driver's codes. cust's additions to the list lie above it.
     const HIGHEST: u32 = sys::CUresult::CUDA_ERROR_UNKNOWN as u32;

@@ -9,7 +9,7 @@ use cust::stream::Stream;
 use cust::sys::CUstream;
 
 /// Where plain copies go.
-const NULL_STREAM: CUstream = std::ptr::null_mut();
+pub(super) const NULL_STREAM: CUstream = std::ptr::null_mut();
 
 /// Allocates at least one byte.
 pub(super) fn allocate(bytes: usize) -> CudaResult<u64> {

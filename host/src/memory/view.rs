@@ -1,6 +1,6 @@
 //! Views of a part of a buffer: what `&[T]` and `&mut [T]` are for a vector.
 
-use super::{Access, DeviceBuffer, Memory, raw};
+use super::{Access, DeviceBuffer, Memory, raw, staged};
 use crate::error::{Error, Result};
 use bytemuck::Pod;
 use std::fmt;
@@ -93,7 +93,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     pub fn copy_to(&self, destination: &mut [T]) -> Result<()> {
         same_length("copy from the device", self.length, destination.len())?;
         let entered = self.memory.enter("copy from")?;
-        let copied = raw::copy_out(self.address(), bytemuck::cast_slice_mut(destination));
+        let copied = staged::copy_out(&entered, self.address(), bytemuck::cast_slice_mut(destination));
         entered.check_wait(copied, || self.memory.operation("copy from"))
     }
 
@@ -224,7 +224,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         same_length("copy to the device", source.len(), self.view.length)?;
         let memory = self.view.memory;
         let entered = memory.enter("copy to")?;
-        let copied = raw::copy_in(self.view.address(), bytemuck::cast_slice(source));
+        let copied = staged::copy_in(&entered, self.view.address(), bytemuck::cast_slice(source));
         entered.check(copied, || memory.operation("copy to"))
     }
 
