@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
-//! same cases that the tests run; or, against nvcc, by its program `versus`, and for the cost of checks by `checks`.
+//! same cases that the tests run; or, against nvcc, by its program `versus`, against Numba by
+//! `numba`, and for the cost of checks by `checks`.
 
 use crate::gallery::Device;
 use crate::{setup, shell};
@@ -14,14 +15,15 @@ use std::process::Command;
   cargo xtask bench --device gpu
   cargo xtask bench --checks             what the software device's checks cost
   cargo xtask bench --against nvcc       on a GPU, against nvcc's kernels of the same algorithms;
-                                         without one, registers and instructions of both")]
+                                         without one, registers and instructions of both
+  cargo xtask bench --against numba      ten million increments with host arrays, and what a launch costs")]
 pub(crate) struct Args {
     /// The cases whose names contain one of these words [default: all]
     names: Vec<String>,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]
     device: Option<Device>,
-    /// Measure against another compiler's kernels instead of native Rust
+    /// Measure against another system instead of native Rust
     #[arg(long, value_enum, conflicts_with = "device")]
     against: Option<Rival>,
     /// Measure what each choice of `RUMBA_CHECK` costs on the software device
@@ -34,12 +36,15 @@ pub(crate) struct Args {
 enum Rival {
     /// NVIDIA's compiler of CUDA C++: tests/baseline
     Nvcc,
+    /// Numba, where the `python3` on the search path has it
+    Numba,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     let program = match args.against {
         Some(Rival::Nvcc) => "versus",
+        Some(Rival::Numba) => "numba",
         None if args.checks => "checks",
         None => "bench",
     };
