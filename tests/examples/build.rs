@@ -6,12 +6,25 @@ include!("extract.rs");
 
 fn main() -> ExitCode {
     let (mut modules, mut list) = (String::new(), String::new());
-    for Example { name, whole, .. } in examples() {
-        writeln!(modules, "pub mod {name} {{\n{whole}\n}}").expect("a string takes all text");
-        writeln!(list, "    (\"{name}\", {name}::main),").expect("a string takes all text");
+    for Example {
+        name, host, programs, ..
+    } in examples()
+    {
+        writeln!(modules, "pub mod {name} {{\n{host}\n}}").expect("a string takes all text");
+        for Program { module, soft } in programs {
+            let path = if module.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}::{module}")
+            };
+            writeln!(list, "    (\"{path}\", {soft}, || done({path}::main())),").expect("a string takes all text");
+        }
     }
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
-    let text = format!("{modules}\npub const ALL: &[(&str, fn())] = &[\n{list}];\n");
+    let text = format!(
+        "{modules}\n/// Name, whether it is for the software device only, and the program.\n\
+         pub const ALL: &[(&str, bool, fn())] = &[\n{list}];\n"
+    );
     std::fs::write(Path::new(&out).join("examples.rs"), text).expect("the folder is ours to write");
 
     match cuda_builder::CudaBuilder::new("kernels").alloc(true).build() {

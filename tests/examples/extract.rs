@@ -1,88 +1,173 @@
-// Takes the examples out of the documentation of `cuda_std`. Both build scripts include this file.
+// Takes the examples out of the documentation of `cuda_std` and out of the book. Both build scripts and the book's test
+// include this file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// An example that has a kernel: what stands before its `fn main` is for the device, the whole is for the host.
+/// A module of examples: one of the documentation, or a chapter of the book.
+#[allow(dead_code, reason = "the device needs the kernels, the host the rest")]
 struct Example {
-    /// The file and the line, as an identifier.
+    /// The file, and in documentation the line, as an identifier.
     name: String,
-    #[allow(dead_code, reason = "one of the build scripts needs it")]
+    /// What is compiled for the device.
     kernels: String,
-    #[allow(dead_code, reason = "the other one needs it")]
-    whole: String,
+    /// What is compiled for the host: the kernels too, and the programs.
+    host: String,
+    /// The modules that have a `fn main`, from here.
+    programs: Vec<Program>,
 }
 
-/// All examples with a `#[kernel]` and a `fn main` in the sources of `cuda_std`.
-fn examples() -> Vec<Example> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+#[allow(dead_code, reason = "the host's build script needs it")]
+struct Program {
+    /// Empty: the example's own module.
+    module: String,
+    /// It uses the checks, which a process with a GPU cannot.
+    soft: bool,
+}
+
+/// The languages of the book's other blocks. Rust is compiled and run.
+#[allow(dead_code, reason = "the book's test needs it")]
+const OTHER_LANGUAGES: &[&str] = &["cuda", "python", "sh", "text", "toml", "yaml"];
+
+fn workspace() -> PathBuf {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
-        .find(|folder| folder.join("crates/cuda_std").is_dir())
-        .expect("the package lies in the workspace")
-        .join("crates/cuda_std/src");
-    println!("cargo::rerun-if-changed={}", source.display());
-    let mut files = Vec::new();
-    collect(&source, &mut files);
-    files.sort();
+        .find(|folder| folder.join("crates/cuda_std").is_dir());
+    found.expect("the package lies in the workspace").to_owned()
+}
+
+/// All examples with a `#[kernel]` and a `fn main` in the sources of `cuda_std`, and the chapters of the book.
+#[allow(dead_code, reason = "the book's test needs the parts")]
+fn examples() -> Vec<Example> {
+    let (sources, book) = (workspace().join("crates/cuda_std/src"), workspace().join("book/src"));
+    println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-changed={}", book.display());
     let mut examples = Vec::new();
-    for file in files {
-        let text = std::fs::read_to_string(&file).expect("sources are UTF-8");
-        let name = file.strip_prefix(&source).expect("found below it").with_extension("");
-        let name = name.display().to_string().replace(['/', '-'], "_");
-        for (line, code) in blocks(&text) {
-            if let Some((kernels, _)) = code.split_once("\nfn main()")
+    for (name, text) in files(&sources, "rs") {
+        let lines: Vec<&str> = text.lines().map(documentation).collect();
+        for Fence { line, language, code } in fences(&lines) {
+            if language.is_empty()
+                && let Some((kernels, _)) = code.split_once("\nfn main()")
                 && kernels.contains("#[kernel")
             {
                 examples.push(Example {
                     name: format!("{name}_{line}"),
                     kernels: kernels.to_owned(),
-                    whole: code.replace("\nfn main()", "\npub fn main()"),
+                    host: public_main(&code),
+                    programs: vec![Program {
+                        module: String::new(),
+                        soft: false,
+                    }],
                 });
             }
         }
     }
+    let chapters = files(&book, "md").into_iter().map(|(name, text)| chapter(&name, &text));
+    examples.extend(chapters.filter(|chapter| !chapter.programs.is_empty()));
     examples
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("the folder is part of the workspace") {
-        let path = entry.expect("the folder can be read").path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
+/// A chapter of the book: the blocks without a `fn main` are a crate called `kernels`, each of the others is a program that
+/// uses it, and the PTX of the crate `heat`, the project that the book's readers begin.
+#[allow(dead_code, reason = "the book's test needs the parts")]
+fn chapter(name: &str, text: &str) -> Example {
+    let (mut kernels, mut host, mut programs) = (String::new(), String::new(), Vec::new());
+    let lines: Vec<&str> = text.lines().collect();
+    for Fence { line, language, code } in fences(&lines) {
+        let Some(attributes) = language.strip_prefix("rust") else { continue };
+        let module = format!("line_{line}");
+        if code.contains("fn main()") {
+            let code = public_main(&code);
+            write!(host, "pub mod {module} {{\nuse super::kernels;\nuse crate::heat;\n{code}\n}}\n")
+                .expect("a string takes all text");
+            programs.push(Program {
+                module,
+                soft: attributes == ",soft",
+            });
+        } else {
+            write!(kernels, "pub mod {module} {{\n{code}\n}}\npub use {module}::*;\n").expect("a string takes all text");
         }
+    }
+    let kernels = format!("pub mod kernels {{\n{kernels}}}\n");
+    Example {
+        name: format!("book_{name}"),
+        host: format!("{kernels}{host}"),
+        kernels,
+        programs,
     }
 }
 
-/// The blocks of Rust code in documentation comments with their lines, hidden lines included.
-fn blocks(text: &str) -> Vec<(usize, String)> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(usize, bool, String)> = None;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim_start();
-        let Some(line) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else {
-            continue;
-        };
-        let line = line.strip_prefix(' ').unwrap_or(line);
-        if let Some(language) = line.strip_prefix("```") {
-            open = match open.take() {
-                Some((start, true, code)) => {
-                    blocks.push((start, code));
-                    None
-                }
-                Some(_) => None,
-                None => Some((index + 1, language.is_empty(), String::new())),
-            };
-        } else if let Some((_, true, code)) = &mut open {
-            // A hidden line starts with a mark.
-            let shown = if line == "#" {
-                ""
-            } else {
-                line.strip_prefix("# ").unwrap_or(line)
-            };
-            writeln!(code, "{shown}").expect("a string takes all text");
+fn public_main(code: &str) -> String {
+    format!("\n{code}").replace("\nfn main()", "\npub fn main()")
+}
+
+/// The files below a folder with an extension: their paths as identifiers, and their texts.
+fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
+    fn collect(folder: &Path, wanted: &str, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("the folder is part of the workspace") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                collect(&path, wanted, files);
+            } else if path.extension().is_some_and(|extension| extension == wanted) {
+                files.push(path);
+            }
         }
     }
-    blocks
+    let mut found = Vec::new();
+    collect(folder, extension, &mut found);
+    found.sort();
+    let name = |path: &Path| {
+        let name = path.strip_prefix(folder).expect("found below it").with_extension("");
+        name.display().to_string().replace(['/', '-'], "_")
+    };
+    found
+        .iter()
+        .map(|path| (name(path), std::fs::read_to_string(path).expect("sources are UTF-8")))
+        .collect()
+}
+
+/// A line of Rust as its documentation comment says it. Other lines end a block that is not closed.
+#[allow(dead_code, reason = "the book's test needs the parts")]
+fn documentation(line: &str) -> &str {
+    let line = line.trim_start();
+    let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+    text.map_or("", |text| text.strip_prefix(' ').unwrap_or(text))
+}
+
+/// A block of code in Markdown, hidden lines included.
+struct Fence {
+    /// Where it begins, from 1.
+    line: usize,
+    /// What stands behind the opening mark.
+    language: String,
+    code: String,
+}
+
+fn fences(lines: &[&str]) -> Vec<Fence> {
+    let (mut fences, mut open) = (Vec::new(), None::<Fence>);
+    for (index, line) in lines.iter().enumerate() {
+        if let Some(language) = line.strip_prefix("```") {
+            match open.take() {
+                Some(fence) => fences.push(fence),
+                None => {
+                    open = Some(Fence {
+                        line: index + 1,
+                        language: language.to_owned(),
+                        code: String::new(),
+                    });
+                }
+            }
+        } else if let Some(fence) = &mut open {
+            // A hidden line of Rust starts with a mark.
+            let rust = fence.language.is_empty() || fence.language.starts_with("rust");
+            let shown = match line.strip_prefix("# ") {
+                _ if !rust => line,
+                None if *line == "#" => "",
+                None => line,
+                Some(hidden) => hidden,
+            };
+            writeln!(fence.code, "{shown}").expect("a string takes all text");
+        }
+    }
+    fences
 }

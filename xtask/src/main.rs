@@ -1,6 +1,7 @@
 //! `cargo xtask`: all automation of the project. One command, one file; this one only dispatches.
 
 mod bench;
+mod book;
 mod build_ptx;
 mod check;
 mod ci;
@@ -63,6 +64,7 @@ enum Command {
     Ulp(ulp::Args),
     Fuzz(fuzz::Args),
     New(new::Args),
+    Book(book::Args),
     Ci(ci::Args),
 }
 
@@ -100,6 +102,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Ulp(args) => ulp::run(args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::New(args) => new::run(args),
+        Command::Book(args) => book::run(args),
         Command::Ci(args) => ci::run(args),
     }
 }

@@ -1,4 +1,5 @@
-//! Runs every example of the documentation of `cuda_std` that has a kernel, on the device that `RUMBA_DEVICE` names.
+//! Runs every example of the documentation of `cuda_std` that has a kernel, and every program of the book, on the device that
+//! `RUMBA_DEVICE` names. An argument chooses those whose names contain it: `run-examples book`.
 
 use std::process::ExitCode;
 
@@ -10,25 +11,51 @@ use std::process::ExitCode;
     reason = "examples show one thing each"
 )]
 mod documentation {
+    use super::done;
+
     include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+}
+
+/// What the project of the book's readers is here.
+mod heat {
+    pub(crate) use examples::PTX;
+}
+
+/// What an example's `main` may return.
+trait Done {
+    fn done(self);
+}
+
+impl Done for () {
+    fn done(self) {}
+}
+
+impl<E: std::fmt::Display> Done for Result<(), E> {
+    fn done(self) {
+        self.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn done(outcome: impl Done) {
+    outcome.done();
 }
 
 fn main() -> ExitCode {
     let (device, _) = examples::device();
+    let on_gpu = !device.name().contains("software");
     let filter = std::env::args().nth(1).unwrap_or_default();
-    let mut failed = Vec::new();
-    let chosen = documentation::ALL.iter().filter(|(name, _)| name.contains(&filter));
-    for (name, example) in chosen.clone() {
+    let (mut ran, mut failed) = (0, Vec::new());
+    for (name, soft, example) in documentation::ALL {
+        if !name.contains(&filter) || (*soft && on_gpu) {
+            continue;
+        }
+        println!("{name}");
+        ran += 1;
         if std::panic::catch_unwind(example).is_err() {
             failed.push(name);
         }
     }
-    println!(
-        "{}: {} examples, {} failed {failed:?}",
-        device.name(),
-        chosen.count(),
-        failed.len()
-    );
+    println!("{}: {ran} examples, {} failed {failed:?}", device.name(), failed.len());
     if failed.is_empty() {
         ExitCode::SUCCESS
     } else {

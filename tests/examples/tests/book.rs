@@ -1,0 +1,128 @@
+//! The book: its programs run, and what it refers to is there.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+include!("../extract.rs");
+
+/// The chapters: name and text.
+fn chapters() -> Vec<(String, String)> {
+    files(&workspace().join("book/src"), "md")
+}
+
+/// All in one process, as readers run them: on the software device, or on a GPU with `RUMBA_DEVICE=gpu run-examples book`.
+#[test]
+fn programs_run() {
+    let output = Command::new(env!("CARGO_BIN_EXE_run-examples"))
+        .arg("book")
+        .env("RUMBA_DEVICE", "soft")
+        .output()
+        .expect("the program was built for this test");
+    let (printed, said) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{printed}\n{said}");
+    let ran = printed.lines().filter(|line| line.starts_with("book_")).count();
+    assert!(ran >= 20, "{ran} programs ran\n{printed}");
+}
+
+#[test]
+fn every_block_says_its_language() {
+    for (name, text) in chapters() {
+        let lines: Vec<&str> = text.lines().collect();
+        for Fence { line, language, .. } in fences(&lines) {
+            let known = ["rust", "rust,soft"].contains(&&*language) || OTHER_LANGUAGES.contains(&&*language);
+            assert!(known, "{name}, line {line}: a block of `{language}`");
+        }
+    }
+}
+
+#[test]
+fn every_chapter_is_in_the_summary_and_every_link_leads_somewhere() {
+    let source = workspace().join("book/src");
+    let mut linked = BTreeSet::from(["SUMMARY".to_owned()]);
+    for (name, text) in chapters() {
+        for link in prose(&text).split("](").skip(1) {
+            let link = link.split(')').next().unwrap_or_default();
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if link.starts_with("https://") || link.contains(' ') {
+                continue;
+            }
+            let path = if file.is_empty() {
+                source.join(name.replace('_', "-") + ".md")
+            } else {
+                source.join(file)
+            };
+            assert!(path.is_file(), "{name}: {link}");
+            if !anchor.is_empty() {
+                let target = std::fs::read_to_string(&path).expect("chapters are UTF-8");
+                let headings: Vec<String> = target
+                    .lines()
+                    .filter(|line| line.starts_with('#'))
+                    .map(anchor_of)
+                    .collect();
+                assert!(
+                    headings.iter().any(|known| known == anchor),
+                    "{name}: {link} is none of {headings:?}"
+                );
+            }
+            if name == "SUMMARY" {
+                linked.insert(file.trim_end_matches(".md").replace('-', "_"));
+            }
+        }
+    }
+    let there: BTreeSet<String> = chapters().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(there, linked);
+}
+
+/// The last column of the table of features names files, functions in them (`file::name`) and programs of the gallery.
+#[test]
+fn features_are_shown_by_what_is_there() {
+    let text = std::fs::read_to_string(workspace().join("book/src/features.md")).expect("chapters are UTF-8");
+    let mut seen = 0;
+    for row in text
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| feature"))
+    {
+        let shown = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        let names: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "nothing shows {row}");
+        for name in names {
+            let (file, function) = match (name.strip_prefix("cargo xtask run "), name.split_once("::")) {
+                (Some(program), _) => (format!("host/src/bin/{program}.rs"), "main"),
+                (None, Some((file, function))) => (file.to_owned(), function),
+                (None, None) => (name.to_owned(), ""),
+            };
+            let text = std::fs::read_to_string(workspace().join(&file));
+            let text = text.unwrap_or_else(|error| panic!("{row}\n{file}: {error}"));
+            assert!(
+                function.is_empty() || text.contains(&format!("fn {function}(")),
+                "{file} has no `{function}`"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 80, "{seen} names were looked up");
+}
+
+/// The text without its code.
+fn prose(text: &str) -> String {
+    let outside = |text: &str, mark: &str| -> String {
+        let parts = text.split(mark).enumerate();
+        parts
+            .filter(|(index, _)| index % 2 == 0)
+            .map(|(_, part)| part)
+            .collect()
+    };
+    outside(&outside(text, "\n```"), "`")
+}
+
+/// The anchor that mdBook gives a heading.
+fn anchor_of(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}

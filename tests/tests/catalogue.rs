@@ -1,0 +1,649 @@
+//! The book's catalogue of errors: a section for each variant of each public error, with its message as the library words it.
+//!
+//! `UPDATE_EXPECT=1` writes the messages into the book; cause and remedy are the author's.
+
+use cuda_builder::inspect::InspectError;
+use cuda_builder::toolchain::{Lack, NotFound, Origin, Rejected};
+use cuda_builder::{BuildError, NvvmArch};
+use cuda_std::launch::ContractError;
+use rumba::{Device, DriverError, Error, Fault, LaunchError, ModuleError};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// Where the sources of public errors are, as seen from the workspace.
+const SOURCES: &[&str] = &["host/src", "crates/cuda_std/src", "crates/cuda_builder/src"];
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the package lies in the workspace")
+}
+
+fn catalogue() -> PathBuf {
+    workspace().join("book/src/errors.md")
+}
+
+/// `Enum::Variant` for each variant of each public enum that derives `thiserror::Error`.
+fn variants() -> BTreeSet<String> {
+    fn collect(path: &Path, names: &mut BTreeSet<String>) {
+        if path.is_dir() {
+            for entry in path.read_dir().expect("a folder of sources") {
+                collect(&entry.expect("it can be read").path(), names);
+            }
+            return;
+        }
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            return;
+        }
+        let text = std::fs::read_to_string(path).expect("sources are UTF-8");
+        let (mut derives, mut open) = (false, None::<String>);
+        for line in text.lines() {
+            if let Some(name) = &open {
+                // rustfmt indents the variants of an enum at the top of a file by four.
+                let variant: String = line
+                    .strip_prefix("    ")
+                    .unwrap_or_default()
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric())
+                    .collect();
+                if variant.starts_with(|c: char| c.is_ascii_uppercase()) {
+                    names.insert(format!("{name}::{variant}"));
+                }
+                if line == "}" {
+                    open = None;
+                }
+            } else if line.starts_with("#[derive(") {
+                derives = line.contains("thiserror::Error");
+            } else if let Some(rest) = line.strip_prefix("pub enum ") {
+                open = derives.then(|| rest.trim_end_matches(" {").to_owned());
+            } else if !line.starts_with("#[") && !line.starts_with("///") {
+                derives = false;
+            }
+        }
+    }
+    let mut names = BTreeSet::new();
+    for folder in SOURCES {
+        collect(&workspace().join(folder), &mut names);
+    }
+    names
+}
+
+fn driver_error() -> DriverError {
+    DriverError {
+        operation: "load the gallery's PTX".to_owned(),
+        code: 222,
+        name: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION".to_owned(),
+        text: "the provided PTX was compiled with an unsupported toolchain.".to_owned(),
+    }
+}
+
+fn no_such_file() -> std::io::Error {
+    std::io::Error::from_raw_os_error(2)
+}
+
+/// A panic cannot be made by hand: this one is a kernel's.
+fn panicked() -> (&'static str, String) {
+    // SAFETY: this test is the only one of its process that uses a device.
+    unsafe { std::env::set_var("RUMBA_DEVICE", "soft") };
+    let module = Device::new().and_then(|device| device.load(include_str!(env!("FAULTY_PTX"))));
+    let module = module.expect("the software device takes the kernels");
+    let mut y = [0; 4];
+    let error = module.for_each(4, faulty_kernels::index_behind_end(&[1, 2, 3, 4], &mut y));
+    ("Error::Panic", error.expect_err("the kernel reads too far").to_string())
+}
+
+/// An example of each variant: its name, and what the library says.
+fn samples() -> Vec<(&'static str, String)> {
+    let path = PathBuf::from;
+    let folder = || path("heat/kernels");
+    let device = || "device 0 (NVIDIA H200)".to_owned();
+    let kernel = "saxpy";
+    let errors: Vec<(&str, Error)> = vec![
+        (
+            "Error::NoDevice",
+            Error::NoDevice("RUMBA_DEVICE is `gpu`, but NVIDIA's driver reports no GPU".into()),
+        ),
+        ("Error::NestedProfile", Error::NestedProfile),
+        (
+            "Error::Disagreement",
+            Error::Disagreement {
+                what: "saxpy of 1000 elements".into(),
+                difference: "element 7 is 3.5 instead of 3.0".into(),
+            },
+        ),
+        (
+            "Error::Unwritable",
+            Error::Unwritable {
+                path: path("target/profile"),
+                source: no_such_file(),
+            },
+        ),
+        ("Error::NoSuchDevice", Error::NoSuchDevice { ordinal: 3, count: 2 }),
+        ("Error::Driver", driver_error().into()),
+        (
+            "Error::Fault",
+            Error::Fault(Box::new(Fault {
+                error: DriverError {
+                    operation: "wait for the device".into(),
+                    code: 700,
+                    name: "CUDA_ERROR_ILLEGAL_ADDRESS".into(),
+                    text: "an illegal memory access was encountered".into(),
+                },
+                kernel: Some(kernel),
+                report: None,
+            })),
+        ),
+        (
+            "Error::ContextLost",
+            Error::ContextLost {
+                operation: "copy from a DeviceBuffer<f32> of 4000 bytes".into(),
+                device: 0,
+                cause: "a kernel failed: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)"
+                    .into(),
+            },
+        ),
+        (
+            "Error::NeedsRestart",
+            Error::NeedsRestart {
+                device: 0,
+                error: Box::new(DriverError {
+                    operation: "start a new context".into(),
+                    code: 700,
+                    name: "CUDA_ERROR_ILLEGAL_ADDRESS".into(),
+                    text: "an illegal memory access was encountered".into(),
+                }),
+            },
+        ),
+        (
+            "Error::ContextDestroyed",
+            Error::ContextDestroyed {
+                operation: "copy from a DeviceBuffer<f32> of 4000 bytes".into(),
+                device: 0,
+            },
+        ),
+        (
+            "Error::OtherDevice",
+            Error::OtherDevice {
+                operation: "launch `saxpy` with a DeviceBuffer<f32> of 4000 bytes".into(),
+                ours: 0,
+                theirs: 1,
+            },
+        ),
+        (
+            "Error::LengthMismatch",
+            Error::LengthMismatch {
+                operation: "copy to the device",
+                source_length: 100,
+                destination_length: 96,
+            },
+        ),
+        (
+            "Error::OutOfMemory",
+            Error::OutOfMemory {
+                operation: "allocate a DeviceBuffer<f64> of 100000000000 elements".into(),
+                device: 0,
+                bytes: 800_000_000_000,
+                free: 149_000_000_000,
+                total: 150_000_000_000,
+            },
+        ),
+        (
+            "Error::TooLarge",
+            Error::TooLarge {
+                length: usize::MAX,
+                size: 8,
+            },
+        ),
+        (
+            "Error::Module",
+            ModuleError::NotPtx {
+                module: "the PTX text".into(),
+                reason: "it is empty".into(),
+            }
+            .into(),
+        ),
+        (
+            "Error::Launch",
+            LaunchError::EmptyGrid {
+                kernel,
+                grid: [0, 1, 1],
+            }
+            .into(),
+        ),
+    ];
+    let launches = vec![
+        (
+            "LaunchError::BlockTooLarge",
+            LaunchError::BlockTooLarge {
+                kernel,
+                device: device(),
+                grid: [100, 1, 1],
+                block: [64, 32, 1],
+                threads: 2048,
+                limit: 1024,
+            },
+        ),
+        (
+            "LaunchError::BlockTooLargeForKernel",
+            LaunchError::BlockTooLargeForKernel {
+                kernel,
+                device: device(),
+                grid: [100, 1, 1],
+                block: [1024, 1, 1],
+                threads: 1024,
+                limit: 640,
+                registers: 96,
+            },
+        ),
+        (
+            "LaunchError::BlockDimension",
+            LaunchError::BlockDimension {
+                kernel,
+                device: device(),
+                axis: 'z',
+                value: 128,
+                limit: 64,
+            },
+        ),
+        (
+            "LaunchError::EmptyGrid",
+            LaunchError::EmptyGrid {
+                kernel,
+                grid: [0, 1, 1],
+            },
+        ),
+        (
+            "LaunchError::EmptyBlock",
+            LaunchError::EmptyBlock {
+                kernel,
+                block: [16, 0, 1],
+            },
+        ),
+        (
+            "LaunchError::GridDimension",
+            LaunchError::GridDimension {
+                kernel,
+                device: device(),
+                axis: 'y',
+                value: 100_000,
+                limit: 65_535,
+            },
+        ),
+        (
+            "LaunchError::SharedMemory",
+            LaunchError::SharedMemory {
+                kernel,
+                device: device(),
+                declared: 4096,
+                dynamic: 262_144,
+                limit: 232_448,
+            },
+        ),
+        (
+            "LaunchError::CooperativeGrid",
+            LaunchError::CooperativeGrid {
+                kernel,
+                device: device(),
+                blocks: 10_000,
+                limit: 1056,
+            },
+        ),
+        (
+            "LaunchError::Contract",
+            LaunchError::Contract(ContractError::DynamicShared {
+                kernel,
+                given: 512,
+                needed: 1024,
+            }),
+        ),
+    ];
+    let contracts = vec![
+        (
+            "ContractError::BlockShape",
+            ContractError::BlockShape {
+                kernel,
+                block: [128, 1, 1],
+                required: [256, 1, 1],
+            },
+        ),
+        (
+            "ContractError::MaxThreads",
+            ContractError::MaxThreads {
+                kernel,
+                block: [32, 32, 1],
+                threads: 1024,
+                limit: 512,
+            },
+        ),
+        (
+            "ContractError::Cluster",
+            ContractError::Cluster {
+                kernel,
+                dimension: 'x',
+                blocks: 10,
+                cluster: 4,
+                shape: [4, 1, 1],
+            },
+        ),
+        (
+            "ContractError::DynamicShared",
+            ContractError::DynamicShared {
+                kernel,
+                given: 512,
+                needed: 1024,
+            },
+        ),
+        (
+            "ContractError::Rank",
+            ContractError::Rank {
+                kernel,
+                parameter: "y",
+                rank: 1,
+                launch: 2,
+                grid: [8, 8, 1],
+                block: [16, 16, 1],
+            },
+        ),
+        (
+            "ContractError::Block",
+            ContractError::Block {
+                kernel,
+                block: [512, 1, 1],
+                room: [256, 1, 1],
+            },
+        ),
+        (
+            "ContractError::Extent",
+            ContractError::Extent {
+                kernel,
+                dimension: 'x',
+                blocks: 1 << 24,
+                block: 256,
+                threads: 1 << 32,
+            },
+        ),
+        (
+            "ContractError::TooFewForBlocks",
+            ContractError::TooFewForBlocks {
+                kernel,
+                parameter: "sums",
+                elements: 16,
+                blocks: 20,
+            },
+        ),
+        (
+            "ContractError::TooFewForThreads",
+            ContractError::TooFewForThreads {
+                kernel,
+                parameter: "y",
+                elements: 900,
+                needed: 1000,
+            },
+        ),
+        (
+            "ContractError::Shape",
+            ContractError::Shape {
+                kernel,
+                parameter: "c",
+                elements: 1000,
+                shape: [1, 30, 30],
+            },
+        ),
+    ];
+    let modules = vec![
+        (
+            "ModuleError::File",
+            ModuleError::File {
+                path: path("target/ptx/kernels.ptx"),
+                source: no_such_file(),
+            },
+        ),
+        (
+            "ModuleError::NotPtx",
+            ModuleError::NotPtx {
+                module: "the PTX text".into(),
+                reason: "it is empty".into(),
+            },
+        ),
+        (
+            "ModuleError::Ptx",
+            ModuleError::Ptx {
+                module: "the PTX text".into(),
+                error: Box::new(DriverError {
+                    operation: "load the PTX text".into(),
+                    code: 218,
+                    name: "CUDA_ERROR_INVALID_PTX".into(),
+                    text: "a PTX JIT compilation failed".into(),
+                }),
+                log: "error: unknown instruction `fmaa`\n --> the PTX text:17:5".into(),
+            },
+        ),
+        (
+            "ModuleError::MissingKernel",
+            ModuleError::MissingKernel {
+                kernel: "saxpi".into(),
+                module: "the PTX text".into(),
+                available: vec!["saxpy".into(), "scale".into()],
+                near: vec!["saxpy".into()],
+                defined_at: None,
+            },
+        ),
+        (
+            "ModuleError::StaleKernel",
+            ModuleError::StaleKernel {
+                kernel: kernel.into(),
+                module: "the PTX text".into(),
+                found: "3 parameters of 4, 8 and 8 bytes".into(),
+                expected: "5 parameters of 4, 8, 8, 8 and 8 bytes".into(),
+                defined_at: "kernels/src/lib.rs:12".into(),
+            },
+        ),
+        (
+            "ModuleError::MissingConstant",
+            ModuleError::MissingConstant {
+                constant: "WEIGHTS",
+                module: "the PTX text".into(),
+                expected: 12,
+                found: Some(8),
+            },
+        ),
+    ];
+    let not_found = NotFound {
+        rejected: vec![Rejected {
+            rustc: path("~/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc"),
+            release: Some("rustc 1.95.0".into()),
+            origin: Origin::Rustup("stable".into()),
+            reason: Lack::Sources(path("lib/rustlib/src/rust/library")),
+        }],
+        remedies: vec!["rustup component add rust-src --toolchain stable".into()],
+    };
+    let builds = vec![
+        ("BuildError::Toolchain", BuildError::Toolchain(not_found)),
+        ("BuildError::NoCrate", BuildError::NoCrate { directory: folder() }),
+        (
+            "BuildError::Manifest",
+            BuildError::Manifest {
+                path: folder().join("Cargo.toml"),
+                reason: "`sm_81` is not an architecture".into(),
+            },
+        ),
+        ("BuildError::NoLibrary", BuildError::NoLibrary { directory: folder() }),
+        (
+            "BuildError::Compile",
+            BuildError::Compile {
+                directory: folder(),
+                errors: 2,
+                diagnostics: String::new(),
+            },
+        ),
+        (
+            "BuildError::Cargo",
+            BuildError::Cargo {
+                directory: folder(),
+                status: ExitStatus::from_raw(101 << 8),
+            },
+        ),
+        (
+            "BuildError::Start",
+            BuildError::Start {
+                program: path("cargo"),
+                source: no_such_file(),
+            },
+        ),
+        (
+            "BuildError::Io",
+            BuildError::Io {
+                path: folder().join("src/lib.rs"),
+                source: no_such_file(),
+            },
+        ),
+        (
+            "BuildError::Rlib",
+            BuildError::Rlib {
+                path: path("libcuda_std.rlib"),
+                reason: "it holds no bitcode".into(),
+            },
+        ),
+        (
+            "BuildError::LoadLlvm",
+            BuildError::LoadLlvm {
+                path: path("libLLVM.so.22.1"),
+                source: libloading::Error::DlOpenUnknown,
+            },
+        ),
+        (
+            "BuildError::Llvm",
+            BuildError::Llvm {
+                arch: NvvmArch::ALL[0],
+                message: "cannot select: intrinsic %llvm.x86.rdtsc".into(),
+            },
+        ),
+        (
+            "BuildError::TooNew",
+            BuildError::TooNew {
+                version: "9.9".into(),
+                capability: 130,
+            },
+        ),
+        (
+            "BuildError::Undefined",
+            BuildError::Undefined {
+                symbols: vec!["`strlen`".into()],
+            },
+        ),
+    ];
+    let lacks = vec![
+        ("Lack::Broken", Lack::Broken("permission denied".into())),
+        ("Lack::Old", Lack::Old),
+        ("Lack::Sources", Lack::Sources(path("lib/rustlib/src/rust/library"))),
+        ("Lack::Cargo", Lack::Cargo),
+        ("Lack::Llvm", Lack::Llvm("22.1".into())),
+    ];
+    let inspects = vec![
+        ("InspectError::Missing", InspectError::Missing { tool: "nvdisasm" }),
+        (
+            "InspectError::Io",
+            InspectError::Io {
+                path: path("ptxas"),
+                source: no_such_file(),
+            },
+        ),
+        (
+            "InspectError::Refused",
+            InspectError::Refused {
+                tool: "ptxas",
+                message: "line 17; error: Unknown symbol 'x'".into(),
+            },
+        ),
+    ];
+    fn said<T: std::fmt::Display>(of: Vec<(&'static str, T)>) -> impl Iterator<Item = (&'static str, String)> {
+        of.into_iter().map(|(name, error)| (name, error.to_string()))
+    }
+    said(errors)
+        .chain(said(launches))
+        .chain(said(contracts))
+        .chain(said(modules))
+        .chain(said(builds))
+        .chain(said(lacks))
+        .chain(said(inspects))
+        .chain([panicked()])
+        .collect()
+}
+
+/// Which section a line of the catalogue begins.
+fn section(line: &str) -> Option<&str> {
+    line.strip_prefix("### `")?.strip_suffix('`')
+}
+
+#[test]
+fn the_catalogue_has_every_error_as_the_library_words_it() {
+    let samples = samples();
+    let sampled: BTreeSet<String> = samples.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(
+        variants(),
+        sampled,
+        "variants in the sources, and examples in this file"
+    );
+
+    let text = std::fs::read_to_string(catalogue()).expect("the catalogue is UTF-8");
+    let listed: BTreeSet<String> = text.lines().filter_map(section).map(str::to_owned).collect();
+    assert_eq!(
+        variants(),
+        listed,
+        "variants in the sources, and sections in book/src/errors.md"
+    );
+
+    // The catalogue with every message put into the first block of its section.
+    let (mut blessed, mut message, mut inside) = (String::new(), None, false);
+    for line in text.lines() {
+        if let Some(name) = section(line) {
+            message = samples
+                .iter()
+                .find(|sample| sample.0 == name)
+                .map(|sample| sample.1.as_str());
+        }
+        if line == "```" {
+            inside = false;
+        }
+        if !inside {
+            writeln!(blessed, "{line}").expect("a string takes all text");
+        }
+        if line == "```text"
+            && let Some(message) = message.take()
+        {
+            writeln!(blessed, "{}", message.trim_end()).expect("a string takes all text");
+            inside = true;
+        }
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(catalogue(), &blessed).expect("the catalogue can be written");
+    } else if let Some((book, library)) = text
+        .lines()
+        .zip(blessed.lines())
+        .find(|(book, library)| book != library)
+    {
+        panic!("book/src/errors.md: the book has\n  {book}\nthe library says\n  {library}\nUPDATE_EXPECT=1 blesses it");
+    }
+    for (name, text) in sections(&text) {
+        assert!(
+            text.contains("**Cause.** ") && text.contains("**Remedy.** "),
+            "{name} says no cause or no remedy"
+        );
+    }
+}
+
+/// The catalogue's sections with their names.
+fn sections(text: &str) -> Vec<(&str, &str)> {
+    let parts = text.split("\n### `").skip(1);
+    parts
+        .map(|part| {
+            (
+                part.split('`').next().unwrap_or_default(),
+                part.split("\n## ").next().unwrap_or_default(),
+            )
+        })
+        .collect()
+}
