@@ -150,6 +150,18 @@ mod tests {
         }
     }
 
+    /// `cargo generate` takes the template for one of liquid's.
+    #[test]
+    fn cargo_generate_writes_the_same() {
+        let url = "https://example.org/rumba.git";
+        let values = liquid::object!({ "project-name": "heat-flow", "crate_name": "heat_flow", "rumba_git": url });
+        let parser = liquid::ParserBuilder::with_stdlib().build().unwrap();
+        for (path, text) in FILES {
+            let rendered = parser.parse(text).and_then(|template| template.render(&values));
+            assert_eq!(rendered.unwrap(), fill(text, "heat-flow", Some(url)), "{path}");
+        }
+    }
+
     #[test]
     fn libraries_are_where_the_list_says() {
         let template = FILES[0].1;
