@@ -9,7 +9,7 @@ use crate::memory::{Pool, Staging};
 use crate::panics::Panics;
 use crate::profile::recording;
 use crate::stream::Lanes;
-use crate::{Limits, driver};
+use crate::{Limits, callback, driver};
 use cust::context::CurrentContext;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;
@@ -85,6 +85,9 @@ impl Context {
     /// Begins an operation of the driver. `operation` names it and the thing it concerns, as the end
     /// of "cannot …"; it is called only when something is wrong.
     pub(crate) fn enter(&self, operation: impl Fn() -> String) -> Result<Entered<'_>> {
+        if callback::in_host_fn() {
+            return Err(Error::InHostFunction { operation: operation() });
+        }
         let alive = self.alive.read_recursive();
         if !*alive {
             return Err(Error::ContextDestroyed {
@@ -112,8 +115,29 @@ impl Context {
         CurrentContext::set_current(&*self.handle).map_err(Code::from)
     }
 
-    /// Begins the release of something. None: the driver has released it already, with the context.
+    /// Keeps this context alive during an operation of another one, which stays current.
+    pub(crate) fn enter_beside(&self, operation: impl Fn() -> String) -> Result<RwLockReadGuard<'_, bool>> {
+        let alive = self.alive.read_recursive();
+        if *alive {
+            return Ok(alive);
+        }
+        Err(Error::ContextDestroyed {
+            operation: operation(),
+            device: self.ordinal,
+        })
+    }
+
+    /// The driver's name of it.
+    pub(crate) fn handle(&self) -> &cust::context::Context {
+        &self.handle
+    }
+
+    /// Begins the release of something. None: the driver has released it already, with the context, or must not be
+    /// called here.
     pub(crate) fn enter_to_release(&self) -> Option<Entered<'_>> {
+        if callback::in_host_fn() {
+            return None;
+        }
         let alive = self.alive.read_recursive();
         if !*alive || CurrentContext::set_current(&*self.handle).is_err() {
             return None;

@@ -1,12 +1,18 @@
 //! Devices: which there are, what they can do, and where everything on them starts.
 
+mod identity;
+mod peer;
+
+pub use identity::Uuid;
+
 use crate::context::Context;
-use crate::error::{DriverError, Error, Result};
+use crate::error::{Code, DriverError, Error, Result};
 use crate::memory::DeviceBuffer;
 use crate::profile::recording;
 use crate::stream::Stream;
 use crate::{Event, Module, PinnedBuffer, driver};
 use bytemuck::Pod;
+use cust::context::CurrentContext;
 use cust::device::DeviceAttribute;
 use cust::error::CudaResult;
 use cust::memory::mem_get_info;
@@ -14,6 +20,7 @@ use cust::sys;
 use parking_lot::{Mutex, RwLock};
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -258,7 +265,37 @@ impl Device {
     /// # Errors
     /// The driver's.
     pub fn stream(&self) -> Result<Stream> {
-        Stream::new(self.context())
+        Stream::new(self.context(), None)
+    }
+
+    /// A new stream of a priority: where several streams have blocks waiting, the device starts those of the lowest number.
+    /// A number outside of [`Device::stream_priorities`] becomes the nearest inside.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn stream_with_priority(&self, priority: i32) -> Result<Stream> {
+        Stream::new(self.context(), Some(priority))
+    }
+
+    /// The priorities that streams can have, from the greatest (the lowest number) to the least (0, which streams have by
+    /// default).
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// let device = rumba::Device::new()?;
+    /// let urgent = device.stream_with_priority(*device.stream_priorities()?.start())?;
+    /// assert_eq!(urgent.priority()?, *device.stream_priorities()?.start());
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn stream_priorities(&self) -> Result<RangeInclusive<i32>> {
+        let context = self.context();
+        let operation = || "read the priorities of streams".to_owned();
+        let entered = context.enter(operation)?;
+        let range = entered.check(CurrentContext::get_stream_priority_range(), operation)?;
+        Ok(range.greatest..=range.least)
     }
 
     /// A buffer of `length` zeros in device memory.
@@ -314,7 +351,7 @@ impl Device {
         let context = self.context();
         let operation = || "wait for the device".to_owned();
         let entered = context.enter(operation)?;
-        let waited = recording::on_host("wait", cust::context::CurrentContext::synchronize);
+        let waited = recording::on_host("wait", CurrentContext::synchronize);
         entered.check_wait(waited, operation)
     }
 
@@ -429,6 +466,6 @@ fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
 
-fn in_driver<T>(result: CudaResult<T>, operation: impl FnOnce() -> String) -> Result<T> {
+fn in_driver<T, C: Into<Code>>(result: Result<T, C>, operation: impl FnOnce() -> String) -> Result<T> {
     result.map_err(|error| DriverError::new(operation(), error).into())
 }

@@ -4,15 +4,19 @@
 //! It makes no decisions: what is checked, and when, is the business of the callers.
 
 mod driver;
+mod graph;
 mod kernel_panic;
 mod launch;
 mod module;
 
 pub(crate) use driver::{Code, answer};
 pub use driver::{DriverError, Fault};
+pub use graph::GraphError;
 pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
 pub use module::ModuleError;
+
+use crate::nccl::NcclError;
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -37,6 +41,13 @@ pub enum Error {
         ordinal: u32,
         /// How many devices there are.
         count: u32,
+    },
+
+    /// A device was asked for by an identity that no device has.
+    #[error("there is no CUDA device with {identity}\nhelp: `rumba::Device::all` lists those there are")]
+    NoDeviceWith {
+        /// What was asked for.
+        identity: String,
     },
 
     /// The driver refused a call.
@@ -108,6 +119,24 @@ pub enum Error {
     /// A launch was refused before it reached the driver.
     #[error(transparent)]
     Launch(Box<LaunchError>),
+
+    /// Something that cannot be recorded for a graph.
+    #[error(transparent)]
+    Graph(Box<GraphError>),
+
+    /// A call inside a function that a stream waits for.
+    #[error(
+        "cannot {operation} inside a host function of a stream: the device may be waiting for that function\n\
+         help: use `Stream::add_callback`, whose callbacks may call this library, or tell another thread"
+    )]
+    InHostFunction {
+        /// What was asked for.
+        operation: String,
+    },
+
+    /// A collective operation that could not be done.
+    #[error(transparent)]
+    Nccl(Box<NcclError>),
 
     /// Two lengths that must be equal are not.
     #[error("cannot {operation}: the source has {source_length} elements, the destination {destination_length}")]
@@ -198,6 +227,18 @@ impl Error {
 impl From<ModuleError> for Error {
     fn from(error: ModuleError) -> Error {
         Error::Module(Box::new(error))
+    }
+}
+
+impl From<GraphError> for Error {
+    fn from(error: GraphError) -> Error {
+        Error::Graph(Box::new(error))
+    }
+}
+
+impl From<NcclError> for Error {
+    fn from(error: NcclError) -> Error {
+        Error::Nccl(Box::new(error))
     }
 }
 

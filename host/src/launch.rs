@@ -13,6 +13,7 @@ pub use timings::Timings;
 
 use crate::context::{Context, Entered};
 use crate::error::{Code, LaunchError, Result, answer};
+use crate::graph::Step;
 use crate::memory::{self, Access, Memory, staged};
 use crate::module::Function;
 use crate::profile::{Launched, Operation, recording};
@@ -69,8 +70,8 @@ impl Module {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     #[track_caller]
-    pub fn launch<'s>(&self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<()> {
-        self.run(&config.into(), call, None)
+    pub fn launch<'s>(&self, config: impl Into<LaunchConfig<'s>>, mut call: Call<'_>) -> Result<()> {
+        self.run(&config.into(), &mut call, None)
     }
 
     /// As [`Module::for_each`], but waits for the kernel and says where the time went.
@@ -87,14 +88,14 @@ impl Module {
     /// # Errors
     /// As [`Module::launch`].
     #[track_caller]
-    pub fn launch_timed<'s>(&self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<Timings> {
+    pub fn launch_timed<'s>(&self, config: impl Into<LaunchConfig<'s>>, mut call: Call<'_>) -> Result<Timings> {
         let mut timings = Timings::default();
-        self.run(&config.into(), call, Some(&mut timings))?;
+        self.run(&config.into(), &mut call, Some(&mut timings))?;
         Ok(timings)
     }
 
     #[track_caller]
-    fn run(&self, config: &LaunchConfig<'_>, mut call: Call<'_>, timings: Option<&mut Timings>) -> Result<()> {
+    fn run(&self, config: &LaunchConfig<'_>, call: &mut Call<'_>, timings: Option<&mut Timings>) -> Result<()> {
         let kernel = call.kernel();
         let entered = self.enter(kernel.name)?;
         let function = self.function(&entered, kernel, call.arguments().parameters())?;
@@ -103,7 +104,7 @@ impl Module {
             bytes => bytes,
         };
         let shared = u32::try_from(call.arguments().shared_bytes()).map_or(u32::MAX, |needed| stated.max(needed));
-        let Some((grid, block)) = self.shape(config, &call, function, shared)? else {
+        let Some((grid, block)) = self.shape(config, call, function, shared)? else {
             return Ok(());
         };
         check_device(kernel, function, entered.context, grid, block, shared)?;
@@ -132,8 +133,14 @@ impl Module {
         let lane = match config.stream {
             None => &self.context().lanes.default,
             Some(stream) => {
-                stream.belongs_to(self.context(), || format!("launch `{}` on a stream", kernel.name))?;
-                stream.lane()
+                let operation = || format!("launch `{}` on a stream", kernel.name);
+                stream.belongs_to(self.context(), operation)?;
+                if let Some(recording) = stream.records().filter(|_| timings.is_none()) {
+                    let function = function.raw.to_raw();
+                    let step = Step::new(kernel, self, function, (grid, block, shared), call.arguments())?;
+                    return recording.add(step);
+                }
+                stream.lane(operation)?
             }
         };
         let launch = Launch {
@@ -312,7 +319,7 @@ fn check_kernel(
 }
 
 /// The memory among the arguments, and what the kernel does with it.
-fn device_memory<'a>(arguments: &Arguments<'a>) -> impl Iterator<Item = (&'a Memory, Access)> {
+pub(crate) fn device_memory<'a>(arguments: &Arguments<'a>) -> impl Iterator<Item = (&'a Memory, Access)> {
     arguments.borrowed().iter().filter_map(|borrowed| {
         let memory = borrowed.owner.downcast_ref::<Memory>()?;
         Some((memory, memory.access(borrowed.address, borrowed.bytes, borrowed.writes)))

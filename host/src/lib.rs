@@ -28,20 +28,24 @@
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
 
+mod callback;
 mod capacity;
 mod check;
 mod compare;
 mod constants;
 mod context;
 mod device;
+mod done;
 mod driver;
 mod error;
 mod estimate;
 mod event;
+mod graph;
 mod hints;
 mod launch;
 mod memory;
 mod module;
+pub mod nccl;
 mod nvtx;
 mod occupancy;
 mod panics;
@@ -49,6 +53,7 @@ mod panics;
 mod plot;
 mod profile;
 mod ptx;
+mod split;
 mod stream;
 mod units;
 
@@ -63,10 +68,12 @@ pub use check::{Check, Checks, Finding, FindingKind, Findings, Location, Severit
 pub use compare::{Comparison, Contender, Size, compare};
 pub use cuda_std::launch::{ContractError, In, InOut, Out};
 pub use cust::device::DeviceAttribute;
-pub use device::{Device, Limits};
-pub use error::{DriverError, Error, Fault, KernelPanic, LaunchError, ModuleError, Result};
+pub use device::{Device, Limits, Uuid};
+pub use done::{CopyDone, Done};
+pub use error::{DriverError, Error, Fault, GraphError, KernelPanic, LaunchError, ModuleError, Result};
 pub use estimate::{Cost, CpuProfile, Estimate, Offload, estimate};
 pub use event::Event;
+pub use graph::Graph;
 pub use hints::Hint;
 pub use launch::{Dim3, LaunchConfig, Timings};
 pub use memory::{CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
@@ -74,6 +81,7 @@ pub use module::{KernelInfo, Module};
 pub use nvtx::{Range, mark, range};
 pub use occupancy::{Occupancy, Resource};
 pub use profile::{Activity, HostCall, LaunchFacts, Launched, Operation, Profile, Profiler, RangeSpan, Row, profile};
+pub use split::{split, split_mut};
 pub use stream::Stream;
 
 /// What most programs need.

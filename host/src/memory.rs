@@ -75,6 +75,13 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Whether both are handles to one allocation.
+    pub(crate) fn is(&self, other: &Memory) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 impl Deref for Memory {
     type Target = Allocation;
 

@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// PTX loaded onto a device: the kernels to launch. Cloning gives another handle to the same module.
@@ -46,6 +46,8 @@ struct Inner {
     context: Arc<Context>,
     /// Keyed by the address of the launcher's [`Kernel`], so that a launch compares no strings.
     functions: FrozenMap<usize, Box<Function>>,
+    /// Some of them, each in a place that follows from its key: most launches find theirs here, with one load.
+    near: [AtomicPtr<Function>; NEAR],
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
     ptx: String,
@@ -54,8 +56,13 @@ struct Inner {
     bell: Option<Arc<Bell>>,
 }
 
+/// Functions that are found without a look into the map.
+const NEAR: usize = 32;
+
 /// A kernel of a module, ready to launch.
 pub(crate) struct Function {
+    /// The address of the launcher's kernel; 0 where none asked.
+    key: usize,
     /// Valid as long as the module that holds this.
     pub(crate) raw: cust::function::Function<'static>,
     pub(crate) info: KernelInfo,
@@ -123,6 +130,7 @@ impl Module {
         let inner = Inner {
             context,
             functions: FrozenMap::new(),
+            near: Default::default(),
             raw: ManuallyDrop::new(raw),
             name,
             ptx: ptx.to_owned(),
@@ -180,12 +188,33 @@ impl Module {
         parameters: &[ParameterBytes],
     ) -> Result<&Function> {
         let key = std::ptr::from_ref(kernel).addr();
-        if let Some(function) = self.inner.functions.get(&key) {
-            return Ok(function);
+        let near = &self.inner.near[key / align_of::<Kernel>() % NEAR];
+        // SAFETY: null, or a function in the map, which keeps it in its place as long as the module lives.
+        match unsafe { near.load(Ordering::Acquire).as_ref() } {
+            Some(function) if function.key == key => Ok(function),
+            _ => self.function_in_map(entered, kernel, parameters, near),
         }
-        let function = self.look_up(entered, kernel.name, Some(kernel))?;
-        self.compare(kernel, parameters)?;
-        Ok(self.inner.functions.insert(key, Box::new(function)))
+    }
+
+    #[cold]
+    fn function_in_map(
+        &self,
+        entered: &Entered<'_>,
+        kernel: &'static Kernel,
+        parameters: &[ParameterBytes],
+        near: &AtomicPtr<Function>,
+    ) -> Result<&Function> {
+        let key = std::ptr::from_ref(kernel).addr();
+        let function = match self.inner.functions.get(&key) {
+            Some(function) => function,
+            None => {
+                let function = self.look_up(entered, kernel.name, Some(kernel))?;
+                self.compare(kernel, parameters)?;
+                self.inner.functions.insert(key, Box::new(function))
+            }
+        };
+        near.store(std::ptr::from_ref(function).cast_mut(), Ordering::Release);
+        Ok(function)
     }
 
     #[cold]
@@ -218,6 +247,7 @@ impl Module {
             threads_per_block: read(FunctionAttribute::MaxThreadsPerBlock)?,
         };
         Ok(Function {
+            key: kernel.map_or(0, |kernel| std::ptr::from_ref(kernel).addr()),
             raw,
             info,
             allowed_shared: AtomicU32::new(0),

@@ -6,12 +6,14 @@
 
 use crate::Event;
 use crate::context::{Context, Entered};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, GraphError, Result, answer};
+use crate::graph::Recording;
 use crate::memory::{Access, Allocation};
 use crate::profile::recording;
 use cust::error::CudaResult;
 use cust::event::EventFlags;
 use cust::stream::{StreamFlags, StreamWaitEventFlags};
+use cust::sys;
 use parking_lot::Mutex;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -22,6 +24,17 @@ use std::sync::{Arc, Weak};
 /// other streams that uses other buffers, other parts of them, or only reads the same.
 ///
 /// Dropping a stream waits for its work. Cloning gives another handle to the same stream.
+///
+/// # The default stream
+///
+/// Work that names no stream goes to the default stream of its device. It is one for all threads, and an ordinary stream
+/// in everything: it runs beside the others and waits for one only where a buffer demands it. CUDA calls it neither the
+/// legacy nor the per-thread default stream.
+///
+/// Copies that the host waits for (`to_vec`, `copy_from`, `clear`, host slices as arguments) go through CUDA's legacy default
+/// stream: they wait for all work that was put on any stream of the device before, and work that is put on a stream
+/// afterwards waits for them. To overlap copies with kernels, put them on a stream: [`crate::Device::scope`],
+/// [`crate::DeviceBuffer::copy_from_pinned`].
 ///
 /// # Examples
 /// ```
@@ -48,20 +61,32 @@ impl Eq for Stream {}
 struct Inner {
     context: Arc<Context>,
     lane: ManuallyDrop<Lane>,
+    /// For a graph: the stream takes note of launches and does nothing.
+    recording: Option<Recording>,
 }
 
 impl Stream {
-    pub(crate) fn new(context: Arc<Context>) -> Result<Stream> {
+    pub(crate) fn new(context: Arc<Context>, priority: Option<i32>) -> Result<Stream> {
+        Stream::with(context, priority, None)
+    }
+
+    /// One that records launches for a graph.
+    pub(crate) fn recording(context: Arc<Context>) -> Result<Stream> {
+        Stream::with(context, None, Some(Recording::new()))
+    }
+
+    fn with(context: Arc<Context>, priority: Option<i32>, recording: Option<Recording>) -> Result<Stream> {
         let operation = || "create a stream".to_owned();
         let lane = {
             let entered = context.enter(operation)?;
             let id = context.lanes.next.fetch_add(1, Ordering::Relaxed);
-            entered.check(Lane::new(id), operation)?
+            entered.check(Lane::new(id, priority), operation)?
         };
         let id = lane.id;
         let inner = Arc::new(Inner {
             context,
             lane: ManuallyDrop::new(lane),
+            recording,
         });
         inner.context.lanes.others.lock().push((id, Arc::downgrade(&inner)));
         Ok(Stream { inner })
@@ -73,9 +98,35 @@ impl Stream {
     /// [`Error::Fault`] if a kernel failed meanwhile, [`Error::Panic`] if a thread of one panicked.
     pub fn synchronize(&self) -> Result<()> {
         let operation = || "wait for a stream".to_owned();
+        let lane = self.lane(operation)?;
         let entered = self.inner.context.enter(operation)?;
-        let waited = recording::on_host("wait", || self.inner.lane.raw.synchronize());
+        let waited = recording::on_host("wait", || lane.raw.synchronize());
         entered.check_wait(waited, operation)
+    }
+
+    /// Whether all work that was put on this stream is done.
+    ///
+    /// # Errors
+    /// As [`Stream::synchronize`].
+    pub fn is_done(&self) -> Result<bool> {
+        let operation = || "ask for a stream".to_owned();
+        let lane = self.lane(operation)?;
+        let entered = self.inner.context.enter(operation)?;
+        // SAFETY: the stream is alive, its context current.
+        match answer(unsafe { sys::cuStreamQuery(lane.raw.as_inner()) }) {
+            Err(Code::NOT_READY) => Ok(false),
+            outcome => entered.check_wait(outcome, operation).map(|()| true),
+        }
+    }
+
+    /// Its priority: see [`crate::Device::stream_priorities`].
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost.
+    pub fn priority(&self) -> Result<i32> {
+        let operation = || "read a stream's priority".to_owned();
+        let entered = self.inner.context.enter(operation)?;
+        entered.check(self.inner.lane.raw.get_priority(), operation)
     }
 
     /// Marks this moment in the stream's order of work.
@@ -83,7 +134,7 @@ impl Stream {
     /// # Errors
     /// The driver's, or that the context is lost.
     pub fn record(&self) -> Result<Event> {
-        Event::on(&self.inner.context, &self.inner.lane)
+        Event::on(&self.inner.context, self.lane(|| "record an event".to_owned())?)
     }
 
     /// Makes all later work on this stream wait until `event` has happened. The host does not wait.
@@ -92,11 +143,24 @@ impl Stream {
     /// [`Error::OtherDevice`] for an event of another device; the driver's.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.belongs_to(event.context(), || "wait for an event of another device".to_owned())?;
-        event.make_wait(&self.inner.lane)
+        event.make_wait(self.lane(|| "wait for an event".to_owned())?)
     }
 
-    pub(crate) fn lane(&self) -> &Lane {
-        &self.inner.lane
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.context
+    }
+
+    /// Where its work goes, unless it only records.
+    pub(crate) fn lane(&self, operation: impl Fn() -> String) -> Result<&Lane> {
+        match &self.inner.recording {
+            None => Ok(&self.inner.lane),
+            Some(_) => Err(GraphError::NotALaunch { operation: operation() }.into()),
+        }
+    }
+
+    /// Where its launches are noted, if it only records.
+    pub(crate) fn records(&self) -> Option<&Recording> {
+        self.inner.recording.as_ref()
     }
 
     pub(crate) fn belongs_to(&self, context: &Arc<Context>, operation: impl Fn() -> String) -> Result<()> {
@@ -156,7 +220,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// With the default stream, in the context that is current.
     pub(crate) fn new() -> CudaResult<Lanes> {
-        let default = Lane::new(Lane::DEFAULT)?;
+        let default = Lane::new(Lane::DEFAULT, None)?;
         recording::is_default_stream(default.raw.as_inner());
         Ok(Lanes {
             default,
@@ -176,11 +240,11 @@ pub(crate) struct Lane {
 impl Lane {
     const DEFAULT: u64 = 1;
 
-    fn new(id: u64) -> CudaResult<Lane> {
+    fn new(id: u64, priority: Option<i32>) -> CudaResult<Lane> {
         // Without NON_BLOCKING (which cust removes in any case): plain copies go through the null
         // stream, which waits for all such streams and they for it.
         Ok(Lane {
-            raw: cust::stream::Stream::new(StreamFlags::DEFAULT, None)?,
+            raw: cust::stream::Stream::new(StreamFlags::DEFAULT, priority)?,
             id,
         })
     }
@@ -199,21 +263,23 @@ impl Lane {
         Ok(())
     }
 
+    /// Makes later work wait for what is on another stream now. That stream's context must be current.
+    pub(crate) fn wait_for(&self, earlier: &Lane) -> CudaResult<()> {
+        let event = cust::event::Event::new(EventFlags::DISABLE_TIMING)?;
+        event.record(&earlier.raw)?;
+        self.raw.wait_event(event, StreamWaitEventFlags::DEFAULT)
+    }
+
     #[cold]
     fn order_after(&self, id: u64, entered: &Entered<'_>) -> Result<()> {
         let lanes = &entered.context.lanes;
-        let wait_for = |earlier: &Lane| {
-            let event = cust::event::Event::new(EventFlags::DISABLE_TIMING)?;
-            event.record(&earlier.raw)?;
-            self.raw.wait_event(event, StreamWaitEventFlags::DEFAULT)
-        };
         let waited = if id == Lane::DEFAULT {
-            wait_for(&lanes.default)
+            self.wait_for(&lanes.default)
         } else {
             let find = |others: &[(u64, Weak<Inner>)]| others.iter().find(|other| other.0 == id)?.1.upgrade();
             let found = find(&lanes.others.lock());
             // One that is not found has been dropped, after its work was done.
-            found.map_or(Ok(()), |stream| wait_for(&stream.lane))
+            found.map_or(Ok(()), |stream| self.wait_for(&stream.lane))
         };
         entered.check(waited, || "order the work of two streams".to_owned())
     }

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
 //! same cases that the tests run; or, against nvcc, by its program `versus`, against Numba by
-//! `numba`, and for the cost of checks by `checks`.
+//! `numba`, for the cost of checks by `checks`, and for that of launches by `launches`.
 
 use crate::gallery::Device;
 use crate::{setup, shell};
@@ -14,6 +14,7 @@ use std::process::Command;
   cargo xtask bench matmul increment     these only
   cargo xtask bench --device gpu
   cargo xtask bench --checks             what the software device's checks cost
+  cargo xtask bench --launches           what a launch costs the host, beside a bare cuLaunchKernel
   cargo xtask bench --against nvcc       on a GPU, against nvcc's kernels of the same algorithms;
                                          without one, registers and instructions of both
   cargo xtask bench --against numba      ten million increments with host arrays, and what a launch costs")]
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// Measure what each choice of `RUMBA_CHECK` costs on the software device
     #[arg(long, conflicts_with_all = ["device", "against"])]
     checks: bool,
+    /// Measure what a launch costs the host, beside a bare `cuLaunchKernel`
+    #[arg(long, conflicts_with_all = ["names", "against", "checks"])]
+    launches: bool,
 }
 
 /// Whose kernels the gallery is measured against.
@@ -46,6 +50,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         Some(Rival::Nvcc) => "versus",
         Some(Rival::Numba) => "numba",
         None if args.checks => "checks",
+        None if args.launches => "launches",
         None => "bench",
     };
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", program]))?;

@@ -86,9 +86,19 @@ impl Code {
     pub(crate) const NOT_READY: Code = Code(sys::CUresult::CUDA_ERROR_NOT_READY as u32);
     pub(crate) const OUT_OF_MEMORY: Code = Code(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32);
     pub(crate) const UNKNOWN: Code = Code(sys::CUresult::CUDA_ERROR_UNKNOWN as u32);
+    pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code =
+        Code(sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as u32);
     pub(crate) const NOT_FOUND: Code = Code(sys::CUresult::CUDA_ERROR_NOT_FOUND as u32);
     /// The highest of the driver's codes. cust's additions to the list lie above it.
     const HIGHEST: u32 = sys::CUresult::CUDA_ERROR_UNKNOWN as u32;
+
+    /// The answer behind a `CUresult` that came as a number.
+    pub(crate) fn from_number(number: u32) -> Result<(), Code> {
+        match number {
+            0 => Ok(()),
+            number => Err(Code(number)),
+        }
+    }
 
     /// Whether the driver refuses every further call in the context after this error.
     pub(crate) fn loses_context(self) -> bool {

@@ -87,11 +87,10 @@ impl<T: Pod> DeviceBuffer<T> {
         self.as_slice().to_vec()
     }
 
-    /// Copies all elements from another buffer of the same device.
+    /// Copies all elements from another buffer, also one of another device: see [`DeviceSliceMut::copy_from_device`].
     ///
     /// # Errors
-    /// [`crate::Error::LengthMismatch`] unless both are as long; [`crate::Error::OtherDevice`]; the
-    /// driver's.
+    /// [`crate::Error::LengthMismatch`] unless both are as long; the driver's.
     pub fn copy_from_buffer(&mut self, source: &DeviceBuffer<T>) -> Result<()> {
         self.as_slice_mut().copy_from_device(&source.as_slice())
     }

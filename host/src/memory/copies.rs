@@ -75,10 +75,11 @@ fn put(
     copy: impl FnOnce(&cust::stream::Stream) -> CudaResult<()>,
 ) -> Result<()> {
     stream.belongs_to(&memory.context, || memory.operation(verb))?;
+    let lane = stream.lane(|| memory.operation(verb))?;
     let entered = memory.enter(verb)?;
     let _in_order = memory.context.lanes.order.lock();
-    stream.lane().next_to_use(memory, &access, &entered)?;
-    entered.check(copy(&stream.lane().raw), || memory.operation(verb))
+    lane.next_to_use(memory, &access, &entered)?;
+    entered.check(copy(&lane.raw), || memory.operation(verb))
 }
 
 /// A copy between a device and page-locked memory that may still be in progress. Dropping it waits.
@@ -112,9 +113,18 @@ impl<T> PendingCopy<T> {
     ///
     /// # Panics
     /// Never: the memory is there until this call.
-    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+    pub fn wait(self) -> Result<PinnedBuffer<T>> {
         self.stream.synchronize()?;
-        Ok(self.host.take().expect("only `wait` takes the memory"))
+        Ok(self.over())
+    }
+
+    /// Gives the host memory back, after the copy is done.
+    pub(crate) fn over(mut self) -> PinnedBuffer<T> {
+        self.host.take().expect("only this takes the memory, and itself")
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
     }
 }
 

@@ -38,7 +38,7 @@ impl Access {
     }
 
     /// Whether whoever waits for this has also waited for the other, if both are one lane's.
-    fn covers(&self, other: &Access) -> bool {
+    pub(crate) fn covers(&self, other: &Access) -> bool {
         self.bytes.start <= other.bytes.start && other.bytes.end <= self.bytes.end && (self.writes || !other.writes)
     }
 }

@@ -129,7 +129,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory.address + (self.start * size_of::<T>()) as u64
     }
 
-    pub(super) fn access(&self, writes: bool) -> Access {
+    pub(crate) fn access(&self, writes: bool) -> Access {
         self.memory.access(self.address(), self.bytes() as u64, writes)
     }
 }
@@ -228,14 +228,17 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         entered.check(copied, || memory.operation("copy to"))
     }
 
-    /// Copies elements from other device memory, on the default stream.
+    /// Copies elements from other device memory, on the default stream. Between two devices the copy takes the direct way
+    /// where [`crate::Device::enable_peer_access`] has opened it, otherwise that through the host.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless `source` is as long as this view, [`Error::OtherDevice`] if
-    /// it is another device's; the driver's.
+    /// [`Error::LengthMismatch`] unless `source` is as long as this view; the driver's.
     pub fn copy_from_device(&mut self, source: &DeviceSlice<'_, T>) -> Result<()> {
         same_length("copy on the device", source.length, self.view.length)?;
         let memory = self.view.memory;
+        if memory.context.ordinal != source.memory.context.ordinal {
+            return self.copy_from_peer(source);
+        }
         crate::stream::same_context(&memory.context, &source.memory.context, || {
             source.memory.operation("copy from")
         })?;

@@ -1,0 +1,49 @@
+//! What cannot be part of a graph.
+
+/// Why a launch was not recorded for a graph.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// A launch with host memory, which is copied and waited for.
+    #[error(
+        "cannot record the launch of `{kernel}`: its argument {parameter} (in PTX, counted from 0) is host memory, which is \
+         copied for each launch\n\
+         help: pass a DeviceBuffer, and copy to and from it between the graph's launches"
+    )]
+    HostMemory {
+        /// The kernel.
+        kernel: &'static str,
+        /// The first PTX parameter that is host memory.
+        parameter: usize,
+    },
+
+    /// A cooperative kernel.
+    #[error(
+        "cannot record the launch of `{kernel}`: graphs hold no cooperative kernels\n\
+         help: launch it on a stream between two graphs"
+    )]
+    Cooperative {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
+    /// Something other than a launch.
+    #[error(
+        "cannot {operation}: the stream only records launches for a graph\n\
+         help: do it on another stream, or after the capture"
+    )]
+    NotALaunch {
+        /// What was asked for.
+        operation: String,
+    },
+
+    /// A launch on the stream of a capture that is over.
+    #[error(
+        "cannot launch `{kernel}`: its stream recorded launches for a graph, and the capture is over\n\
+         help: a stream of `Device::capture` is good inside the closure only; use one of `Device::stream`"
+    )]
+    Ended {
+        /// The kernel.
+        kernel: &'static str,
+    },
+}

@@ -1,0 +1,362 @@
+//! Graphs: launches that are recorded once and put on a stream again and again in one call.
+//!
+//! Recording happens here and not in the driver's stream capture, during which calls of other threads fail. A graph
+//! consists of launches with device memory, in the order of the recording; copies and waits are not among them.
+
+use crate::context::{Context, Entered};
+use crate::error::{Code, GraphError, Result, answer};
+use crate::memory::{Access, Memory};
+use crate::profile::{Operation, recording};
+use crate::stream::Lane;
+use crate::{Device, Module, Stream};
+use cuda_std::launch::{Arguments, Kernel, ParameterBytes};
+use cust::sys;
+use parking_lot::Mutex;
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+
+/// Launches that are put on a stream in one call: made by [`Device::capture`].
+///
+/// A graph keeps the memory and the modules that its launches use, so buffers may be dropped before it. It does not borrow
+/// them: between two launches of the graph, write new inputs into the same buffers and read the results from them. The
+/// order with all other uses of the buffers is kept as for any launch.
+///
+/// # Examples
+/// ```
+/// use rumba::LaunchConfig;
+/// # use rumba::test_kernels::{PTX, saxpy, scale};
+///
+/// let device = rumba::Device::new()?;
+/// let module = device.load(PTX)?;
+/// let (mut x, mut y) = (device.zeros::<f32>(1000)?, device.zeros::<f32>(1000)?);
+/// let graph = device.capture(|stream| {
+///     let threads = LaunchConfig::for_each(1000).stream(stream);
+///     module.launch(threads, scale(2.0, &mut x))?;
+///     module.launch(threads, saxpy(10.0, &x, &mut y))
+/// })?;
+/// for input in [1.0, 2.0] {
+///     x.copy_from(&[input; 1000])?;
+///     graph.launch()?;
+/// }
+/// assert_eq!(y.to_vec()?, [60.0; 1000]);
+/// # Ok::<(), rumba::Error>(())
+/// ```
+pub struct Graph {
+    context: Arc<Context>,
+    raw: sys::CUgraph,
+    executable: sys::CUgraphExec,
+    nodes: Vec<sys::CUgraphNode>,
+    steps: Vec<Step>,
+    /// What all launches use, each part once.
+    uses: Vec<(Memory, Access)>,
+}
+
+// SAFETY: the handles are names that the driver looks up; its calls may be made from any thread, and
+// every one of ours makes the context current first.
+unsafe impl Send for Graph {}
+// SAFETY: as above; the methods that change the graph borrow it mutably.
+unsafe impl Sync for Graph {}
+
+/// A launch that has passed the checks, with a copy of its arguments.
+pub(crate) struct Step {
+    pub(crate) kernel: &'static Kernel,
+    /// Keeps the function.
+    _module: Module,
+    pub(crate) function: sys::CUfunction,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    words: Vec<MaybeUninit<u64>>,
+    parameters: Vec<ParameterBytes>,
+    uses: Vec<(Memory, Access)>,
+}
+
+// SAFETY: the function is a name that the driver looks up; the module keeps it.
+unsafe impl Send for Step {}
+
+/// The launches of a recording in progress. None: it has ended.
+pub(crate) struct Recording(Mutex<Option<Vec<Step>>>);
+
+impl Recording {
+    pub(crate) fn new() -> Recording {
+        Recording(Mutex::new(Some(Vec::new())))
+    }
+
+    pub(crate) fn add(&self, step: Step) -> Result<()> {
+        let kernel = step.kernel.name;
+        match &mut *self.0.lock() {
+            Some(steps) => steps.push(step),
+            None => return Err(GraphError::Ended { kernel }.into()),
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Vec<Step> {
+        self.0.lock().take().unwrap_or_default()
+    }
+}
+
+impl Step {
+    pub(crate) fn new(
+        kernel: &'static Kernel,
+        module: &Module,
+        function: sys::CUfunction,
+        (grid, block, shared): ([u32; 3], [u32; 3], u32),
+        arguments: &Arguments<'_>,
+    ) -> Result<Step> {
+        if let Some(index) = arguments.transfers().first().and_then(|first| {
+            let starts = arguments.parameters();
+            starts
+                .iter()
+                .position(|parameter| usize::from(parameter.word) == first.word)
+        }) {
+            return Err(GraphError::HostMemory {
+                kernel: kernel.name,
+                parameter: index,
+            }
+            .into());
+        }
+        if kernel.contract.cooperative {
+            return Err(GraphError::Cooperative { kernel: kernel.name }.into());
+        }
+        Ok(Step {
+            kernel,
+            _module: module.clone(),
+            function,
+            grid,
+            block,
+            shared,
+            words: arguments.words().to_vec(),
+            parameters: arguments.parameters().to_vec(),
+            uses: crate::launch::device_memory(arguments)
+                .map(|(memory, access)| (memory.clone(), access))
+                .collect(),
+        })
+    }
+
+    /// Calls the driver with the node's parameters, which it copies.
+    fn with_parameters(
+        &mut self,
+        call: impl FnOnce(*const sys::CUDA_KERNEL_NODE_PARAMS) -> sys::CUresult,
+    ) -> Result<(), Code> {
+        let words = self.words.as_mut_ptr();
+        let place = |parameter: &ParameterBytes| words.wrapping_add(usize::from(parameter.word)).cast::<c_void>();
+        let mut pointers: Vec<*mut c_void> = self.parameters.iter().map(place).collect();
+        let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);
+        let parameters = sys::CUDA_KERNEL_NODE_PARAMS {
+            func: self.function,
+            gridDimX: grid_x,
+            gridDimY: grid_y,
+            gridDimZ: grid_z,
+            blockDimX: x,
+            blockDimY: y,
+            blockDimZ: z,
+            sharedMemBytes: self.shared,
+            kernelParams: pointers.as_mut_ptr(),
+            extra: ptr::null_mut(),
+        };
+        answer(call(&parameters))
+    }
+}
+
+impl Device {
+    /// Records what `work` launches on the stream that it is given, without running it.
+    ///
+    /// Launches on other streams, copies and everything else that `work` does happen at once, as outside.
+    ///
+    /// # Errors
+    /// That of `work`; [`GraphError`] for a launch that cannot be recorded; the driver's.
+    pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
+        let context = self.context();
+        let steps = record(&context, work)?;
+        Graph::new(context, steps)
+    }
+}
+
+fn record(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Vec<Step>> {
+    let stream = Stream::recording(context.clone())?;
+    let done = work(&stream);
+    let steps = stream.records().map(Recording::end).unwrap_or_default();
+    done.map(|()| steps)
+}
+
+impl Graph {
+    fn new(context: Arc<Context>, mut steps: Vec<Step>) -> Result<Graph> {
+        let operation = || "make a graph".to_owned();
+        let mut graph = Graph {
+            context: context.clone(),
+            raw: ptr::null_mut(),
+            executable: ptr::null_mut(),
+            nodes: Vec::with_capacity(steps.len()),
+            uses: Vec::new(),
+            steps: Vec::new(),
+        };
+        let entered = context.enter(operation)?;
+        // SAFETY: here and below: the context is current and the places for handles are valid.
+        entered.check(answer(unsafe { sys::cuGraphCreate(&mut graph.raw, 0) }), operation)?;
+        for step in &mut steps {
+            let before = graph.nodes.last().map_or(ptr::null(), ptr::from_ref);
+            let mut node = ptr::null_mut();
+            let added = step.with_parameters(|parameters| {
+                // SAFETY: `before` is one node or none; the parameters are those that the launch was
+                // checked with.
+                unsafe {
+                    sys::cuGraphAddKernelNode(&mut node, graph.raw, before, usize::from(!before.is_null()), parameters)
+                }
+            });
+            entered.check(added, || format!("add `{}` to a graph", step.kernel.name))?;
+            graph.nodes.push(node);
+        }
+        // SAFETY: the graph was made above.
+        let made = answer(unsafe { sys::cuGraphInstantiateWithFlags(&mut graph.executable, graph.raw, 0) });
+        entered.check(made, operation)?;
+        drop(entered);
+        graph.uses = all_uses(&steps);
+        graph.steps = steps;
+        Ok(graph)
+    }
+
+    /// How many launches it has.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The names of the kernels that it launches, in order.
+    pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
+        self.steps.iter().map(|step| step.kernel.name)
+    }
+
+    /// Puts all launches on the default stream.
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
+    pub fn launch(&self) -> Result<()> {
+        let entered = self.context.enter(launching)?;
+        self.put(&self.context.lanes.default, &entered)
+    }
+
+    /// Puts all launches on a stream.
+    ///
+    /// # Errors
+    /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
+    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
+        stream.belongs_to(&self.context, launching)?;
+        let entered = self.context.enter(launching)?;
+        self.put(stream.lane(launching)?, &entered)
+    }
+
+    fn put(&self, lane: &Lane, entered: &Entered<'_>) -> Result<()> {
+        let _in_order = self.context.lanes.order.lock();
+        for (memory, access) in &self.uses {
+            lane.next_to_use(memory, access, entered)?;
+        }
+        if let Some(last) = self.steps.last() {
+            self.context.launching(last.kernel);
+        }
+        // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
+        // work is done.
+        let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, lane.raw.as_inner()) });
+        let launched = recording::on_stream(lane.raw.as_inner(), || Operation::Graph, launch);
+        entered.check(launched, launching)
+    }
+
+    /// Records again and takes over the new arguments, grids and blocks. Where the kernels are the same, which is the
+    /// purpose, that costs a fraction of making a new graph.
+    ///
+    /// # Errors
+    /// As [`Device::capture`]; the graph is then as it was.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::{LaunchConfig, test_kernels::{PTX, scale}};
+    /// # let device = rumba::Device::new()?;
+    /// # let module = device.load(PTX)?;
+    /// let mut values = device.buffer_from(&[1.0_f32; 8])?;
+    /// let mut graph = device.capture(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut values)))?;
+    /// graph.launch()?;
+    /// graph.update(|stream| module.launch(LaunchConfig::for_each(4).stream(stream), scale(10.0, &mut values)))?;
+    /// graph.launch()?;
+    /// assert_eq!(values.to_vec()?, [20.0, 20.0, 20.0, 20.0, 2.0, 2.0, 2.0, 2.0]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
+        let mut steps = record(&self.context, work)?;
+        let functions = |steps: &[Step]| steps.iter().map(|step| step.function).collect::<Vec<_>>();
+        if functions(&steps) != functions(&self.steps) {
+            *self = Graph::new(self.context.clone(), steps)?;
+            return Ok(());
+        }
+        let entered = self.context.enter(launching)?;
+        for (step, &node) in steps.iter_mut().zip(&self.nodes) {
+            let set = step.with_parameters(|parameters| {
+                // SAFETY: graph and node are alive, their context current; the function is the node's.
+                unsafe { sys::cuGraphExecKernelNodeSetParams(self.executable, node, parameters) }
+            });
+            if let Err(error) = entered.check(set, || format!("update `{}` in a graph", step.kernel.name)) {
+                // What is set already goes with the old executable.
+                drop(entered);
+                let old = std::mem::take(&mut self.steps);
+                *self = Graph::new(self.context.clone(), old)?;
+                return Err(error);
+            }
+        }
+        drop(entered);
+        // Work of earlier launches may still use what only they used.
+        let (old_steps, old_uses) = (
+            std::mem::replace(&mut self.steps, steps),
+            std::mem::take(&mut self.uses),
+        );
+        self.uses = all_uses(&self.steps);
+        drop((old_steps, old_uses));
+        Ok(())
+    }
+}
+
+fn launching() -> String {
+    "launch a graph".to_owned()
+}
+
+/// What launches use, without what is there twice.
+fn all_uses(steps: &[Step]) -> Vec<(Memory, Access)> {
+    let mut all: Vec<(Memory, Access)> = Vec::new();
+    for (memory, access) in steps.iter().flat_map(|step| &step.uses) {
+        let same = |(other, _): &&(Memory, Access)| memory.is(other);
+        if !all.iter().filter(same).any(|(_, other)| other.covers(access)) {
+            all.retain(|(other, earlier)| !(memory.is(other) && access.covers(earlier)));
+            all.push((memory.clone(), access.clone()));
+        }
+    }
+    all
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.kernels()).finish()
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if let Some(_entered) = self.context.enter_to_release() {
+            // Its launches may still be running. An error is a fault that every later call reports.
+            let _ = cust::context::CurrentContext::synchronize();
+            // SAFETY: destroyed once, here, in a living context; a null handle was never made.
+            unsafe {
+                if !self.executable.is_null() {
+                    let _ = sys::cuGraphExecDestroy(self.executable);
+                }
+                if !self.raw.is_null() {
+                    let _ = sys::cuGraphDestroy(self.raw);
+                }
+            }
+        }
+    }
+}
