@@ -10,7 +10,7 @@ use crate::error::{Code, DriverError, Error, Result};
 use crate::memory::DeviceBuffer;
 use crate::profile::recording;
 use crate::stream::Stream;
-use crate::{Event, Module, PinnedBuffer, driver};
+use crate::{Event, Linker, Module, PinnedBuffer, driver};
 use bytemuck::Pod;
 use cust::context::CurrentContext;
 use cust::device::DeviceAttribute;
@@ -258,6 +258,11 @@ impl Device {
     /// As [`Device::load`], and [`crate::ModuleError::File`] if it cannot be read.
     pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Module> {
         Module::from_file(self.context(), path.as_ref())
+    }
+
+    /// Begins to link several PTX texts to one module.
+    pub fn linker(&self) -> Linker {
+        Linker::new(self.context())
     }
 
     /// A new stream: work on it may overlap with work on other streams.

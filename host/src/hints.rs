@@ -60,7 +60,7 @@ const USED: f64 = 0.8;
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hint::LowOccupancy { now, best } if best.warps > now.warps => write!(
+            Hint::LowOccupancy { now, best } if 4 * best.warps >= 5 * now.warps => write!(
                 f,
                 "low occupancy, {now}; blocks of {} threads would reach {:.0} %",
                 best.threads,
@@ -69,7 +69,7 @@ impl fmt::Display for Hint {
             Hint::LowOccupancy { now, .. } => {
                 write!(
                     f,
-                    "low occupancy, {now}; no block size does better: the kernel would have to take less of it"
+                    "low occupancy, {now}; no block size does much better: the kernel would have to take less of it"
                 )
             }
             Hint::FewBlocks {
@@ -107,7 +107,7 @@ impl fmt::Display for Hint {
 /// The hints for a launch whose occupancy is known.
 pub(crate) fn of_launch(limits: &Limits, info: &KernelInfo, now: &Occupancy, blocks: u64, shared: u32) -> Vec<Hint> {
     let mut hints = Vec::new();
-    if now.threads % limits.warp.max(1) != 0 {
+    if !now.threads.is_multiple_of(limits.warp.max(1)) {
         hints.push(Hint::PartialWarp {
             threads: now.threads,
             warp: limits.warp,

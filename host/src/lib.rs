@@ -42,7 +42,10 @@ mod estimate;
 mod event;
 mod graph;
 mod hints;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod launch;
+mod link;
 mod memory;
 mod module;
 pub mod nccl;
@@ -75,7 +78,10 @@ pub use estimate::{Cost, CpuProfile, Estimate, Offload, estimate};
 pub use event::Event;
 pub use graph::Graph;
 pub use hints::Hint;
+#[cfg(feature = "inspect")]
+pub use inspect::InspectError;
 pub use launch::{Dim3, LaunchConfig, Timings};
+pub use link::Linker;
 pub use memory::{CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
 pub use module::{KernelInfo, Module};
 pub use nvtx::{Range, mark, range};

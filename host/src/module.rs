@@ -51,6 +51,8 @@ struct Inner {
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
     ptx: String,
+    /// The same apart, where several were linked.
+    texts: Vec<String>,
     declarations: OnceLock<Option<Declarations>>,
     /// Where its kernels ring when they panic, if they can.
     bell: Option<Arc<Bell>>,
@@ -105,18 +107,7 @@ impl Module {
     }
 
     pub(crate) fn from_text(context: Arc<Context>, name: String, ptx: &str) -> Result<Module> {
-        let not_ptx = |reason: &str| ModuleError::NotPtx {
-            module: name.clone(),
-            reason: reason.to_owned(),
-        };
-        if ptx.trim().is_empty() {
-            return Err(not_ptx("it is empty").into());
-        }
-        if !ptx.contains(".version") {
-            return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
-        }
-        let text = CString::new(ptx).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
-
+        let text = checked(&name, ptx)?;
         let operation = || format!("load {name}");
         let (raw, bell) = {
             let entered = context.enter(operation)?;
@@ -127,17 +118,29 @@ impl Module {
             let bell = entered.check(context.panics.attach(&raw, ptx), operation)?;
             (raw, bell)
         };
+        Ok(Module::from_raw(context, name, raw, bell, vec![ptx.to_owned()]))
+    }
+
+    /// A module that the driver has loaded from these texts.
+    pub(crate) fn from_raw(
+        context: Arc<Context>,
+        name: String,
+        raw: cust::module::Module,
+        bell: Option<Arc<Bell>>,
+        texts: Vec<String>,
+    ) -> Module {
         let inner = Inner {
             context,
             functions: FrozenMap::new(),
             near: Default::default(),
             raw: ManuallyDrop::new(raw),
             name,
-            ptx: ptx.to_owned(),
+            ptx: texts.join("\n"),
+            texts,
             declarations: OnceLock::new(),
             bell,
         };
-        Ok(Module { inner: Arc::new(inner) })
+        Module { inner: Arc::new(inner) }
     }
 
     /// Where the module came from, as errors name it.
@@ -145,7 +148,7 @@ impl Module {
         &self.inner.name
     }
 
-    /// The text that was loaded.
+    /// The text that was loaded; of a module that was linked, its texts one after the other.
     pub fn ptx(&self) -> &str {
         &self.inner.ptx
     }
@@ -302,7 +305,7 @@ impl Module {
     fn declarations(&self) -> Option<&Declarations> {
         self.inner
             .declarations
-            .get_or_init(|| ptx::declarations(&self.inner.ptx))
+            .get_or_init(|| ptx::declarations_of(&self.inner.texts))
             .as_ref()
     }
 
@@ -336,6 +339,22 @@ impl Function {
         self.allowed_shared.fetch_max(dynamic, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// The text as the driver takes it, if it can be PTX at all.
+pub(crate) fn checked(name: &str, ptx: &str) -> Result<CString> {
+    let not_ptx = |reason: &str| ModuleError::NotPtx {
+        module: name.to_owned(),
+        reason: reason.to_owned(),
+    };
+    if ptx.trim().is_empty() {
+        return Err(not_ptx("it is empty").into());
+    }
+    if !ptx.contains(".version") {
+        return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
+    }
+    let text = CString::new(ptx).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
+    Ok(text)
 }
 
 fn place(kernel: &'static Kernel) -> String {

@@ -80,16 +80,21 @@ type Mark = unsafe extern "C" fn(*const c_char);
 type Push = unsafe extern "C" fn(*const c_char) -> c_int;
 type Pop = unsafe extern "C" fn() -> c_int;
 
-/// `NvtxCallbackIdCore` of nvtxTypes.h, as far as they are used, and how many there are.
+/// `NvtxCallbackIdCore` of nvtxTypes.h, as far as they are used.
 const MARK: usize = 2;
 const PUSH: usize = 9;
 const POP: usize = 11;
-const CORE_FUNCTIONS: usize = 16;
 
-/// Where a tool puts its functions.
-static FUNCTIONS: [AtomicPtr<c_void>; CORE_FUNCTIONS] = [const { AtomicPtr::new(null_mut()) }; CORE_FUNCTIONS];
-/// The same as the tool is shown it: a list of addresses of places.
-static PLACES: [AtomicUsize; CORE_FUNCTIONS] = [const { AtomicUsize::new(0) }; CORE_FUNCTIONS];
+/// How many functions the modules have: core, CUDA, OpenCL, the CUDA runtime, core 2, synchronisation (`NvtxCallbackModule`, from
+/// 1, and each list's `SIZE`). A tool expects all of them, and is asked for the core's.
+const MODULES: [usize; 6] = [16, 9, 15, 7, 16, 7];
+const MOST: usize = 16;
+
+/// Where a tool puts its functions, by module.
+static FUNCTIONS: [[AtomicPtr<c_void>; MOST]; MODULES.len()] =
+    [const { [const { AtomicPtr::new(null_mut()) }; MOST] }; MODULES.len()];
+/// The same as the tool is shown it: lists of addresses of places.
+static PLACES: [[AtomicUsize; MOST]; MODULES.len()] = [const { [const { AtomicUsize::new(0) }; MOST] }; MODULES.len()];
 
 /// The tool's function, if there is a tool and it has one.
 fn function(index: usize) -> Option<*mut c_void> {
@@ -97,7 +102,7 @@ fn function(index: usize) -> Option<*mut c_void> {
     if !*TOOL.get_or_init(load) {
         return None;
     }
-    let function = FUNCTIONS[index].load(Ordering::Acquire);
+    let function = FUNCTIONS[0][index].load(Ordering::Acquire);
     (!function.is_null()).then_some(function)
 }
 
@@ -107,7 +112,7 @@ fn load() -> bool {
     let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty()) else {
         return false;
     };
-    for (place, function) in PLACES.iter().zip(&FUNCTIONS) {
+    for (place, function) in PLACES.as_flattened().iter().zip(FUNCTIONS.as_flattened()) {
         place.store(function.as_ptr().expose_provenance(), Ordering::Relaxed);
     }
     // SAFETY: loading runs the initialisers of a library that the user, or the tool that started us, has named for this
@@ -158,19 +163,19 @@ unsafe extern "C" fn export_table(id: c_uint) -> *const c_void {
 
 unsafe extern "C" fn set_injection_version(_version: c_uint) {}
 
-/// Gives the tool the list of places of a module of functions: only the core module has any.
+/// Gives the tool the list of places of a module of functions.
 unsafe extern "C" fn module_function_table(module: c_uint, table: *mut *const AtomicUsize, size: *mut c_uint) -> c_int {
-    const CORE: c_uint = 1;
-    if module != CORE {
+    let index = (module as usize).wrapping_sub(1);
+    let (Some(places), Some(&count)) = (PLACES.get(index), MODULES.get(index)) else {
         return 0;
-    }
+    };
     // SAFETY: the protocol allows either to be null, and says that they are valid places otherwise.
     unsafe {
         if let Some(size) = size.as_mut() {
-            *size = CORE_FUNCTIONS as c_uint;
+            *size = count as c_uint;
         }
         if let Some(table) = table.as_mut() {
-            *table = PLACES.as_ptr();
+            *table = places.as_ptr();
         }
     }
     1

@@ -124,7 +124,7 @@ impl Limits {
             .saturating_add(self.reserved_shared_memory)
             .checked_next_multiple_of(unit);
         let by_shared = match per_block {
-            Some(0) => self.blocks_per_multiprocessor.max(u32::MAX),
+            Some(0) => u32::MAX,
             Some(bytes) => self.shared_memory_per_multiprocessor / bytes,
             None => 0,
         };
@@ -185,6 +185,7 @@ impl Module {
         let mut occupancy = limits.occupancy(&function.info, threads, dynamic_shared);
         // Where no block fits, the driver may answer with an error instead of 0.
         if occupancy.blocks > 0 {
+            function.allow_shared(&entered, dynamic_shared)?;
             let asked = function
                 .raw
                 .max_active_blocks_per_multiprocessor(BlockSize::xyz(x, y, z), dynamic_shared as usize);

@@ -131,7 +131,11 @@ impl Chart {
             let _ = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
         });
         let text = |size: i32| (FONT, size).into_font().color(&TEXT);
-        let ((x0, x1), (y0, y1)) = (self.range(|point| point.0), self.range(|point| point.1));
+        let ((x0, x1), (mut y0, y1)) = (self.range(|point| point.0), self.range(|point| point.1));
+        if !self.marks.is_empty() {
+            // Room for their words.
+            y0 /= 1.0 + 2.0 * self.marks.len() as f64;
+        }
         root.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(root)
             .caption(&self.title, text(21))
@@ -167,7 +171,7 @@ impl Chart {
                         } else {
                             9
                         };
-                        EmptyElement::at((x, y)) + Text::new(series.name.clone(), (shift, -18), text(14))
+                        EmptyElement::at((x, y)) + Text::new(series.name.clone(), (shift, 3), text(14))
                     }))?;
                 }
                 Style::Dashed => {
@@ -187,9 +191,9 @@ impl Chart {
                 }
             }
         }
-        for (x, what) in self.marks.iter().filter(|(x, _)| (x0..x1).contains(x)) {
+        for (row, (x, what)) in (1..).zip(self.marks.iter().filter(|(x, _)| (x0..x1).contains(x))) {
             chart.draw_series(DashedLineSeries::new([(*x, y0), (*x, y1)], 4, 4, TEXT.stroke_width(1)))?;
-            chart.draw_series([EmptyElement::at((*x, y0)) + Text::new(what.clone(), (7, -22), text(14))])?;
+            chart.draw_series([EmptyElement::at((*x, y0)) + Text::new(what.clone(), (7, -20 * row), text(14))])?;
         }
         chart
             .configure_series_labels()
@@ -242,11 +246,11 @@ impl Comparison {
         let mut marks = Vec::new();
         let first = self.sizes.first().map_or(0.0, |size| size.n as f64);
         for (crossover, what) in [
-            (self.kernel_crossover(), "the kernel is ahead"),
-            (self.crossover(), "with its copies too"),
+            (self.kernel_crossover(), "the kernel is faster from"),
+            (self.crossover(), "with its copies from"),
         ] {
             if let Some(n) = crossover.filter(|n| *n > first) {
-                marks.push((n, what.to_owned()));
+                marks.push((n, format!("{what} {} on", Axis::Number.label(n.round()))));
             }
         }
         Chart {

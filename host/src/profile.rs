@@ -15,7 +15,7 @@ mod table;
 #[cfg(feature = "report")]
 mod trace;
 
-use crate::capacity::Capacity;
+use crate::capacity::{Bus, Capacity};
 use crate::error::{Error, Result};
 use crate::hints::{self, Hint};
 use crate::{Cost, KernelInfo, Limits, Occupancy};
@@ -447,7 +447,7 @@ impl ProfiledDevice {
             Operation::Kernel(_) | Operation::Graph | Operation::Fill { .. } => memory,
             // Each byte is read and written.
             Operation::Copy { .. } => memory.map(|rate| rate / 2.0),
-            Operation::CopyIn { .. } | Operation::CopyOut { .. } => self.capacity.bus().map(|bus| bus.bandwidth()),
+            Operation::CopyIn { .. } | Operation::CopyOut { .. } => self.capacity.bus().map(Bus::bandwidth),
         }
     }
 

@@ -53,6 +53,20 @@ pub(crate) fn declarations(text: &str) -> Option<Declarations> {
     })
 }
 
+/// The declarations of texts that were linked. None: one of them is beyond our parser.
+pub(crate) fn declarations_of(texts: &[String]) -> Option<Declarations> {
+    let mut all = Declarations {
+        kernels: Vec::new(),
+        constants: Vec::new(),
+    };
+    for text in texts {
+        let mut own = declarations(text)?;
+        all.kernels.append(&mut own.kernels);
+        all.constants.append(&mut own.constants);
+    }
+    Some(all)
+}
+
 fn bytes(parameter: &ast::Variable<'_>) -> usize {
     let elements: u64 = parameter.dimensions.iter().map(|length| length.unwrap_or(0)).product();
     let lanes = parameter.vector.map_or(1, usize::from);

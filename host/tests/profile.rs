@@ -133,7 +133,10 @@ fn a_profile_within_a_profile() -> rumba::Result<()> {
 
 #[test]
 fn a_reset_takes_what_was_recorded_with_it() -> rumba::Result<()> {
-    // A device of its own: a reset disturbs nobody else.
+    // A device of its own, which only the software device has: what ends it disturbs nobody else.
+    if !Device::new()?.capacity()?.is_software() {
+        return Ok(());
+    }
     let (result, profile) = profile(|| {
         rumba::check(|device| {
             let module = device.load(PTX)?;

@@ -1,4 +1,4 @@
-//! `cargo xtask inspect`: what a kernel became. PTX needs nothing; registers and machine code need NVIDIA's
+//! `cargo xtask inspect`: what a kernel became. PTX and LLVM's assembly need nothing; registers and machine code need NVIDIA's
 //! assembler and disassembler, which `cargo xtask setup` fetches where it can.
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +16,7 @@ use crate::{setup, shell};
   cargo xtask inspect saxpy                    of one, for several architectures
   cargo xtask inspect saxpy --ptx
   cargo xtask inspect saxpy --sass --arch sm_90
+  cargo xtask inspect saxpy --llvm
   cargo xtask inspect --panics                 registers with messages of panics and without")]
 pub(crate) struct Args {
     /// The kernel [default: a table of all]
@@ -26,6 +27,9 @@ pub(crate) struct Args {
     /// Print its machine code (SASS)
     #[arg(long, group = "what")]
     sass: bool,
+    /// Print its assembly of LLVM, optimised, from which the PTX is made
+    #[arg(long, group = "what")]
+    llvm: bool,
     /// Print its registers, shared memory, stack and spills (the default)
     #[arg(long, group = "what")]
     stats: bool,
@@ -55,6 +59,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.panics {
         return panics(CudaBuilder::new(path), args.arch.unwrap_or(hopper));
     }
+    if args.llvm {
+        return llvm(CudaBuilder::new(path), args.kernel.as_deref());
+    }
     let built = CudaBuilder::new(path).build()?;
     let (ptx, floor) = (built.text, built.arch);
     let kernels = inspect::kernels(&ptx);
@@ -83,7 +90,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
         let sass = inspect::sass(&ptx, args.arch.unwrap_or(hopper))?;
         println!(
             "{}",
-            section(&sass, &name).with_context(|| format!("the machine code has no section for `{name}`"))?
+            inspect::kernel_sass(&sass, &name)
+                .with_context(|| format!("the machine code has no section for `{name}`"))?
         );
     } else {
         let architectures: Vec<NvvmArch> = match args.arch {
@@ -100,6 +108,24 @@ pub(crate) fn run(args: Args) -> Result<()> {
             rows.extend(all.into_iter().filter(|row| row.kernel == name).map(|row| (arch, row)));
         }
         println!("{}", table(rows));
+    }
+    Ok(())
+}
+
+/// Prints LLVM's assembly, of one kernel or of all.
+fn llvm(builder: CudaBuilder, kernel: Option<&str>) -> Result<()> {
+    let ptx = shell::target().join("ptx/llvm.ptx");
+    let built = builder.emit_llvm_ir(true).copy_to(ptx).build()?;
+    let file = built.path.with_extension("ll");
+    let text = std::fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+    match kernel {
+        None => print!("{text}"),
+        Some(name) => {
+            let all = built.kernels.join(", ");
+            let text = inspect::kernel_llvm(&text, name)
+                .with_context(|| format!("there is no kernel `{name}`; there are: {all}"))?;
+            println!("{text}");
+        }
     }
     Ok(())
 }
@@ -154,25 +180,4 @@ fn table(rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
-}
-
-/// The part of nvdisasm's output that is one kernel's code: up to the next section.
-fn section<'a>(sass: &'a str, kernel: &str) -> Option<&'a str> {
-    let start = sass.find(&format!("\t.section\t.text.{kernel},"))?;
-    let rest = &sass[start..];
-    let end = rest[1..].find("\t.section\t").map_or(rest.len(), |end| end + 1);
-    Some(rest[..end].trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::section;
-
-    #[test]
-    fn one_kernel_is_cut_out() {
-        let sass = "\t.section\t.text.a,\"ax\"\n A\n\t.section\t.text.ab,\"ax\"\n B\n";
-        assert_eq!(section(sass, "a"), Some("\t.section\t.text.a,\"ax\"\n A"));
-        assert_eq!(section(sass, "ab"), Some("\t.section\t.text.ab,\"ax\"\n B"));
-        assert_eq!(section(sass, "b"), None);
-    }
 }

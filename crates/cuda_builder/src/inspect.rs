@@ -118,6 +118,28 @@ pub fn sass(ptx: &str, arch: NvvmArch) -> Result<String, InspectError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// The part of nvdisasm's output that is one kernel's code: up to the next section.
+pub fn kernel_sass<'a>(sass: &'a str, kernel: &str) -> Option<&'a str> {
+    let start = sass.find(&format!("\t.section\t.text.{kernel},"))?;
+    let rest = &sass[start..];
+    let end = rest[1..].find("\t.section\t").map_or(rest.len(), |end| end + 1);
+    Some(rest[..end].trim_end())
+}
+
+/// The part of LLVM's assembly ([`crate::CudaBuilder::emit_llvm_ir`]) that defines one kernel.
+pub fn kernel_llvm<'a>(text: &'a str, kernel: &str) -> Option<&'a str> {
+    let plain = format!(" @{kernel}(");
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("define ") && line.contains(&plain) {
+            let end = text[at..].find("\n}")?;
+            return text.get(at..at + end + 2);
+        }
+        at += line.len();
+    }
+    None
+}
+
 /// Runs ptxas: the machine code, and its report.
 fn assemble(ptx: &str, arch: NvvmArch) -> Result<(Vec<u8>, String), InspectError> {
     let ptxas = wheels::find().ptxas.ok_or(InspectError::Missing { tool: "ptxas" })?;
@@ -227,7 +249,7 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
-    use super::{Resources, kernel, kernels, parse_report};
+    use super::{Resources, kernel, kernel_llvm, kernel_sass, kernels, parse_report};
 
     const PTX: &str = "// .entry none\n.visible .entry first(\n)\n{\n{ exit; }\n}\n.weak .entry second()\n{\nret;\n}\n";
 
@@ -237,6 +259,28 @@ mod tests {
         assert_eq!(kernel(PTX, "second"), Some(".weak .entry second()\n{\nret;\n}"));
         assert_eq!(kernel(PTX, "first"), Some(".visible .entry first(\n)\n{\n{ exit; }\n}"));
         assert_eq!(kernel(PTX, "third"), None);
+    }
+
+    #[test]
+    fn one_kernel_s_machine_code_is_cut_out() {
+        let sass = "\t.section\t.text.a,\"ax\"\n A\n\t.section\t.text.ab,\"ax\"\n B\n";
+        assert_eq!(kernel_sass(sass, "a"), Some("\t.section\t.text.a,\"ax\"\n A"));
+        assert_eq!(kernel_sass(sass, "ab"), Some("\t.section\t.text.ab,\"ax\"\n B"));
+        assert_eq!(kernel_sass(sass, "b"), None);
+    }
+
+    #[test]
+    fn one_kernel_s_llvm_assembly_is_cut_out() {
+        let text = "declare void @a()\ndefine ptx_kernel void @ab(i32 %0) {\n  ret void\n}\ndefine void @a() #1 {\n  b:\n  ret void\n}\n";
+        assert_eq!(
+            kernel_llvm(text, "a"),
+            Some("define void @a() #1 {\n  b:\n  ret void\n}")
+        );
+        assert_eq!(
+            kernel_llvm(text, "ab"),
+            Some("define ptx_kernel void @ab(i32 %0) {\n  ret void\n}")
+        );
+        assert_eq!(kernel_llvm(text, "b"), None);
     }
 
     #[test]

@@ -228,10 +228,10 @@ impl Program {
     /// Threads of a block.
     const THREADS: u32 = 256;
 
-    /// Registers as an operand: one alone, several in braces.
-    fn operand(name: &str, count: usize) -> String {
+    /// Registers as an operand: of a matrix instruction in braces.
+    fn operand(&self, name: &str, count: usize) -> String {
         match count {
-            1 => format!("%{name}0"),
+            1 if !self.instruction.starts_with("mma") => format!("%{name}0"),
             count => {
                 let list: Vec<String> = (0..count).map(|index| format!("%{name}{index}")).collect();
                 format!("{{{}}}", list.join(", "))
@@ -242,7 +242,7 @@ impl Program {
     fn ptx(&self) -> String {
         let (kind, width) = self.accumulator;
         let (factor, [first, second]) = self.factors;
-        let (a, b) = (Self::operand("a", first), Self::operand("b", second));
+        let (a, b) = (self.operand("a", first), self.operand("b", second));
         let mut text = format!(
             ".version 7.0\n.target {}\n.address_size 64\n\
              .visible .entry multiply_adds(.param .u32 passes, .param .u64 out, .param .u64 length) {{\n\
@@ -251,8 +251,7 @@ impl Program {
              ld.param.u32 %n, [passes];\nld.param.u64 %o, [out];\n",
             self.target
         );
-        // Factors and sums start from the thread's number, so that nothing is known before it runs. 0 and 1 as bits are as good
-        // as other numbers: no unit is faster for them.
+        // Factors and sums start from the thread's number, so that nothing is known before it runs.
         let mut start = |name: &str, kind: &str, count: usize| {
             for index in 0..count {
                 let _ = match kind {
@@ -276,7 +275,7 @@ impl Program {
         text += "bra.uni test;\nagain:\n";
         for _ in 0..PASS {
             for chain in 0..CHAINS {
-                let sum = Self::operand(&format!("c{chain}_"), width);
+                let sum = self.operand(&format!("c{chain}_"), width);
                 // A plain multiply-add is sum × factor + factor; a matrix instruction adds to its sum.
                 let _ = match width {
                     1 => writeln!(text, "{} {sum}, {sum}, {a}, {b};", self.instruction),

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Pixels of a row of the timeline.
 const ROW: u32 = 30;
+/// The most boxes of a row: a page with more is slow to open.
+const MOST: usize = 10_000;
 /// Kinds of things, each with its colour; kernels have several.
 const COPY_IN: &str = "#d55e00";
 const COPY_OUT: &str = "#00825f";
@@ -170,7 +172,7 @@ fn drawing(profile: &Profile, lanes: &[Lane], width: &str, left: u32) -> Markup 
                 @for (row, lane) in lanes.iter().enumerate() {
                     @let y = ROW * row as u32;
                     line x1="0" x2="100%" y1=(y + ROW) y2=(y + ROW) stroke="#eee" {}
-                    @for shape in &lane.boxes {
+                    @for shape in lane.boxes.iter().take(MOST) {
                         @let share = shape.duration.as_secs_f64() / length;
                         @let x = percent(shape.start.as_secs_f64() - from);
                         rect x=(x) y=(y + 4) width=(percent(shape.duration.as_secs_f64())) height=(ROW - 8) fill=(shape.colour) stroke=(shape.colour) stroke-width="0.6" {
@@ -235,6 +237,9 @@ pub(super) fn document(profile: &Profile, roofline: Option<&str>) -> Markup {
                 div.timeline {
                     div.names { @for lane in &lanes { div { (lane.name) } } }
                     div.scroll { div.wide { (drawing(profile, &lanes, "100%", 0)) } }
+                }
+                @if lanes.iter().any(|lane| lane.boxes.len() > MOST) {
+                    p { "Of each row the first " (MOST) " are drawn; trace.json has all." }
                 }
                 h2 { "On the devices" }
                 div.wrap { table {

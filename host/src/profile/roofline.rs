@@ -7,6 +7,7 @@
 use super::Profile;
 use crate::capacity::{Capacity, Measured, Unit};
 use crate::plot::{Axis, Chart, Series, Style};
+use crate::units;
 
 impl Profile {
     /// The roofline as SVG. Roofs are the theoretical ones of the first device; one that has none, the software device, needs
@@ -52,7 +53,7 @@ impl Profile {
             // From where the caches reach it.
             let start = rate / roofs.caches.unwrap_or(roofs.memory);
             series.push(Series {
-                name: unit.to_string(),
+                name: format!("{unit}, {}FLOP/s", units::scaled(*rate)),
                 points: vec![(start.clamp(from, to), *rate), (to, *rate)],
                 style: Style::Line,
             });
@@ -79,7 +80,7 @@ fn roof(name: &str, bandwidth: f64, top: f64, from: f64, to: f64, style: Style) 
         (x, bandwidth * x)
     });
     Series {
-        name: format!("{name}, {}B/s", crate::units::scaled(bandwidth)),
+        name: format!("{name}, {}B/s", units::scaled(bandwidth)),
         points: points.collect(),
         style,
     }
