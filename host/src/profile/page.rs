@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Pixels of a row of the timeline.
 const ROW: u32 = 30;
+/// Pixels of the scale below them.
+const SCALE: u32 = 24;
 /// The most boxes of a row: a page with more is slow to open.
 const MOST: usize = 10_000;
 /// Kinds of things, each with its colour; kernels have several.
@@ -142,64 +144,109 @@ fn colour(operation: &Operation, kernels: &BTreeMap<String, &'static str>) -> &'
     }
 }
 
-/// The part of the profile in which something happens, with some room.
-fn window(profile: &Profile) -> (f64, f64) {
-    let seconds = |time: Duration| time.as_secs_f64();
-    let starts = profile.activities.iter().map(|activity| seconds(activity.start));
-    let starts = starts.chain(profile.calls.iter().map(|call| seconds(call.start)));
-    let from = starts.fold(seconds(profile.wall), f64::min);
-    let length = (seconds(profile.wall) - from).max(1e-6);
-    (from, length)
+/// From when to when something happens, in seconds.
+fn window(lanes: &[Lane]) -> (f64, f64) {
+    let boxes = || lanes.iter().flat_map(|lane| &lane.boxes);
+    let from = boxes().map(|shape| shape.start).min().unwrap_or_default();
+    let to = boxes()
+        .map(|shape| shape.start + shape.duration)
+        .max()
+        .unwrap_or_default();
+    (from.as_secs_f64(), to.saturating_sub(from).as_secs_f64().max(1e-6))
+}
+
+/// Round times for a scale of this length, about eight.
+fn ticks(length: f64) -> impl Iterator<Item = f64> {
+    let rough = length / 8.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    (0..=(length / step) as u32).map(move |tick| f64::from(tick) * step)
+}
+
+/// What the colours mean.
+fn key(profile: &Profile) -> Vec<(String, &'static str)> {
+    let mut key: Vec<(String, &str)> = kernel_colours(profile).into_iter().collect();
+    let copies = profile.copies();
+    for (name, shown, colour) in [
+        ("copy host to device", "host to device", COPY_IN),
+        ("copy device to host", "device to host", COPY_OUT),
+        ("copy on the device", "on the device", COPY),
+    ] {
+        if copies.iter().any(|row| row.name == name) {
+            key.push((shown.to_owned(), colour));
+        }
+    }
+    key.push(("call of the driver".to_owned(), HOST));
+    key
 }
 
 /// The timeline as SVG of a width that the page decides: rows of boxes over a scale, names as tooltips.
-fn drawing(profile: &Profile, lanes: &[Lane], width: &str, left: u32) -> Markup {
-    let (from, length) = window(profile);
+fn drawing(lanes: &[Lane]) -> Markup {
+    let (from, length) = window(lanes);
     let percent = |seconds: f64| format!("{:.4}%", 100.0 * seconds / length);
-    let rows = lanes.len() as u32;
-    let height = ROW * rows + 28;
+    let bottom = ROW * lanes.len() as u32;
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) font-family="sans-serif" font-size="12" {
-            // A picture has the names of the rows in it, a page beside it.
-            svg x=(left) width=(if left == 0 { "100%".to_owned() } else { format!("{}", 900 - left - 10) }) height=(height) overflow="visible" {
-                @for tick in 0..=10 {
-                    @let x = percent(length * f64::from(tick) / 10.0);
-                    line x1=(x) x2=(x) y1="0" y2=(ROW * rows) stroke="#ddd" {}
-                    @if tick % 2 == 0 && tick < 10 {
-                        text x=(x) y=(ROW * rows + 18) fill="#333" { (units::time(Duration::from_secs_f64(length * f64::from(tick) / 10.0))) }
-                    }
-                }
-                @for (row, lane) in lanes.iter().enumerate() {
-                    @let y = ROW * row as u32;
-                    line x1="0" x2="100%" y1=(y + ROW) y2=(y + ROW) stroke="#eee" {}
-                    @for shape in lane.boxes.iter().take(MOST) {
-                        @let share = shape.duration.as_secs_f64() / length;
-                        @let x = percent(shape.start.as_secs_f64() - from);
-                        rect x=(x) y=(y + 4) width=(percent(shape.duration.as_secs_f64())) height=(ROW - 8) fill=(shape.colour) stroke=(shape.colour) stroke-width="0.6" {
-                            title { (shape.name) ", " (units::time(shape.duration)) ", " (shape.about) }
-                        }
-                        // A name where it fits.
-                        @if share > 0.012 * shape.name.chars().count() as f64 {
-                            @let dark = matches!(shape.colour, RANGE);
-                            text x=(x) dx="4" y=(y + 19) fill=(if dark { "#111" } else { "#fff" }) pointer-events="none" { (shape.name) }
-                        }
-                    }
+        svg xmlns="http://www.w3.org/2000/svg" width="100%" height=(bottom + SCALE) overflow="visible" font-family="sans-serif" font-size="12" {
+            @for tick in ticks(length) {
+                @let x = percent(tick);
+                line x1=(x) x2=(x) y1="0" y2=(bottom) stroke="#ddd" {}
+                @if tick < 0.93 * length {
+                    text x=(x) dx="2" y=(bottom + 16) fill="#333" { (units::time(Duration::from_secs_f64(tick))) }
                 }
             }
-            @if left > 0 {
-                @for (row, lane) in lanes.iter().enumerate() {
-                    text x=(left - 8) y=(ROW * row as u32 + 19) fill="#222" text-anchor="end" { (lane.name) }
+            @for (row, lane) in lanes.iter().enumerate() {
+                @let y = ROW * row as u32;
+                line x1="0" x2="100%" y1=(y + ROW) y2=(y + ROW) stroke="#eee" {}
+                @for shape in lane.boxes.iter().take(MOST) {
+                    @let share = shape.duration.as_secs_f64() / length;
+                    @let x = percent(shape.start.as_secs_f64() - from);
+                    @let shown = shape.name.trim_start_matches("copy ");
+                    rect x=(x) y=(y + 4) width=(percent(shape.duration.as_secs_f64())) height=(ROW - 8) fill=(shape.colour) stroke="#fff" stroke-width="0.4" {
+                        title { (shape.name) ", " (units::time(shape.duration)) ", " (shape.about) }
+                    }
+                    // A name where it fits.
+                    @if share > 0.011 * shown.chars().count() as f64 {
+                        text x=(x) dx="4" y=(y + 19) fill=(if shape.colour == RANGE { "#111" } else { "#fff" }) pointer-events="none" { (shown) }
+                    }
                 }
             }
         }
     }
 }
 
-/// The timeline alone, as a picture with its names.
+/// The timeline alone, as a picture with the names of its rows and a key.
 pub(super) fn timeline_picture(profile: &Profile) -> String {
+    const WIDTH: u32 = 900;
+    const LEFT: u32 = 180;
     let lanes = lanes(profile);
-    let drawn = drawing(profile, &lanes, "900", 190).into_string();
-    drawn.replacen("<svg ", "<svg style=\"background:#fff\" ", 1)
+    let bottom = ROW * lanes.len() as u32 + SCALE;
+    let mut x = 12;
+    let key: Vec<(String, &str, u32)> = key(profile)
+        .into_iter()
+        .map(|(name, colour)| {
+            let at = x;
+            x += 28 + 7 * name.chars().count() as u32;
+            (name, colour, at)
+        })
+        .collect();
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (bottom + 34) } width=(WIDTH) height=(bottom + 34) font-family="sans-serif" font-size="12" {
+            rect width="100%" height="100%" fill="#fff" {}
+            svg x=(LEFT) y="6" width=(WIDTH - LEFT - 12) height=(bottom) overflow="visible" { (drawing(&lanes)) }
+            @for (row, lane) in lanes.iter().enumerate() {
+                text x=(LEFT - 8) y=(ROW * row as u32 + 25) fill="#222" text-anchor="end" { (lane.name) }
+            }
+            @for (name, colour, x) in &key {
+                rect x=(x) y=(bottom + 12) width="11" height="11" fill=(colour) {}
+                text x=(x + 16) y=(bottom + 22) fill="#222" { (name) }
+            }
+        }
+    };
+    picture.into_string()
 }
 
 /// The page.
@@ -225,18 +272,13 @@ pub(super) fn document(profile: &Profile, roofline: Option<&str>) -> Markup {
                 h2 { "Timeline" }
                 p.key {
                     label { "zoom " input type="range" min="100" max="5000" value="100" oninput="document.querySelector('.wide').style.width = this.value + '%'"; }
-                    @for (name, colour) in kernel_colours(profile).iter().chain([
-                        (&"host to device".to_owned(), &COPY_IN),
-                        (&"device to host".to_owned(), &COPY_OUT),
-                        (&"on the device".to_owned(), &COPY),
-                        (&"call of the driver".to_owned(), &HOST),
-                    ]) {
+                    @for (name, colour) in key(profile) {
                         span style={ "background:" (colour) } {} (name)
                     }
                 }
                 div.timeline {
                     div.names { @for lane in &lanes { div { (lane.name) } } }
-                    div.scroll { div.wide { (drawing(profile, &lanes, "100%", 0)) } }
+                    div.scroll { div.wide { (drawing(&lanes)) } }
                 }
                 @if lanes.iter().any(|lane| lane.boxes.len() > MOST) {
                     p { "Of each row the first " (MOST) " are drawn; trace.json has all." }
