@@ -4,18 +4,27 @@ use futures_executor::ThreadPool;
 use rumba::prelude::*;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Error, GraphError};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 const N: usize = 1000;
 
-fn start() -> rumba::Result<(Device, Module)> {
+/// The device, its kernels ready to run. One test at a time: where one lets a stream wait, what others allocate and free
+/// may wait with it.
+fn start() -> rumba::Result<(Device, Module, MutexGuard<'static, ()>)> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let device = Device::new()?;
     let module = device.load(PTX)?;
-    Ok((device, module))
+    // The driver loads a kernel when it is first launched, which may wait for all streams.
+    let mut y = device.zeros::<f32>(1)?;
+    module.for_each(1, scale(1.0, &mut y))?;
+    module.for_each(1, saxpy(1.0, &device.zeros::<f32>(1)?, &mut y))?;
+    device.synchronize()?;
+    Ok((device, module, alone))
 }
 
 fn on(stream: &Stream) -> LaunchConfig<'_> {
@@ -31,7 +40,7 @@ fn hold(stream: &Stream) -> rumba::Result<std::sync::mpsc::Sender<()>> {
 
 #[test]
 fn parts_of_one_buffer_do_not_wait_for_each_other() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let (one, two) = (device.stream()?, device.stream()?);
     let mut buffer = device.buffer_from(&[1.0_f32; 2 * N])?;
     let release = hold(&one)?;
@@ -53,7 +62,7 @@ fn parts_of_one_buffer_do_not_wait_for_each_other() -> rumba::Result<()> {
 
 #[test]
 fn two_streams_read_at_once_and_a_writer_waits() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let (one, two, three) = (device.stream()?, device.stream()?, device.stream()?);
     let mut x = device.buffer_from(&[1.0_f32; N])?;
     let (mut a, mut b) = (device.zeros::<f32>(N)?, device.zeros::<f32>(N)?);
@@ -71,7 +80,7 @@ fn two_streams_read_at_once_and_a_writer_waits() -> rumba::Result<()> {
 
 #[test]
 fn priorities() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let range = device.stream_priorities()?;
     assert!(range.start() <= range.end());
     let urgent = device.stream_with_priority(*range.start())?;
@@ -86,7 +95,7 @@ fn priorities() -> rumba::Result<()> {
 
 #[test]
 fn callbacks_come_in_order_and_may_use_the_library() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let stream = device.stream()?;
     let mut buffer = device.buffer_from(&[1.0_f32; N])?;
     let (sender, receiver) = channel();
@@ -112,7 +121,7 @@ fn callbacks_come_in_order_and_may_use_the_library() -> rumba::Result<()> {
 
 #[test]
 fn the_stream_waits_for_host_functions() -> rumba::Result<()> {
-    let (device, _) = start()?;
+    let (device, _, _alone) = start()?;
     let stream = device.stream()?;
     let done = Arc::new(AtomicBool::new(false));
     let set = done.clone();
@@ -153,7 +162,7 @@ async fn double(device: Device, module: Module, factor: f32) -> rumba::Result<f3
 
 #[test]
 fn futures_on_two_executors() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     assert_eq!(pollster::block_on(double(device.clone(), module.clone(), 2.0))?, 2.0);
 
     let pool = ThreadPool::builder()
@@ -173,7 +182,7 @@ fn futures_on_two_executors() -> rumba::Result<()> {
 
 #[test]
 fn a_future_that_nobody_awaits_changes_nothing() -> rumba::Result<()> {
-    let (device, _) = start()?;
+    let (device, _, _alone) = start()?;
     let stream = device.stream()?;
     let release = hold(&stream)?;
     drop(stream.done());
@@ -185,7 +194,7 @@ fn a_future_that_nobody_awaits_changes_nothing() -> rumba::Result<()> {
 #[test]
 fn chunks_overlap_in_a_scope() -> rumba::Result<()> {
     const CHUNK: usize = 300;
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let input: Vec<f32> = (0..10 * N).map(|i| i as f32).collect();
     let pinned = device.pinned_from(&input)?;
@@ -219,7 +228,7 @@ fn chunks_overlap_in_a_scope() -> rumba::Result<()> {
 
 #[test]
 fn graphs_run_what_was_recorded() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let stream = device.stream()?;
     let mut x = device.buffer_from(&[1.0_f32; N])?;
     let mut y = device.zeros::<f32>(N)?;
@@ -251,7 +260,7 @@ fn graphs_run_what_was_recorded() -> rumba::Result<()> {
 
 #[test]
 fn graphs_take_new_arguments() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let mut a = device.buffer_from(&[1.0_f32; N])?;
     let mut b = device.buffer_from(&[1.0_f32; N])?;
     let mut graph = device.capture(|stream| module.launch(on(stream), scale(2.0, &mut a)))?;
@@ -274,7 +283,7 @@ fn graphs_take_new_arguments() -> rumba::Result<()> {
 
 #[test]
 fn what_a_graph_cannot_hold_is_an_error() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let mut host = vec![1.0_f32; N];
     let mut kept = None;
     let recorded = device.capture(|stream| {
@@ -317,7 +326,7 @@ fn what_a_graph_cannot_hold_is_an_error() -> rumba::Result<()> {
 
 #[test]
 fn many_threads_on_one_device() -> rumba::Result<()> {
-    let (device, module) = start()?;
+    let (device, module, _alone) = start()?;
     let runs = AtomicU32::new(0);
     thread::scope(|scope| {
         let threads: Vec<_> = (0..4)

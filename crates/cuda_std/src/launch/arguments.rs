@@ -136,6 +136,7 @@ impl HostMemory<'_> {
 impl<'a> Arguments<'a> {
     /// An empty list.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
@@ -158,14 +159,15 @@ impl<'a> Arguments<'a> {
     /// Binds a device address for a raw pointer parameter.
     pub fn push_pointer(&mut self, address: u64) {
         self.extents.push(Extent::None);
-        self.push_initialised(&address.to_ne_bytes());
+        self.push_word(address);
     }
 
     /// Binds `elements` elements of device memory at `address`.
+    #[inline]
     pub fn push_slice(&mut self, address: u64, elements: usize) {
         self.extents.push(Extent::Slice { elements });
-        self.push_initialised(&address.to_ne_bytes());
-        self.push_initialised(&(elements as u64).to_ne_bytes());
+        self.push_word(address);
+        self.push_word(elements as u64);
     }
 
     /// Binds host memory of `elements` elements, each aligned to `align` bytes. Its device address
@@ -189,6 +191,7 @@ impl<'a> Arguments<'a> {
 
     /// Remembers the device memory that was bound last, for the runtime that made it and finds it again in
     /// [`borrowed`](Self::borrowed). It takes no PTX parameter.
+    #[inline]
     pub fn borrow(&mut self, memory: Borrowed<'a>) {
         self.borrowed.push(memory);
     }
@@ -213,6 +216,14 @@ impl<'a> Arguments<'a> {
             // launch refuses it, since the product of the true lengths is what it compares.
             self.push_initialised(&u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
         }
+    }
+
+    /// A parameter of eight bytes, which most are.
+    #[inline]
+    fn push_word(&mut self, word: u64) {
+        let place = u16::try_from(self.words.len()).expect("a kernel's parameters have 4 KB at most");
+        self.words.push(MaybeUninit::new(word));
+        self.parameters.push(ParameterBytes { word: place, bytes: 8 });
     }
 
     fn push_initialised(&mut self, bytes: &[u8]) {

@@ -199,6 +199,7 @@ impl<'a> Call<'a> {
     ///
     /// `arguments` holds one bound argument for each parameter of `kernel`, in order and of that
     /// parameter's type.
+    #[inline]
     pub unsafe fn new(kernel: &'static Kernel, arguments: Arguments<'a>) -> Self {
         debug_assert_eq!(kernel.parameters.len(), arguments.extents().len());
         Self { kernel, arguments }
