@@ -20,7 +20,8 @@
 //! * [`Device`]: where everything starts. [`Module`]: PTX loaded onto it, and the launches.
 //! * [`DeviceBuffer`]: memory that stays on the device between launches. Host slices work as
 //!   arguments too and are copied there and back, each time.
-//! * [`Stream`] and [`Event`]: work that overlaps, and its time.
+//! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
+//! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
 //! * [`check()`]: a program under every check of the software device, for tests.
 //! * [`profile()`]: what ran on the device, when, and how well. [`Capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //! * [`Error`]: what went wrong, where, and what to do about it.
