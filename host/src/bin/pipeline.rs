@@ -1,8 +1,7 @@
 //! Copies that overlap kernels: the same work at once on one stream, and in chunks on several.
 //!
 //! On a stream each chunk is copied in, computed and copied out in order. While one stream computes, another copies in and a
-//! third copies out: a GPU has engines for both directions beside its multiprocessors. `cargo xtask profile overlap` draws
-//! it.
+//! third copies out: a GPU has engines for both directions beside its multiprocessors.
 
 use clap::Parser;
 use kernels_gpu::increment::increment_f32;
@@ -33,7 +32,7 @@ fn main() -> anyhow::Result<()> {
         streams,
         options,
     } = Args::parse();
-    let mut show = options.start("overlap")?;
+    let mut show = options.start("pipeline")?;
     let device = show.device().clone();
     let input = device.pinned_from(&(0..n).map(|i| (i % 1000) as f32).collect::<Vec<f32>>())?;
     let mut output = device.pinned::<f32>(n)?;
