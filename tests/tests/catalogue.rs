@@ -6,7 +6,8 @@ use cuda_builder::inspect::InspectError;
 use cuda_builder::toolchain::{Lack, NotFound, Origin, Rejected};
 use cuda_builder::{BuildError, NvvmArch};
 use cuda_std::launch::ContractError;
-use rumba::{Device, DriverError, Error, Fault, LaunchError, ModuleError};
+use rumba::nccl::NcclError;
+use rumba::{Device, DriverError, Error, Fault, GraphError, LaunchError, ModuleError};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -106,6 +107,20 @@ fn samples() -> Vec<(&'static str, String)> {
             "Error::NoDevice",
             Error::NoDevice("RUMBA_DEVICE is `gpu`, but NVIDIA's driver reports no GPU".into()),
         ),
+        (
+            "Error::NoDeviceWith",
+            Error::NoDeviceWith {
+                identity: "the PCI address 0000:1a:00.0".into(),
+            },
+        ),
+        ("Error::Graph", GraphError::Cooperative { kernel }.into()),
+        (
+            "Error::InHostFunction",
+            Error::InHostFunction {
+                operation: "wait for the device".into(),
+            },
+        ),
+        ("Error::Nccl", NcclError::NoDevices.into()),
         ("Error::NestedProfile", Error::NestedProfile),
         (
             "Error::Disagreement",
@@ -299,6 +314,64 @@ fn samples() -> Vec<(&'static str, String)> {
                 needed: 1024,
             }),
         ),
+    ];
+    let graphs = vec![
+        (
+            "GraphError::HostMemory",
+            GraphError::HostMemory { kernel, parameter: 1 },
+        ),
+        ("GraphError::Cooperative", GraphError::Cooperative { kernel }),
+        (
+            "GraphError::NotALaunch",
+            GraphError::NotALaunch {
+                operation: "record an event".into(),
+            },
+        ),
+        ("GraphError::Ended", GraphError::Ended { kernel }),
+    ];
+    let library = || "libnccl.so.2".to_owned();
+    let collectives = vec![
+        (
+            "NcclError::Missing",
+            NcclError::Missing {
+                library: library(),
+                cause: "cannot open shared object file".into(),
+            },
+        ),
+        (
+            "NcclError::NoFunction",
+            NcclError::NoFunction {
+                library: library(),
+                function: "ncclCommInitAll".into(),
+            },
+        ),
+        (
+            "NcclError::TooOld",
+            NcclError::TooOld {
+                library: library(),
+                version: (2, 4, 8),
+            },
+        ),
+        (
+            "NcclError::Refused",
+            NcclError::Refused {
+                operation: "reduce",
+                text: "invalid usage".into(),
+                detail: None,
+            },
+        ),
+        (
+            "NcclError::Buffers",
+            NcclError::Buffers {
+                operation: "all_reduce",
+                buffers: 3,
+                devices: 4,
+            },
+        ),
+        ("NcclError::NoSuchRank", NcclError::NoSuchRank { rank: 4, count: 4 }),
+        ("NcclError::NotAMember", NcclError::NotAMember { device: 3 }),
+        ("NcclError::Twice", NcclError::Twice { device: 1 }),
+        ("NcclError::NoDevices", NcclError::NoDevices),
     ];
     let contracts = vec![
         (
@@ -565,6 +638,8 @@ fn samples() -> Vec<(&'static str, String)> {
     said(errors)
         .chain(said(launches))
         .chain(said(contracts))
+        .chain(said(graphs))
+        .chain(said(collectives))
         .chain(said(modules))
         .chain(said(builds))
         .chain(said(lacks))
