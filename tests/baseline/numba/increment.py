@@ -8,8 +8,13 @@ import statistics
 import sys
 import time
 
-import numba
 import numpy as np
+
+# numba-cuda 0.30 asks for a name that NumPy 2.5 does not have any more.
+if not hasattr(np, "row_stack"):
+    np.row_stack = np.vstack
+
+import numba
 from numba import cuda
 
 
