@@ -54,7 +54,9 @@ struct Box {
 fn lanes(profile: &Profile) -> Vec<Lane> {
     let colours = kernel_colours(profile);
     let mut lanes = Vec::new();
-    for (key, name) in &profile.stream_names {
+    let mut streams: Vec<_> = profile.stream_names.iter().collect();
+    streams.sort_by_key(|((device, _), name)| (*device, name.as_str()));
+    for (key, name) in streams {
         let own = profile
             .activities
             .iter()

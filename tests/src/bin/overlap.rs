@@ -6,11 +6,11 @@ use kernels_gpu::saxpy::saxpy;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module, PinnedBuffer, Stream, profile, range};
 use rumba_tests::PTX;
 
-/// Elements, and those of a chunk.
-const N: usize = 1 << 23;
-const CHUNK: usize = N / 8;
-/// Launches for each chunk: enough that they take about as long as a copy.
-const STEPS: usize = 12;
+/// Elements on a GPU, and on the software device.
+const SIZES: [usize; 2] = [1 << 26, 1 << 18];
+const CHUNKS: usize = 8;
+/// Launches for each chunk, so that one sees them.
+const STEPS: usize = 8;
 
 struct Work {
     device: Device,
@@ -25,24 +25,25 @@ struct Work {
 fn main() -> Result<()> {
     let folder = std::env::args().nth(1).context("give the folder of the profile")?;
     let device = Device::new()?;
+    let n = SIZES[usize::from(device.capacity()?.is_software())];
     let mut work = Work {
         module: device.load(PTX)?,
         streams: (0..3).map(|_| device.stream()).collect::<rumba::Result<_>>()?,
-        input: device.pinned_from(&vec![1.0_f32; N])?,
-        output: device.pinned(N)?,
-        x: device.buffer_from(&vec![1.0_f32; N])?,
-        y: device.zeros(N)?,
+        input: device.pinned_from(&vec![1.0_f32; n])?,
+        output: device.pinned(n)?,
+        x: device.buffer_from(&vec![1.0_f32; n])?,
+        y: device.zeros(n)?,
         device,
     };
     // The first run loads the kernel.
-    work.run(N)?;
+    work.run(n)?;
     let (result, profile) = profile(|| {
         {
             let _range = range("all at once");
-            work.run(N)?;
+            work.run(n)?;
         }
         let _range = range("in 8 chunks on 3 streams");
-        work.run(CHUNK)
+        work.run(n / CHUNKS)
     })?;
     result?;
     let expected = 1.0 + STEPS as f32;
