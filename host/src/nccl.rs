@@ -115,7 +115,7 @@ impl Communicator {
                     let stream = self.stream(rank);
                     // SAFETY: `group` promises what the calls ask for, and the parts are as long as said.
                     unsafe {
-                        calls.all_reduce::<T>(view.address(), view.address(), view.len(), op, comms[rank], stream)?
+                        calls.all_reduce::<T>(view.address(), view.address(), view.len(), op, comms[rank], stream)?;
                     };
                 }
                 Ok(())

@@ -112,7 +112,7 @@ fn callbacks_come_in_order_and_may_use_the_library() -> rumba::Result<()> {
     stream.add_callback(move |_| {
         sender
             .send(buffer.to_vec().map(|values| values[0]))
-            .expect("somebody listens")
+            .expect("somebody listens");
     })?;
     assert_eq!(receiver.recv().expect("the callback runs")?, 1024.0);
     stream.add_callback(|_| panic!("this is part of the test"))?;

@@ -233,8 +233,8 @@ impl Lane {
             unsafe {
                 from.0
                     .add(chunk.start)
-                    .copy_to_nonoverlapping(slot.memory.as_ptr(), chunk.len())
-            };
+                    .copy_to_nonoverlapping(slot.memory.as_ptr(), chunk.len());
+            }
             let to = address + chunk.start as u64;
             // SAFETY: the slot stays as it is until `done`; the caller's promise for the device's side.
             answer(unsafe { sys::cuMemcpyHtoDAsync_v2(to, slot.memory.as_ptr().cast(), chunk.len(), self.stream) })?;
@@ -254,8 +254,8 @@ impl Lane {
             // SAFETY: the chunk lies in the destination, and in the slot, whose copy is done.
             unsafe {
                 to.0.add(chunk.start)
-                    .copy_from_nonoverlapping(slot.memory.as_ptr(), chunk.len())
-            };
+                    .copy_from_nonoverlapping(slot.memory.as_ptr(), chunk.len());
+            }
             Ok(())
         };
         for (turn, chunk) in chunks.enumerate() {
@@ -273,10 +273,12 @@ impl Lane {
 
     fn release(self) {
         for slot in self.slots {
-            // SAFETY: here and below: made by `new`, released once, while nothing uses them.
+            // SAFETY: made by `new`, released once, while nothing uses it.
             let _ = unsafe { sys::cuEventDestroy_v2(slot.done) };
+            // SAFETY: as above.
             let _ = unsafe { sys::cuMemFreeHost(slot.memory.as_ptr().cast()) };
         }
+        // SAFETY: as above.
         let _ = unsafe { sys::cuStreamDestroy_v2(self.stream) };
     }
 }

@@ -165,7 +165,6 @@ impl Library {
 /// Each takes device addresses of as many elements as is said, on the device of its `comm`, and that device's stream; they
 /// stay valid and untouched by others until the stream has done the work. A group has the calls of all devices.
 impl Calls<'_> {
-    #[expect(clippy::too_many_arguments, reason = "they are ncclAllReduce's")]
     pub(super) unsafe fn all_reduce<T: Element>(
         &self,
         source: u64,
