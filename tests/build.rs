@@ -1,6 +1,7 @@
-//! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, and those of tests/forms.rs and tests/ui.rs.
+//! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, those of tests/forms.rs, tests/arrays.rs
+//! and tests/ui.rs, and those behind the runtime's arrays.
 
-use cuda_builder::CudaBuilder;
+use cuda_builder::{CudaBuilder, DebugInfo};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -8,6 +9,10 @@ fn main() -> ExitCode {
         ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
         ("FORMS_PTX", CudaBuilder::new("forms")),
         ("UI_PTX", CudaBuilder::new("ui")),
+        (
+            "ARRAY_KERNELS_PTX",
+            CudaBuilder::new("../crates/array-kernels").debug(DebugInfo::None),
+        ),
     ];
     for (variable, builder) in crates {
         match builder.build() {

@@ -118,6 +118,16 @@ pub struct Limits {
     pub reserved_shared_memory: u32,
 }
 
+/// The memory of a device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryInfo {
+    /// What nobody has: neither this process nor another.
+    pub free: usize,
+    /// What contexts can use together.
+    pub total: usize,
+}
+
 impl Device {
     /// Device 0: the GPU where there is one, otherwise the software device. `RUMBA_DEVICE=gpu` or
     /// `RUMBA_DEVICE=soft` insists on one of them.
@@ -222,10 +232,28 @@ impl Device {
     /// # Errors
     /// The driver's, or that the context is lost.
     pub fn free_memory(&self) -> Result<usize> {
+        Ok(self.memory_info()?.free)
+    }
+
+    /// How much of the device's memory is free, and how much there is: Numba's `get_memory_info`.
+    ///
+    /// ```
+    /// let device = rumba::Device::new()?;
+    /// let before = device.memory_info()?;
+    /// let buffer = device.zeros::<u8>(64 << 20)?;
+    /// assert!(device.memory_info()?.free < before.free);
+    /// # drop(buffer);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost.
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
         let context = self.context();
         let operation = || "read how much memory is free".to_owned();
         let entered = context.enter(operation)?;
-        entered.check(mem_get_info(), operation).map(|(free, _)| free)
+        let (free, total) = entered.check(mem_get_info(), operation)?;
+        Ok(MemoryInfo { free, total })
     }
 
     /// Loads PTX text. Errors call it "the PTX text"; [`Device::load_named`] gives it a name.

@@ -3,12 +3,14 @@
 //!
 //! It makes no decisions: what is checked, and when, is the business of the callers.
 
+mod array;
 mod driver;
 mod graph;
 mod kernel_panic;
 mod launch;
 mod module;
 
+pub use array::ArrayError;
 pub(crate) use driver::{Code, answer};
 pub use driver::{DriverError, Fault};
 pub use graph::GraphError;
@@ -137,6 +139,10 @@ pub enum Error {
     /// A collective operation that could not be done.
     #[error(transparent)]
     Nccl(Box<NcclError>),
+
+    /// Shapes of arrays that do not fit.
+    #[error(transparent)]
+    Array(Box<ArrayError>),
 
     /// Two lengths that must be equal are not.
     #[error("cannot {operation}: the source has {source_length} elements, the destination {destination_length}")]

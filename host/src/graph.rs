@@ -119,6 +119,9 @@ impl Step {
             }
             .into());
         }
+        if crate::launch::device_memory(arguments).any(|(memory, _)| memory.is_unified()) {
+            return Err(GraphError::UnifiedMemory { kernel: kernel.name }.into());
+        }
         if kernel.contract.cooperative {
             return Err(GraphError::Cooperative { kernel: kernel.name }.into());
         }

@@ -5,6 +5,7 @@
 //! arguments make it synchronous, because their results must be there when it returns.
 
 mod argument;
+pub(crate) mod builtin;
 mod config;
 mod timings;
 
@@ -18,6 +19,7 @@ use crate::memory::{self, Access, Memory, staged};
 use crate::module::Function;
 use crate::profile::{Launched, Operation, recording};
 use crate::stream::{Lane, same_context};
+use crate::warning;
 use crate::{Event, Module};
 use config::Shape;
 use cuda_std::launch::{Arguments, Call, Kernel};
@@ -25,6 +27,7 @@ use cust::function::{BlockSize, GridSize};
 use cust::sys;
 use smallvec::SmallVec;
 use std::ffi::c_void;
+use std::panic::Location;
 use std::time::Instant;
 
 impl Module {
@@ -450,6 +453,8 @@ impl Launch<'_> {
             in_use: false,
             blocks: SmallVec::new(),
         };
+        let pieces = arguments.transfers().iter().map(|transfer| transfer.host.place());
+        warning::copied(Location::caller(), self.kernel.name, pieces);
         for index in 0..arguments.transfers().len() {
             let transfer = &arguments.transfers()[index];
             let bytes = transfer.host.bytes();

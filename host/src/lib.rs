@@ -20,6 +20,7 @@
 //! * [`Device`]: where everything starts. [`Module`]: PTX loaded onto it, and the launches.
 //! * [`DeviceBuffer`]: memory that stays on the device between launches. Host slices work as
 //!   arguments too and are copied there and back, each time.
+//! * [`array`]: arrays of several dimensions, and views of them.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
 //! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
 //! * [`check()`]: a program under every check of the software device, for tests.
@@ -29,6 +30,7 @@
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
 
+pub mod array;
 mod callback;
 mod capacity;
 mod check;
@@ -60,6 +62,7 @@ mod ptx;
 mod split;
 mod stream;
 mod units;
+mod warning;
 
 #[cfg(feature = "gallery")]
 #[doc(hidden)]
@@ -70,9 +73,9 @@ pub mod test_kernels;
 pub use capacity::{Bus, Capacity, Measured, Unit};
 pub use check::{Check, Checks, Finding, FindingKind, Findings, Location, Severity, Side, check};
 pub use compare::{Comparison, Contender, Size, compare};
-pub use cuda_std::launch::{ContractError, In, InOut, Out};
+pub use cuda_std::launch::{Constant, ContractError, In, InOut, Out, ShapeError};
 pub use cust::device::DeviceAttribute;
-pub use device::{Device, Limits, Uuid};
+pub use device::{Device, Limits, MemoryInfo, Uuid};
 pub use done::{CopyDone, Done};
 pub use error::{DriverError, Error, Fault, GraphError, KernelPanic, LaunchError, ModuleError, Result};
 pub use estimate::{Cost, CpuProfile, Estimate, Offload, estimate};
@@ -83,15 +86,20 @@ pub use hints::Hint;
 pub use inspect::InspectError;
 pub use launch::{Dim3, LaunchConfig, Timings};
 pub use link::Linker;
-pub use memory::{CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, PendingCopy, PinnedBuffer};
+pub use memory::{
+    CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, MemoryPool,
+    PendingCopy, PinnedBuffer, UnifiedBuffer,
+};
 pub use module::{KernelInfo, Module};
 pub use nvtx::{Range, mark, range};
 pub use occupancy::{Occupancy, Resource};
 pub use profile::{Activity, HostCall, LaunchFacts, Launched, Operation, Profile, Profiler, RangeSpan, Row, profile};
 pub use split::{split, split_mut};
 pub use stream::Stream;
+pub use warning::{Warning, set_warnings};
 
 /// What most programs need.
 pub mod prelude {
+    pub use crate::array::Array;
     pub use crate::{Device, DeviceBuffer, In, InOut, LaunchConfig, Module, Out, Stream, Timings};
 }

@@ -3,22 +3,27 @@
 
 mod buffer;
 mod copies;
+mod ordered;
 mod pinned;
 mod pool;
 mod raw;
 pub(crate) mod staged;
+mod unified;
 mod uses;
 mod view;
 
 pub use buffer::{DeviceBuffer, DevicePointer};
 pub use copies::{CopyScope, PendingCopy};
+pub use ordered::MemoryPool;
 pub use pinned::PinnedBuffer;
 pub(crate) use pool::Pool;
+pub use unified::{HostView, HostViewMut, UnifiedBuffer};
 pub use view::{DeviceSlice, DeviceSliceMut};
 
 pub(crate) use raw::{copy_in, copy_out};
 pub(crate) use staged::Staging;
 pub(crate) use uses::{Access, Uses};
+pub(crate) use view::same_length;
 
 use crate::context::{Context, Entered};
 use crate::driver;
@@ -39,8 +44,24 @@ pub(crate) struct Allocation {
     pub(crate) uses: Uses,
     address: u64,
     bytes: usize,
+    origin: Origin,
     /// The type of the elements, for messages.
     element: &'static str,
+}
+
+/// Where an allocation is from, and thus how it is freed.
+enum Origin {
+    /// `cuMemAlloc`.
+    Device,
+    /// A pool of stream-ordered memory.
+    Pool {
+        /// It lives as long as its memory.
+        _pool: Arc<ordered::Handle>,
+    },
+    /// `cuMemAllocManaged`: the host has it at the same address.
+    Managed,
+    /// `cuMemHostAlloc`: the host has it at this address.
+    Mapped(usize),
 }
 
 impl Memory {
@@ -50,6 +71,18 @@ impl Memory {
 
     #[track_caller]
     fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
+        Memory::of::<T>(context, length, |entered, bytes, operation| {
+            Ok((allocate(entered, bytes, operation)?, Origin::Device))
+        })
+    }
+
+    /// With memory from somewhere: at least one byte.
+    #[track_caller]
+    fn of<T>(
+        context: Arc<Context>,
+        length: usize,
+        allocate: impl FnOnce(&Entered<'_>, usize, &dyn Fn() -> String) -> Result<(u64, Origin)>,
+    ) -> Result<Memory> {
         let bytes = length
             .checked_mul(size_of::<T>())
             .filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -59,17 +92,18 @@ impl Memory {
         })?;
         let element = std::any::type_name::<T>();
         let operation = || format!("allocate a DeviceBuffer<{element}> of {length} elements");
-        let address = if bytes == 0 {
+        let (address, origin) = if bytes == 0 {
             context.enter(operation)?;
-            Memory::EMPTY
+            (Memory::EMPTY, Origin::Device)
         } else {
-            allocate(&context.enter(operation)?, bytes, operation)?
+            allocate(&context.enter(operation)?, bytes, &operation)?
         };
         Ok(Memory(Arc::new(Allocation {
             context,
             uses: Uses::default(),
             address,
             bytes,
+            origin,
             element,
         })))
     }
@@ -100,6 +134,11 @@ impl Allocation {
         }
     }
 
+    /// Whether the host reaches it by address.
+    pub(crate) fn is_unified(&self) -> bool {
+        matches!(self.origin, Origin::Managed | Origin::Mapped(_))
+    }
+
     /// "`verb` a DeviceBuffer<…> of … bytes", for messages.
     pub(crate) fn operation(&self, verb: &str) -> String {
         format!("{verb} a DeviceBuffer<{}> of {} bytes", self.element, self.bytes)
@@ -116,10 +155,17 @@ impl Drop for Allocation {
         if self.bytes == 0 {
             return;
         }
-        if let Some(_entered) = self.context.enter_to_release() {
+        if let Some(entered) = self.context.enter_to_release() {
             // The driver waits for work that uses the memory. An error here is a fault that every
             // later call reports.
-            let _ = raw::free(self.address);
+            let _ = match &self.origin {
+                Origin::Device | Origin::Managed => raw::free(self.address),
+                Origin::Pool { .. } => {
+                    ordered::Handle::free(self, &entered);
+                    Ok(())
+                }
+                Origin::Mapped(host) => raw::free_host(*host),
+            };
         }
     }
 }
@@ -127,8 +173,19 @@ impl Drop for Allocation {
 /// Allocates, after giving back what the pool holds if there is too little without.
 #[track_caller]
 pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
+    allocate_by(entered, bytes, operation, || raw::allocate(bytes).map_err(Code::from))
+}
+
+/// As [`allocate`], by any call of the driver.
+#[track_caller]
+fn allocate_by(
+    entered: &Entered<'_>,
+    bytes: usize,
+    operation: impl Fn() -> String,
+    mut call: impl FnMut() -> Result<u64, Code>,
+) -> Result<u64> {
     let at = Location::caller();
-    let allocate = || driver::allocating(at, || raw::allocate(bytes)).map_err(Code::from);
+    let mut allocate = || driver::allocating(at, &mut call);
     let allocated: Result<u64, Code> = allocate().or_else(|code| {
         if code != Code::OUT_OF_MEMORY {
             return Err(code);

@@ -235,26 +235,9 @@ impl Module {
             Err(Code::NOT_FOUND) => return Err(self.missing(name, kernel)),
             other => entered.check(other, operation)?,
         };
-        // SAFETY: only the lifetime changes. The function is kept in the module's own cache or is
-        // dropped before this borrow of the module ends.
-        let raw =
-            unsafe { std::mem::transmute::<cust::function::Function<'_>, cust::function::Function<'static>>(raw) };
-        let read = |attribute| {
-            let value = entered.check(raw.get_attribute(attribute), operation)?;
-            Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
-        };
-        let info = KernelInfo {
-            registers: read(FunctionAttribute::NumRegisters)?,
-            shared_memory: read(FunctionAttribute::SharedMemorySizeBytes)?,
-            local_memory: read(FunctionAttribute::LocalSizeBytes)?,
-            threads_per_block: read(FunctionAttribute::MaxThreadsPerBlock)?,
-        };
-        Ok(Function {
-            key: kernel.map_or(0, |kernel| std::ptr::from_ref(kernel).addr()),
-            raw,
-            info,
-            allowed_shared: AtomicU32::new(0),
-        })
+        let key = kernel.map_or(0, |kernel| std::ptr::from_ref(kernel).addr());
+        // SAFETY: the function is kept in the module's own cache or is dropped before this borrow of the module ends.
+        unsafe { Function::new(key, raw, entered, operation) }
     }
 
     fn missing(&self, name: &str, kernel: Option<&'static Kernel>) -> Error {
@@ -324,6 +307,37 @@ impl Module {
 }
 
 impl Function {
+    /// With what the driver's compiler made of it. `key` is the address of its launcher's kernel, or 0.
+    ///
+    /// # Safety
+    /// It is dropped before its module is.
+    pub(crate) unsafe fn new(
+        key: usize,
+        raw: cust::function::Function<'_>,
+        entered: &Entered<'_>,
+        operation: impl Fn() -> String,
+    ) -> Result<Function> {
+        // SAFETY: only the lifetime changes, for which the caller answers.
+        let raw =
+            unsafe { std::mem::transmute::<cust::function::Function<'_>, cust::function::Function<'static>>(raw) };
+        let read = |attribute| {
+            let value = entered.check(raw.get_attribute(attribute), &operation)?;
+            Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
+        };
+        let info = KernelInfo {
+            registers: read(FunctionAttribute::NumRegisters)?,
+            shared_memory: read(FunctionAttribute::SharedMemorySizeBytes)?,
+            local_memory: read(FunctionAttribute::LocalSizeBytes)?,
+            threads_per_block: read(FunctionAttribute::MaxThreadsPerBlock)?,
+        };
+        Ok(Function {
+            key,
+            raw,
+            info,
+            allowed_shared: AtomicU32::new(0),
+        })
+    }
+
     /// Tells the driver once that launches may ask for this much dynamic shared memory. Up to what
     /// every block gets, it needs no telling.
     pub(crate) fn allow_shared(&self, entered: &Entered<'_>, dynamic: u32) -> Result<()> {

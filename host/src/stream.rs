@@ -237,7 +237,30 @@ pub(crate) struct Lane {
     id: u64,
 }
 
+impl Lanes {
+    /// Makes the host wait until a lane, known by its number, has done its work.
+    pub(crate) fn wait_on_host(&self, id: u64, entered: &Entered<'_>, operation: impl Fn() -> String) -> Result<()> {
+        if id == Lane::DEFAULT {
+            return entered.check_wait(self.default.raw.synchronize(), operation);
+        }
+        let stream = self
+            .others
+            .lock()
+            .iter()
+            .find(|other| other.0 == id)
+            .and_then(|other| other.1.upgrade());
+        // One that is not found has been dropped, after its work was done.
+        stream.map_or(Ok(()), |stream| {
+            entered.check_wait(stream.lane.raw.synchronize(), operation)
+        })
+    }
+}
+
 impl Lane {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     const DEFAULT: u64 = 1;
 
     fn new(id: u64, priority: Option<i32>) -> CudaResult<Lane> {

@@ -5,7 +5,8 @@
 use cuda_builder::inspect::InspectError;
 use cuda_builder::toolchain::{Lack, NotFound, Origin, Rejected};
 use cuda_builder::{BuildError, NvvmArch};
-use cuda_std::launch::ContractError;
+use cuda_std::launch::{ContractError, ShapeError, ViewError};
+use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
 use rumba::{Device, DriverError, Error, Fault, GraphError, LaunchError, ModuleError};
 use std::collections::BTreeSet;
@@ -122,6 +123,14 @@ fn samples() -> Vec<(&'static str, String)> {
         ),
         ("Error::Nccl", NcclError::NoDevices.into()),
         ("Error::NestedProfile", Error::NestedProfile),
+        (
+            "Error::Array",
+            ArrayError::Elements {
+                elements: 11,
+                shape: vec![3, 4],
+            }
+            .into(),
+        ),
         (
             "Error::Disagreement",
             Error::Disagreement {
@@ -320,6 +329,7 @@ fn samples() -> Vec<(&'static str, String)> {
             "GraphError::HostMemory",
             GraphError::HostMemory { kernel, parameter: 1 },
         ),
+        ("GraphError::UnifiedMemory", GraphError::UnifiedMemory { kernel }),
         ("GraphError::Cooperative", GraphError::Cooperative { kernel }),
         (
             "GraphError::NotALaunch",
@@ -454,6 +464,17 @@ fn samples() -> Vec<(&'static str, String)> {
                 parameter: "y",
                 elements: 900,
                 needed: 1000,
+            },
+        ),
+        (
+            "ContractError::View",
+            ContractError::View {
+                kernel,
+                parameter: "a",
+                error: ViewError::Elements {
+                    elements: 11,
+                    shape: vec![3, 4],
+                },
             },
         ),
         (
@@ -632,6 +653,99 @@ fn samples() -> Vec<(&'static str, String)> {
             },
         ),
     ];
+    let too_long = || ViewError::TooLong {
+        shape: vec![2, 3_000_000_000],
+        strides: vec![3_000_000_000, 1],
+    };
+    let shapes = vec![
+        (
+            "ShapeError::Operands",
+            ShapeError::Operands {
+                function: "hypotenuse",
+                shapes: vec![vec![3, 4], vec![3]],
+                axis: 1,
+                first: 4,
+                second: 3,
+            },
+        ),
+        (
+            "ShapeError::Output",
+            ShapeError::Output {
+                function: "hypotenuse",
+                result: vec![3, 4],
+                output: vec![4, 3],
+            },
+        ),
+        (
+            "ShapeError::Signature",
+            ShapeError::Signature {
+                function: "matmul",
+                signature: "(m,n),(n,p)->(m,p)",
+                name: "n".to_owned(),
+                first: 3,
+                second: 4,
+                shapes: vec![vec![2, 3], vec![4, 5]],
+            },
+        ),
+        (
+            "ShapeError::TooManyAxes",
+            ShapeError::TooManyAxes {
+                function: "matmul",
+                shape: vec![2; 9],
+                axes: 9,
+            },
+        ),
+        (
+            "ShapeError::View",
+            ShapeError::View {
+                function: "hypotenuse",
+                error: too_long(),
+            },
+        ),
+    ];
+    let views = vec![
+        (
+            "ViewError::Elements",
+            ViewError::Elements {
+                elements: 11,
+                shape: vec![3, 4],
+            },
+        ),
+        ("ViewError::TooLong", too_long()),
+    ];
+    let arrays = vec![
+        (
+            "ArrayError::Elements",
+            ArrayError::Elements {
+                elements: 11,
+                shape: vec![3, 4],
+            },
+        ),
+        (
+            "ArrayError::Reshape",
+            ArrayError::Reshape {
+                from: vec![4, 3],
+                strides: vec![1, 4],
+                to: vec![12],
+            },
+        ),
+        (
+            "ArrayError::Broadcast",
+            ArrayError::Broadcast {
+                from: vec![3, 4],
+                to: vec![4, 4],
+            },
+        ),
+        (
+            "ArrayError::Operands",
+            ShapeError::Output {
+                function: "hypotenuse",
+                result: vec![3, 4],
+                output: vec![4, 3],
+            }
+            .into(),
+        ),
+    ];
     fn said<T: std::fmt::Display>(of: Vec<(&'static str, T)>) -> impl Iterator<Item = (&'static str, String)> {
         of.into_iter().map(|(name, error)| (name, error.to_string()))
     }
@@ -640,6 +754,9 @@ fn samples() -> Vec<(&'static str, String)> {
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(collectives))
+        .chain(said(arrays))
+        .chain(said(shapes))
+        .chain(said(views))
         .chain(said(modules))
         .chain(said(builds))
         .chain(said(lacks))

@@ -44,6 +44,8 @@
 //! | matrices by warps | [`mma`] |
 //! | bits; caches and vectors | [`bits`], [`memory`] |
 //! | matrices and volumes to read | [`view`] |
+//! | arrays of any strides | [`View`], [`DisjointView`] |
+//! | functions of numbers for whole arrays, of arrays for many | [`vectorize`](macro@vectorize), [`guvectorize`](macro@guvectorize) |
 //! | four numbers in one access | [`vector`] |
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
@@ -65,6 +67,7 @@ mod contract;
 mod device;
 mod parameter;
 mod slice;
+mod strided;
 
 pub mod atomic;
 pub mod bits;
@@ -85,11 +88,13 @@ pub mod shared;
 pub mod sync;
 pub mod thread;
 pub mod vector;
+#[doc(hidden)]
+pub mod vectorize;
 pub mod view;
 pub mod warp;
 
 pub use contract::Contract;
-pub use cuda_std_macros::{address_space, externally_visible, gpu_only, kernel};
+pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, vectorize};
 pub use float::GpuFloat;
 pub use glam;
 #[doc(inline)]
@@ -97,8 +102,9 @@ pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
 pub use slice::{
     ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2,
-    DisjointSlice3, DisjointTiles, GridStrideMut, Inputs, PerBlock, Row, TilePlace, Transposed,
+    DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace, Transposed,
 };
+pub use strided::{Dimensions, View, ViewMut};
 
 /// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
 /// kernel's crate.

@@ -67,7 +67,8 @@ unsafe impl<T: Pod> Element for T {}
     message = "`{Self}` cannot be a kernel parameter",
     label = "not something the host can pass to a kernel",
     note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, \
-            `DisjointTiles<T, ROWS, COLUMNS>`, `DisjointRows<T>`, `DisjointColumns<T>` or `PerBlock<T>`",
+            `DisjointTiles<T, ROWS, COLUMNS>`, `DisjointRows<T>`, `DisjointColumns<T>` or `PerBlock<T>`; arrays with strides \
+            `View<T, N>` and `DisjointView<T, N>`",
     note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
 )]
 pub unsafe trait KernelParameter {

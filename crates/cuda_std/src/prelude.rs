@@ -9,5 +9,5 @@ pub use crate::sync::sync_threads;
 pub use crate::thread::{self, grid, grid_stride, gridsize};
 pub use crate::{
     ByWarp, DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
-    DisjointTiles, PerBlock, Transposed, kernel, warp,
+    DisjointTiles, DisjointView, PerBlock, Transposed, View, ViewMut, guvectorize, kernel, vectorize, warp,
 };

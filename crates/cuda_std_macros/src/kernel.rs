@@ -42,20 +42,16 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         parameters: &parameters,
         arguments: &arguments,
     };
-    let (device, host) = if function.sig.generics.params.is_empty() {
-        (kernel.device(), kernel.host())
-    } else {
-        (kernel.generic_device(), kernel.generic_host())
-    };
+    let (device, host) = (kernel.entries(), kernel.host());
     Ok(quote! { #device #host })
 }
 
 /// A kernel, taken apart.
 #[derive(Clone, Copy)]
-struct Kernel<'k> {
-    function: &'k ItemFn,
-    parameters: &'k [Parameter],
-    arguments: &'k Arguments,
+pub(crate) struct Kernel<'k> {
+    pub(crate) function: &'k ItemFn,
+    pub(crate) parameters: &'k [Parameter],
+    pub(crate) arguments: &'k Arguments,
 }
 
 /// The error for an item that is no function; a function that does not parse keeps its own error.
@@ -125,6 +121,15 @@ impl<'k> Kernel<'k> {
 
 /// What the device gets.
 impl Kernel<'_> {
+    /// The PTX entries.
+    pub(crate) fn entries(self) -> TokenStream {
+        if self.is_generic() {
+            self.generic_device()
+        } else {
+            self.device()
+        }
+    }
+
     fn device(self) -> TokenStream {
         let (vis, kept) = (&self.function.vis, self.kept());
         let entry = self.entry(self.name(), &quote! { #kept }, &quote! { #vis }, &self.body(None));
@@ -164,7 +169,7 @@ impl Kernel<'_> {
     }
 
     /// The conditions under which the kernel is compiled, for items beside it.
-    fn conditions(self) -> TokenStream {
+    pub(crate) fn conditions(self) -> TokenStream {
         let conditions = self.function.attrs.iter().filter(|attribute| {
             let path = attribute.path();
             path.is_ident("cfg") || path.is_ident("cfg_attr")
@@ -265,18 +270,39 @@ impl Kernel<'_> {
 
 /// What the host gets.
 impl Kernel<'_> {
+    /// The launcher, and what it finds the entry for its types by.
     fn host(self) -> TokenStream {
-        let description = self.description(self.name());
-        self.launcher(
-            &quote! {
+        let (finder, launcher) = (self.finder_items(), self.launcher());
+        quote! { #finder #launcher }
+    }
+
+    fn is_generic(self) -> bool {
+        !self.function.sig.generics.params.is_empty()
+    }
+
+    /// The `&'static Kernel` as an expression, and what a generic function must ask for to use it.
+    pub(crate) fn constant(self) -> (TokenStream, TokenStream) {
+        let names = self.type_parameters();
+        if names.is_empty() {
+            let description = self.description(self.name());
+            let constant = quote! {{
                 static KERNEL: ::cuda_std::launch::Kernel = #description;
-            },
-            &quote! { &KERNEL },
+                &KERNEL
+            }};
+            return (TokenStream::new(), constant);
+        }
+        let finder = self.finder();
+        (
+            quote! { (): #finder<#(#names),*>, },
+            quote! { <() as #finder<#(#names),*>>::KERNEL },
         )
     }
 
-    /// The launcher, and the trait by which it finds the entry for its types.
-    fn generic_host(self) -> TokenStream {
+    /// Of a generic kernel, the trait that has the entry for each combination of its types.
+    pub(crate) fn finder_items(self) -> TokenStream {
+        if !self.is_generic() {
+            return TokenStream::new();
+        }
         let (vis, finder, conditions) = (&self.function.vis, self.finder(), self.conditions());
         let params = self
             .function
@@ -317,7 +343,6 @@ impl Kernel<'_> {
                 };
             }
         });
-        let launcher = self.launcher(&TokenStream::new(), &quote! { <() as #finder<#(#names),*>>::KERNEL });
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             #conditions
@@ -328,7 +353,6 @@ impl Kernel<'_> {
                 const KERNEL: &'static ::cuda_std::launch::Kernel;
             }
             #(#instances)*
-            #launcher
         }
     }
 
@@ -338,7 +362,7 @@ impl Kernel<'_> {
     }
 
     /// The launcher: binds each argument, in the order of the PTX parameters.
-    fn launcher(self, items: &TokenStream, kernel: &TokenStream) -> TokenStream {
+    fn launcher(self) -> TokenStream {
         let function = self.function;
         let (name, vis, unsafety, kept) = (self.name(), &function.vis, function.sig.unsafety, self.kept());
         let arguments = Ident::new("arguments", Span::mixed_site());
@@ -373,17 +397,13 @@ impl Kernel<'_> {
             });
         }
         let params = function.sig.generics.params.iter();
-        let names = self.type_parameters();
         let predicates = function
             .sig
             .generics
             .where_clause
             .iter()
             .flat_map(|clause| &clause.predicates);
-        let finder = (!names.is_empty()).then(|| {
-            let finder = self.finder();
-            quote! { (): #finder<#(#names),*>, }
-        });
+        let (finder, kernel) = self.constant();
         let body = self.body(None);
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
@@ -395,7 +415,6 @@ impl Kernel<'_> {
                 #(#predicates),*
             {
                 #body
-                #items
                 let mut #arguments = ::cuda_std::launch::Arguments::new();
                 #(#binds)*
                 // SAFETY: each parameter of the kernel was bound above, in order and by its type.

@@ -1,13 +1,15 @@
-//! The macros of `cuda_std`: `#[kernel]`, `print!`, and attributes that kernel crates of Rust-CUDA use.
+//! The macros of `cuda_std`: `#[kernel]`, `#[vectorize]`, `print!`, and attributes that kernel crates of Rust-CUDA use.
 //!
 //! Use them through `cuda_std`, which re-exports them and whose items they name. They look at
 //! syntax only; what a type means is decided by the traits of `cuda_std`.
 
 mod arguments;
+mod guvectorize;
 mod kernel;
 mod placement;
 mod print;
 mod signature;
+mod vectorize;
 
 use proc_macro::TokenStream;
 
@@ -115,6 +117,95 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a function of numbers one of whole arrays: Numba's `vectorize`, NumPy's universal functions.
+///
+/// The function stays what it is, for the host and for kernels. Beside it there is a type of its name with one function,
+/// `over`, which takes an operand for each parameter: arrays and views of a runtime, host slices, and numbers. Their shapes
+/// broadcast as NumPy's do. A runtime maps what it returns to an array.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// The length of the hypotenuse.
+/// #[vectorize]
+/// pub fn hypotenuse(a: f32, b: f32) -> f32 {
+///     (a * a + b * b).sqrt()
+/// }
+///
+/// # fn main() {
+/// assert_eq!(hypotenuse(3.0, 4.0), 5.0);
+///
+/// let rows = vec![3.0_f32, 6.0];
+/// let call = hypotenuse::over((&rows, [2, 1]), (&[4.0_f32, 8.0, 0.0], [1, 3]));
+/// assert_eq!(call.shape(), Ok([2, 3]));
+/// # }
+/// ```
+///
+/// With the runtime `rumba`: `let c: Array<f32, 2> = module.map(hypotenuse::over(&a, &b))?`.
+///
+/// Two kernels come of it, `hypotenuse_flat` for arrays that lie one element after the other, with four elements for each
+/// thread, and `hypotenuse_strided` for all others. A generic function says what it is compiled for, and what
+/// `#[kernel(..)]` takes besides may be stated too:
+///
+/// ```
+/// use core::ops::Mul;
+/// use cuda_std::prelude::*;
+///
+/// #[vectorize(T = [f32, f64, i32])]
+/// pub fn square<T: Mul<Output = T> + Copy>(x: T) -> T {
+///     x * x
+/// }
+///
+/// # fn main() {
+/// assert_eq!(square(3), 9);
+/// assert_eq!(square::over(&[1.0_f64, 2.0]).function(), "square");
+/// # }
+/// ```
+#[proc_macro_attribute]
+pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    vectorize::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a function of arrays one of many: Numba's `guvectorize`, NumPy's generalized universal functions.
+///
+/// The text says which axes belong to a call of the function: `"(m,n),(n,p)->(m,p)"`. Axes of one name are as long, and
+/// numbers are lengths. The function takes a `View` for each operand, a plain element where there are no axes, and at last
+/// a `ViewMut` for the result. The axes before those are gone through, with one thread for each call; they broadcast.
+/// Elements of a new result that the function does not write are 0.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Each point's distance from a centre.
+/// #[guvectorize("(n),(n)->()")]
+/// pub fn distance(point: View<f32, 1>, centre: View<f32, 1>, mut distance: ViewMut<f32, 0>) {
+///     let mut sum = 0.0;
+///     for axis in 0..point.shape()[0] {
+///         let difference = point[axis] - centre[axis];
+///         sum += difference * difference;
+///     }
+///     distance[[]] = sum.sqrt();
+/// }
+///
+/// # fn main() {
+/// let mut result = [0.0];
+/// distance(View::new(&[0.0, 3.0], [2]), View::new(&[4.0, 0.0], [2]), ViewMut::new(&mut result, []));
+/// assert_eq!(result, [5.0]);
+///
+/// let points = vec![0.0_f32; 1000 * 3];
+/// let call = distance::over((&points, [1000, 3]), &[1.0_f32, 2.0, 3.0]);
+/// assert_eq!(call.shape(), Ok([1000]));
+/// # }
+/// ```
+#[proc_macro_attribute]
+pub fn guvectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    guvectorize::expand(arguments.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -327,6 +327,9 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
         "Shared" => return Some(Kind::Shared),
         "GridGroup" => return Some(Kind::Grid(Box::new(ty.clone()))),
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
+        "View" if matches!(&last.arguments, PathArguments::AngleBracketed(arguments) if arguments.args.len() == 2) => {
+            return Some(Kind::Bound(Box::new(outliving(path))));
+        }
         "Vec" | "Box" | "Rc" | "Arc" => format!(
             "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \
              `DisjointSlice<{element}>` to write, and pass `&{0}` or `&mut {0}` at the launch",
@@ -341,6 +344,18 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     };
     problems.add(ty, advice);
     None
+}
+
+/// A view for as long as a launch, which nothing outlives: its lifetime, left out, cannot stand where the launcher names it.
+fn outliving(path: &syn::TypePath) -> Type {
+    let mut path = path.clone();
+    if let Some(last) = path.path.segments.last_mut()
+        && let PathArguments::AngleBracketed(arguments) = &mut last.arguments
+    {
+        let lifetime = Lifetime::new("'static", last.ident.span());
+        arguments.args.insert(0, GenericArgument::Lifetime(lifetime));
+    }
+    Type::Path(path)
 }
 
 /// Whether a type is a number or an output of the library, by its name: an unsafe kernel passes those as

@@ -17,6 +17,17 @@ pub enum GraphError {
         parameter: usize,
     },
 
+    /// A launch with managed or mapped memory, which the host could look at while the graph runs.
+    #[error(
+        "cannot record the launch of `{kernel}`: among its arguments is managed or mapped memory, which a graph would use \
+         while the host does\n\
+         help: pass a DeviceBuffer"
+    )]
+    UnifiedMemory {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
     /// A cooperative kernel.
     #[error(
         "cannot record the launch of `{kernel}`: graphs hold no cooperative kernels\n\

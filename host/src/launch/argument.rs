@@ -1,6 +1,6 @@
 //! Device memory as a kernel's argument. Values and host memory are `cuda_std`'s.
 
-use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
 use bytemuck::Pod;
 use cuda_std::atomic::Atomic;
 use cuda_std::launch::{Argument, Arguments, Borrowed};
@@ -26,6 +26,13 @@ unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a DeviceBuffer<T> {
 }
 
 // SAFETY: see above.
+unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a UnifiedBuffer<T> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind(self.as_slice(), false, arguments);
+    }
+}
+
+// SAFETY: see above.
 unsafe impl<'a, T: Pod> Argument<'a, [T]> for DeviceSlice<'a, T> {
     fn bind(self, arguments: &mut Arguments<'a>) {
         bind(self, false, arguments);
@@ -36,6 +43,13 @@ macro_rules! outputs {
     ($($parameter:ty $(where $constant:ident)?),* $(,)?) => {$(
         // SAFETY: see above.
         unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                bind(self.as_slice_mut().into_view(), true, arguments);
+            }
+        }
+
+        // SAFETY: see above.
+        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut UnifiedBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.as_slice_mut().into_view(), true, arguments);
             }

@@ -31,12 +31,16 @@ pub struct DeviceBuffer<T> {
 
 impl<T: Pod> DeviceBuffer<T> {
     #[track_caller]
-    pub(super) fn uninitialised(context: Arc<Context>, length: usize) -> Result<DeviceBuffer<T>> {
-        Ok(DeviceBuffer {
-            memory: Memory::new::<T>(context, length)?,
+    pub(crate) fn uninitialised(context: Arc<Context>, length: usize) -> Result<DeviceBuffer<T>> {
+        Ok(DeviceBuffer::of(Memory::new::<T>(context, length)?, length))
+    }
+
+    pub(super) fn of(memory: Memory, length: usize) -> DeviceBuffer<T> {
+        DeviceBuffer {
+            memory,
             length,
             element: PhantomData,
-        })
+        }
     }
 
     #[track_caller]

@@ -23,6 +23,14 @@ pub(super) fn free(address: u64) -> CudaResult<()> {
     recording::on_host("free", || unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) })
 }
 
+/// Frees host memory that was made with `cuMemHostAlloc`, after all work of the context, which may use it.
+pub(super) fn free_host(address: usize) -> CudaResult<()> {
+    cust::context::CurrentContext::synchronize()?;
+    // SAFETY: callers free what they were given, once.
+    unsafe { cust::sys::cuMemFreeHost(std::ptr::with_exposed_provenance_mut(address)) };
+    Ok(())
+}
+
 /// The caller's promise: `bytes` bytes at `address` belong to an allocation that is borrowed.
 fn slice(address: u64, bytes: usize) -> DeviceSlice<u8> {
     // SAFETY: making the slice touches nothing; cust hands address and length on to the driver,

@@ -121,6 +121,11 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory
     }
 
+    /// The same elements to write, which must be borrowed mutably.
+    pub(crate) fn assume_mut(self) -> DeviceSliceMut<'a, T> {
+        DeviceSliceMut { view: self }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.length * size_of::<T>()
     }
@@ -289,7 +294,7 @@ impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
     }
 }
 
-pub(super) fn same_length(operation: &'static str, source: usize, destination: usize) -> Result<()> {
+pub(crate) fn same_length(operation: &'static str, source: usize, destination: usize) -> Result<()> {
     if source == destination {
         return Ok(());
     }

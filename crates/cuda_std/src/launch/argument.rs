@@ -28,6 +28,7 @@ use crate::{
 /// | `T` | a `T`, of exactly that type |
 /// | `&[T]` | `&[T]`, `&Vec<T>`, `&[T; N]`, these in [`In`], or a runtime's buffer by reference |
 /// | `DisjointSlice<T>`, `PerBlock<T>`, `&[Atomic<T>]` | `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]`, these in [`InOut`] or [`Out`], or a runtime's buffer by mutable reference |
+/// | `View<T, N>`, `DisjointView<T, N>` | what is an [`Operand`](super::Operand), an [`OperandMut`](super::OperandMut) of `N` dimensions |
 /// | `SharedSlice<T>` | [`Elements(n)`](Elements) |
 /// | `DisjointSlice2<T>`, `DisjointTiles<T, ..>`, `DisjointRows<T>` | a pair of one of these and the shape: `(&mut c, [rows, columns])` |
 /// | `DisjointSlice3<T>`, `DisjointColumns<T>` | `(&mut c, [layers, rows, columns])` |
@@ -98,7 +99,7 @@ pub struct Out<S>(pub S);
 #[derive(Debug)]
 pub struct InOut<S>(pub S);
 
-mod host {
+pub(super) mod host {
     //! Which host types are a slice. Private, so that the list is closed.
 
     use super::Vec;

@@ -9,6 +9,10 @@ use core::mem::MaybeUninit;
 
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
+use std::vec::Vec;
+
+use super::ViewError;
+use super::operand::Place;
 
 /// The bound arguments of a call.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct Arguments<'a> {
     borrowed: SmallVec<[Borrowed<'a>; 8]>,
     /// Bytes of dynamic shared memory that have been given out.
     shared: u64,
+    /// The first argument that could not be bound, by its number, and why.
+    problem: Option<(usize, ViewError)>,
     /// Device memory that was bound by address is borrowed as well.
     lifetime: PhantomData<&'a mut ()>,
 }
@@ -99,6 +105,8 @@ pub enum HostMemory<'a> {
     Out(&'a mut [u8]),
     /// To the device, and back.
     InOut(&'a mut [u8]),
+    /// To the device, from memory that the argument made for it.
+    Owned(Vec<u8>),
 }
 
 impl HostMemory<'_> {
@@ -108,7 +116,19 @@ impl HostMemory<'_> {
         match self {
             Self::In(memory) => memory.len(),
             Self::Out(memory) | Self::InOut(memory) => memory.len(),
+            Self::Owned(memory) => memory.len(),
         }
+    }
+
+    /// Where it begins, and its size in bytes: enough to tell whether it is the same as another time.
+    #[must_use]
+    pub fn place(&self) -> (usize, usize) {
+        let memory: &[u8] = match self {
+            Self::In(memory) => memory,
+            Self::Out(memory) | Self::InOut(memory) => memory,
+            Self::Owned(memory) => memory,
+        };
+        (memory.as_ptr().addr(), memory.len())
     }
 
     /// What to copy to the device before the launch.
@@ -117,6 +137,7 @@ impl HostMemory<'_> {
         match self {
             Self::In(memory) => Some(memory),
             Self::InOut(memory) => Some(memory),
+            Self::Owned(memory) => Some(memory),
             Self::Out(_) => None,
         }
     }
@@ -126,7 +147,7 @@ impl HostMemory<'_> {
     pub fn destination(&mut self) -> Option<&mut [u8]> {
         match self {
             Self::Out(memory) | Self::InOut(memory) => Some(memory),
-            Self::In(_) => None,
+            Self::In(_) | Self::Owned(_) => None,
         }
     }
 }
@@ -194,6 +215,43 @@ impl<'a> Arguments<'a> {
     #[inline]
     pub fn borrow(&mut self, memory: Borrowed<'a>) {
         self.borrowed.push(memory);
+    }
+
+    /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. What else its parameter is
+    /// made of follows with [`push_part`](Self::push_part).
+    pub(super) fn push_place(&mut self, place: Place<'a>, align: usize, elements: usize) {
+        // Of nothing: a reference is neither null nor in between.
+        const NOWHERE: u64 = 256;
+        self.extents.push(Extent::Slice { elements });
+        let word = self.words.len();
+        let address = match place {
+            Place::Device(address, borrowed) => {
+                self.borrow(borrowed);
+                address
+            }
+            Place::Host(host) => {
+                self.transfers.push(Transfer { word, host, align });
+                0
+            }
+            Place::Number(_) => NOWHERE,
+        };
+        self.push_initialised(&address.to_ne_bytes());
+    }
+
+    /// Binds a further PTX parameter of the argument that was bound last.
+    pub(super) fn push_part(&mut self, bytes: &[u8]) {
+        self.push_initialised(bytes);
+    }
+
+    /// Remembers that the argument to be bound next cannot be: the launch is refused.
+    pub(super) fn refuse(&mut self, problem: ViewError) {
+        let argument = self.extents.len();
+        self.problem.get_or_insert((argument, problem));
+    }
+
+    /// The argument that could not be bound, by its number, and why.
+    pub(super) fn problem(&self) -> Option<&(usize, ViewError)> {
+        self.problem.as_ref()
     }
 
     /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with

@@ -5,6 +5,7 @@
 
 use std::format;
 use std::string::{String, ToString};
+use std::vec::Vec;
 
 use super::{Extent, Kernel, Role};
 
@@ -167,6 +168,40 @@ pub enum ContractError {
         elements: usize,
         /// The shape it was given.
         shape: [usize; 3],
+    },
+    /// A view that could not be bound.
+    #[error("kernel `{kernel}`: `{parameter}`: {error}")]
+    View {
+        /// The kernel.
+        kernel: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// What is wrong.
+        error: ViewError,
+    },
+}
+
+/// An array that a kernel's view cannot be made of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// A slice with a shape that does not multiply up to its number of elements.
+    #[error("a slice of {elements} elements has no shape {shape:?}; give a shape that multiplies up to {elements}")]
+    Elements {
+        /// The elements of the slice.
+        elements: usize,
+        /// The shape it was given.
+        shape: Vec<usize>,
+    },
+    /// An axis or a stride that 31 bits do not hold.
+    #[error(
+        "an array of shape {shape:?} with strides {strides:?} has an axis or a stride of more than 2147483647 elements;          work on parts of it"
+    )]
+    TooLong {
+        /// How long each axis is.
+        shape: Vec<usize>,
+        /// Its strides, in elements.
+        strides: Vec<isize>,
     },
 }
 

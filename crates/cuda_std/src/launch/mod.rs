@@ -41,10 +41,20 @@
 mod argument;
 mod arguments;
 mod contract;
+mod elementwise;
+mod looped;
+mod map;
+mod operand;
 
 pub use argument::{Argument, Elements, In, InOut, Out, Workspace};
 pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Transfer};
-pub use contract::ContractError;
+pub use contract::{ContractError, ViewError};
+#[doc(hidden)]
+pub use looped::{Length, Signature};
+#[doc(hidden)]
+pub use map::Kernels;
+pub use map::{Launch, Map, ShapeError};
+pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 
 pub use crate::contract::Contract;
 pub use crate::parameter::Role;
@@ -244,7 +254,15 @@ impl<'a> Call<'a> {
     /// * [`ContractError::Extent`]: 2³¹ threads or more along one dimension.
     /// * [`ContractError::TooFewForBlocks`]: an output of one element per block is too short.
     /// * [`ContractError::Shape`]: a matrix argument whose shape is not its number of elements.
+    /// * [`ContractError::View`]: an array that no view can be made of.
     pub fn check(&self, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> Result<(), ContractError> {
+        if let Some((argument, error)) = self.arguments.problem() {
+            return Err(ContractError::View {
+                kernel: self.kernel.name,
+                parameter: self.kernel.parameters[*argument].name,
+                error: error.clone(),
+            });
+        }
         contract::check_stated(self.kernel, grid, block, dynamic_shared)?;
         contract::check(self.kernel, self.arguments.extents(), grid, block)
     }

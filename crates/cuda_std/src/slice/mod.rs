@@ -13,6 +13,7 @@
 //! | [`DisjointSlice3`] | layer z, row y, column x |
 //! | [`DisjointTiles`] | several of the tile of its block |
 //! | [`DisjointRows`] | several of the row of its block or warp |
+//! | [`DisjointView`] | index (.., z, y, x), and those a grid further |
 //! | [`DisjointColumns`] | all layers at row y, column x |
 //! | [`PerBlock`] | of the block's first thread, the block's number |
 //!
@@ -23,12 +24,14 @@ mod chunks;
 mod lines;
 mod matrix;
 mod per_block;
+mod strided;
 mod tiles;
 
 pub use chunks::{DisjointChunks, Inputs};
 pub use lines::{ByBlock, ByWarp, Column, DisjointColumns, DisjointRows, Row};
 pub use matrix::{DisjointSlice2, DisjointSlice3};
 pub use per_block::PerBlock;
+pub use strided::DisjointView;
 pub use tiles::{ByRows, DisjointTiles, TilePlace, Transposed};
 
 use core::iter::FusedIterator;
