@@ -36,11 +36,12 @@
 //! | for | see |
 //! |---|---|
 //! | where a thread is | [`thread`] |
-//! | what a kernel writes | [`DisjointSlice`], [`DisjointChunks`], [`DisjointSlice2`], [`DisjointSlice3`], [`DisjointTiles`], [`DisjointRows`], [`DisjointColumns`], [`PerBlock`], [`atomic`] |
+//! | what a kernel writes | [`DisjointSlice`], [`DisjointChunks`], [`DisjointRounds`], [`DisjointSlice2`], [`DisjointSlice3`], [`DisjointTiles`], [`DisjointRows`], [`DisjointColumns`], [`PerBlock`], [`atomic`] |
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
 //! | groups of threads | [`groups`] |
+//! | reductions and scans of whole slices | [`algorithms`] |
 //! | matrices by warps | [`mma`] |
 //! | bits; caches and vectors | [`bits`], [`memory`] |
 //! | matrices and volumes to read | [`view`] |
@@ -69,6 +70,7 @@ mod parameter;
 mod slice;
 mod strided;
 
+pub mod algorithms;
 pub mod atomic;
 pub mod bits;
 pub mod constant;
@@ -94,14 +96,14 @@ pub mod view;
 pub mod warp;
 
 pub use contract::Contract;
-pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, vectorize};
+pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use float::GpuFloat;
 pub use glam;
 #[doc(inline)]
 pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
 pub use slice::{
-    ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2,
+    ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2,
     DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace, Transposed,
 };
 pub use strided::{Dimensions, View, ViewMut};

@@ -8,6 +8,6 @@ pub use crate::shared::{PerWarp, Shared, SharedSlice, Table, Table2, Tile, Tile2
 pub use crate::sync::sync_threads;
 pub use crate::thread::{self, grid, grid_stride, gridsize};
 pub use crate::{
-    ByWarp, DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
+    ByWarp, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
     DisjointTiles, DisjointView, PerBlock, Transposed, View, ViewMut, guvectorize, kernel, vectorize, warp,
 };

@@ -8,6 +8,7 @@ mod guvectorize;
 mod kernel;
 mod placement;
 mod print;
+mod reduction;
 mod signature;
 mod vectorize;
 
@@ -206,6 +207,34 @@ pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn guvectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
     guvectorize::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a function of two elements an operator, with kernels that reduce and scan with it: Numba's `@cuda.reduce`.
+///
+/// The function takes two values of one type and returns a third; it must be associative, and for reductions commutative,
+/// both up to rounding. Elements have 4 or 8 bytes. In place of the function stands an operator of its name, a
+/// `cuda_std::algorithms::Operator`, which `rumba::algorithms` takes as `Own::new(&module, name, of_nothing)`. The PTX
+/// entries are called `name_reduce` and `name_scan`.
+///
+/// ```
+/// use cuda_std::algorithms::Operator;
+/// use cuda_std::reduction;
+///
+/// /// Of two numbers the one that is further from zero.
+/// #[reduction]
+/// pub fn further(a: f32, b: f32) -> f32 {
+///     if a.abs() >= b.abs() { a } else { b }
+/// }
+///
+/// # fn main() {
+/// assert_eq!(further::combine(-3.0, 2.0), -3.0);
+/// # }
+/// ```
+#[proc_macro_attribute]
+pub fn reduction(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    reduction::expand(arguments.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -14,8 +14,8 @@ use crate::mma::DisjointFragments;
 use crate::parameter::Element;
 use crate::shared::SharedSlice;
 use crate::{
-    DisjointChunks, DisjointColumns, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3, DisjointTiles,
-    PerBlock,
+    DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
+    DisjointTiles, PerBlock,
 };
 
 /// A host value that can be passed for a kernel parameter of type `P`.
@@ -201,39 +201,39 @@ unsafe impl<'a, T: Pod, S: host::Source<'a, T>> Argument<'a, [T]> for In<S> {
 
 /// An output parameter that is a pointer and a length: the same host types serve all of them.
 macro_rules! outputs {
-    ($($parameter:ty $(where $constant:ident)?),* $(,)?) => {$(
+    ($($parameter:ty $(where $($constant:ident)*)?),* $(,)?) => {$(
         // SAFETY: for this one and the next four: a transfer is a pointer and a length, as the
         // parameter is; the host memory is borrowed mutably, and what is on the device is the
         // call's alone.
-        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut [T] {
+        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut [T] {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut Vec<T> {
+        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut Vec<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod, const N: usize $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut [T; N] {
+        unsafe impl<'a, T: Pod, const LENGTH: usize $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut [T; LENGTH] {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $(, const $constant: usize)?> Argument<'a, $parameter> for InOut<S> {
+        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $($(, const $constant: usize)*)?> Argument<'a, $parameter> for InOut<S> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self.0.slice_mut(), arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $(, const $constant: usize)?> Argument<'a, $parameter> for Out<S> {
+        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $($(, const $constant: usize)*)?> Argument<'a, $parameter> for Out<S> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_out(self.0.slice_mut(), arguments);
             }
@@ -241,7 +241,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, PerBlock<T>, [Atomic<T>]);
+outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V> where N V, PerBlock<T>, [Atomic<T>]);
 
 /// An output with a shape: the inner argument binds pointer and length, the shape takes the length's place.
 macro_rules! shaped {

@@ -99,6 +99,15 @@ impl<T: Element> super::Part<'_, Slice<T>> {
             index += threads_in_block() as usize;
         }
     }
+
+    /// The thread's element number `k`, which lies `k` whole blocks behind its first.
+    #[inline(always)]
+    #[must_use]
+    pub fn get_mut(&mut self, k: usize) -> Option<&mut T> {
+        let index = k * threads_in_block() as usize + index_in_block() as usize;
+        // SAFETY: below the length, and the thread's own by the remainder.
+        (index < self.memory.len()).then(|| unsafe { &mut *self.memory.cast::<T>().add(index) })
+    }
 }
 
 // SAFETY: where the slice starts in the dynamic shared memory, and its length. The launcher lays the slices of a call

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`DisjointSlice`] | x |
 //! | [`DisjointChunks`] | several, the same work for each |
+//! | [`DisjointRounds`] | several in each round of a grid that stays |
 //! | [`DisjointSlice2`] | row y, column x |
 //! | [`DisjointSlice3`] | layer z, row y, column x |
 //! | [`DisjointTiles`] | several of the tile of its block |
@@ -24,6 +25,7 @@ mod chunks;
 mod lines;
 mod matrix;
 mod per_block;
+mod rounds;
 mod strided;
 mod tiles;
 
@@ -31,6 +33,8 @@ pub use chunks::{DisjointChunks, Inputs};
 pub use lines::{ByBlock, ByWarp, Column, DisjointColumns, DisjointRows, Row};
 pub use matrix::{DisjointSlice2, DisjointSlice3};
 pub use per_block::PerBlock;
+pub use rounds::DisjointRounds;
+pub(crate) use rounds::Vector;
 pub use strided::DisjointView;
 pub use tiles::{ByRows, DisjointTiles, TilePlace, Transposed};
 

@@ -1,0 +1,121 @@
+//! The expansion of `#[reduction]`: an operator in place of the function, and its two kernels.
+//!
+//! What the kernels do is `cuda_std::algorithms`' business; here they get names and types.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Error, FnArg, ItemFn, ReturnType, Type};
+
+use crate::signature::source_text;
+
+pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    if !arguments.is_empty() {
+        return Err(Error::new_spanned(arguments, "`#[reduction]` takes no arguments"));
+    }
+    let function: ItemFn = syn::parse2(item)?;
+    let ty = element(&function)?;
+    let ItemFn { attrs, vis, sig, block } = &function;
+    let (name, inputs) = (&sig.ident, &sig.inputs);
+    let (reduce, scan) = (format_ident!("{name}_reduce"), format_ident!("{name}_scan"));
+    let std = quote! { ::cuda_std::algorithms };
+    let vector = quote! { { 16 / ::core::mem::size_of::<#ty>() } };
+    let vectors = quote! { { #std::SCAN_VECTORS } };
+    Ok(quote! {
+        #(#attrs)*
+        #[derive(Clone, Copy, Debug)]
+        #[allow(non_camel_case_types)]
+        #vis struct #name;
+
+        impl #std::Operator<#ty> for #name {
+            #[inline(always)]
+            fn combine(#inputs) -> #ty #block
+        }
+
+        const _: () = {
+            #[::cuda_std::kernel(block = #std::REDUCE_BLOCK)]
+            fn #reduce(
+                x: &[#ty],
+                work: &[::cuda_std::atomic::Atomic<u32>],
+                result: &[::cuda_std::atomic::Atomic<u32>],
+                warps: ::cuda_std::shared::Shared<(::cuda_std::shared::PerWarp<#ty>, ::cuda_std::shared::PerWarp<u32>)>,
+            ) {
+                #std::reduce::<#ty, #name, #vector>(x, work, result, warps);
+            }
+
+            #[::cuda_std::kernel(max_threads = #std::scan_block(#vector), cooperative)]
+            fn #scan(
+                x: &[#ty],
+                initial: #ty,
+                is_exclusive: u32,
+                y: ::cuda_std::DisjointRounds<#ty, #vectors, #vector>,
+                published: &[::cuda_std::atomic::Atomic<u64>],
+                held: ::cuda_std::shared::SharedSlice<::cuda_std::vector::Vector4<u32>>,
+                sums: ::cuda_std::shared::Shared<(
+                    ::cuda_std::shared::PerWarp<[#ty; #vectors]>,
+                    ::cuda_std::shared::PerWarp<[#ty; #vectors]>,
+                )>,
+                parts: ::cuda_std::shared::Shared<(::cuda_std::shared::PerWarp<[#ty; 2]>, ::cuda_std::shared::PerWarp<[#ty; 2]>)>,
+            ) {
+                let is_exclusive = is_exclusive != 0;
+                #std::scan::<#ty, #name, #vector>(x, initial, is_exclusive, y, published, held, sums, parts);
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            impl #std::Compiled<#ty> for #name {
+                const SCAN: &'static str = ::core::stringify!(#scan);
+
+                fn reduce<'c>(
+                    x: impl ::cuda_std::launch::Argument<'c, [#ty]>,
+                    work: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u32>]>,
+                    result: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u32>]>,
+                ) -> ::cuda_std::launch::Call<'c> {
+                    #reduce(x, work, result)
+                }
+
+                fn scan<'c>(
+                    x: impl ::cuda_std::launch::Argument<'c, [#ty]>,
+                    initial: #ty,
+                    is_exclusive: bool,
+                    y: impl ::cuda_std::launch::Argument<'c, ::cuda_std::DisjointRounds<#ty, #vectors, 4>>
+                        + ::cuda_std::launch::Argument<'c, ::cuda_std::DisjointRounds<#ty, #vectors, 2>>,
+                    published: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u64>]>,
+                    held: ::cuda_std::launch::Elements,
+                ) -> ::cuda_std::launch::Call<'c> {
+                    #scan(x, initial, u32::from(is_exclusive), y, published, held)
+                }
+            }
+        };
+    })
+}
+
+/// The type of the elements, if the function is one of two elements.
+fn element(function: &ItemFn) -> syn::Result<Type> {
+    let sig = &function.sig;
+    let wrong = |message: &str| {
+        Err(Error::new_spanned(
+            sig,
+            format!("{message}; write `fn {}(a: T, b: T) -> T`", sig.ident),
+        ))
+    };
+    if !sig.generics.params.is_empty() {
+        return wrong("a reduction is compiled for one type, so it cannot be generic");
+    }
+    if sig.unsafety.is_some() || sig.asyncness.is_some() {
+        return wrong("a reduction is an ordinary function");
+    }
+    let types: Vec<&Type> = sig
+        .inputs
+        .iter()
+        .filter_map(|input| match input {
+            FnArg::Typed(input) => Some(&*input.ty),
+            FnArg::Receiver(_) => None,
+        })
+        .collect();
+    let same = |a: &Type, b: &Type| source_text(a) == source_text(b);
+    match (types.as_slice(), &sig.output) {
+        ([a, b], ReturnType::Type(_, result)) if sig.inputs.len() == 2 && same(a, b) && same(a, result) => {
+            Ok((*a).clone())
+        }
+        _ => wrong("a reduction makes one element of two of the same type"),
+    }
+}
