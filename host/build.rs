@@ -1,23 +1,39 @@
-//! Builds the gallery's kernels to PTX and tells the programs where the text is.
+//! Builds the kernels of the features that are on to PTX, and tells the library and the programs where the texts are.
 //!
-//! Without the feature `gallery` there is nothing to build, and no kernel toolchain is needed.
+//! Without such a feature there is nothing to build, and no kernel toolchain is needed.
 
-fn main() -> std::process::ExitCode {
-    #[cfg(feature = "gallery")]
-    if let Err(error) = gallery() {
-        eprintln!("error: the gallery's kernels were not built\n\n{error}\n");
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    #[cfg(any(feature = "gallery", feature = "algorithms"))]
+    if let Err((what, error)) = kernels() {
+        eprintln!("error: the kernels of {what} were not built\n\n{error}\n");
         eprintln!(
             "help: `cargo xtask setup` installs what a kernel build needs, `cargo xtask doctor` shows what is there"
         );
-        return std::process::ExitCode::FAILURE;
+        return ExitCode::FAILURE;
     }
-    std::process::ExitCode::SUCCESS
+    ExitCode::SUCCESS
 }
 
-#[cfg(feature = "gallery")]
-fn gallery() -> Result<(), cuda_builder::BuildError> {
-    let ptx = cuda_builder::CudaBuilder::new("../kernels-gpu").build()?;
-    println!("cargo::rustc-env=GALLERY_PTX={}", ptx.path.display());
-    println!("cargo::rustc-env=GALLERY_PTX_HASH=sha256:{}", &ptx.hash()[..16]);
+#[cfg(any(feature = "gallery", feature = "algorithms"))]
+fn kernels() -> Result<(), (&'static str, cuda_builder::BuildError)> {
+    use cuda_builder::CudaBuilder;
+
+    #[cfg(feature = "gallery")]
+    {
+        let ptx = CudaBuilder::new("../kernels-gpu")
+            .build()
+            .map_err(|error| ("the gallery", error))?;
+        println!("cargo::rustc-env=GALLERY_PTX={}", ptx.path.display());
+        println!("cargo::rustc-env=GALLERY_PTX_HASH=sha256:{}", &ptx.hash()[..16]);
+    }
+    #[cfg(feature = "algorithms")]
+    {
+        let ptx = CudaBuilder::new("../crates/rumba-algorithms")
+            .build()
+            .map_err(|error| ("the algorithms", error))?;
+        println!("cargo::rustc-env=ALGORITHMS_PTX={}", ptx.path.display());
+    }
     Ok(())
 }

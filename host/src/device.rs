@@ -340,6 +340,13 @@ impl Device {
         DeviceBuffer::zeros(self.context(), length)
     }
 
+    /// A buffer in device memory that holds whatever the memory held.
+    #[cfg(feature = "algorithms")]
+    #[track_caller]
+    pub(crate) fn uninitialised<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::uninitialised(self.context(), length)
+    }
+
     /// A buffer in device memory with a copy of `values`.
     ///
     /// # Errors

@@ -198,6 +198,24 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// More elements than an algorithm takes.
+    #[error("cannot {operation} {length} elements: at most {limit}")]
+    TooManyElements {
+        /// What was asked for.
+        operation: &'static str,
+        /// Elements there are.
+        length: usize,
+        /// The most there may be.
+        limit: usize,
+    },
+
+    /// A range of values that has none in it.
+    #[error("cannot {operation}: the range is empty; its start must be below its end")]
+    NoRange {
+        /// What was asked for.
+        operation: &'static str,
+    },
+
     /// A length in bytes that no address space holds.
     #[error("{length} elements of {size} bytes each are more bytes than can be addressed")]
     TooLarge {

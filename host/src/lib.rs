@@ -23,6 +23,7 @@
 //! * [`array`]: arrays of several dimensions, and views of them.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
 //! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
+//! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * [`check()`]: a program under every check of the software device, for tests.
 //! * [`profile()`]: what ran on the device, when, and how well. [`Capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //! * [`Error`]: what went wrong, where, and what to do about it.
@@ -30,6 +31,8 @@
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
 
+#[cfg(feature = "algorithms")]
+pub mod algorithms;
 pub mod array;
 mod callback;
 mod capacity;

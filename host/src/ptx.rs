@@ -4,6 +4,8 @@
 //! those that are, and PTX that is older than its launcher is noticed before it is launched.
 
 use rumba_ptx::ast;
+#[cfg(feature = "algorithms")]
+use std::collections::HashSet;
 
 /// A kernel as PTX declares it.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,6 +69,49 @@ pub(crate) fn declarations_of(texts: &[String]) -> Option<Declarations> {
     Some(all)
 }
 
+/// The text with one kernel alone, and what it needs: so that the driver compiles nothing else. What is beyond our parser
+/// stays as it is.
+#[cfg(feature = "algorithms")]
+pub(crate) fn only(text: &str, kernel: &str) -> String {
+    let Ok(module) = rumba_ptx::parse(text) else {
+        return text.to_owned();
+    };
+    // Functions and variables by name; of everything else there is little.
+    let pieces: Vec<(&str, std::ops::Range<usize>)> = module
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            ast::Item::Function(function) => Some((function.name, function.span.range())),
+            ast::Item::Variable(variable) => Some((variable.name, variable.span.range())),
+            _ => None,
+        })
+        .collect();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let (mut needed, mut unread) = (HashSet::from([kernel]), vec![kernel]);
+    while let Some(name) = unread.pop() {
+        for (_, place) in pieces.iter().filter(|(known, _)| *known == name) {
+            for word in text[place.clone()].split(|c| !is_name(c)) {
+                if pieces.iter().any(|(known, _)| *known == word) && needed.insert(word) {
+                    unread.push(word);
+                }
+            }
+        }
+    }
+    let (mut result, mut at) = (String::new(), 0);
+    for (name, place) in pieces {
+        if !needed.contains(name) {
+            result.push_str(&text[at..place.start]);
+            at = place.end;
+            // What ends a variable or a declaration is not part of its span.
+            let rest = &text[at..];
+            if rest.trim_start().starts_with(';') {
+                at += rest.find(';').map_or(0, |i| i + 1);
+            }
+        }
+    }
+    result + &text[at..]
+}
+
 fn bytes(parameter: &ast::Variable<'_>) -> usize {
     let elements: u64 = parameter.dimensions.iter().map(|length| length.unwrap_or(0)).product();
     let lanes = parameter.vector.map_or(1, usize::from);
@@ -93,5 +138,16 @@ mod tests {
             constants: vec![("GAIN".to_owned(), 12)],
         };
         assert_eq!(declarations(text).expect("valid PTX"), expected);
+    }
+
+    #[cfg(feature = "algorithms")]
+    #[test]
+    fn one_kernel_with_what_it_needs() {
+        let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
+        let needed = ".global .b32 a;\n.func helper() { .reg .b32 %r; ld.global.b32 %r, [a]; ret; }\n\
+                      .visible .entry first() { call helper; ret; }\n";
+        let rest = ".global .b32 ab;\n.visible .entry second() { .reg .b32 %r; ld.global.b32 %r, [ab]; ret; }\n";
+        let one = super::only(&format!("{head}{needed}{rest}"), "first");
+        assert_eq!(one.trim_end(), format!("{head}{needed}").trim_end());
     }
 }

@@ -4,7 +4,7 @@ use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, Un
 use bytemuck::Pod;
 use cuda_std::atomic::Atomic;
 use cuda_std::launch::{Argument, Arguments, Borrowed};
-use cuda_std::{DisjointChunks, DisjointSlice, PerBlock};
+use cuda_std::{DisjointChunks, DisjointRounds, DisjointSlice, PerBlock};
 
 fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Arguments<'a>) {
     arguments.push_slice(view.address(), view.len());
@@ -40,23 +40,23 @@ unsafe impl<'a, T: Pod> Argument<'a, [T]> for DeviceSlice<'a, T> {
 }
 
 macro_rules! outputs {
-    ($($parameter:ty $(where $constant:ident)?),* $(,)?) => {$(
+    ($($parameter:ty $(where $($constant:ident)*)?),* $(,)?) => {$(
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
+        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.as_slice_mut().into_view(), true, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for &'a mut UnifiedBuffer<T> {
+        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut UnifiedBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.as_slice_mut().into_view(), true, arguments);
             }
         }
 
         // SAFETY: see above.
-        unsafe impl<'a, T: Pod $(, const $constant: usize)?> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
+        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.into_view(), true, arguments);
             }
@@ -64,7 +64,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, PerBlock<T>, [Atomic<T>]);
+outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V> where N V, PerBlock<T>, [Atomic<T>]);
 
 // SAFETY: an address is what a raw pointer parameter takes; the launcher of such a kernel is unsafe,
 // and its caller answers for what the address leads to.

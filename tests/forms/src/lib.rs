@@ -6,4 +6,5 @@
 pub mod arrays;
 pub mod contracts;
 pub mod generic;
+pub mod reductions;
 pub mod rust_cuda;

@@ -1,0 +1,26 @@
+//! The kernels of the runtime's algorithms, `rumba::algorithms`, which says what they are for and launches them.
+//!
+//! They are ordinary kernels with nothing of the runtime in them. What they expect of their launches stands with each;
+//! nobody but the runtime need know it.
+#![no_std]
+
+pub mod histogram;
+pub mod random;
+pub mod reduce;
+pub mod scan;
+pub mod sort;
+pub mod transpose;
+
+use cuda_std::prelude::*;
+
+/// Sets all words to zero.
+#[kernel]
+pub fn clear(mut words: DisjointChunks<u32, 4>) {
+    words.each(|word| *word = 0);
+}
+
+/// Each element becomes its index.
+#[kernel]
+pub fn count_up(mut indices: DisjointChunks<u32, 4>) {
+    indices.each_indexed(|i, index| *index = i as u32);
+}

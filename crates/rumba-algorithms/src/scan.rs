@@ -1,0 +1,29 @@
+//! Scans by the library's operators. What a launch is given is described at [`cuda_std::algorithms::scan`].
+
+use bytemuck::Pod;
+use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, SCAN_VECTORS, Sum, Xor, scan_block};
+use cuda_std::prelude::*;
+use cuda_std::vector::Vector4;
+
+/// Combines each element of `x` with all before it.
+#[kernel((T, O, V) = [
+    (u32, Sum, 4), (f32, Sum, 4), (u64, Sum, 2), (f64, Sum, 2),
+    (u32, Product, 4), (f32, Product, 4), (u64, Product, 2), (f64, Product, 2),
+    (u32, Min, 4), (i32, Min, 4), (f32, Min, 4), (u64, Min, 2), (i64, Min, 2), (f64, Min, 2),
+    (u32, Max, 4), (i32, Max, 4), (f32, Max, 4), (u64, Max, 2), (i64, Max, 2), (f64, Max, 2),
+    (u32, And, 4), (u64, And, 2), (u32, Or, 4), (u64, Or, 2), (u32, Xor, 4), (u64, Xor, 2),
+], max_threads = scan_block(V), cooperative)]
+pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
+    x: &[T],
+    initial: T,
+    is_exclusive: u32,
+    y: DisjointRounds<T, SCAN_VECTORS, V>,
+    published: &[Atomic<u64>],
+    held: SharedSlice<Vector4<u32>>,
+    sums: Shared<(PerWarp<[T; SCAN_VECTORS]>, PerWarp<[T; SCAN_VECTORS]>)>,
+    parts: Shared<(PerWarp<[T; 2]>, PerWarp<[T; 2]>)>,
+) where
+    [T; V]: Pod,
+{
+    cuda_std::algorithms::scan::<T, O, V>(x, initial, is_exclusive != 0, y, published, held, sums, parts);
+}

@@ -1,0 +1,297 @@
+//! Algorithms on whole slices: reduce, scan, sort, histogram, transpose, random numbers. One line each, as fast as NVIDIA's
+//! CUB. The kernels are ordinary ones of the crate `rumba-algorithms`; this module launches them.
+//!
+//! Not here: elementwise functions, which a kernel of three lines does, and anything over several devices.
+
+mod data;
+mod histogram;
+mod operation;
+mod random;
+mod sort;
+mod work;
+
+pub use data::{Source, Target};
+pub use histogram::{Level, Value};
+pub use operation::{Operation, Own};
+pub use random::Real;
+pub use sort::SortKey;
+
+pub use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, Sum, Xor};
+
+use crate::error::Result;
+use crate::memory::{DeviceSlice, DeviceSliceMut};
+use crate::{Device, Error, LaunchConfig, Stream};
+use bytemuck::Pod;
+use cuda_std::algorithms::{REDUCE_BLOCK, SCAN_RING, SCAN_VECTORS};
+use cuda_std::launch::Elements;
+use rumba_algorithms as kernels;
+use std::sync::Arc;
+use work::Library;
+
+/// The algorithms on one device: the kernels, and work memory that is kept from call to call.
+///
+/// Inputs and outputs are device memory ([`crate::DeviceBuffer`], or parts of one) or host slices, which are copied there
+/// and back. With device memory a call puts its work on the stream and returns; those that return a number wait for it.
+/// Work memory is allocated when a call first needs that much. Kernels are compiled by the driver when they are first used.
+///
+/// Cloning gives another handle to the same kernels and memory. Handles may be used from any thread.
+///
+/// # Examples
+/// ```
+/// use rumba::algorithms::{Algorithms, Max, Sum};
+/// # fn main() -> rumba::Result<()> {
+/// let device = rumba::Device::new()?;
+/// let algorithms = Algorithms::new(&device);
+///
+/// let mut x = device.buffer_from(&[3.0_f32, 1.0, 2.0])?;
+/// assert_eq!(algorithms.reduce(&x, Sum)?, 6.0);
+/// algorithms.sort(&mut x)?;
+/// assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0]);
+///
+/// // Host slices serve as well.
+/// let mut sums = [0; 4];
+/// algorithms.inclusive_scan(&[1, 2, 3, 4], Sum, &mut sums)?;
+/// assert_eq!(sums, [1, 3, 6, 10]);
+/// assert_eq!(algorithms.reduce(&sums, Max)?, 10);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Algorithms {
+    library: Arc<Library>,
+    stream: Option<Stream>,
+}
+
+impl Algorithms {
+    /// The algorithms on a device. Nothing is loaded or allocated yet.
+    pub fn new(device: &Device) -> Algorithms {
+        Algorithms {
+            library: Arc::new(Library::new(device)),
+            stream: None,
+        }
+    }
+
+    /// The same on a stream of its own instead of the default one.
+    ///
+    /// ```
+    /// # use rumba::algorithms::{Algorithms, Sum};
+    /// # fn main() -> rumba::Result<()> {
+    /// # let device = rumba::Device::new()?;
+    /// # let algorithms = Algorithms::new(&device);
+    /// let stream = device.stream()?;
+    /// let mut keys = device.buffer_from(&[2_u32, 3, 1])?;
+    /// algorithms.on(&stream).sort(&mut keys)?;
+    /// assert_eq!(keys.to_vec()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on(&self, stream: &Stream) -> Algorithms {
+        Algorithms {
+            library: self.library.clone(),
+            stream: Some(stream.clone()),
+        }
+    }
+
+    /// Combines all elements: their sum, product, smallest, largest, or by an operator of one's own ([`Own`]).
+    ///
+    /// The order of the elements may change, and depends on nothing but their number and the device: floats give the same
+    /// bits each time. Of no elements the result is the one that changes nothing, such as 0 for a sum.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and the driver's.
+    pub fn reduce<'a, T: Pod, O: Operation<T>>(&self, x: impl Source<'a, T>, operation: O) -> Result<T> {
+        x.on_device(self.device(), |x| {
+            let mut words = self.library.work(size_of::<T>() / 4)?;
+            let mut result = words.slice();
+            self.reduce_on_device(x, &operation, result.reborrow())?;
+            let mut value = T::zeroed();
+            result
+                .as_slice()
+                .copy_to(bytemuck::cast_slice_mut(std::slice::from_mut(&mut value)))?;
+            Ok(if x.is_empty() { operation.of_nothing() } else { value })
+        })
+    }
+
+    /// [`Algorithms::reduce`] with the result in device memory, so that nothing waits for it.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `result` has one element; [`Error::OutOfMemory`] and the driver's.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::algorithms::{Algorithms, Sum};
+    /// # fn main() -> rumba::Result<()> {
+    /// # let device = rumba::Device::new()?;
+    /// # let algorithms = Algorithms::new(&device);
+    /// let x = device.buffer_from(&[1_u64; 1000])?;
+    /// let mut sums = device.zeros(2)?;
+    /// algorithms.reduce_into(&x, Sum, sums.slice_mut(1..))?;
+    /// assert_eq!(sums.to_vec()?, [0, 1000]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reduce_into<'a, 'b, T: Pod, O: Operation<T>>(
+        &self,
+        x: impl Source<'a, T>,
+        operation: O,
+        result: impl Target<'b, T>,
+    ) -> Result<()> {
+        result.on_device(self.device(), |mut result| {
+            same_length("reduce to one element", 1, result.len())?;
+            x.on_device(self.device(), |x| match x.is_empty() {
+                true => result.copy_from(&[operation.of_nothing()]),
+                false => self.reduce_on_device(x, &operation, result.reborrow().cast()),
+            })
+        })
+    }
+
+    fn reduce_on_device<T: Pod, O: Operation<T>>(
+        &self,
+        x: DeviceSlice<'_, T>,
+        operation: &O,
+        result: DeviceSliceMut<'_, u32>,
+    ) -> Result<()> {
+        if x.is_empty() {
+            return Ok(());
+        }
+        let words = size_of::<T>() / 4;
+        // A view that is not aligned to vectors may have one less.
+        let vectors = (x.len() * words / 4).saturating_sub(1);
+        let blocks = vectors.div_ceil(REDUCE_BLOCK).clamp(1, self.full_grid(REDUCE_BLOCK));
+        let mut work = self.cleared(1 + blocks * words)?;
+        let call = operation.reduce(x, work.slice(), result);
+        self.launch_from(operation.module(), self.config(blocks, REDUCE_BLOCK), call)
+    }
+
+    /// The combination of each element of `x` with all before it: `y[i]` is that of `x[0]` to `x[i]`. The order is kept, so
+    /// the operator need not be commutative.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless both are as long; [`Error::OutOfMemory`] and the driver's.
+    pub fn inclusive_scan<'a, 'b, T: Pod, O: Operation<T>>(
+        &self,
+        x: impl Source<'a, T>,
+        operation: O,
+        y: impl Target<'b, T>,
+    ) -> Result<()> {
+        self.scan(x, operation, None, y)
+    }
+
+    /// The combination of `initial` and all elements of `x` before each: `y[i]` is that of `initial` and `x[0]` to
+    /// `x[i - 1]`.
+    ///
+    /// # Errors
+    /// As [`Algorithms::inclusive_scan`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::algorithms::{Algorithms, Sum};
+    /// # fn main() -> rumba::Result<()> {
+    /// # let algorithms = Algorithms::new(&rumba::Device::new()?);
+    /// // Where the rows of a sparse matrix start.
+    /// let mut starts = [0_u32; 4];
+    /// algorithms.exclusive_scan(&[5, 0, 2, 7], Sum, 0, &mut starts)?;
+    /// assert_eq!(starts, [0, 5, 5, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn exclusive_scan<'a, 'b, T: Pod, O: Operation<T>>(
+        &self,
+        x: impl Source<'a, T>,
+        operation: O,
+        initial: T,
+        y: impl Target<'b, T>,
+    ) -> Result<()> {
+        self.scan(x, operation, Some(initial), y)
+    }
+
+    fn scan<'a, 'b, T: Pod, O: Operation<T>>(
+        &self,
+        x: impl Source<'a, T>,
+        operation: O,
+        initial: Option<T>,
+        y: impl Target<'b, T>,
+    ) -> Result<()> {
+        y.on_device(self.device(), |y| {
+            x.on_device(self.device(), |x| {
+                same_length("scan", x.len(), y.len())?;
+                if x.is_empty() {
+                    return Ok(());
+                }
+                let threads = self.library.scan_threads(operation.module(), operation.scan_kernel())?;
+                let tile = threads * SCAN_VECTORS * 16 / size_of::<T>();
+                // One on each multiprocessor, and a thread for each block.
+                let multiprocessors = self.device().limits().multiprocessors as usize;
+                let blocks = x.len().div_ceil(tile).min(multiprocessors).min(threads);
+                let mut work = self.cleared(SCAN_RING * blocks * 2 * (size_of::<T>() / 4))?;
+                let published = work.slice().cast::<u64>();
+                let (from, is_exclusive) = (initial.unwrap_or_else(|| operation.of_nothing()), initial.is_some());
+                let call = operation.scan(x, from, is_exclusive, y, published, Elements(work::held(threads)));
+                self.launch_from(operation.module(), self.config(blocks, threads), call)
+            })
+        })
+    }
+
+    /// The transpose of a matrix of `rows` by `columns`, row by row: `output[c * rows + r]` is `input[r * columns + c]`.
+    ///
+    /// Elements have 4 or 8 bytes.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless both have `rows * columns` elements; [`Error::OutOfMemory`] and the driver's.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::algorithms::Algorithms;
+    /// # fn main() -> rumba::Result<()> {
+    /// # let algorithms = Algorithms::new(&rumba::Device::new()?);
+    /// let mut output = [0; 6];
+    /// algorithms.transpose(&[1, 2, 3, 4, 5, 6], [2, 3], &mut output)?;
+    /// assert_eq!(output, [1, 4, 2, 5, 3, 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transpose<'a, 'b, T: Pod>(
+        &self,
+        input: impl Source<'a, T>,
+        [rows, columns]: [usize; 2],
+        output: impl Target<'b, T>,
+    ) -> Result<()> {
+        const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8, "elements of 4 or 8 bytes") };
+        output.on_device(self.device(), |output| {
+            input.on_device(self.device(), |input| {
+                let elements = rows.checked_mul(columns).unwrap_or(usize::MAX);
+                same_length("transpose", input.len(), elements)?;
+                same_length("transpose", elements, output.len())?;
+                if input.is_empty() {
+                    return Ok(());
+                }
+                let shape = [columns, rows];
+                let call = match size_of::<T>() {
+                    4 => kernels::transpose::transpose::<u32>(input.cast::<u32>(), (output.cast::<u32>(), shape)),
+                    _ => kernels::transpose::transpose::<u64>(input.cast::<u64>(), (output.cast::<u64>(), shape)),
+                };
+                let tiles =
+                    |length: usize| u32::try_from(length.div_ceil(kernels::transpose::TILE)).unwrap_or(u32::MAX);
+                let config = LaunchConfig::new((tiles(columns), tiles(rows)), kernels::transpose::BLOCK);
+                self.launch(config, call)
+            })
+        })
+    }
+
+    /// Gives the work memory back to the device; it is allocated again when it is needed.
+    pub fn release_memory(&self) {
+        self.library.release_memory();
+    }
+}
+
+fn same_length(operation: &'static str, source: usize, destination: usize) -> Result<()> {
+    if source == destination {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch {
+        operation,
+        source_length: source,
+        destination_length: destination,
+    })
+}
