@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
-//! same cases that the tests run; or, against nvcc, by its program `versus`, against Numba by
+//! same cases that the tests run; or, against nvcc or CUB, by its programs `versus` and `cub`, against Numba by
 //! `numba`, for the cost of checks by `checks`, and for that of launches by `launches`.
 
 use crate::gallery::Device;
@@ -17,6 +17,7 @@ use std::process::Command;
   cargo xtask bench --launches           what a launch costs the host, beside a bare cuLaunchKernel
   cargo xtask bench --against nvcc       on a GPU, against nvcc's kernels of the same algorithms;
                                          without one, registers and instructions of both
+  cargo xtask bench --against cub        on a GPU with nvcc: reduce, scan, sort and histogram against CUB
   cargo xtask bench --against numba      ten million increments with host arrays, and what a launch costs")]
 pub(crate) struct Args {
     /// The cases whose names contain one of these words [default: all]
@@ -35,13 +36,15 @@ pub(crate) struct Args {
     launches: bool,
 }
 
-/// Whose kernels the gallery is measured against.
+/// Whose kernels ours are measured against.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Rival {
     /// NVIDIA's compiler of CUDA C++: tests/baseline
     Nvcc,
     /// Numba, where the `python3` on the search path has it
     Numba,
+    /// NVIDIA's library of algorithms, against ours
+    Cub,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -49,6 +52,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let program = match args.against {
         Some(Rival::Nvcc) => "versus",
         Some(Rival::Numba) => "numba",
+        Some(Rival::Cub) => "cub",
         None if args.checks => "checks",
         None if args.launches => "launches",
         None => "bench",
@@ -57,6 +61,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let mut bench = Command::new(shell::target().join("release").join(program));
     if let Some(device) = args.device {
         bench.env("RUMBA_DEVICE", device.name());
+    }
+    if let Some(Rival::Cub) = args.against {
+        bench.arg(shell::workspace().join("tests/baseline/cub/cub.cu"));
     }
     shell::run(bench.args(&args.names))
 }

@@ -103,8 +103,9 @@ pub use glam;
 pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
 pub use slice::{
-    ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2,
-    DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace, Transposed,
+    ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice,
+    DisjointSlice2, DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace,
+    Transposed,
 };
 pub use strided::{Dimensions, View, ViewMut};
 

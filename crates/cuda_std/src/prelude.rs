@@ -8,6 +8,7 @@ pub use crate::shared::{PerWarp, Shared, SharedSlice, Table, Table2, Tile, Tile2
 pub use crate::sync::sync_threads;
 pub use crate::thread::{self, grid, grid_stride, gridsize};
 pub use crate::{
-    ByWarp, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
-    DisjointTiles, DisjointView, PerBlock, Transposed, View, ViewMut, guvectorize, kernel, vectorize, warp,
+    ByWarp, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2,
+    DisjointSlice3, DisjointTiles, DisjointView, PerBlock, Transposed, View, ViewMut, guvectorize, kernel, vectorize,
+    warp,
 };
