@@ -124,6 +124,20 @@ fn samples() -> Vec<(&'static str, String)> {
         ("Error::Nccl", NcclError::NoDevices.into()),
         ("Error::NestedProfile", Error::NestedProfile),
         (
+            "Error::TooManyElements",
+            Error::TooManyElements {
+                operation: "sort",
+                length: 5_000_000_000,
+                limit: u32::MAX as usize,
+            },
+        ),
+        (
+            "Error::NoRange",
+            Error::NoRange {
+                operation: "make a histogram",
+            },
+        ),
+        (
             "Error::Array",
             ArrayError::Elements {
                 elements: 11,
