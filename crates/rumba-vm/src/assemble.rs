@@ -13,6 +13,7 @@ use crate::liveness::{self, Assignment, LiveBlock, LiveOp};
 use crate::lower::{Control, Draft, FIXED, Function, Lowering, Node, Place};
 use crate::op::Op;
 use crate::program::{Class, Debug, Facts, Flow, Parameter, Pool, Program, SHARED_START, STACK_START, SaveRange};
+use crate::schedule::may_run_ahead;
 use crate::sources::SourceText;
 use crate::symbols::{self, FunctionId, Located, Symbols};
 
@@ -409,8 +410,11 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     Control::Branch(label) => {
                         let taken = rank[graph.labels[*label as usize]];
                         if let Some(other) = block.falls_into {
+                            let taken_block = graph.labels[*label as usize];
                             let alone = |block: usize| graph.blocks[block].predecessors.len() == 1;
-                            let either_first = alone(other) && alone(graph.labels[*label as usize]);
+                            let second = if taken < rank[other] { other } else { taken_block };
+                            let either_first =
+                                alone(other) && alone(taken_block) || may_run_ahead(function, &graph.blocks[second]);
                             push(
                                 Draft {
                                     c: Place::Predicate(u16::from(either_first)),

@@ -78,6 +78,13 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
         close(start..function.nodes.len(), &mut blocks);
     }
     let count = blocks.len();
+    // Blocks that only jump are left out: who goes there goes where they lead.
+    let through: Vec<usize> = (0..count)
+        .map(|block| past_jumps(function, &blocks, &labels, block))
+        .collect();
+    for label in labels.iter_mut().filter(|label| **label < count) {
+        *label = through[*label];
+    }
     for index in 0..count {
         let last = function.nodes[blocks[index].nodes.clone()]
             .iter()
@@ -88,7 +95,8 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
             });
         let next = (index + 1 < count).then_some(index + 1);
         let falls = !matches!(last, Some(Control::Jump(_) | Control::Table(_) | Control::End));
-        blocks[index].falls_into = next.filter(|_| falls);
+        let next = next.filter(|_| falls).map(|next| through[next]);
+        blocks[index].falls_into = next;
         let mut successors: Vec<usize> = blocks[index].falls_into.into_iter().collect();
         successors.extend(last.into_iter().flat_map(targets).map(|label| labels[label as usize]));
         successors.sort_unstable_by_key(|block| (Some(*block) != next, *block));
@@ -101,6 +109,35 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
     }
     let order = order(&blocks);
     Graph { blocks, labels, order }
+}
+
+/// Jumps that are followed at most: they may go in a circle.
+const JUMPS: usize = 8;
+
+/// Where control gets to that goes to a block, if the block only jumps.
+fn past_jumps(function: &Function<'_>, blocks: &[Block], labels: &[usize], block: usize) -> usize {
+    let leads_to = |block: usize| {
+        let nodes = function.nodes[blocks[block].nodes.clone()].iter();
+        let mut nodes = nodes.filter(|node| matches!(node, Node::Op { .. }));
+        match (nodes.next(), nodes.next()) {
+            (
+                Some(Node::Op {
+                    control: Control::Jump(label),
+                    ..
+                }),
+                None,
+            ) => Some(labels[*label as usize]).filter(|block| *block < blocks.len()),
+            _ => None,
+        }
+    };
+    let mut end = block;
+    for _ in 0..JUMPS {
+        match leads_to(end) {
+            Some(next) => end = next,
+            None => break,
+        }
+    }
+    end
 }
 
 fn targets(control: &Control) -> Vec<u32> {
@@ -290,15 +327,18 @@ mod tests {
                 span: rumba_ptx::ast::Span::default(),
             });
             function.nodes.push(Node::Label(label as u32));
-            function.nodes.push(Node::Op {
-                draft: Draft::new(Handlers::same(nothing)),
-                control: control.clone(),
-                source: 0,
-                conditional: false,
-            });
+            // A block that did nothing else would be left out.
+            for control in [Control::Next, control.clone()] {
+                function.nodes.push(Node::Op {
+                    draft: Draft::new(Handlers::same(nothing)),
+                    control,
+                    source: 0,
+                    conditional: false,
+                });
+            }
         }
         let graph = graph(&function);
-        let number = |block: usize| graph.blocks[block].nodes.end / 2 - 1;
+        let number = |block: usize| graph.blocks[block].nodes.end / 3 - 1;
         graph.order.iter().map(|block| number(*block)).collect()
     }
 
@@ -320,6 +360,35 @@ mod tests {
         let found = order(&blocks);
         let position = |block: usize| found.iter().position(|known| *known == block);
         assert!(position(5) > position(3) && position(5) > position(2), "{found:?}");
+    }
+
+    #[test]
+    fn blocks_that_only_jump_are_left_out() {
+        let mut function = Function::default();
+        // 0 branches over 1, which jumps to 3; 4 goes in a circle.
+        let controls = [
+            Control::Branch(2),
+            Control::Jump(3),
+            Control::Next,
+            Control::End,
+            Control::Jump(4),
+        ];
+        for (label, control) in controls.into_iter().enumerate() {
+            function.labels.push(rumba_ptx::ast::Label {
+                name: "",
+                span: rumba_ptx::ast::Span::default(),
+            });
+            function.nodes.push(Node::Label(label as u32));
+            function.nodes.push(Node::Op {
+                draft: Draft::new(Handlers::same(nothing)),
+                control,
+                source: 0,
+                conditional: false,
+            });
+        }
+        let graph = graph(&function);
+        assert_eq!(graph.order, [0, 2, 3]);
+        assert_eq!((graph.blocks[0].falls_into, graph.labels[1]), (Some(3), 3));
     }
 
     #[test]

@@ -424,7 +424,9 @@ impl Device {
         let Some(map) = &self.inner.allocations.unwritten else {
             return;
         };
-        let Some(first) = map.met(address, bytes) else { return };
+        let Some(first) = map.met_by_copy(address, bytes) else {
+            return;
+        };
         let count = map
             .runs(address, bytes)
             .into_iter()

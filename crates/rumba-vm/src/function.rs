@@ -262,7 +262,10 @@ impl<'m> Walk<'_, 'm> {
         let first = lowering.function.nodes.len();
         let instruments = lowering.pool.instruments;
         if instruments.want_names() {
-            lowering.function.mnemonics.insert(lowering.source, opcode.mnemonic);
+            // Of warps and of blocks: two instructions of one mnemonic.
+            let is_of_warp = opcode.mnemonic == "bar" && opcode.modifiers.first() == Some(&".warp");
+            let name = if is_of_warp { "bar.warp" } else { opcode.mnemonic };
+            lowering.function.mnemonics.insert(lowering.source, name);
         }
         if instruments.arithmetic {
             arithmetic::probe(lowering, opcode.mnemonic, &matched);

@@ -4,7 +4,7 @@
 //! What such an operation does is told where it belongs: [`crate::check::arithmetic`], [`crate::check::registers`],
 //! [`crate::profile`], [`crate::schedule`].
 
-use crate::check::{arithmetic, pending, registers};
+use crate::check::{arithmetic, arrays, pending, registers};
 use crate::form::Form;
 use crate::lower::{Draft, Function, Node};
 use crate::program::Pool;
@@ -17,6 +17,8 @@ pub(crate) struct Instruments {
     pub(crate) arithmetic: bool,
     /// Which registers hold something.
     pub(crate) registers: bool,
+    /// Whether accesses stay in the array that their address is made of.
+    pub(crate) arrays: bool,
     /// Whether memory is touched of copies under way.
     pub(crate) copies: bool,
     /// What instructions do, in numbers.
@@ -28,7 +30,7 @@ pub(crate) struct Instruments {
 impl Instruments {
     /// Whether they want to know what instructions are called.
     pub(crate) fn want_names(self) -> bool {
-        self.arithmetic || self.registers || self.copies || self.scatter
+        self.arithmetic || self.registers || self.arrays || self.copies || self.scatter
     }
 }
 
@@ -40,6 +42,9 @@ pub(crate) fn function<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     }
     if wanted.registers {
         registers::track(function, pool);
+    }
+    if wanted.arrays {
+        arrays::bound(function, pool);
     }
     if wanted.copies {
         pending::watch(function);

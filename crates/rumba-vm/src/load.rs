@@ -267,6 +267,8 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         instruments: Instruments {
             arithmetic: device.config.checks.arithcheck,
             registers: device.config.checks.initcheck,
+            // Launches that are not monitored shall cost nothing.
+            arrays: device.config.checks.memcheck && (device.config.checks.initcheck || device.config.checks.racecheck),
             copies: device.config.checks.racecheck,
             profile: device.config.profile,
             scatter: device.config.seed.is_some(),

@@ -56,6 +56,8 @@ impl Class {
 pub(crate) enum Fixed {
     /// The same bits in every lane.
     Constant(u128),
+    /// The offset of an array in shared memory, which is told from other numbers.
+    Array(u64),
     /// A special register.
     Special(Special),
     /// A kernel parameter, at this offset, of this type, extended to the slot.
@@ -142,7 +144,7 @@ impl<'m> Pool<'m> {
             let offset = self.shared_end.next_multiple_of(align);
             self.shared_end = offset + bytes;
             self.shared_variables.push((variable.name.to_owned(), offset, bytes));
-            self.fixed(Class::W64, Fixed::Constant(u128::from(offset)))
+            self.fixed(Class::W64, Fixed::Array(offset))
         };
         self.shared.insert(key, place);
         place
@@ -369,6 +371,7 @@ impl Program {
             Fixed::Special(special) if special.is_of_block() => Some((*slot, *class, *special)),
             Fixed::Special(_)
             | Fixed::Constant(_)
+            | Fixed::Array(_)
             | Fixed::Parameter { .. }
             | Fixed::ParameterAddress(_)
             | Fixed::DynamicShared

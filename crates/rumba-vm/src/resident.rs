@@ -325,6 +325,7 @@ impl Context<'_> {
     fn fixed(&self, value: Fixed, worker: usize, warp: usize, lane: usize) -> u128 {
         match value {
             Fixed::Constant(bits) => bits,
+            Fixed::Array(offset) => offset.into(),
             Fixed::Special(special) => u128::from(self.special(special, worker, warp as u32, lane as u32)),
             Fixed::Parameter { offset, ty } => self.parameter(offset as usize, ty),
             Fixed::ParameterAddress(offset) => u128::from(self.parameter_start + u64::from(offset)),

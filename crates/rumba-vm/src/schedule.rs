@@ -369,25 +369,23 @@ impl Warp {
     }
 }
 
+/// Instructions with a mask of lanes, which wait for each other there.
+const MEETINGS: [&str; 6] = ["bar.warp", "elect", "match", "redux", "shfl", "vote"];
+
 /// Instructions that may want all lanes of a warp at once.
-const TOGETHER: [&str; 20] = [
+const TOGETHER: [&str; 15] = [
     "activemask",
     "bar",
     "barrier",
     "call",
     "clusterlaunchcontrol",
     "cp",
-    "elect",
     "ldmatrix",
-    "match",
     "mbarrier",
     "mma",
     "movmatrix",
-    "redux",
     "setmaxnreg",
-    "shfl",
     "stmatrix",
-    "vote",
     "wmma",
     "brkpt",
     "griddepcontrol",
@@ -413,8 +411,27 @@ unsafe fn scatter_lanes(warp: &mut Warp, pc: Pc) -> Pc {
     warp.part(pc.next(), ahead)
 }
 
+/// Whether an operation may want all lanes of a warp at once.
+fn wants_all(mnemonic: &str, control: &Control) -> bool {
+    let waits = matches!(control, Control::Park | Control::Call(_) | Control::CallIndirect);
+    TOGETHER.contains(&mnemonic) || waits && !MEETINGS.contains(&mnemonic)
+}
+
+/// Whether lanes that come to a block may go through it before others that are still to come there.
+pub(crate) fn may_run_ahead(function: &Function<'_>, block: &cfg::Block) -> bool {
+    let mut nodes = function.nodes[block.nodes.clone()].iter();
+    !function.mnemonics.is_empty()
+        && nodes.all(|node| match node {
+            Node::Op { control, source, .. } => {
+                let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
+                !wants_all(mnemonic, control)
+            }
+            Node::Label(_) => true,
+        })
+}
+
 /// Puts places where lanes may part before the accesses of a function to memory, where nothing follows in the same block
-/// that wants all of them: there they meet again at the end of the block at the latest.
+/// that wants all of them: they meet again at a mask that names them, or at the end of the block.
 pub(crate) fn scatter(function: &mut Function<'_>) {
     let mut places = vec![false; function.nodes.len()];
     for block in &cfg::graph(function).blocks {
@@ -427,9 +444,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 continue;
             };
             let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
-            if TOGETHER.contains(&mnemonic)
-                || matches!(control, Control::Park | Control::Call(_) | Control::CallIndirect)
-            {
+            if wants_all(mnemonic, control) {
                 break;
             }
             match draft.handlers.form {

@@ -9,7 +9,7 @@ use std::io;
 
 use crate::arena::{Arena, Window};
 use crate::check::clock::{Known, Thread};
-use crate::check::order::{Order, Scope, Semantics};
+use crate::check::order::{Order, Scope};
 use crate::check::shadow::Shadow;
 use crate::fault::AccessKind;
 use crate::warp::{LANES, lanes_of};
@@ -172,10 +172,17 @@ impl Record {
         }
     }
 
+    /// Whether it is a load that need not see what is written while the kernel runs.
+    #[inline(always)]
+    fn is_non_coherent(&self) -> bool {
+        self.flags & (SEMANTICS | KIND) == Order::NON_COHERENT.packed() << 2
+    }
+
     /// Whether an earlier access need not be remembered, now that this one is.
     #[inline(always)]
     fn supersedes(&self, earlier: &Self, view: &View<'_>) -> bool {
         earlier.bytes & !self.bytes == 0
+            && (self.flags & KIND == 0 || !earlier.is_non_coherent())
             && self.hides(earlier)
             && (self.repeats(earlier) || earlier.block == self.block && earlier.epoch <= view.block)
     }
@@ -489,8 +496,8 @@ impl Cells {
         // SAFETY: the cell is one of these, and its lists are as long as it says.
         unsafe {
             if cell.lengths[WRITES] > 0 && !is_harmless {
-                if is_read && mine.order().semantics == Semantics::NonCoherent {
-                    self.stale(place, mine, at.start, found);
+                if is_read && mine.is_non_coherent() {
+                    self.stale(place, WRITES, mine, at.start, found);
                 } else if is_read && !private {
                     self.compare::<false>(place, WRITES, mine, view, &mut at, found);
                 } else {
@@ -501,6 +508,9 @@ impl Cells {
                 return self.push_read(place, mine, view);
             }
             if cell.lengths[READS] > 0 {
+                if cell.reads.iter().any(Record::is_non_coherent) {
+                    self.stale(place, READS, mine, at.start, found);
+                }
                 self.compare::<true>(place, READS, mine, view, &mut at, found);
             }
             self.push_write(place, mine, private);
@@ -565,19 +575,20 @@ impl Cells {
         }
     }
 
-    /// Notes a read that need not see what was written before it.
+    /// Notes loads that need not see what is written, with the writes: one such load and what was written before it, or a
+    /// write and such loads before it, which do not make the memory one that the kernel only reads.
     ///
     /// # Safety
     /// The cell is one of these, and its list is as long as it says.
     #[cold]
     #[inline(never)]
-    unsafe fn stale(&self, cell: *mut Cell, mine: &Record, start: u64, found: &mut Vec<Conflict>) {
+    unsafe fn stale(&self, cell: *mut Cell, list: usize, mine: &Record, start: u64, found: &mut Vec<Conflict>) {
         // SAFETY: as the caller promises.
         unsafe {
-            for index in 0..usize::from((*cell).lengths[WRITES].min(LIST[WRITES])) {
-                let record = &*self.record(cell, WRITES, index);
+            for index in 0..usize::from((*cell).lengths[list].min(LIST[list])) {
+                let record = &*self.record(cell, list, index);
                 let overlap = record.bytes & mine.bytes;
-                if overlap == 0 {
+                if overlap == 0 || list == READS && !record.is_non_coherent() {
                     continue;
                 }
                 let byte = overlap.trailing_zeros();

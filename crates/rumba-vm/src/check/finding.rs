@@ -152,9 +152,9 @@ impl FindingKind {
                 "compute the mask once where all lanes are together, and pass the same one in all of them",
             ),
             Self::ExitedLanes => words(
-                Warning, "mask with lanes that have exited",
-                "every lane that the mask names has to execute the operation, and these never will",
-                "let lanes without work take part with a neutral value, or leave them out of the mask",
+                Info, "mask with lanes that have exited",
+                "nobody waits for lanes that have exited, so the operation goes on without those that the mask names",
+                "if they should take part, let lanes without work stay, with a neutral value; else leave them out of the mask",
             ),
             Self::ShuffleSource => words(
                 Warning, "shuffle from a lane that takes no part",

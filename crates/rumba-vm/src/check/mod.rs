@@ -2,6 +2,7 @@
 //! to each other is remembered and compared.
 
 pub(crate) mod arithmetic;
+pub(crate) mod arrays;
 pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod finding;

@@ -151,6 +151,7 @@ impl<'a> Analysis<'a> {
         for (slot, _, value) in &self.program.fixed {
             let (step, constant) = match value {
                 Fixed::Constant(bits) => (Some(0), u64::try_from(*bits).ok()),
+                Fixed::Array(offset) => (Some(0), Some(*offset)),
                 Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => (Some(0), None),
                 Fixed::Special(special) => (special.step(rows), None),
                 Fixed::Transfer(_) | Fixed::StackPointer => (None, None),

@@ -84,8 +84,8 @@ pub unsafe fn every_fourth_element_written(y: *mut u32) {
     *y.add(4 * tid()) = 1;
 }
 
-/// The same of every other: four bytes that nobody wrote look like those between the fields of a structure.
-//@ wrong, missed, finds unwritten-copy, 1 x 32: out 64
+/// The same of every other: four bytes that nobody wrote, as they could lie between the fields of a structure.
+//@ wrong, finds unwritten-copy, 1 x 32: out 64
 #[kernel]
 pub unsafe fn every_other_element_written(y: *mut u32) {
     *y.add(2 * tid()) = 1;

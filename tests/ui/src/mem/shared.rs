@@ -27,7 +27,7 @@ pub unsafe fn shared_array_long_enough(x: *const u32, y: *mut u32) {
 }
 
 /// The halo of the last thread lies in the next array.
-//@ wrong, missed, 1 x 64: in 64, zero 64
+//@ wrong, 1 x 64: in 64, zero 64
 #[kernel]
 pub unsafe fn from_one_shared_array_into_another(x: *const u32, y: *mut u32) {
     let first = shared_array![u32; 64];

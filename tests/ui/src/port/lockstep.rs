@@ -66,7 +66,7 @@ pub unsafe fn volatile_reduction_with_sync_warp(x: *const u32, y: *mut u32) {
     }
 }
 
-//@ wrong, missed, finds schedule-dependent, 1 x 32: in 32, out 32
+//@ wrong, finds schedule-dependent, 1 x 32: in 32, out 32
 #[kernel]
 pub unsafe fn volatile_leader(x: *const u32, y: *mut u32) {
     let first = shared_array![u32; 1];
@@ -165,7 +165,7 @@ pub unsafe fn leaders_by_ballot(count: *mut u32, y: *mut u32) {
 }
 
 /// Both are atomic, and what is between is not.
-//@ wrong, missed, finds schedule-dependent, 1 x 32: zero 1, out 1
+//@ wrong, finds schedule-dependent, 1 x 32: zero 1, out 1
 #[kernel]
 pub unsafe fn count_by_load_and_store(count: *mut u32, y: *mut u32) {
     atomic(count).store(atomic(count).load() + 1);

@@ -181,7 +181,7 @@ pub unsafe fn leader_writes_without_sync_warp(x: *const u32, y: *mut u32) {
     if i % 32 == 0 {
         *leaders.add(i / 32) = *x.add(i); //~ data-race
     }
-    *y.add(i) = *leaders.add(i / 32); //~ data-race
+    *y.add(i) = *leaders.add(i / 32); //~ data-race, unwritten-read? 1
 }
 
 //@ right, 1 x 64: in 64, out 64

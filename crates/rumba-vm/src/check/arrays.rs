@@ -1,0 +1,228 @@
+//! Arrays in shared memory: an access through the address of one may not leave it, also where the next one begins.
+//!
+//! Which array an address is made of is found in the code: where it is moved, offset or chosen from two of the same array.
+//! An operation before each such load and store compares. Addresses whose origin is not clear, atomic operations and
+//! dynamic shared memory have the bounds of the block's shared memory only. Programs with one array and
+//! nothing else have no such operations, because its bounds are those.
+
+use std::collections::HashMap;
+
+use crate::arena::SHARED_STRIDE;
+use crate::check::memory::Space;
+use crate::cluster::Cluster;
+use crate::fault::{Access, AccessKind, FaultKind, RawFault};
+use crate::form::Form;
+use crate::instrument::Rewriter;
+use crate::lower::{Draft, FIXED, Function, Node, Place};
+use crate::op::{Handlers, Pc};
+use crate::program::{Class, Fixed, Pool};
+use crate::warp::{LANES, Warp, lanes_of};
+
+/// Instructions whose result is an address in an array if one of their operands is.
+const CARRIERS: [&str; 8] = ["mov", "add", "sub", "mad", "cvta", "cvt", "or", "selp"];
+
+/// What a value is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// No address of an array.
+    None,
+    /// The address of this one, by its place among the pool's variables.
+    Array(usize),
+    /// Several of these.
+    Unclear,
+}
+
+impl Origin {
+    /// What a value is made of that may be either.
+    fn or(self, other: Self) -> Self {
+        if self == other { self } else { Self::Unclear }
+    }
+
+    /// What a value is made of that is made of both.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (origin, Self::None) | (Self::None, origin) => origin,
+            _ => Self::Unclear,
+        }
+    }
+}
+
+/// What the slots of a function hold, as far as it is known.
+struct Origins<'a> {
+    arrays: &'a [(String, u64, u64)],
+    fixed: &'a [(Class, Fixed)],
+    known: HashMap<Place, Origin>,
+}
+
+impl Origins<'_> {
+    /// The array whose address a constant is.
+    fn named(&self, place: Place) -> Option<usize> {
+        let Place::Slot(slot) = place else { return None };
+        if slot & FIXED == 0 {
+            return None;
+        }
+        let Fixed::Array(offset) = self.fixed[(slot & !FIXED) as usize].1 else {
+            return None;
+        };
+        self.arrays.iter().position(|(_, start, _)| *start == offset)
+    }
+
+    /// What an operation makes of its operands, if that can be told yet.
+    fn made(&self, draft: &Draft, mnemonic: &str) -> Option<Origin> {
+        if !CARRIERS.contains(&mnemonic) {
+            return Some(Origin::None);
+        }
+        let mut made: Option<Origin> = None;
+        for (index, place) in draft.places().into_iter().enumerate() {
+            let Place::Slot(slot) = place else { continue };
+            if draft.defines >> index & 1 != 0 {
+                continue;
+            }
+            let origin = if slot & FIXED != 0 {
+                self.named(place).map_or(Origin::None, Origin::Array)
+            } else {
+                *self.known.get(&place)?
+            };
+            made = Some(match made {
+                None => origin,
+                Some(other) if mnemonic == "selp" => other.or(origin),
+                Some(other) => other.and(origin),
+            });
+        }
+        Some(made.unwrap_or(Origin::None))
+    }
+
+    /// Goes through a function until nothing new is found.
+    fn find(&mut self, function: &Function<'_>) {
+        loop {
+            let mut changed = false;
+            for node in &function.nodes {
+                let Node::Op { draft, source, .. } = node else { continue };
+                let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
+                let Some(made) = self.made(draft, mnemonic) else {
+                    continue;
+                };
+                for (index, place) in draft.places().into_iter().enumerate() {
+                    if draft.defines >> index & 1 == 0 || !matches!(place, Place::Slot(_)) {
+                        continue;
+                    }
+                    let before = self.known.get(&place).copied();
+                    let after = before.map_or(made, |before| before.or(made));
+                    changed |= before != Some(after);
+                    self.known.insert(place, after);
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+}
+
+/// Compares the addresses of a load or store at `[a + imm]` with those from `b` to `d`; `extra` holds the space and the
+/// bytes of a lane above it, and `c` is 1 if it stores.
+const LOOK: Handlers = Handlers::same(look);
+
+/// Lets loads and stores of a function look at the bounds of the array that they are in.
+pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
+    let is_dynamic = |(_, value): &(Class, Fixed)| *value == Fixed::DynamicShared;
+    if pool.shared_variables.len() + usize::from(pool.fixed.iter().any(is_dynamic)) < 2 {
+        return;
+    }
+    let mut origins = Origins {
+        arrays: &pool.shared_variables,
+        fixed: &pool.fixed,
+        known: HashMap::new(),
+    };
+    origins.find(function);
+    let array_of = |draft: &Draft| match origins.known.get(&draft.a) {
+        Some(Origin::Array(array)) => Some(*array),
+        Some(_) => None,
+        None => origins.named(draft.a),
+    };
+    let arrays: Vec<Option<usize>> = function
+        .nodes
+        .iter()
+        .map(|node| match node {
+            Node::Op { draft, .. } => match draft.handlers.form {
+                Form::Load { .. } | Form::Store { .. } => array_of(draft),
+                _ => None,
+            },
+            Node::Label(_) => None,
+        })
+        .collect();
+    let mut out = Rewriter::default();
+    for (node, array) in std::mem::take(&mut function.nodes).into_iter().zip(arrays) {
+        if let Node::Op { draft, source, .. } = &node
+            && let Some(array) = array
+            && let Form::Load { bytes, .. } | Form::Store { bytes, .. } = draft.handlers.form
+        {
+            let (start, length) = (pool.shared_variables[array].1, pool.shared_variables[array].2);
+            let mut constant = |value: u64| pool.fixed(Class::W64, Fixed::Constant(value.into()));
+            let probe = Draft {
+                a: draft.a,
+                b: constant(start),
+                c: Place::Predicate(u16::from(matches!(draft.handlers.form, Form::Store { .. }))),
+                d: constant(start + length),
+                imm: draft.imm,
+                extra: draft.extra & 0xff | u16::from(bytes) << 8,
+                defines: 0,
+                ..Draft::new(LOOK)
+            };
+            out.insert(probe, *source);
+        }
+        out.keep(node);
+    }
+    function.nodes = out.finish();
+}
+
+unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
+    let bytes = u64::from(pc.extra >> 8);
+    let space = Space::from_bits(pc.extra);
+    // SAFETY: the slots have 32 lanes of 64 bits.
+    let (given, start, end) = unsafe {
+        (
+            &*warp.lanes::<[u64; LANES]>(pc.a),
+            *warp.lanes::<u64>(pc.b),
+            *warp.lanes(pc.d),
+        )
+    };
+    let window = warp.context().arena.shared;
+    for lane in lanes_of(warp.active) {
+        let address = given[lane].wrapping_add(pc.imm);
+        let offset = match space {
+            Space::Shared => Cluster::split(address, 0).1,
+            Space::Generic if window.contains(address) => (address - window.start) % SHARED_STRIDE as u64,
+            _ => continue,
+        };
+        if offset >= start && offset.saturating_add(bytes) <= end {
+            continue;
+        }
+        let variables = &warp.context().program.debug.shared_variables;
+        let name = variables.iter().find(|(_, from, _)| *from == start);
+        let name = name.map_or("?", |(name, ..)| name);
+        let place = if offset < start {
+            format!(
+                "it begins {} bytes before the start of `{name}`, of whose address it is made",
+                start - offset
+            )
+        } else {
+            let past = offset.saturating_add(bytes) - end;
+            format!("it ends {past} bytes after the end of `{name}`, of whose address it is made")
+        };
+        let access = Access {
+            kind: if pc.c == 1 { AccessKind::Write } else { AccessKind::Read },
+            bytes: bytes as u32,
+            space: space.name(),
+        };
+        return warp.raise(RawFault::access(
+            FaultKind::IllegalAddress,
+            pc,
+            lane,
+            address,
+            access,
+            place,
+        ));
+    }
+    pc.next()
+}
