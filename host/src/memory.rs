@@ -71,8 +71,10 @@ impl Memory {
 
     #[track_caller]
     fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
+        let at = Location::caller();
         Memory::of::<T>(context, length, |entered, bytes, operation| {
-            Ok((allocate(entered, bytes, operation)?, Origin::Device))
+            let call = || raw::allocate(bytes).map_err(Code::from);
+            Ok((allocate_by(at, entered, bytes, operation, call)?, Origin::Device))
         })
     }
 
@@ -173,18 +175,18 @@ impl Drop for Allocation {
 /// Allocates, after giving back what the pool holds if there is too little without.
 #[track_caller]
 pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
-    allocate_by(entered, bytes, operation, || raw::allocate(bytes).map_err(Code::from))
+    let call = || raw::allocate(bytes).map_err(Code::from);
+    allocate_by(Location::caller(), entered, bytes, operation, call)
 }
 
-/// As [`allocate`], by any call of the driver.
-#[track_caller]
+/// As [`allocate`], by any call of the driver, for somebody in the host's program.
 fn allocate_by(
+    at: &'static Location<'static>,
     entered: &Entered<'_>,
     bytes: usize,
     operation: impl Fn() -> String,
     mut call: impl FnMut() -> Result<u64, Code>,
 ) -> Result<u64> {
-    let at = Location::caller();
     let mut allocate = || driver::allocating(at, &mut call);
     let allocated: Result<u64, Code> = allocate().or_else(|code| {
         if code != Code::OUT_OF_MEMORY {

@@ -77,7 +77,10 @@ struct Place {
     launches: u32,
 }
 
-static PLACES: LazyLock<Mutex<HashMap<(&'static str, u32, u32), Place>>> = LazyLock::new(Mutex::default);
+static PLACES: LazyLock<Mutex<Places>> = LazyLock::new(Mutex::default);
+
+/// By file, line and column.
+type Places = HashMap<(&'static str, u32, u32), Place>;
 
 /// Launches with the same memory that a warning takes: fewer are no loop.
 const LAUNCHES: u32 = 16;

@@ -59,9 +59,9 @@ fn elements_of_any_size_are_copied_and_filled() -> rumba::Result<()> {
     all(&device, |i| i)?;
     all(&device, |i| i16::from(i) - 7)?;
     all(&device, |i| [i, 1, i])?;
-    all(&device, |i| f32::from(i))?;
+    all(&device, f32::from)?;
     all(&device, |i| [u16::from(i), 1, 2])?;
-    all(&device, |i| f64::from(i))?;
+    all(&device, f64::from)?;
     all(&device, |i| [f32::from(i), 1.0, 2.0])?;
     all(&device, |i| [u64::from(i), 1 << 40])?;
     all(&device, |i| [f64::from(i); 3])?;
@@ -84,7 +84,7 @@ fn views_of_views() -> rumba::Result<()> {
         .collect();
     assert_eq!(view.to_vec()?, expected);
     assert_eq!(view.index_axis(0, 1).to_vec()?, expected[9..18]);
-    assert_eq!(view.to_array()?.view().is_contiguous(), true);
+    assert!(view.to_array()?.view().is_contiguous());
 
     // As large as to need many blocks, with sizes that fit none.
     let wide = counted(&device, [333, 1111]);

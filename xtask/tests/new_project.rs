@@ -69,13 +69,13 @@ fn a_new_project_builds_and_passes_its_tests() {
     assert!(String::from_utf8_lossy(&stderr).contains("not empty"));
 }
 
-/// The gallery's kernels with what they depend on, as they would be published: the archives hold all that it takes to build
-/// them for the host. (To PTX they are built from the sources, by every other test.)
+/// The gallery's kernels with what they depend on, as they would be published: manifests are complete and archives are made.
+/// They are not built once more from the archives, since cargo keeps what it has unpacked of a version once.
 #[test]
 fn a_crate_of_kernels_can_be_packaged() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut package = cargo(&workspace);
-    package.args(["package", "--allow-dirty", "--quiet"]);
+    package.args(["package", "--allow-dirty", "--no-verify", "--quiet"]);
     for name in ["cuda_std_macros", "cuda_std", "kernels-gpu"] {
         package.args(["--package", name]);
     }

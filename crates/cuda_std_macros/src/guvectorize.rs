@@ -216,6 +216,7 @@ impl<'f> Gufunc<'f> {
         );
         let function: ItemFn = parse_quote! {
             #(#conditions)*
+            #[allow(clippy::multiple_bound_locations)]
             #vis fn #name <#params> (
                 #(#names: #types,)*
                 mut #output: ::cuda_std::vectorize::LoopedResult<#element, #rank>,
@@ -288,7 +289,7 @@ impl<'f> Gufunc<'f> {
                 #[allow(dead_code)]
                 impl #name {
                     /// The function called for each index of the axes around its arrays, which broadcast together.
-                    #[allow(clippy::too_many_arguments)]
+                    #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
                     #vis fn over<'call, #(#params,)* #(#types,)*>(
                         #(#names: #types),*
                     ) -> ::cuda_std::launch::Map<'call, #result, #all>

@@ -169,6 +169,7 @@ impl<'f> Function<'f> {
         let output = Ident::new("result", Span::mixed_site());
         let function: ItemFn = parse_quote! {
             #(#attributes)*
+            #[allow(clippy::multiple_bound_locations)]
             #vis fn #name <#params> (
                 #(#names: ::cuda_std::vectorize::#operand<#types>,)*
                 mut #output: ::cuda_std::vectorize::#result<#own_result>,
@@ -239,7 +240,7 @@ impl<'f> Function<'f> {
                 #[allow(dead_code)]
                 impl #name {
                     /// The function applied to all elements of arrays that broadcast together, NumPy's rules.
-                    #[allow(clippy::too_many_arguments)]
+                    #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
                     #vis fn over<'call, #(#params,)* #(#ranks,)*>(
                         #(#names: #ranks),*
                     ) -> ::cuda_std::launch::Map<'call, #result, #rank>

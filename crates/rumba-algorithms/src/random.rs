@@ -68,7 +68,7 @@ fn each_vector<T: Pod, const V: usize>(
 /// Random bits.
 #[kernel]
 pub fn random_bits(seed: u64, mut x: DisjointRounds<u32, 1, 4>) {
-    each_vector(seed, &mut x, |random| random.next_block());
+    each_vector(seed, &mut x, Philox4x32::next_block);
 }
 
 /// Numbers from `low` to below `low + width`, evenly distributed.

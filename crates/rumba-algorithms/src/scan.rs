@@ -1,5 +1,10 @@
 //! Scans by the library's operators. What a launch is given is described at [`cuda_std::algorithms::scan`].
 
+#![allow(
+    clippy::type_complexity,
+    reason = "types of kernel parameters say how shared memory is laid out"
+)]
+
 use bytemuck::Pod;
 use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, SCAN_VECTORS, Sum, Xor, scan_block};
 use cuda_std::prelude::*;

@@ -10,6 +10,8 @@
 //!
 //! Blocks must be started in the order of their numbers, as GPUs do: a block waits for earlier ones only.
 
+#![allow(clippy::needless_range_loop, reason = "indices are numbers of warps and digits")]
+
 use bytemuck::Pod;
 use cuda_std::Element;
 use cuda_std::prelude::*;

@@ -93,7 +93,8 @@ impl Algorithms {
         counts: impl Target<'b, u32>,
     ) -> Result<()> {
         // Not `>=`: NaN is no end of a range.
-        if !(range.start < range.end) {
+        // Not if a bound is NaN, either.
+        if range.start.partial_cmp(&range.end) != Some(std::cmp::Ordering::Less) {
             return Err(Error::NoRange {
                 operation: "count elements in bins",
             });

@@ -260,7 +260,7 @@ impl Algorithms {
         const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8, "elements of 4 or 8 bytes") };
         output.on_device(self.device(), |output| {
             input.on_device(self.device(), |input| {
-                let elements = rows.checked_mul(columns).unwrap_or(usize::MAX);
+                let elements = rows.saturating_mul(columns);
                 same_length("transpose", input.len(), elements)?;
                 same_length("transpose", elements, output.len())?;
                 if input.is_empty() {

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(places(all.slice((1.., every(.., 2)))), [4, 6, 8, 10]);
         assert_eq!(places(all.slice((every(.., -1), 3..4))), [11, 7, 3]);
         assert_eq!(places(all.slice((.., every(.., -2))).slice((..1, ..))), [3, 1]);
-        assert_eq!(places(all.slice((3.., ..))), []);
+        assert!(places(all.slice((3.., ..))).is_empty());
         assert_eq!(places(all.slice((1..=1, every(1..4, 2)))), [5, 7]);
     }
 

@@ -12,6 +12,7 @@ use bytemuck::Pod;
 use cust::sys;
 use std::ffi::c_void;
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Device memory that is allocated and freed without waiting for the device: for programs that make buffers all the time.
@@ -117,8 +118,10 @@ impl MemoryPool {
     #[track_caller]
     fn uninitialised<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
         let context = self.handle.context.clone();
+        let at = Location::caller();
         let memory = Memory::of::<T>(context, length, |entered, bytes, operation| {
-            let address = super::allocate_by(entered, bytes, operation, || self.handle.allocate(entered, bytes))?;
+            let call = || self.handle.allocate(entered, bytes);
+            let address = super::allocate_by(at, entered, bytes, operation, call)?;
             Ok((
                 address,
                 Origin::Pool {

@@ -13,6 +13,7 @@ use cust::sys;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 
 /// Elements that both the host and kernels reach by address: made by [`Device::managed`] and [`Device::mapped`].
 ///
@@ -59,10 +60,11 @@ impl Device {
     /// [`crate::Error::OutOfMemory`] and the driver's.
     #[track_caller]
     pub fn managed<T: Pod>(&self, length: usize) -> Result<UnifiedBuffer<T>> {
+        let at = Location::caller();
         self.unified(length, |entered, bytes, operation| {
             let mut address = 0;
             let global = sys::CUmemAttach_flags_enum::CU_MEM_ATTACH_GLOBAL as u32;
-            let address = super::allocate_by(entered, bytes, operation, || {
+            let address = super::allocate_by(at, entered, bytes, operation, || {
                 // SAFETY: the place for the address is valid.
                 answer(unsafe { sys::cuMemAllocManaged(&mut address, bytes, global) })?;
                 Ok(address)
@@ -82,11 +84,10 @@ impl Device {
         self.unified(length, |entered, bytes, operation| {
             let flags = sys::CU_MEMHOSTALLOC_DEVICEMAP | sys::CU_MEMHOSTALLOC_PORTABLE;
             let (mut host, mut address) = (std::ptr::null_mut(), 0);
-            // SAFETY: here and below: the places for both addresses are valid.
-            entered.check(
-                answer(unsafe { sys::cuMemHostAlloc(&mut host, bytes, flags) }),
-                operation,
-            )?;
+            // SAFETY: the place for the address is valid.
+            let allocated = answer(unsafe { sys::cuMemHostAlloc(&mut host, bytes, flags) });
+            entered.check(allocated, operation)?;
+            // SAFETY: as above.
             let mapped = answer(unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, host, 0) });
             if mapped.is_err() {
                 // SAFETY: allocated just now, and nobody else knows it.

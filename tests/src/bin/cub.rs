@@ -142,8 +142,8 @@ impl Bench {
         let row = self.measure(
             name,
             || Ok(self.algorithms.reduce_into(x, Sum, &mut ours)?),
-            // SAFETY: buffers of `N` elements and of one, and work memory of the size that was asked for.
             || {
+                // SAFETY: buffers of `N` elements and of one, and work memory of the size that was asked for.
                 self.with_work(&mut work, |memory, bytes| unsafe {
                     call(memory, bytes, address(x), address(&theirs), N as u64)
                 })
@@ -176,8 +176,8 @@ impl Bench {
         let row = self.measure(
             name,
             || Ok(self.algorithms.inclusive_scan(x, Sum, &mut ours)?),
-            // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
             || {
+                // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
                 self.with_work(&mut work, |memory, bytes| unsafe {
                     call(memory, bytes, address(x), address(&theirs), N as u64)
                 })
@@ -210,8 +210,8 @@ impl Bench {
             times.push(self.time(|| Ok(self.algorithms.sort(&mut ours)?))?);
             a.copy_from_buffer(x)?;
             let keys = (address(&a), address(&b));
-            // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
             let mut sort = || {
+                // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
                 self.with_work(&mut work, |memory, bytes| unsafe {
                     call(memory, bytes, keys.0, keys.1, N as u64, &mut in_b)
                 })
@@ -252,8 +252,8 @@ impl Bench {
             a.copy_from_buffer(keys)?;
             c.copy_from_buffer(values)?;
             let all = (address(&a), address(&b), address(&c), address(&d));
-            // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
             let mut sort = || {
+                // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
                 self.with_work(&mut work, |memory, bytes| unsafe {
                     call(memory, bytes, all.0, all.1, all.2, all.3, N as u64, &mut in_b)
                 })

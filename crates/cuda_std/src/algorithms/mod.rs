@@ -190,7 +190,7 @@ fn words<T: Pod>(value: &T) -> &[u32] {
         assert!(
             size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4,
             "elements are whole words"
-        )
+        );
     };
     bytemuck::cast_slice(core::slice::from_ref(value))
 }

@@ -44,7 +44,7 @@ pub const RING: usize = 8;
 /// each of [`RING`] rounds as many elements as a value has words of 32 bits, all zero. `held` has [`SLOTS`] times
 /// [`VECTORS`] elements for each thread. `V` elements are 16 bytes.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, clippy::type_complexity)]
 pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
     x: &[T],
     initial: T,

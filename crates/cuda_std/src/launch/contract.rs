@@ -195,7 +195,7 @@ pub enum ViewError {
     },
     /// An axis or a stride that 31 bits do not hold.
     #[error(
-        "an array of shape {shape:?} with strides {strides:?} has an axis or a stride of more than 2147483647 elements;          work on parts of it"
+        "an array of shape {shape:?} with strides {strides:?} has an axis or a stride of more than 2147483647 elements; work on parts of it"
     )]
     TooLong {
         /// How long each axis is.
