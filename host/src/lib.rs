@@ -20,7 +20,7 @@
 //! * [`Device`]: where everything starts. [`Module`]: PTX loaded onto it, and the launches.
 //! * [`DeviceBuffer`]: memory that stays on the device between launches. Host slices work as
 //!   arguments too and are copied there and back, each time.
-//! * [`array`]: arrays of several dimensions, and views of them.
+//! * [`array`](mod@array): arrays of several dimensions, and views of them.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
 //! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
