@@ -285,9 +285,9 @@ impl Graph {
     /// let mut values = device.buffer_from(&[1.0_f32; 8])?;
     /// let mut graph = device.capture(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut values)))?;
     /// graph.launch()?;
-    /// graph.update(|stream| module.launch(LaunchConfig::for_each(4).stream(stream), scale(10.0, &mut values)))?;
+    /// graph.update(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(10.0, &mut values)))?;
     /// graph.launch()?;
-    /// assert_eq!(values.to_vec()?, [20.0, 20.0, 20.0, 20.0, 2.0, 2.0, 2.0, 2.0]);
+    /// assert_eq!(values.to_vec()?, [20.0; 8]);
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {

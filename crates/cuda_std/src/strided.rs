@@ -101,7 +101,7 @@ impl<const N: usize> Dimensions<N> {
 /// let mut c = [0.0_f32; 6];
 /// examples::launch((1, (32, 8)), add_views((&a, [2, 3]), (&b, [3, 2]), (&mut c, [2, 3])));
 /// assert_eq!(c, [11.0, 32.0, 53.0, 24.0, 45.0, 66.0]);
-/// # examples::becomes("add_views", &["ld.global.nc", "st.global"]);
+/// # examples::becomes("add_views", &["ld.global", "st.global"]);
 /// # examples::avoids("add_views", &["div", "ld.local"]);
 /// # }
 /// ```

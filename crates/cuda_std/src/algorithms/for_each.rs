@@ -25,7 +25,7 @@ const AHEAD: usize = 2;
 /// let mut sum = [0];
 /// examples::launch((2, 32), sum_bytes(&[3; 10_001], &mut sum));
 /// assert_eq!(sum, [30_003]);
-/// # examples::becomes("sum_bytes", &["ld.global.nc.v4.b32"]);
+/// # examples::becomes("sum_bytes", &["ld.global.v4.b32"]);
 /// # }
 /// ```
 #[inline(always)]
