@@ -17,7 +17,7 @@ pub trait Level: Pod {
     /// `bins` bins of equal width from `lower` to below `upper`.
     fn bins(bins: u32, lower: Self, upper: Self) -> Self::Bins;
     /// The bin of a number: the whole part of `(self - lower) * bins / (upper - lower)`.
-    fn bin(self, bins: Self::Bins) -> Option<usize>;
+    fn bin(self, bins: Self::Bins) -> Option<u32>;
 }
 
 macro_rules! floats {
@@ -32,10 +32,10 @@ macro_rules! floats {
             }
 
             #[inline(always)]
-            fn bin(self, (bins, lower, upper, scale): Self::Bins) -> Option<usize> {
+            fn bin(self, (bins, lower, upper, scale): Self::Bins) -> Option<u32> {
                 let bin = ((self - lower) * scale) as u32;
                 // Rounding may reach the upper end.
-                (self >= lower && self < upper).then(|| bin.min(bins - 1) as usize)
+                (self >= lower && self < upper).then(|| bin.min(bins - 1))
             }
         }
     )*};
@@ -56,7 +56,7 @@ macro_rules! integers {
             }
 
             #[inline(always)]
-            fn bin(self, (bins, lower, range, scale): Self::Bins) -> Option<usize> {
+            fn bin(self, (bins, lower, range, scale): Self::Bins) -> Option<u32> {
                 let above = self.wrapping_sub(lower) as $unsigned;
                 if self < lower || above >= range {
                     return None;
@@ -66,7 +66,7 @@ macro_rules! integers {
                 let estimate = (above as f64 * scale) as $unsigned;
                 let bin = estimate - $unsigned::from(estimate as $wide * range as $wide > exact);
                 let bin = bin + $unsigned::from((bin as $wide + 1) * range as $wide <= exact);
-                Some(bin as usize)
+                Some(bin as u32)
             }
         }
     )*};
@@ -82,15 +82,15 @@ integers! {
 /// Numbers that are bins themselves.
 pub trait Value: Pod {
     /// The number.
-    fn value(self) -> usize;
+    fn value(self) -> u32;
 }
 
 macro_rules! values {
     ($($ty:ident)*) => {$(
         impl Value for $ty {
             #[inline(always)]
-            fn value(self) -> usize {
-                self as usize
+            fn value(self) -> u32 {
+                u32::from(self)
             }
         }
     )*};
@@ -127,25 +127,32 @@ fn count<T: Pod, const V: usize>(
     x: &[T],
     counts: &[Atomic<u32>],
     mut local: SharedSlice<Atomic<u32>>,
-    bin: impl Fn(T) -> Option<usize>,
+    bin: impl Fn(T) -> Option<u32>,
 ) {
     local.part().each(|_, count| *count.get_mut() = 0);
     let shared = local.sync();
     let shared = shared.get();
-    if shared.is_empty() {
+    let copies = shared.len().checked_div(counts.len()).unwrap_or(0);
+    if copies == 0 {
         for_each::<T, V>(x, |x| {
-            if let Some(count) = bin(x).and_then(|bin| counts.get(bin)) {
+            if let Some(count) = bin(x).and_then(|bin| counts.get(bin as usize)) {
                 count.fetch_add(1);
             }
         });
         return;
     }
-    // A shift: the number of copies is a power of two.
-    let copies = shared.len() / counts.len();
-    let (shift, copy) = (copies.trailing_zeros(), warp::lane_id() as usize % copies);
+    // A shift: the number of copies is a power of two. Numbers of 32 bits: others would double what an element costs.
+    let (bins, shift, copy) = (
+        counts.len() as u32,
+        copies.trailing_zeros(),
+        warp::lane_id() % copies as u32,
+    );
     for_each::<T, V>(x, |x| {
-        if let Some(count) = bin(x).and_then(|bin| shared.get((bin << shift) + copy)) {
-            count.fetch_add(1);
+        if let Some(bin) = bin(x)
+            && bin < bins
+        {
+            // SAFETY: less than `bins * copies`, which is at most the length: 2 to the power of `shift` divides `copies`.
+            unsafe { shared.get_unchecked(((bin << shift) + copy) as usize) }.fetch_add(1);
         }
     });
     sync_threads();
@@ -154,7 +161,7 @@ fn count<T: Pod, const V: usize>(
         let first = bin << shift;
         // Each lane starts with another copy, and so with another bank.
         let sum = (0..copies)
-            .map(|i| shared[first + (i + copy) % copies].load())
+            .map(|i| shared[first + (i + copy as usize) % copies].load())
             .fold(0, u32::wrapping_add);
         if sum > 0 {
             counts[bin].fetch_add(sum);

@@ -135,10 +135,13 @@ impl Algorithms {
                 if x.is_empty() || counts.is_empty() {
                     return Ok(());
                 }
-                let local = Elements(counts.len() * copies(counts.len(), self.device().limits().shared_memory_optin));
+                let local = counts.len() * copies(counts.len(), self.device().limits().shared_memory_optin);
                 let vectors = (x.len() * size_of::<T>()).div_ceil(16);
-                let blocks = vectors.div_ceil(BLOCK).min(self.full_grid(BLOCK));
-                self.launch(self.config(blocks, BLOCK), call(x, counts, local))
+                let call = call(x, counts, Elements(local));
+                let blocks = vectors
+                    .div_ceil(BLOCK)
+                    .min(self.full_grid(None, &call, BLOCK, 4 * local)?);
+                self.launch(self.config(blocks, BLOCK), call)
             })
         })
     }

@@ -158,9 +158,11 @@ impl Algorithms {
         let words = size_of::<T>() / 4;
         // A view that is not aligned to vectors may have one less.
         let vectors = (x.len() * words / 4).saturating_sub(1);
-        let blocks = vectors.div_ceil(REDUCE_BLOCK).clamp(1, self.full_grid(REDUCE_BLOCK));
-        let mut work = self.cleared(1 + blocks * words)?;
+        let mut work = self.library.work(1 + self.most_blocks(REDUCE_BLOCK) * words)?;
+        self.clear(work.slice().slice_mut(..1))?;
         let call = operation.reduce(x, work.slice(), result);
+        let full = self.full_grid(operation.module(), &call, REDUCE_BLOCK, 0)?;
+        let blocks = vectors.div_ceil(REDUCE_BLOCK).clamp(1, full);
         self.launch_from(operation.module(), self.config(blocks, REDUCE_BLOCK), call)
     }
 

@@ -287,7 +287,8 @@ impl Algorithms {
 
         // As many copies of the counts as 32 KiB hold.
         let counts = K::Bits::counts(a.as_slice(), order, starts.reborrow(), 32 / passes);
-        self.launch(self.config(self.full_grid(BLOCK), BLOCK), counts)?;
+        let full = self.full_grid(None, &counts, BLOCK, 32 << 10)?;
+        self.launch(self.config(full, BLOCK), counts)?;
         self.launch(
             self.config(passes, DIGITS),
             kernels::sort::sort_starts(starts.reborrow()),

@@ -28,6 +28,8 @@ pub(super) struct Library {
     spare: Mutex<Vec<DeviceBuffer<u32>>>,
     /// Threads of a scan's blocks, by module and kernel.
     scan_threads: Mutex<HashMap<(String, &'static str), usize>>,
+    /// Blocks of a multiprocessor, by module, kernel and bytes of dynamic shared memory.
+    resident: Mutex<HashMap<(String, &'static str, usize), usize>>,
 }
 
 /// Work memory of a call, which goes back to the library when it is dropped.
@@ -44,6 +46,7 @@ impl Library {
             modules: FrozenMap::new(),
             spare: Mutex::default(),
             scan_threads: Mutex::default(),
+            resident: Mutex::default(),
         }
     }
 
@@ -76,6 +79,19 @@ impl Library {
         let threads = [768, 512, 384, 256].into_iter().find(fits).unwrap_or(128);
         self.scan_threads.lock().insert(key, threads);
         Ok(threads)
+    }
+
+    /// Blocks of a kernel that a multiprocessor has room for, one at least.
+    fn resident(&self, own: Option<&Module>, kernel: &'static str, threads: usize, shared: usize) -> Result<usize> {
+        let module = self.module_of(own, kernel)?;
+        let key = (module.name().to_owned(), kernel, shared);
+        if let Some(blocks) = self.resident.lock().get(&key) {
+            return Ok(*blocks);
+        }
+        let (limits, info) = (self.device.limits(), module.info(kernel)?);
+        let blocks = limits.occupancy(&info, threads as u32, shared as u32).blocks.max(1) as usize;
+        self.resident.lock().insert(key, blocks);
+        Ok(blocks)
     }
 
     /// Work memory of at least as many words, whatever they hold: of what is spare the smallest that is large enough.
@@ -135,11 +151,23 @@ impl Algorithms {
         &self.library.device
     }
 
-    /// Blocks of so many threads that fill the device, as far as threads go.
-    pub(super) fn full_grid(&self, threads: usize) -> usize {
-        // Of kernels with 40 registers; more would wait for others to end.
-        const THREADS_OF_A_MULTIPROCESSOR: usize = 1536;
-        self.device().limits().multiprocessors as usize * (THREADS_OF_A_MULTIPROCESSOR / threads)
+    /// Blocks of so many threads that are on the device at a time at most, whatever the kernel.
+    pub(super) fn most_blocks(&self, threads: usize) -> usize {
+        let limits = self.device().limits();
+        limits.multiprocessors as usize * (limits.threads_per_multiprocessor as usize / threads).max(1)
+    }
+
+    /// Blocks of so many threads, with so many bytes of dynamic shared memory, that are on the device at a time. With more,
+    /// the last ones would run by themselves when the others are done.
+    pub(super) fn full_grid(
+        &self,
+        own: Option<&Module>,
+        call: &Call<'_>,
+        threads: usize,
+        shared: usize,
+    ) -> Result<usize> {
+        let resident = self.library.resident(own, call.kernel().name, threads, shared)?;
+        Ok(self.device().limits().multiprocessors as usize * resident)
     }
 
     /// A 1-D launch.

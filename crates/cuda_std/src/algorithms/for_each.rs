@@ -37,7 +37,8 @@ pub fn for_each<T: bytemuck::Pod, const V: usize>(x: &[T], mut work: impl FnMut(
     let start = block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize;
     let mut i = start;
     while i + (AHEAD - 1) * step < vectors.len() {
-        let ahead: [Vector<T, V>; AHEAD] = core::array::from_fn(|k| vectors[i + k * step]);
+        // SAFETY: at most the last of these, which is inside.
+        let ahead: [Vector<T, V>; AHEAD] = core::array::from_fn(|k| unsafe { *vectors.get_unchecked(i + k * step) });
         for vector in &ahead {
             vector.0.iter().for_each(|value| work(*value));
         }

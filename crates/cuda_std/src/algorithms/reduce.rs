@@ -128,7 +128,9 @@ fn of_thread<T: Pod, O: Operator<T>, const V: usize>(x: &[T]) -> Maybe<T> {
         let mut sum = of_vector(vectors[i]);
         i += step;
         while i + (AHEAD - 1) * step < vectors.len() {
-            let ahead: [Vector<T, V>; AHEAD] = core::array::from_fn(|k| vectors[i + k * step]);
+            // SAFETY: at most the last of these, which is inside.
+            let ahead: [Vector<T, V>; AHEAD] =
+                core::array::from_fn(|k| unsafe { *vectors.get_unchecked(i + k * step) });
             for vector in &ahead {
                 sum = O::combine(sum, of_vector(*vector));
             }
