@@ -18,7 +18,8 @@ use crate::vectorize::{function, qualifiers, renamed};
 const MOST: usize = 8;
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let example = "(\"(n),(n)->()\") fn dot(a: View<f32, 1>, b: View<f32, 1>, mut sum: ViewMut<f32, 0>) { .. }";
+    let example =
+        "#[guvectorize(\"(n),(n)->()\")] fn dot(a: View<f32, 1>, b: View<f32, 1>, mut sum: ViewMut<f32, 0>) { .. }";
     let function = function(item, "guvectorize", example)?;
     let (layout, rest) = layout(attribute)?;
     let arguments = arguments::parse(rest, &function.sig).map_err(|error| renamed(error, "guvectorize"))?;

@@ -7,12 +7,13 @@ use quote::{format_ident, quote};
 use syn::{Error, FnArg, ItemFn, ReturnType, Type};
 
 use crate::signature::source_text;
+use crate::vectorize::function;
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     if !arguments.is_empty() {
         return Err(Error::new_spanned(arguments, "`#[reduction]` takes no arguments"));
     }
-    let function: ItemFn = syn::parse2(item)?;
+    let function = function(item, "reduction", "#[reduction] fn name(a: f32, b: f32) -> f32 { .. }")?;
     let ty = element(&function)?;
     let ItemFn { attrs, vis, sig, block } = &function;
     let (name, inputs) = (&sig.ident, &sig.inputs);
@@ -88,6 +89,9 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     })
 }
 
+/// Numbers of other sizes than 4 and 8 bytes, as they are written.
+const OTHER_SIZES: &[&str] = &["u8", "i8", "bool", "u16", "i16", "f16", "bf16", "u128", "i128"];
+
 /// The type of the elements, if the function is one of two elements.
 fn element(function: &ItemFn) -> syn::Result<Type> {
     let sig = &function.sig;
@@ -114,6 +118,11 @@ fn element(function: &ItemFn) -> syn::Result<Type> {
     let same = |a: &Type, b: &Type| source_text(a) == source_text(b);
     match (types.as_slice(), &sig.output) {
         ([a, b], ReturnType::Type(_, result)) if sig.inputs.len() == 2 && same(a, b) && same(a, result) => {
+            let name = source_text(a);
+            if OTHER_SIZES.contains(&&*name) {
+                let message = format!("elements of a reduction have 4 or 8 bytes, other than `{name}`; convert them");
+                return Err(Error::new_spanned(a, message));
+            }
             Ok((*a).clone())
         }
         _ => wrong("a reduction makes one element of two of the same type"),

@@ -17,16 +17,20 @@ use crate::signature::{self, Parameter, Problems, source_text};
 const MOST: usize = 8;
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let function = function(item, "vectorize", "fn name(a: f32, b: f32) -> f32 { .. }")?;
+    let function = function(item, "vectorize", "#[vectorize] fn name(a: f32, b: f32) -> f32 { .. }")?;
     let checked = Function::new(&function);
     let stated = if arguments.is_empty() {
         quote! { block = 256 }
     } else {
         quote! { #arguments, block = 256 }
     };
-    let parsed = arguments::parse(stated, &function.sig).and_then(|flat| {
-        let strided = arguments::parse(arguments, &function.sig)?;
-        Ok((flat, strided))
+    let parsed = arguments::parse(arguments.clone(), &function.sig).and_then(|strided| {
+        let own_blocks = |_: Error| {
+            let message =
+                "the blocks of a vectorized function follow from how its arrays lie; remove `block` and `max_threads`";
+            Error::new_spanned(&arguments, message)
+        };
+        Ok((arguments::parse(stated, &function.sig).map_err(own_blocks)?, strided))
     });
     let parsed = parsed.map_err(|error| renamed(error, "vectorize"));
     let (checked, (flat_arguments, strided_arguments)) = match (checked, parsed) {
@@ -70,10 +74,7 @@ pub(crate) fn function(item: TokenStream, attribute: &str, example: &str) -> syn
     let place = item.clone();
     syn::parse2(item).map_err(|error| match syn::parse2::<syn::Item>(place.clone()) {
         Ok(syn::Item::Fn(_)) | Err(_) => error,
-        Ok(_) => Error::new_spanned(
-            place,
-            format!("`#[{attribute}]` goes on a function: `#[{attribute}] {example}`"),
-        ),
+        Ok(_) => Error::new_spanned(place, format!("`#[{attribute}]` goes on a function: `{example}`")),
     })
 }
 

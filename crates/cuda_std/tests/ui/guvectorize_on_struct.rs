@@ -1,0 +1,6 @@
+use cuda_std::prelude::*;
+
+#[guvectorize("(n)->()")]
+pub struct Sum;
+
+fn main() {}

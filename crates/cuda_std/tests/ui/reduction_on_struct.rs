@@ -1,0 +1,6 @@
+use cuda_std::reduction;
+
+#[reduction]
+pub struct Sum;
+
+fn main() {}

@@ -1,0 +1,8 @@
+use cuda_std::prelude::*;
+
+#[vectorize]
+pub async fn square(x: f32) -> f32 {
+    x * x
+}
+
+fn main() {}

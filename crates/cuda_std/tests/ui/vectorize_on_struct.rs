@@ -1,0 +1,6 @@
+use cuda_std::prelude::*;
+
+#[vectorize]
+pub struct Square;
+
+fn main() {}
