@@ -2,7 +2,8 @@
 //!
 //! `RUMBA_DEVICE` is `auto` (NVIDIA's driver if it loads and reports a device, otherwise software), `gpu`
 //! (NVIDIA's driver or an error) or `soft`. `RUMBA_CUDA_LIBRARY` names NVIDIA's library where the loader
-//! does not find it as `libcuda.so.1`. Nothing here runs a kernel or knows what the calls mean.
+//! does not find it as `libcuda.so.1`, `RUMBA_SOFT_DEVICES` says how many software devices there are. Nothing here runs a
+//! kernel or knows what the calls mean.
 
 use std::ffi::{OsString, c_int, c_uint};
 use std::path::Path;
@@ -60,12 +61,36 @@ pub enum ChoiceError {
         /// What it answered.
         cause: String,
     },
+    /// The environment asks for software devices that there cannot be.
+    #[error(
+        "RUMBA_SOFT_DEVICES={value} is no number of software devices: set it to a number from 1 to {MOST_SOFT_DEVICES}, or \
+         remove it to have one"
+    )]
+    SoftDevices {
+        /// What the variable held.
+        value: String,
+    },
 }
+
+/// Software devices that there can be: `RUMBA_SOFT_DEVICES` asks for more than one.
+pub(crate) const MOST_SOFT_DEVICES: usize = 64;
 
 /// The decision, with NVIDIA's library where that is what was chosen.
 pub(crate) struct Choice {
     pub(crate) kind: Result<DeviceKind, ChoiceError>,
     pub(crate) library: Option<Library>,
+    /// How many software devices there are, where those were chosen.
+    pub(crate) soft_devices: usize,
+}
+
+impl Choice {
+    fn none(error: ChoiceError) -> Choice {
+        Choice {
+            kind: Err(error),
+            library: None,
+            soft_devices: 0,
+        }
+    }
 }
 
 /// The device of this process; the first caller decides it.
@@ -86,6 +111,7 @@ fn decide(device: Option<OsString>) -> &'static Choice {
         let settings = Settings {
             device,
             library: std::env::var_os("RUMBA_CUDA_LIBRARY").filter(|path| !path.is_empty()),
+            soft_devices: std::env::var_os("RUMBA_SOFT_DEVICES"),
             is_library: is_library(),
         };
         let choice = settings.decide();
@@ -118,22 +144,19 @@ extern "C" fn rumba_driver_marker() {}
 struct Settings {
     device: Option<OsString>,
     library: Option<OsString>,
+    soft_devices: Option<OsString>,
     is_library: bool,
 }
 
 impl Settings {
     fn decide(&self) -> Choice {
-        let software = Choice {
-            kind: Ok(DeviceKind::Software),
-            library: None,
-        };
         let device = self
             .device
             .as_ref()
             .map_or("auto".into(), |value| value.to_string_lossy());
         let found = match device.as_ref() {
-            "soft" => return software,
-            "auto" | "" if self.is_library && self.library.is_none() => return software,
+            "soft" => return self.software(),
+            "auto" | "" if self.is_library && self.library.is_none() => return self.software(),
             "auto" | "gpu" | "" => self.nvidia(),
             value => Err(ChoiceError::UnknownDevice {
                 value: value.to_owned(),
@@ -143,16 +166,36 @@ impl Settings {
             Ok(library) => Choice {
                 kind: Ok(DeviceKind::Nvidia),
                 library: Some(library),
+                soft_devices: 0,
             },
             // A library that was named and does not load is a mistake; one without a GPU is an ordinary machine.
             Err(error) => match error {
-                ChoiceError::NoGpu { .. } if device != "gpu" => software,
-                ChoiceError::NoLibrary { .. } if device != "gpu" && self.library.is_none() => software,
-                error => Choice {
-                    kind: Err(error),
-                    library: None,
-                },
+                ChoiceError::NoGpu { .. } if device != "gpu" => self.software(),
+                ChoiceError::NoLibrary { .. } if device != "gpu" && self.library.is_none() => self.software(),
+                error => Choice::none(error),
             },
+        }
+    }
+
+    /// The software device, or as many as are asked for.
+    fn software(&self) -> Choice {
+        let text = self.soft_devices.as_ref().map(|value| value.to_string_lossy());
+        let number = match text.as_deref().map(str::trim) {
+            None | Some("") => Some(1),
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|number| (1..=MOST_SOFT_DEVICES).contains(number)),
+        };
+        match number {
+            Some(soft_devices) => Choice {
+                kind: Ok(DeviceKind::Software),
+                library: None,
+                soft_devices,
+            },
+            None => Choice::none(ChoiceError::SoftDevices {
+                value: text.unwrap_or_default().into_owned(),
+            }),
         }
     }
 
@@ -234,6 +277,7 @@ mod tests {
         Settings {
             device: Some(device.into()),
             library: library.map(Into::into),
+            soft_devices: None,
             is_library,
         }
         .decide()
@@ -250,6 +294,34 @@ mod tests {
         let text = decide("cpu", None, false).unwrap_err().to_string();
         for part in ["RUMBA_DEVICE=cpu", "`auto`", "`gpu`", "`soft`"] {
             assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn software_devices_are_counted() {
+        let decide = |devices: Option<&str>| {
+            let settings = Settings {
+                device: Some("soft".into()),
+                library: None,
+                soft_devices: devices.map(Into::into),
+                is_library: false,
+            };
+            let choice = settings.decide();
+            choice.kind.map(|_| choice.soft_devices)
+        };
+        for (asked, number) in [
+            (None, 1),
+            (Some(""), 1),
+            (Some("1"), 1),
+            (Some(" 3 "), 3),
+            (Some("64"), 64),
+        ] {
+            assert_eq!(decide(asked), Ok(number), "{asked:?}");
+        }
+        for asked in ["garbage", "0", "-1", "65", "2.5", "99999999999999999999"] {
+            let text = decide(Some(asked)).unwrap_err().to_string();
+            assert!(text.contains(&format!("RUMBA_SOFT_DEVICES={asked} ")), "{text}");
+            assert!(text.contains("from 1 to 64"), "{text}");
         }
     }
 

@@ -73,6 +73,21 @@ fn a_library_that_does_not_exist() {
 }
 
 #[test]
+fn a_number_of_software_devices_that_is_none() {
+    for asked in ["garbage", "0"] {
+        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", asked)];
+        if child("a_number_of_software_devices_that_is_none", &variables).is_err() {
+            there_is_no_device(&[
+                "RUMBA_SOFT_DEVICES=",
+                "is no number of software devices",
+                "from 1 to 64",
+            ]);
+            return;
+        }
+    }
+}
+
+#[test]
 fn the_software_device_logs_what_it_is_asked_to() {
     match child(
         "the_software_device_logs_what_it_is_asked_to",

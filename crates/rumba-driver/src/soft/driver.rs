@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use crate::abi::{self, CUcontext, CUdevice, CUstream, wrong};
 use crate::check;
-use crate::choice;
+use crate::choice::{self, MOST_SOFT_DEVICES};
 use crate::error::Error;
 use crate::soft::array::Array;
 use crate::soft::capture;
@@ -63,9 +63,6 @@ pub(crate) struct Primary {
 const PRIMARY: CUcontext = 0x5200_0000_1000;
 const PRIMARY_STEP: usize = 16;
 
-/// Devices that there can be: `RUMBA_SOFT_DEVICES` asks for more than one.
-const MOST_DEVICES: usize = 64;
-
 /// The handle of a device's primary context.
 pub(crate) fn primary_handle(device: CUdevice) -> CUcontext {
     PRIMARY + device as usize * PRIMARY_STEP
@@ -74,14 +71,8 @@ pub(crate) fn primary_handle(device: CUdevice) -> CUcontext {
 /// The device whose primary context a handle means.
 pub(crate) fn primary_device(handle: CUcontext) -> Option<CUdevice> {
     let offset = handle.checked_sub(PRIMARY)?;
-    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP <= MOST_DEVICES)
+    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP <= MOST_SOFT_DEVICES)
         .then_some((offset / PRIMARY_STEP) as CUdevice)
-}
-
-/// How many devices `RUMBA_SOFT_DEVICES` asks for. They share one machine and its memory.
-fn asked_devices() -> usize {
-    let asked = std::env::var("RUMBA_SOFT_DEVICES").unwrap_or_default();
-    asked.trim().parse().unwrap_or(1).clamp(1, MOST_DEVICES)
 }
 
 static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
@@ -102,14 +93,17 @@ impl Driver {
         }
         DRIVER
             .get_or_init(|| {
-                if let Err(error) = &choice::choice().kind {
+                let choice = choice::choice();
+                if let Err(error) = &choice.kind {
                     return Err(Error::NoDevice(error.to_string()));
                 }
+                // They share one machine and its memory. The last is that of checked runs, which is not counted.
+                let devices = choice.soft_devices + 1;
                 // SAFETY: the handler only stores to a static. If it cannot be registered, a forked process lacks threads
                 // and finds out late.
                 unsafe { libc::pthread_atfork(None, None, Some(forked)) };
                 let pools = Handles::new("memory pool", 7);
-                let default_pools: Vec<usize> = (0..=asked_devices())
+                let default_pools: Vec<usize> = (0..devices)
                     .map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0)
                     .collect();
                 Ok(Self {
@@ -133,7 +127,7 @@ impl Driver {
                     physical: Handles::new("memory", 14),
                     addresses: Addresses::default(),
                     advice: Advices::default(),
-                    primaries: (0..=asked_devices()).map(|_| RwLock::default()).collect(),
+                    primaries: (0..devices).map(|_| RwLock::default()).collect(),
                     ids: AtomicU64::new(1),
                 })
             })
