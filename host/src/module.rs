@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// PTX loaded onto a device: the kernels to launch. Cloning gives another handle to the same module.
@@ -68,8 +68,8 @@ pub(crate) struct Function {
     /// Valid as long as the module that holds this.
     pub(crate) raw: cust::function::Function<'static>,
     pub(crate) info: KernelInfo,
-    /// Bytes of dynamic shared memory that the driver has been told to allow.
-    allowed_shared: AtomicU32,
+    /// Whether the driver has been told to allow as much dynamic shared memory as there is.
+    allows_shared: AtomicBool,
 }
 
 // SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread.
@@ -334,23 +334,32 @@ impl Function {
             key,
             raw,
             info,
-            allowed_shared: AtomicU32::new(0),
+            allows_shared: AtomicBool::new(false),
         })
     }
 
     /// Tells the driver once that launches may ask for this much dynamic shared memory. Up to what
     /// every block gets, it needs no telling.
+    ///
+    /// What is allowed is all that the device has: so no other handle to the same kernel ever allows less.
+    #[inline]
     pub(crate) fn allow_shared(&self, entered: &Entered<'_>, dynamic: u32) -> Result<()> {
-        let needs_telling = self.info.shared_memory + dynamic > entered.context.limits.shared_memory;
-        if !needs_telling || dynamic <= self.allowed_shared.load(Ordering::Relaxed) {
+        let needed = self.info.shared_memory.saturating_add(dynamic);
+        if needed <= entered.context.limits.shared_memory || self.allows_shared.load(Ordering::Relaxed) {
             return Ok(());
         }
+        self.allow_all_shared(entered)
+    }
+
+    #[cold]
+    fn allow_all_shared(&self, entered: &Entered<'_>) -> Result<()> {
         let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        let bytes = i32::try_from(dynamic).unwrap_or(i32::MAX);
+        let most = entered.context.limits.shared_memory_optin;
+        let bytes = i32::try_from(most.saturating_sub(self.info.shared_memory)).unwrap_or(i32::MAX);
         // SAFETY: the function is alive, its context current. cust has no such call.
         let result = answer(unsafe { sys::cuFuncSetAttribute(self.raw.to_raw(), attribute, bytes) });
-        entered.check(result, || format!("allow {dynamic} bytes of dynamic shared memory"))?;
-        self.allowed_shared.fetch_max(dynamic, Ordering::Relaxed);
+        entered.check(result, || format!("allow {bytes} bytes of dynamic shared memory"))?;
+        self.allows_shared.store(true, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Occupancy, block sizes and hints, on whichever device is there.
 
-use rumba::test_kernels::PTX;
-use rumba::{Device, Hint, Resource};
+use rumba::test_kernels::{PTX, scale};
+use rumba::{Device, Hint, LaunchConfig, Resource};
 
 /// Takes much of a multiprocessor: 40,000 bytes of shared memory.
 const HUNGRY: &str = ".version 7.0 .target sm_70 .address_size 64
@@ -26,6 +26,27 @@ fn the_calculator_agrees_with_the_driver() -> rumba::Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Above 48 KiB the driver wants to be told before it is asked, and what it is told last counts.
+#[test]
+fn much_shared_memory() -> rumba::Result<()> {
+    let device = Device::new()?;
+    let module = device.load(PTX)?;
+    assert!(module.occupancy("scale", 256, 60 << 10)?.blocks >= 1);
+    let mut values = device.buffer_from(&[1.0_f32; 256])?;
+    for (asked, launched) in [(64, 96), (56, 96), (96, 64)] {
+        assert!(module.occupancy("scale", 256, asked << 10)?.blocks >= 1);
+        module.launch(
+            LaunchConfig::new(1, 256).shared(launched << 10),
+            scale(2.0, &mut values),
+        )?;
+    }
+    // As many blocks as there is room for at a time.
+    let module = device.load(PTX)?;
+    module.launch(LaunchConfig::at_once(256).shared(96 << 10), scale(2.0, &mut values))?;
+    assert_eq!(values.to_vec()?, [16.0; 256]);
     Ok(())
 }
 
