@@ -257,9 +257,9 @@ impl Graph {
     }
 
     fn put(&self, lane: &Lane, entered: &Entered<'_>) -> Result<()> {
-        let _in_order = self.context.lanes.order.lock();
+        let mut order = self.context.lanes.order.lock();
         for (memory, access) in &self.uses {
-            lane.next_to_use(memory, access, entered)?;
+            lane.next_to_use(memory, access, &mut order, entered)?;
         }
         if let Some(last) = self.steps.last() {
             self.context.launching(last.kernel);

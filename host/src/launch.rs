@@ -173,6 +173,7 @@ impl Module {
             Shape::Blocks { grid, block } => return Ok(Some((grid, block))),
             Shape::AtOnce { block } => {
                 let entered = self.enter(call.kernel().name)?;
+                check_device(call.kernel(), function, entered.context, [1; 3], block, shared)?;
                 let blocks = self.blocks_at_once(&entered, call.kernel(), function, block, shared)?;
                 let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
                 return Ok(Some(([blocks.min(self.context().limits.grid[0]), 1, 1], block)));
@@ -222,6 +223,7 @@ impl Module {
         if [x, y, z].contains(&0) {
             return Ok(0);
         }
+        function.allow_shared(entered, shared)?;
         let block = BlockSize::xyz(x, y, z);
         let each = function
             .raw
@@ -344,9 +346,9 @@ impl Launch<'_> {
     /// Puts the kernel on its stream.
     fn enqueue(&self, arguments: &mut Arguments<'_>) -> Result<()> {
         let context = self.entered.context;
-        let _in_order = context.lanes.order.lock();
+        let mut order = context.lanes.order.lock();
         for (memory, access) in device_memory(arguments) {
-            self.lane.next_to_use(memory, &access, self.entered)?;
+            self.lane.next_to_use(memory, &access, &mut order, self.entered)?;
         }
         context.launching(self.kernel);
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);

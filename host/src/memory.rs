@@ -22,7 +22,7 @@ pub use view::{DeviceSlice, DeviceSliceMut};
 
 pub(crate) use raw::{copy_in, copy_out};
 pub(crate) use staged::Staging;
-pub(crate) use uses::{Access, Uses};
+pub(crate) use uses::{Access, Order, OrderId, Uses};
 pub(crate) use view::same_length;
 
 use crate::context::{Context, Entered};
@@ -101,8 +101,8 @@ impl Memory {
             allocate(&context.enter(operation)?, bytes, &operation)?
         };
         Ok(Memory(Arc::new(Allocation {
+            uses: Uses::new(context.lanes.order_id),
             context,
-            uses: Uses::default(),
             address,
             bytes,
             origin,

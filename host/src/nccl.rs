@@ -314,9 +314,9 @@ impl Communicator {
         // One order for all communicators, so that two threads do not wait for each other.
         let mut sorted: Vec<&Arc<Context>> = self.contexts.iter().collect();
         sorted.sort_by_key(|context| context.ordinal);
-        let _in_order: Vec<_> = sorted.iter().map(|context| context.lanes.order.lock()).collect();
+        let mut orders: Vec<_> = sorted.iter().map(|context| context.lanes.order.lock()).collect();
         let mut entered = Vec::with_capacity(sorted.len());
-        for context in &sorted {
+        for (context, order) in sorted.iter().zip(&mut orders) {
             let alive = context.enter(text)?;
             for (view, writes) in parts
                 .iter()
@@ -325,7 +325,7 @@ impl Communicator {
                 context
                     .lanes
                     .default
-                    .next_to_use(view.memory(), &view.access(*writes), &alive)?;
+                    .next_to_use(view.memory(), &view.access(*writes), order, &alive)?;
             }
             entered.push(alive);
         }

@@ -8,7 +8,7 @@ use crate::Event;
 use crate::context::{Context, Entered};
 use crate::error::{Code, Error, GraphError, Result, answer};
 use crate::graph::Recording;
-use crate::memory::{Access, Allocation};
+use crate::memory::{Access, Allocation, Order, OrderId};
 use crate::profile::recording;
 use cust::error::CudaResult;
 use cust::event::EventFlags;
@@ -214,7 +214,9 @@ pub(crate) struct Lanes {
     next: AtomicU64,
     /// Held while a buffer's last use is noted and the use itself put on its stream, so that another
     /// thread that finds the note also finds the work.
-    pub(crate) order: Mutex<()>,
+    pub(crate) order: Mutex<Order>,
+    /// For allocations, whose uses are seen with that lock held.
+    pub(crate) order_id: OrderId,
 }
 
 impl Lanes {
@@ -222,11 +224,13 @@ impl Lanes {
     pub(crate) fn new() -> CudaResult<Lanes> {
         let default = Lane::new(Lane::DEFAULT, None)?;
         recording::is_default_stream(default.raw.as_inner());
+        let order = Order::new();
         Ok(Lanes {
             default,
             others: Mutex::default(),
             next: AtomicU64::new(Lane::DEFAULT + 1),
-            order: Mutex::new(()),
+            order_id: order.id(),
+            order: Mutex::new(order),
         })
     }
 }
@@ -273,9 +277,15 @@ impl Lane {
     }
 
     /// Notes that the next work on this stream uses something, after making the stream wait for the streams whose uses
-    /// are in the way. Call it with [`Lanes::order`] held, until that work is enqueued.
-    pub(crate) fn next_to_use(&self, memory: &Allocation, access: &Access, entered: &Entered<'_>) -> Result<()> {
-        let mut uses = memory.uses.lock();
+    /// are in the way. [`Lanes::order`] is held until that work is enqueued.
+    pub(crate) fn next_to_use(
+        &self,
+        memory: &Allocation,
+        access: &Access,
+        order: &mut Order,
+        entered: &Entered<'_>,
+    ) -> Result<()> {
+        let uses = memory.uses.list(order);
         if uses.knows(self.id, access) {
             return Ok(());
         }

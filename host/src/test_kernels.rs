@@ -8,7 +8,7 @@
 //! ```
 
 use cuda_std::DisjointSlice;
-use cuda_std::launch::{Argument, Arguments, Call, Kernel, Parameter, Role};
+use cuda_std::launch::{Argument, Call, Kernel, Parameter, Role};
 
 /// The kernels.
 pub const PTX: &str = include_str!("test_kernels.ptx");
@@ -25,11 +25,11 @@ pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<f32>>) -> 
             Parameter::new("values", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
         ],
     );
-    let mut arguments = Arguments::new();
-    arguments.push_value(factor);
-    values.bind(&mut arguments);
-    // SAFETY: both parameters are bound, in order.
-    unsafe { Call::new(&KERNEL, arguments) }
+    // SAFETY: both parameters are bound below, in order.
+    let mut call = unsafe { Call::new(&KERNEL) };
+    call.arguments_mut().push_value(factor);
+    values.bind(call.arguments_mut());
+    call
 }
 
 /// `y[i] += a * x[i]`
@@ -45,10 +45,10 @@ pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, Disjo
             Parameter::new("y", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
         ],
     );
-    let mut arguments = Arguments::new();
-    arguments.push_value(a);
-    x.bind(&mut arguments);
-    y.bind(&mut arguments);
-    // SAFETY: all parameters are bound, in order.
-    unsafe { Call::new(&KERNEL, arguments) }
+    // SAFETY: all parameters are bound below, in order.
+    let mut call = unsafe { Call::new(&KERNEL) };
+    call.arguments_mut().push_value(a);
+    x.bind(call.arguments_mut());
+    y.bind(call.arguments_mut());
+    call
 }

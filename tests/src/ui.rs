@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use cuda_std::Contract;
-use cuda_std::launch::{Arguments, Call, Kernel, Parameter, Role};
+use cuda_std::launch::{Call, Kernel, Parameter, Role};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use rumba::{Device, LaunchConfig};
 
@@ -337,22 +337,21 @@ impl Case {
     /// # Safety
     /// The words are what the kernel's parameters are.
     unsafe fn call(&self, words: &[Word]) -> Call<'static> {
-        let mut arguments = Arguments::new();
-        let mut parameters = Vec::new();
-        for word in words {
-            match *word {
-                Word::Number(number) => arguments.push_value(number),
-                Word::Address(address) => arguments.push_value(address),
-            }
-            parameters.push(Parameter::new("", "", Role::Value));
-        }
+        let parameters = vec![Parameter::new("", "", Role::Value); words.len()];
         let mut contract = Contract::ANY;
         contract.cooperative = self.cooperative;
         // A corpus is run by tests and ends with them.
         let name = String::leak(self.name.clone());
         let kernel = Kernel::new(name, "", self.file, 0, Vec::leak(parameters)).with_contract(contract);
-        // SAFETY: the caller's.
-        unsafe { Call::new(Box::leak(Box::new(kernel)), arguments) }
+        // SAFETY: the caller's, with what is bound below.
+        let mut call = unsafe { Call::new(Box::leak(Box::new(kernel))) };
+        for word in words {
+            match *word {
+                Word::Number(number) => call.arguments_mut().push_value(number),
+                Word::Address(address) => call.arguments_mut().push_value(address),
+            }
+        }
+        call
     }
 }
 

@@ -365,7 +365,7 @@ impl Kernel<'_> {
     fn launcher(self) -> TokenStream {
         let function = self.function;
         let (name, vis, unsafety, kept) = (self.name(), &function.vis, function.sig.unsafety, self.kept());
-        let arguments = Ident::new("arguments", Span::mixed_site());
+        let call = Ident::new("call", Span::mixed_site());
         let mut inputs = Vec::new();
         let mut binds = Vec::new();
         for Parameter {
@@ -379,7 +379,8 @@ impl Kernel<'_> {
                 Kind::Shared => continue,
                 Kind::Copied => {
                     inputs.push(quote! { #name: #written });
-                    binds.push(quote_spanned! { written.span() => #arguments.push_copy::<#written>(#name); });
+                    binds
+                        .push(quote_spanned! { written.span() => #call.arguments_mut().push_copy::<#written>(#name); });
                     continue;
                 }
                 Kind::Pointer => quote! { #written },
@@ -393,7 +394,7 @@ impl Kernel<'_> {
                 quote! { #name }
             };
             binds.push(quote! {
-                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, &mut #arguments);
+                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, #call.arguments_mut());
             });
         }
         let params = function.sig.generics.params.iter();
@@ -415,10 +416,10 @@ impl Kernel<'_> {
                 #(#predicates),*
             {
                 #body
-                let mut #arguments = ::cuda_std::launch::Arguments::new();
+                // SAFETY: each parameter of the kernel is bound below, in order and by its type.
+                let mut #call = unsafe { ::cuda_std::launch::Call::new(#kernel) };
                 #(#binds)*
-                // SAFETY: each parameter of the kernel was bound above, in order and by its type.
-                unsafe { ::cuda_std::launch::Call::new(#kernel, #arguments) }
+                #call
             }
         }
     }

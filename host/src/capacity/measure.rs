@@ -8,7 +8,7 @@ use super::Unit;
 use crate::error::Result;
 use crate::{Device, Module, units};
 use comfy_table::{CellAlignment, Table, presets};
-use cuda_std::launch::{Argument, Arguments, Call, Kernel, Parameter, Role};
+use cuda_std::launch::{Argument, Call, Kernel, Parameter, Role};
 use std::fmt;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -302,11 +302,11 @@ impl Program {
     }
 
     fn call<'a>(&'static self, passes: u32, out: impl Argument<'a, cuda_std::DisjointSlice<u32>>) -> Call<'a> {
-        let mut arguments = Arguments::new();
-        arguments.push_value(passes);
-        out.bind(&mut arguments);
-        // SAFETY: both parameters are bound, in order; the kernel writes to the first element at most.
-        unsafe { Call::new(&self.kernel, arguments) }
+        // SAFETY: both parameters are bound below, in order; the kernel writes to the first element at most.
+        let mut call = unsafe { Call::new(&self.kernel) };
+        call.arguments_mut().push_value(passes);
+        out.bind(call.arguments_mut());
+        call
     }
 
     /// Operations per second, with every multiprocessor full.

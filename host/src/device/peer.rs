@@ -75,21 +75,23 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
             ))
         };
         // One order for all pairs, so that two threads that copy both ways do not wait for each other.
-        let (first, second) = match from.context.ordinal < to.context.ordinal {
-            true => (&from.context, &to.context),
-            false => (&to.context, &from.context),
+        let (mut from_order, mut to_order) = if from.context.ordinal < to.context.ordinal {
+            let first = from.context.lanes.order.lock();
+            (first, to.context.lanes.order.lock())
+        } else {
+            let first = to.context.lanes.order.lock();
+            (from.context.lanes.order.lock(), first)
         };
-        let (_in_order, _there_too) = (first.lanes.order.lock(), second.lanes.order.lock());
         let (sender, receiver) = (&from.context.lanes.default, &to.context.lanes.default);
         {
             let entered = from.context.enter(operation)?;
-            sender.next_to_use(from, &source.access(false), &entered)?;
+            sender.next_to_use(from, &source.access(false), &mut from_order, &entered)?;
             entered.check(receiver.wait_for(sender), operation)?;
         }
         {
             let entered = to.context.enter(operation)?;
             let _alive = from.context.enter_beside(operation)?;
-            receiver.next_to_use(to, &destination.access(true), &entered)?;
+            receiver.next_to_use(to, &destination.access(true), &mut to_order, &entered)?;
             let bytes = source.bytes() as u64;
             let copied = recording::on_stream(
                 receiver.raw.as_inner(),

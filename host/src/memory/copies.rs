@@ -77,8 +77,8 @@ fn put(
     stream.belongs_to(&memory.context, || memory.operation(verb))?;
     let lane = stream.lane(|| memory.operation(verb))?;
     let entered = memory.enter(verb)?;
-    let _in_order = memory.context.lanes.order.lock();
-    lane.next_to_use(memory, &access, &entered)?;
+    let mut order = memory.context.lanes.order.lock();
+    lane.next_to_use(memory, &access, &mut order, &entered)?;
     entered.check(copy(&lane.raw), || memory.operation(verb))
 }
 

@@ -130,7 +130,8 @@ impl MemoryPool {
             ))
         })?;
         let all = memory.access(memory.address, memory.bytes as u64, true);
-        memory.uses.lock().note(memory.context.lanes.default.id(), all);
+        let lanes = &memory.context.lanes;
+        memory.uses.list(&mut lanes.order.lock()).note(lanes.default.id(), all);
         Ok(DeviceBuffer::of(memory, length))
     }
 
@@ -191,12 +192,16 @@ impl Handle {
     /// Frees what was allocated, after all that uses it.
     pub(super) fn free(allocation: &Allocation, entered: &Entered<'_>) {
         let lanes = &entered.context.lanes;
-        let _in_order = lanes.order.lock();
+        let mut order = lanes.order.lock();
         let all = Access {
             bytes: 0..allocation.bytes as u64,
             writes: true,
         };
-        if lanes.default.next_to_use(allocation, &all, entered).is_err() {
+        if lanes
+            .default
+            .next_to_use(allocation, &all, &mut order, entered)
+            .is_err()
+        {
             // The context is lost, and its memory with it.
             return;
         }

@@ -169,7 +169,10 @@ impl<T: Pod> UnifiedBuffer<T> {
         // SAFETY: the null stream is always there.
         let waited = answer(unsafe { sys::cuStreamSynchronize(std::ptr::null_mut()) });
         entered.check_wait(waited, || memory.operation(verb))?;
-        let lanes = memory.uses.lock().in_the_way(0, &access);
+        let lanes = {
+            let mut order = memory.context.lanes.order.lock();
+            memory.uses.list(&mut order).in_the_way(0, &access)
+        };
         for lane in lanes {
             memory
                 .context

@@ -2,8 +2,11 @@
 //!
 //! Parts are ranges of bytes and uses are reads or writes, so that streams which work on different parts of one buffer, or
 //! only read it, overlap. Nothing here knows the driver; waiting is [`crate::stream::Lane`]'s business.
+//!
+//! The lists of all allocations of a context are behind one lock, since a launch looks at several, and notes its uses and
+//! puts itself on its stream without another coming in between.
 
-use parking_lot::{Mutex, MutexGuard};
+use qcell::{QCell, QCellOwner, QCellOwnerID};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -15,9 +18,15 @@ pub(crate) struct Access {
     pub(crate) writes: bool,
 }
 
+/// The right to look at the uses of a context's allocations and to change them. A context has one, behind its lock.
+pub(crate) struct Order(QCellOwner);
+
+/// Whose right it is to look at the uses of an allocation.
+#[derive(Clone, Copy)]
+pub(crate) struct OrderId(QCellOwnerID);
+
 /// The uses of one allocation that later work may have to wait for.
-#[derive(Default)]
-pub(crate) struct Uses(Mutex<List>);
+pub(crate) struct Uses(QCell<List>);
 
 /// An access by a lane, known by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +52,25 @@ impl Access {
     }
 }
 
+impl Order {
+    pub(crate) fn new() -> Order {
+        Order(QCellOwner::new())
+    }
+
+    pub(crate) fn id(&self) -> OrderId {
+        OrderId(self.0.id())
+    }
+}
+
 impl Uses {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock()
+    /// Of an allocation in the context of this order.
+    pub(crate) fn new(id: OrderId) -> Uses {
+        Uses(id.0.cell(List::default()))
+    }
+
+    /// The list; `order` is that of the allocation's context.
+    pub(crate) fn list<'o>(&'o self, order: &'o mut Order) -> &'o mut List {
+        self.0.rw(&mut order.0)
     }
 }
 

@@ -249,11 +249,10 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         })?;
         let entered = memory.enter("copy to")?;
         let lanes = &memory.context.lanes;
-        let _in_order = lanes.order.lock();
-        lanes
-            .default
-            .next_to_use(source.memory, &source.access(false), &entered)?;
-        lanes.default.next_to_use(memory, &self.view.access(true), &entered)?;
+        let mut order = lanes.order.lock();
+        for (memory, access) in [(source.memory, source.access(false)), (memory, self.view.access(true))] {
+            lanes.default.next_to_use(memory, &access, &mut order, &entered)?;
+        }
         let copied = raw::copy(
             source.address(),
             self.view.address(),

@@ -1,6 +1,6 @@
 //! The argument list of a call: PTX parameters as bytes, and the host memory behind some of them.
 //!
-//! Ordinary lists live in place, without an allocation. Nothing is copied to a device here.
+//! Ordinary lists of values and device memory live in place, without an allocation. Nothing is copied to a device here.
 
 use core::any::Any;
 use core::ffi::c_void;
@@ -9,6 +9,7 @@ use core::mem::MaybeUninit;
 
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
+use std::boxed::Box;
 use std::vec::Vec;
 
 use super::ViewError;
@@ -20,13 +21,14 @@ pub struct Arguments<'a> {
     /// The bytes of all PTX parameters; each starts at a word of its own.
     words: SmallVec<[MaybeUninit<u64>; 24]>,
     parameters: SmallVec<[ParameterBytes; 16]>,
-    transfers: SmallVec<[Transfer<'a>; 8]>,
+    /// Host memory takes longer to copy than a list to allocate.
+    transfers: Vec<Transfer<'a>>,
     extents: SmallVec<[Extent; 12]>,
     borrowed: SmallVec<[Borrowed<'a>; 8]>,
     /// Bytes of dynamic shared memory that have been given out.
     shared: u64,
     /// The first argument that could not be bound, by its number, and why.
-    problem: Option<(usize, ViewError)>,
+    problem: Option<Box<(usize, ViewError)>>,
     /// Device memory that was bound by address is borrowed as well.
     lifetime: PhantomData<&'a mut ()>,
 }
@@ -246,12 +248,12 @@ impl<'a> Arguments<'a> {
     /// Remembers that the argument to be bound next cannot be: the launch is refused.
     pub(super) fn refuse(&mut self, problem: ViewError) {
         let argument = self.extents.len();
-        self.problem.get_or_insert((argument, problem));
+        self.problem.get_or_insert_with(|| Box::new((argument, problem)));
     }
 
     /// The argument that could not be bound, by its number, and why.
     pub(super) fn problem(&self) -> Option<&(usize, ViewError)> {
-        self.problem.as_ref()
+        self.problem.as_deref()
     }
 
     /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with

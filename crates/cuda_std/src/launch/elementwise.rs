@@ -51,9 +51,11 @@ impl Elementwise {
         let Some(plan) = Plan::new(&output.shape, &strides, &numbers) else {
             return Ok(None);
         };
-        let mut arguments = Arguments::new();
         let launch = match plan {
             Plan::Flat { elements } => {
+                // SAFETY: what each parameter is made of is bound below, in order, for the operands of the map.
+                let mut call = unsafe { Call::new(self.flat) };
+                let arguments = call.arguments_mut();
                 for operand in operands {
                     arguments.push_operand(operand, None);
                 }
@@ -62,8 +64,7 @@ impl Elementwise {
                 let block = self.flat.contract.block.unwrap_or([256, 1, 1]);
                 let blocks = elements.div_ceil(CHUNK * block[0] as usize);
                 let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-                // SAFETY: what each parameter is made of was bound above, in order, for the operands of the map.
-                (unsafe { Call::new(self.flat, arguments) }, [blocks, 1, 1], block)
+                (call, [blocks, 1, 1], block)
             }
             Plan::Strided(order) => {
                 let axes = order.len();
@@ -79,6 +80,9 @@ impl Elementwise {
                     },
                 };
                 let (axes, steps) = placed(&order, 0, steps_of).ok_or_else(too_long)?;
+                // SAFETY: as above.
+                let mut call = unsafe { Call::new(self.strided) };
+                let arguments = call.arguments_mut();
                 for (operand, steps) in operands.into_iter().zip(&steps[1..]) {
                     arguments.push_operand(operand, Some(steps));
                 }
@@ -87,8 +91,7 @@ impl Elementwise {
                 arguments.push_part(bytemuck::bytes_of(&steps[0]));
                 arguments.push_part(bytemuck::bytes_of(&axes));
                 let (grid, block) = shape_of_launch(&axes);
-                // SAFETY: as above.
-                (unsafe { Call::new(self.strided, arguments) }, grid, block)
+                (call, grid, block)
             }
         };
         Ok(Some(launch))

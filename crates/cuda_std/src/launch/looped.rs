@@ -137,7 +137,9 @@ impl Looped {
             });
         }
         let (axes, mut steps) = placed(&order, 2, strides.len()).ok_or_else(too_long)?;
-        let mut arguments = Arguments::new();
+        // SAFETY: what each parameter is made of is bound below, in order, for the operands of the map.
+        let mut call = unsafe { Call::new(self.kernel) };
+        let arguments = call.arguments_mut();
         for ((operand, axes), steps) in operands.into_iter().zip(self.signature.operands).zip(steps.drain(1..)) {
             let core = operand.core(axes.len()).ok_or_else(too_long)?;
             arguments.push_looped(operand, &steps, &core);
@@ -147,8 +149,7 @@ impl Looped {
         arguments.push_part(bytemuck::bytes_of(&axes));
         const THREADS: u32 = 128;
         let (grid, block) = ([axes.outer.div_ceil(THREADS), 1, 1], [THREADS, 1, 1]);
-        // SAFETY: what each parameter is made of was bound above, in order, for the operands of the map.
-        Ok(Some((unsafe { Call::new(self.kernel, arguments) }, grid, block)))
+        Ok(Some((call, grid, block)))
     }
 }
 

@@ -203,16 +203,19 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Joins a kernel and its arguments. For the macro.
+    /// A call whose arguments are bound next, in place: [`Argument::bind`] with
+    /// [`arguments_mut`](Self::arguments_mut). For the macro.
     ///
     /// # Safety
     ///
-    /// `arguments` holds one bound argument for each parameter of `kernel`, in order and of that
+    /// Before anything else is done with it, one argument is bound for each parameter of `kernel`, in order and of that
     /// parameter's type.
     #[inline]
-    pub unsafe fn new(kernel: &'static Kernel, arguments: Arguments<'a>) -> Self {
-        debug_assert_eq!(kernel.parameters.len(), arguments.extents().len());
-        Self { kernel, arguments }
+    pub unsafe fn new(kernel: &'static Kernel) -> Self {
+        Self {
+            kernel,
+            arguments: Arguments::new(),
+        }
     }
 
     /// The kernel.
@@ -229,6 +232,7 @@ impl<'a> Call<'a> {
 
     /// The arguments, for the runtime to fill in device addresses.
     #[must_use]
+    #[inline]
     pub fn arguments_mut(&mut self) -> &mut Arguments<'a> {
         &mut self.arguments
     }
@@ -256,6 +260,7 @@ impl<'a> Call<'a> {
     /// * [`ContractError::Shape`]: a matrix argument whose shape is not its number of elements.
     /// * [`ContractError::View`]: an array that no view can be made of.
     pub fn check(&self, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> Result<(), ContractError> {
+        debug_assert_eq!(self.kernel.parameters.len(), self.arguments.extents().len());
         if let Some((argument, error)) = self.arguments.problem() {
             return Err(ContractError::View {
                 kernel: self.kernel.name,
