@@ -36,8 +36,8 @@ pub(crate) struct Context {
     pub(crate) lanes: ManuallyDrop<Lanes>,
     /// What threads that panicked have left behind.
     pub(crate) panics: Panics,
-    /// The runtime's own kernels, once one was launched.
-    pub(crate) builtin: OnceLock<Builtin>,
+    /// The runtime's own kernels that were launched.
+    pub(crate) builtin: Builtin,
     /// The kernel that was launched last, for reports of faults that arrive later.
     last_kernel: AtomicPtr<cuda_std::launch::Kernel>,
     /// What ended the context, once a fault has.
@@ -77,7 +77,7 @@ impl Context {
             staging: Staging::default(),
             lanes: ManuallyDrop::new(lanes),
             panics: Panics::default(),
-            builtin: OnceLock::new(),
+            builtin: Builtin::default(),
             last_kernel: AtomicPtr::default(),
             lost: OnceLock::new(),
             alive: RwLock::new(true),
@@ -196,11 +196,7 @@ impl Drop for Context {
         if alive && CurrentContext::set_current(&*self.handle).is_ok() {
             self.pool.get_mut().release();
             self.staging.release();
-            if let Some(builtin) = self.builtin.take() {
-                // Kernels may still be running. An error is nobody's any more.
-                let _ = CurrentContext::synchronize();
-                builtin.unload();
-            }
+            std::mem::take(&mut self.builtin).unload();
             // SAFETY: dropped once, here, while the context is alive; not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.lanes) };
         }

@@ -4,7 +4,6 @@
 //! those that are, and PTX that is older than its launcher is noticed before it is launched.
 
 use rumba_ptx::ast;
-#[cfg(feature = "algorithms")]
 use std::collections::HashSet;
 
 /// A kernel as PTX declares it.
@@ -71,7 +70,6 @@ pub(crate) fn declarations_of(texts: &[String]) -> Option<Declarations> {
 
 /// The text with one kernel alone, and what it needs: so that the driver compiles nothing else. What is beyond our parser
 /// stays as it is.
-#[cfg(feature = "algorithms")]
 pub(crate) fn only(text: &str, kernel: &str) -> String {
     let Ok(module) = rumba_ptx::parse(text) else {
         return text.to_owned();

@@ -482,3 +482,77 @@ fn figures() -> rumba::Result<()> {
     })?;
     measure("fill", 1.0, &mut |c| c.fill(3.0))
 }
+
+/// Every operator on every type, with every kind of operand on either side.
+#[test]
+fn arrays_compute() -> rumba::Result<()> {
+    let (device, _) = start();
+    macro_rules! each {
+        ($($number:ident: $div:expr;)*) => {$(
+            let (a, b) = ([12 as $number, 7 as $number, 100 as $number], [5 as $number, 7 as $number, 3 as $number]);
+            let two = 2 as $number;
+            let (x, y) = (Array::from_slice(&device, [3], &a)?, Array::from_slice(&device, [3], &b)?);
+            let with = |f: fn($number, $number) -> $number| [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2])];
+            assert_eq!((&x + &y).eval()?.to_vec()?, with(|a, b| a + b));
+            assert_eq!((&x - 2 as $number).eval()?.to_vec()?, a.map(|a| a - two));
+            assert_eq!((2 as $number * x.view()).eval()?.to_vec()?, a.map(|a| two * a));
+            assert_eq!((&x / &y).eval()?.to_vec()?, with($div));
+            assert_eq!((x.view() * &y - (&y - 3 as $number) * &y).eval()?.to_vec()?, with(|a, b| a * b - (b - 3 as $number) * b));
+        )*};
+    }
+    each! {
+        u32: |a, b| a / b;
+        i32: |a, b| a / b;
+        u64: |a, b| a / b;
+        i64: |a, b| a / b;
+        f32: |a, b| a / b;
+        f64: |a, b| a / b;
+    }
+    // What a CPU would stop at.
+    let edges = Array::from_slice(&device, [3], &[i32::MIN, i32::MAX, 5])?;
+    let divisors = Array::from_slice(&device, [3], &[-1, -1, 0])?;
+    assert_eq!((&edges / &divisors).eval()?.to_vec()?, [i32::MIN, -i32::MAX, 0]);
+    assert_eq!((&edges + 1).eval()?.to_vec()?, [i32::MIN + 1, i32::MIN, 6]);
+    assert_eq!((-&edges).eval()?.to_vec()?, [i32::MIN, -i32::MAX, -5]);
+    let zeros = (-(&Array::full(&device, [2], 0.0_f32)? * 1.0)).eval()?.to_vec()?;
+    assert!(zeros.iter().all(|zero| zero.to_bits() == (-0.0_f32).to_bits()));
+    Ok(())
+}
+
+/// Operands in between that have the shape of the result, and some that have not.
+#[test]
+fn expressions_broadcast() -> rumba::Result<()> {
+    let (device, _) = start();
+    let (row, column) = (counted(&device, [1, 300]), counted(&device, [200, 1]));
+    let whole = counted(&device, [200, 300]);
+    let (r, c, w) = (row.to_vec()?, column.to_vec()?, whole.to_vec()?);
+    let expected: Vec<f32> = (0..60_000)
+        .map(|i| (r[i % 300] * 2.0 + c[i / 300]) / (w[i] - (c[i / 300] + 1.0)) - w[i])
+        .collect();
+    let expression = || (&row * 2.0 + &column) / (&whole - (&column + 1.0)) - whole.view();
+    let result = expression().eval()?;
+    assert_eq!(result.shape(), [200, 300]);
+    assert_eq!(result.to_vec()?, expected);
+    // To a part of another array, transposed, and repeated.
+    let mut wide = Array::<f32, 2>::zeros(&device, [300, 400])?;
+    expression().eval_into(wide.slice_mut((.., every(.., 2))).transpose())?;
+    assert_eq!(wide.slice((.., every(.., 2))).transpose().to_vec()?, expected);
+    assert_eq!(wide.to_vec()?.iter().filter(|element| **element == 0.0).count(), 60_000);
+    (&row + 1.0).eval_into(wide.slice_mut((..20, ..300)))?;
+    assert_eq!(wide.row(19).to_vec()?[..3], [2.0, 3.0, 4.0]);
+    // Views of no elements, and arrays of no dimensions.
+    let none = whole.slice((5..5, ..));
+    assert_eq!((none + &row).eval()?.shape(), [0, 300]);
+    let one = Array::<f32, 0>::from_slice(&device, [], &[7.0])?;
+    assert_eq!((1.0 - &one).eval()?.to_vec()?, [-6.0]);
+    // One that was written down in a loop.
+    let mut sum = &one + 0.0;
+    for _ in 0..2000 {
+        sum = sum + &one;
+    }
+    assert_eq!(sum.eval()?.to_vec()?, [7.0 * 2001.0]);
+    let error = (&row + whole.slice((.., ..5))).eval().expect_err("5 is not 300");
+    let expected = "`add`: shapes [1, 300] and [200, 5] do not broadcast together";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    Ok(())
+}

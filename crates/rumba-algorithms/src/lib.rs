@@ -1,9 +1,11 @@
-//! The kernels of the runtime's algorithms, `rumba::algorithms`, which says what they are for and launches them.
+//! The kernels of the runtime's algorithms, `rumba::algorithms`, and of the arithmetic of its arrays, which say what they
+//! are for and launch them.
 //!
 //! They are ordinary kernels with nothing of the runtime in them. What they expect of their launches stands with each;
 //! nobody but the runtime need know it.
 #![no_std]
 
+pub mod arithmetic;
 pub mod histogram;
 pub mod random;
 pub mod reduce;

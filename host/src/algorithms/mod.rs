@@ -15,6 +15,7 @@ pub use histogram::{Level, Value};
 pub use operation::{Operation, Own};
 pub use random::Real;
 pub use sort::SortKey;
+pub(crate) use work::PTX;
 
 pub use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, Sum, Xor};
 

@@ -115,7 +115,7 @@ operations! {
 /// // In the program:
 /// let furthest = algorithms.reduce(&x, Own::new(&module, kernels::further, 0.0))?;
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Own<'m, O, T> {
     module: &'m Module,
     of_nothing: T,

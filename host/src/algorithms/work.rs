@@ -14,8 +14,8 @@ use rumba_algorithms as kernels;
 use std::collections::HashMap;
 use std::fmt;
 
-/// The kernels' PTX.
-const PTX: &str = include_str!(env!("ALGORITHMS_PTX"));
+/// The kernels' PTX, also those of the arithmetic of arrays.
+pub(crate) const PTX: &str = include_str!(env!("ALGORITHMS_PTX"));
 
 /// Buffers that are kept at most.
 const SPARE: usize = 8;

@@ -125,5 +125,5 @@ fn run<'a, W, T: Pod, const N: usize>(
         return Ok(());
     };
     let entered = memory.context.enter(|| memory.operation("copy to"))?;
-    builtin::launch(&entered, call, grid, block)
+    builtin::launch(&entered, array_kernels::PTX, call, grid, block)
 }

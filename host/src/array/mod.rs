@@ -5,6 +5,8 @@
 //! ([`Module::map`](crate::Module::map)) take anything. Two views that are written at the same time never overlap: the
 //! borrow checker sees to it, and [`ArrayViewMut::split_at_mut`] parts one into two.
 //!
+//! With the feature `algorithms` there are operators: `(&a * 2.0 + &b).eval()?`.
+//!
 //! The number of dimensions is part of the type, up to six; lengths are checked when the program runs.
 //!
 //! ```
@@ -18,6 +20,8 @@
 //! # Ok::<(), rumba::Error>(())
 //! ```
 
+#[cfg(feature = "algorithms")]
+mod arithmetic;
 mod copy;
 mod layout;
 mod map;
@@ -28,6 +32,8 @@ mod slice;
 mod view;
 
 pub use crate::error::ArrayError;
+#[cfg(feature = "algorithms")]
+pub use arithmetic::{Arithmetic, Expression, Term};
 #[cfg(feature = "ndarray")]
 pub use ndarray::HostArray;
 pub use slice::{Slice, Slices, every};

@@ -1,4 +1,4 @@
-//! Kernels that the runtime itself needs, loaded into a context when one is first launched.
+//! Kernels that the runtime itself needs, each loaded into a context when it is first launched.
 //!
 //! They belong to the context and not to a module, which would keep the context alive.
 
@@ -6,66 +6,73 @@ use super::Launch;
 use crate::context::Entered;
 use crate::error::{Code, LaunchError, Result};
 use crate::module::Function;
+use crate::ptx;
 use cuda_std::launch::Call;
 use elsa::sync::FrozenMap;
+use parking_lot::Mutex;
 use std::ffi::CString;
 use std::mem::ManuallyDrop;
 
 /// The loaded kernels of a context.
+#[derive(Default)]
 pub(crate) struct Builtin {
-    functions: FrozenMap<&'static str, Box<Function>>,
-    raw: ManuallyDrop<cust::module::Module>,
+    kernels: FrozenMap<&'static str, Box<Loaded>>,
+    /// Held while one is loaded, so that it is loaded once.
+    loading: Mutex<()>,
+}
+
+/// A kernel in a module of its own: the driver compiles what is used, and nothing else.
+struct Loaded {
+    function: Function,
+    module: ManuallyDrop<cust::module::Module>,
 }
 
 impl Builtin {
-    fn load(entered: &Entered<'_>) -> Result<Builtin> {
-        let text = CString::new(array_kernels::PTX).unwrap_or_default();
-        let loaded = cust::module::Module::from_ptx_cstr(&text, &[]);
-        let raw = entered.check(loaded, || "load the kernels for arrays".to_owned())?;
-        Ok(Builtin {
-            functions: FrozenMap::new(),
-            raw: ManuallyDrop::new(raw),
-        })
-    }
-
-    fn function(&self, entered: &Entered<'_>, name: &'static str) -> Result<&Function> {
-        if let Some(function) = self.functions.get(name) {
-            return Ok(function);
+    /// A kernel, from a text that may have others.
+    fn function(&self, entered: &Entered<'_>, text: &str, name: &'static str) -> Result<&Function> {
+        if let Some(loaded) = self.kernels.get(name) {
+            return Ok(&loaded.function);
         }
-        let operation = || format!("look up the kernel `{name}` for arrays");
-        let raw = entered.check(self.raw.get_function(name).map_err(Code::from), operation)?;
+        let _only = self.loading.lock();
+        if let Some(loaded) = self.kernels.get(name) {
+            return Ok(&loaded.function);
+        }
+        let operation = || format!("load the kernel `{name}` for arrays");
+        let text = CString::new(ptx::only(text, name)).unwrap_or_default();
+        let module = entered.check(cust::module::Module::from_ptx_cstr(&text, &[]), operation)?;
+        let raw = entered.check(module.get_function(name).map_err(Code::from), operation)?;
         // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.
         let function = unsafe { Function::new(0, raw, entered, operation) }?;
-        Ok(self.functions.insert(name, Box::new(function)))
+        let module = ManuallyDrop::new(module);
+        Ok(&self
+            .kernels
+            .insert(name, Box::new(Loaded { function, module }))
+            .function)
     }
 
-    /// Unloads the kernels. The context must be current, and none of them running.
-    pub(crate) fn unload(mut self) {
-        // SAFETY: dropped once, here; `self` ends.
-        unsafe { ManuallyDrop::drop(&mut self.raw) };
+    /// Unloads the kernels, once none of them is running. The context must be current.
+    pub(crate) fn unload(self) {
+        let kernels = self.kernels.into_tuple_vec();
+        if !kernels.is_empty() {
+            // An error is nobody's any more.
+            let _ = cust::context::CurrentContext::synchronize();
+        }
+        for (_, loaded) in kernels {
+            drop(ManuallyDrop::into_inner(loaded.module));
+        }
     }
 }
 
-/// Puts a call of one of these kernels on the default stream.
-pub(crate) fn launch(entered: &Entered<'_>, mut call: Call<'_>, grid: [u32; 3], block: [u32; 3]) -> Result<()> {
-    let context = entered.context;
-    let builtin = match context.builtin.get() {
-        Some(builtin) => builtin,
-        None => {
-            let loaded = Builtin::load(entered)?;
-            let mut unused = Some(loaded);
-            let builtin = context
-                .builtin
-                .get_or_init(|| unused.take().expect("it is taken here only"));
-            // Another thread was faster.
-            if let Some(unused) = unused {
-                unused.unload();
-            }
-            builtin
-        }
-    };
-    let kernel = call.kernel();
-    let function = builtin.function(entered, kernel.name)?;
+/// Puts a call of a kernel in this text on the default stream.
+pub(crate) fn launch(
+    entered: &Entered<'_>,
+    text: &str,
+    mut call: Call<'_>,
+    grid: [u32; 3],
+    block: [u32; 3],
+) -> Result<()> {
+    let (context, kernel) = (entered.context, call.kernel());
+    let function = context.builtin.function(entered, text, kernel.name)?;
     call.check(grid, block, 0).map_err(LaunchError::Contract)?;
     let launch = Launch {
         kernel,
