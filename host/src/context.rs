@@ -88,30 +88,62 @@ impl Context {
 
     /// Begins an operation of the driver. `operation` names it and the thing it concerns, as the end
     /// of "cannot …"; it is called only when something is wrong.
+    #[inline]
     pub(crate) fn enter(&self, operation: impl Fn() -> String) -> Result<Entered<'_>> {
+        self.try_enter().map_err(|refusal| self.refused(refusal, operation()))
+    }
+
+    /// What every operation goes through, in one piece that stays in the processor's cache.
+    fn try_enter(&self) -> Result<Entered<'_>, Refusal> {
         if callback::in_host_fn() {
-            return Err(Error::InHostFunction { operation: operation() });
+            return Err(Refusal::InHostFunction);
         }
         let alive = self.alive.read_recursive();
         if !*alive {
-            return Err(Error::ContextDestroyed {
-                operation: operation(),
-                device: self.ordinal,
-            });
+            return Err(Refusal::Destroyed);
         }
-        if let Some(cause) = self.lost.get() {
-            return Err(Error::ContextLost {
-                operation: operation(),
-                device: self.ordinal,
-                cause: cause.clone(),
-            });
+        if self.lost.get().is_some() {
+            return Err(Refusal::Lost);
         }
-        let entered = Entered {
-            context: self,
-            _alive: alive,
+        match CurrentContext::set_current(&*self.handle) {
+            Ok(()) => Ok(Entered {
+                context: self,
+                _alive: alive,
+            }),
+            Err(error) => Err(Refusal::Driver(error.into())),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, refusal: Refusal, operation: String) -> Error {
+        let device = self.ordinal;
+        match refusal {
+            Refusal::InHostFunction => Error::InHostFunction { operation },
+            Refusal::Destroyed => Error::ContextDestroyed { operation, device },
+            Refusal::Lost => Error::ContextLost {
+                operation,
+                device,
+                cause: self.lost.get().cloned().unwrap_or_default(),
+            },
+            Refusal::Driver(code) => self.error(code, operation),
+        }
+    }
+
+    /// The driver's answer as an error of this library; a fault ends the context.
+    #[cold]
+    fn error(&self, code: Code, operation: String) -> Error {
+        let driver_error = DriverError::new(operation, code);
+        if !code.loses_context() {
+            return driver_error.into();
+        }
+        let fault = Fault {
+            error: driver_error,
+            kernel: self.last_kernel(),
+            report: driver::last_report(),
         };
-        entered.check(CurrentContext::set_current(&*self.handle), operation)?;
-        Ok(entered)
+        let first_line = fault.to_string().lines().next().unwrap_or_default().to_owned();
+        self.lost.get_or_init(|| first_line);
+        Error::Fault(Box::new(fault))
     }
 
     /// Makes the context current on another thread, for as long as an [`Entered`] of the caller keeps it alive.
@@ -206,6 +238,14 @@ impl Drop for Context {
     }
 }
 
+/// Why an operation cannot begin.
+enum Refusal {
+    InHostFunction,
+    Destroyed,
+    Lost,
+    Driver(Code),
+}
+
 /// The proof that a context is alive and current on this thread.
 pub(crate) struct Entered<'a> {
     pub(crate) context: &'a Context,
@@ -219,22 +259,6 @@ impl Entered<'_> {
         result: Result<T, C>,
         operation: impl FnOnce() -> String,
     ) -> Result<T> {
-        result.map_err(|error| self.error(error.into(), operation()))
-    }
-
-    #[cold]
-    fn error(&self, code: Code, operation: String) -> Error {
-        let driver_error = DriverError::new(operation, code);
-        if !code.loses_context() {
-            return driver_error.into();
-        }
-        let fault = Fault {
-            error: driver_error,
-            kernel: self.context.last_kernel(),
-            report: driver::last_report(),
-        };
-        let first_line = fault.to_string().lines().next().unwrap_or_default().to_owned();
-        self.context.lost.get_or_init(|| first_line);
-        Error::Fault(Box::new(fault))
+        result.map_err(|error| self.context.error(error.into(), operation()))
     }
 }
