@@ -353,7 +353,7 @@ fn next<'a, T: Arithmetic>(context: &Arc<Context>, values: &mut Vec<Value<'a, T>
     // Each element is read before it is written, by the same thread.
     let result = match (&left, &right) {
         (Value::Own(buffer, own), _) | (_, Value::Own(buffer, own)) if *own == shape => {
-            launch(context, map(), whole(buffer, &shape, true))?;
+            launch(context, map(), axes(buffer, &shape, 0, true))?;
             if matches!(&left, Value::Own(_, own) if *own == shape) {
                 left
             } else {
@@ -362,7 +362,7 @@ fn next<'a, T: Arithmetic>(context: &Arc<Context>, values: &mut Vec<Value<'a, T>
         }
         _ => {
             let buffer = DeviceBuffer::uninitialised(context.clone(), super::elements::<T, MOST>(shape)?)?;
-            launch(context, map(), whole(&buffer, &shape, true))?;
+            launch(context, map(), axes(&buffer, &shape, 0, true))?;
             Value::Own(buffer, shape)
         }
     };
@@ -375,17 +375,27 @@ impl<T: Arithmetic> Value<'_, T> {
         let region = match self {
             Value::Elements(of) => Region::device::<T>(of.address, of.memory, false, &of.shape, &of.strides),
             Value::Number(number) => Constant(*number).region(),
-            Value::Own(buffer, shape) => whole(buffer, shape, false),
+            Value::Own(buffer, shape) => {
+                // Axes that arrays of fewer dimensions do not have are in front.
+                let unused = shape.iter().take_while(|&&length| length == 1).count();
+                axes(buffer, shape, unused, false)
+            }
         };
         Part(region, PhantomData)
     }
 }
 
-/// All elements of a buffer in a shape.
-fn whole<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], writes: bool) -> Region<'b> {
+/// All elements of a buffer in a shape, of which some axes in front are left out.
+fn axes<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], unused: usize, writes: bool) -> Region<'b> {
     let slice = buffer.as_slice();
     let strides = Layout::row_major(0, *shape).strides;
-    Region::device::<T>(slice.address(), slice.memory(), writes, shape, &strides)
+    Region::device::<T>(
+        slice.address(),
+        slice.memory(),
+        writes,
+        &shape[unused..],
+        &strides[unused..],
+    )
 }
 
 fn launch<T: Arithmetic>(context: &Context, map: Map<'_, T, Dim<MOST>>, output: Region<'_>) -> Result<()> {
