@@ -38,6 +38,7 @@ mod callback;
 mod capacity;
 mod check;
 mod compare;
+mod compiler_log;
 mod constants;
 mod context;
 mod device;

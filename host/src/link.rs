@@ -4,13 +4,14 @@
 //! Only PTX is linked: what nvcc compiles for it is `nvcc -rdc=true -ptx`. The kernels of two Rust crates share one record of panics.
 
 use crate::Module;
+use crate::compiler_log::CompilerLog;
 use crate::context::Context;
 use crate::driver;
 use crate::error::{Code, DriverError, ModuleError, Result, answer};
 use crate::module::checked;
 use cuda_std::panic::RECORD_SYMBOL;
 use cust::sys;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CString, c_void};
 use std::fmt;
 use std::sync::Arc;
 
@@ -72,32 +73,33 @@ impl Linker {
         };
         let operation = || format!("load {name}");
         let mut texts = Vec::new();
+        let mut with_record = None;
         for (name, ptx) in &self.texts {
-            let ptx = if texts.iter().any(|text: &String| defines_record(text).is_some()) {
-                without_record(ptx)
-            } else {
-                ptx.clone()
+            let ptx = match (defines_record(ptx), with_record) {
+                (Some(_), Some(_)) => without_record(ptx),
+                (Some(_), None) => {
+                    with_record = Some(texts.len());
+                    ptx.clone()
+                }
+                (None, _) => ptx.clone(),
             };
             checked(name, &ptx)?;
             texts.push(ptx);
         }
         let first = texts.first().map_or("", String::as_str);
         checked(&name, first)?;
-        let with_record = texts.iter().find(|text| defines_record(text).is_some());
         let (raw, bell) = {
             let entered = self.context.enter(operation)?;
-            let mut log = vec![0_u8; 16 << 10];
+            let mut log = CompilerLog::new();
             let image = link(&names, &texts, &mut log);
             let loaded = image.and_then(|image| cust::module::Module::from_cubin(image, &[]).map_err(Code::from));
             let raw = match loaded {
                 Ok(raw) => raw,
                 Err(code) if code.is_about_code() => {
-                    let own = CStr::from_bytes_until_nul(&log)
-                        .map_or_else(|_| String::new(), |log| log.to_string_lossy().into());
                     return Err(ModuleError::Ptx {
                         module: name.clone(),
                         error: Box::new(DriverError::new(operation(), code)),
-                        log: driver::last_report().unwrap_or(own),
+                        log: driver::last_report().unwrap_or_else(|| log.text()),
                     }
                     .into());
                 }
@@ -106,7 +108,7 @@ impl Linker {
             let bell = self
                 .context
                 .panics
-                .attach(&raw, with_record.map_or(first, String::as_str));
+                .attach(&raw, with_record.map_or(first, |index| texts[index].as_str()));
             (raw, entered.check(bell, operation)?)
         };
         Ok(Module::from_raw(self.context, name, raw, bell, texts))
@@ -114,15 +116,8 @@ impl Linker {
 }
 
 /// The linked image, in the current context. `log` takes the linker's messages.
-fn link(names: &[&str], texts: &[String], log: &mut [u8]) -> Result<Vec<u8>, Code> {
-    let mut options = [
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-    ];
-    let mut values = [
-        log.as_mut_ptr().cast::<c_void>(),
-        std::ptr::without_provenance_mut(log.len()),
-    ];
+fn link(names: &[&str], texts: &[String], log: &mut CompilerLog) -> Result<Vec<u8>, Code> {
+    let (mut options, mut values) = log.options();
     let mut state = std::ptr::null_mut();
     // SAFETY: the context is current; both arrays have two entries and, as the log, outlive the link, which ends here.
     answer(unsafe {

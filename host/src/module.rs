@@ -1,5 +1,6 @@
 //! Modules: PTX loaded onto a device, and the kernels in it.
 
+use crate::compiler_log::CompilerLog;
 use crate::context::{Context, Entered};
 use crate::driver;
 use crate::error::{Code, DriverError, Error, ModuleError, Result, answer};
@@ -9,7 +10,7 @@ use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::function::FunctionAttribute;
 use cust::sys;
 use elsa::sync::FrozenMap;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -412,17 +413,10 @@ fn load_error(entered: &Entered<'_>, module: String, code: Code, text: &CStr) ->
     .into()
 }
 
-/// Loads the text once more for the compiler's messages, for which cust has no option.
+/// Loads the text once more for the compiler's messages.
 fn compiler_log(text: &CStr) -> Option<String> {
-    let mut log = vec![0_u8; 16 * 1024];
-    let mut options = [
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-    ];
-    let mut values = [
-        log.as_mut_ptr().cast::<c_void>(),
-        std::ptr::without_provenance_mut(log.len()),
-    ];
+    let mut log = CompilerLog::new();
+    let (mut options, mut values) = log.options();
     let mut module = std::ptr::null_mut();
     // SAFETY: the text is terminated, both arrays have two entries, and the log is as long as said.
     let result = answer(unsafe {
@@ -439,8 +433,7 @@ fn compiler_log(text: &CStr) -> Option<String> {
         let _ = unsafe { sys::cuModuleUnload(module) };
         return None;
     }
-    let log = CStr::from_bytes_until_nul(&log).ok()?.to_string_lossy().into_owned();
-    (!log.trim().is_empty()).then_some(log)
+    Some(log.text()).filter(|text| !text.trim().is_empty())
 }
 
 impl fmt::Debug for Module {

@@ -115,12 +115,12 @@ impl Showcase {
         &self.module
     }
 
-    /// Launches a kernel with one thread, so that loading it is not measured later.
+    /// Launches a kernel with one warp, so that loading it is not measured later.
     ///
     /// # Errors
     /// The launch's.
     pub fn warm_up(&self, call: Call<'_>) -> anyhow::Result<()> {
-        Ok(self.module.launch((1, 1), call)?)
+        Ok(self.module.launch((1, 32), call)?)
     }
 
     /// Adds a result: what was computed (empty if the program computes one thing only) on how many

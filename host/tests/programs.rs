@@ -1,6 +1,8 @@
 //! The gallery's programs as a user meets them: options, exit status, and the choice of the device.
 #![cfg(feature = "gallery")]
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn saxpy(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
@@ -83,4 +85,22 @@ fn a_device_that_does_not_exist() {
 #[test]
 fn nothing_to_do() {
     assert!(saxpy(&["--n", "0"], &[]).status.success());
+}
+
+#[test]
+fn the_checks_find_nothing_in_any_program() {
+    let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin")).expect("the programs' sources");
+    let folder = Path::new(env!("CARGO_BIN_EXE_saxpy")).parent().expect("a folder");
+    for source in sources {
+        let path = source.expect("a file").path();
+        let name = path.file_stem().and_then(OsStr::to_str).expect("a name");
+        let size = if name == "pi" { "--blocks=2" } else { "--n=64" };
+        let output = Command::new(folder.join(name))
+            .arg(size)
+            .envs([("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all")])
+            .output()
+            .expect("the programs were built beside this test");
+        let reports = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && reports.is_empty(), "{name}: {reports}");
+    }
 }

@@ -18,6 +18,14 @@ pub struct Case {
     pub prepare: fn(&Device, &Module, n: usize) -> Result<Box<dyn Prepared>>,
 }
 
+impl Case {
+    /// A size that shows something and does not take long.
+    pub fn middling(&self) -> usize {
+        let largest = self.sizes.iter().copied().max().unwrap_or(1);
+        largest.max(self.bench[0] / 16)
+    }
+}
+
 /// A case with its data in place.
 pub trait Prepared {
     /// Starts the kernel; does not wait for it.

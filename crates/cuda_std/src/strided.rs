@@ -185,7 +185,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
 
     /// The element at an index, or `None` outside.
     ///
-    /// `ld.global.nc`; PTX 3.1.
+    /// `ld.global`; PTX 1.0.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, index: [usize; N]) -> Option<&'a T> {

@@ -318,8 +318,8 @@ mod tests {
         pc
     }
 
-    /// The order of blocks, each given by how it ends and its label; blocks have the numbers of their labels.
-    fn order(blocks: &[Control]) -> Vec<usize> {
+    /// A function of blocks, each given by how it ends: so many operations, of which the last one does; the others go on.
+    fn function<'m>(blocks: &[Control], operations: usize) -> Function<'m> {
         let mut function = Function::default();
         for (label, control) in blocks.iter().enumerate() {
             function.labels.push(rumba_ptx::ast::Label {
@@ -327,17 +327,22 @@ mod tests {
                 span: rumba_ptx::ast::Span::default(),
             });
             function.nodes.push(Node::Label(label as u32));
-            // A block that did nothing else would be left out.
-            for control in [Control::Next, control.clone()] {
+            for operation in 1..=operations {
                 function.nodes.push(Node::Op {
                     draft: Draft::new(Handlers::same(nothing)),
-                    control,
+                    control: if operation < operations { Control::Next } else { control.clone() },
                     source: 0,
                     conditional: false,
                 });
             }
         }
-        let graph = graph(&function);
+        function
+    }
+
+    /// The order of blocks, by the numbers of their labels.
+    fn order(blocks: &[Control]) -> Vec<usize> {
+        // A block that did nothing but jump would be left out.
+        let graph = graph(&function(blocks, 2));
         let number = |block: usize| graph.blocks[block].nodes.end / 3 - 1;
         graph.order.iter().map(|block| number(*block)).collect()
     }
@@ -364,29 +369,9 @@ mod tests {
 
     #[test]
     fn blocks_that_only_jump_are_left_out() {
-        let mut function = Function::default();
+        use Control::{Branch, End, Jump, Next};
         // 0 branches over 1, which jumps to 3; 4 goes in a circle.
-        let controls = [
-            Control::Branch(2),
-            Control::Jump(3),
-            Control::Next,
-            Control::End,
-            Control::Jump(4),
-        ];
-        for (label, control) in controls.into_iter().enumerate() {
-            function.labels.push(rumba_ptx::ast::Label {
-                name: "",
-                span: rumba_ptx::ast::Span::default(),
-            });
-            function.nodes.push(Node::Label(label as u32));
-            function.nodes.push(Node::Op {
-                draft: Draft::new(Handlers::same(nothing)),
-                control,
-                source: 0,
-                conditional: false,
-            });
-        }
-        let graph = graph(&function);
+        let graph = graph(&function(&[Branch(2), Jump(3), Next, End, Jump(4)], 1));
         assert_eq!(graph.order, [0, 2, 3]);
         assert_eq!((graph.blocks[0].falls_into, graph.labels[1]), (Some(3), 3));
     }

@@ -4,10 +4,16 @@
 //! What such an operation does is told where it belongs: [`crate::check::arithmetic`], [`crate::check::registers`],
 //! [`crate::profile`], [`crate::schedule`].
 
+use crate::arena::SHARED_STRIDE;
+use crate::check::memory::Space;
 use crate::check::{arithmetic, arrays, pending, registers};
+use crate::cluster::Cluster;
 use crate::form::Form;
+use crate::launch::Context;
 use crate::lower::{Draft, Function, Node};
+use crate::op::{Handlers, Op};
 use crate::program::Pool;
+use crate::warp::{LANES, Warp};
 use crate::{profile, schedule};
 
 /// What is put into programs.
@@ -106,5 +112,62 @@ impl Rewriter {
     /// All of them.
     pub(crate) fn finish(self) -> Vec<Node> {
         self.nodes
+    }
+}
+
+/// What a load or store is about to do, for an operation before it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probe {
+    pub(crate) space: Space,
+    /// Of each lane.
+    pub(crate) bytes: u64,
+    pub(crate) stores: bool,
+}
+
+/// In the `extra` of a probe, above the space and, in the upper byte, the bytes.
+const STORES: u16 = 1 << 15;
+
+impl Probe {
+    /// The operation before a load or store; `b` to `d` are free. None: it is neither.
+    pub(crate) fn before(draft: &Draft, handlers: Handlers) -> Option<Draft> {
+        let (bytes, stores) = match draft.handlers.form {
+            Form::Load { bytes, .. } => (bytes, 0),
+            Form::Store { bytes, .. } => (bytes, STORES),
+            _ => return None,
+        };
+        Some(Draft {
+            a: draft.a,
+            imm: draft.imm,
+            extra: draft.extra & 0xff | u16::from(bytes) << 8 | stores,
+            ..Draft::new(handlers)
+        })
+    }
+
+    /// What the operation that [`Probe::before`] made was made for.
+    pub(crate) fn of(op: &Op) -> Self {
+        Self {
+            space: Space::from_bits(op.extra),
+            bytes: u64::from((op.extra & !STORES) >> 8),
+            stores: op.extra & STORES != 0,
+        }
+    }
+
+    /// The addresses of a warp's lanes, as the program gives them.
+    ///
+    /// # Safety
+    /// The operation is one of the warp's program, and [`Probe::before`] made it.
+    pub(crate) unsafe fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
+        // SAFETY: addresses have 64 bits, and the slot 32 lanes.
+        unsafe { *warp.lanes::<[u64; LANES]>(op.a) }.map(|address| address.wrapping_add(op.imm))
+    }
+
+    /// Where in its block's shared memory such an address is, if it is there.
+    pub(crate) fn shared_offset(self, context: &Context<'_>, address: u64) -> Option<u64> {
+        let window = context.arena.shared;
+        match self.space {
+            Space::Shared => Some(Cluster::split(address, 0).1),
+            Space::Generic if window.contains(address) => Some((address - window.start) % SHARED_STRIDE as u64),
+            _ => None,
+        }
     }
 }

@@ -24,10 +24,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::check::memory::Space;
-use crate::cluster::Cluster;
 use crate::fault::Location;
-use crate::form::Form;
-use crate::instrument::Rewriter;
+use crate::instrument::{Probe, Rewriter};
 use crate::launch::Context;
 use crate::lower::{Control, Draft, Function, Node};
 use crate::op::{Handlers, Pc};
@@ -186,10 +184,8 @@ impl Counters {
 
 /// Counts an execution.
 const EXECUTION: Handlers = Handlers::same(execution);
-/// Counts an access to `[a + imm]`; `extra` holds the space, the bytes of a lane above it, and [`STORE`].
+/// Counts an access: a [`Probe`].
 const ACCESS: Handlers = Handlers::same(access);
-/// In the `extra` of [`ACCESS`]: it is a store.
-const STORE: u16 = 1 << 15;
 /// Counts a branch on `a`.
 const BRANCH: Handlers = Handlers::same(branch);
 
@@ -205,17 +201,7 @@ pub(crate) fn count(function: &mut Function<'_>) {
             if last.replace(*source) != Some(*source) {
                 out.insert(Draft::new(EXECUTION), *source);
             }
-            if let Form::Load { bytes, .. } | Form::Store { bytes, .. } = draft.handlers.form {
-                let store = match draft.handlers.form {
-                    Form::Store { .. } => STORE,
-                    _ => 0,
-                };
-                let probe = Draft {
-                    a: draft.a,
-                    imm: draft.imm,
-                    extra: draft.extra & 0xff | u16::from(bytes) << 8 | store,
-                    ..Draft::new(ACCESS)
-                };
+            if let Some(probe) = Probe::before(draft, ACCESS) {
                 out.insert(probe, *source);
             }
             if let Control::Branch(_) = control {
@@ -258,21 +244,20 @@ unsafe fn access(warp: &mut Warp, pc: Pc) -> Pc {
     let Some(counters) = context.profile else {
         return pc.next();
     };
-    let bytes = u64::from((pc.extra & !STORE) >> 8);
-    let space = Space::from_bits(pc.extra);
-    // SAFETY: the slot has 32 lanes of 64 bits.
-    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a) };
+    let probe @ Probe { space, bytes, stores } = Probe::of(&pc);
+    // SAFETY: the operation is a probe of the warp's program.
+    let addresses = unsafe { Probe::addresses(warp, &pc) };
     let (mut global, mut shared) = (Vec::with_capacity(LANES), Vec::with_capacity(LANES));
     for lane in lanes_of(warp.active) {
-        let address = given[lane].wrapping_add(pc.imm);
+        let address = addresses[lane];
+        if let Some(offset) = probe.shared_offset(context, address) {
+            shared.push((lane, offset));
+            continue;
+        }
         match space {
-            Space::Shared => shared.push((lane, Cluster::split(address, 0).1)),
-            Space::Generic if context.arena.shared.contains(address) => {
-                shared.push((lane, address - context.arena.shared.start));
-            }
             Space::Generic if context.arena.local.contains(address) => {}
             Space::Generic | Space::Global => global.push(address),
-            Space::Const | Space::Param | Space::Local => {}
+            Space::Const | Space::Param | Space::Shared | Space::Local => {}
         }
     }
     if !global.is_empty() {
@@ -285,7 +270,7 @@ unsafe fn access(warp: &mut Warp, pc: Pc) -> Pc {
         let request = Request {
             accesses: &shared,
             bytes,
-            is_load: pc.extra & STORE == 0,
+            is_load: !stores,
         };
         let (wavefronts, ideal) = request.wavefronts();
         counters.add(pc.source, Count::SharedRequests, 1);

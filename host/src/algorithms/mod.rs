@@ -20,8 +20,8 @@ pub(crate) use work::PTX;
 pub use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, Sum, Xor};
 
 use crate::error::Result;
-use crate::memory::{DeviceSlice, DeviceSliceMut};
-use crate::{Device, Error, LaunchConfig, Stream};
+use crate::memory::{DeviceSlice, DeviceSliceMut, same_length};
+use crate::{Device, LaunchConfig, Stream};
 use bytemuck::Pod;
 use cuda_std::algorithms::{REDUCE_BLOCK, SCAN_RING, SCAN_VECTORS};
 use cuda_std::launch::Elements;
@@ -100,7 +100,7 @@ impl Algorithms {
     /// bits each time. Of no elements the result is the one that changes nothing, such as 0 for a sum.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] and the driver's.
+    /// [`crate::Error::OutOfMemory`] and the driver's.
     pub fn reduce<'a, T: Pod, O: Operation<T>>(&self, x: impl Source<'a, T>, operation: O) -> Result<T> {
         x.on_device(self.device(), |x| {
             let mut words = self.library.work(size_of::<T>() / 4)?;
@@ -117,7 +117,7 @@ impl Algorithms {
     /// [`Algorithms::reduce`] with the result in device memory, so that nothing waits for it.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless `result` has one element; [`Error::OutOfMemory`] and the driver's.
+    /// [`crate::Error::LengthMismatch`] unless `result` has one element; [`crate::Error::OutOfMemory`] and the driver's.
     ///
     /// # Examples
     /// ```
@@ -171,7 +171,7 @@ impl Algorithms {
     /// the operator need not be commutative.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless both are as long; [`Error::OutOfMemory`] and the driver's.
+    /// [`crate::Error::LengthMismatch`] unless both are as long; [`crate::Error::OutOfMemory`] and the driver's.
     pub fn inclusive_scan<'a, 'b, T: Pod, O: Operation<T>>(
         &self,
         x: impl Source<'a, T>,
@@ -241,7 +241,7 @@ impl Algorithms {
     /// Elements have 4 or 8 bytes.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless both have `rows * columns` elements; [`Error::OutOfMemory`] and the driver's.
+    /// [`crate::Error::LengthMismatch`] unless both have `rows * columns` elements; [`crate::Error::OutOfMemory`] and the driver's.
     ///
     /// # Examples
     /// ```
@@ -286,15 +286,4 @@ impl Algorithms {
     pub fn release_memory(&self) {
         self.library.release_memory();
     }
-}
-
-fn same_length(operation: &'static str, source: usize, destination: usize) -> Result<()> {
-    if source == destination {
-        return Ok(());
-    }
-    Err(Error::LengthMismatch {
-        operation,
-        source_length: source,
-        destination_length: destination,
-    })
 }

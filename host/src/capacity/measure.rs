@@ -252,25 +252,11 @@ impl Program {
             self.target
         );
         // Factors and sums start from the thread's number, so that nothing is known before it runs.
-        let mut start = |name: &str, kind: &str, count: usize| {
-            for index in 0..count {
-                let _ = match kind {
-                    "f64" => writeln!(text, "mov.u32 %w, %tid.x; cvt.rn.f64.u32 %{name}{index}, %w;"),
-                    "f32" => writeln!(text, "mov.u32 %w, %tid.x; cvt.rn.f32.u32 %{name}{index}, %w;"),
-                    _ => writeln!(text, "mov.u32 %{name}{index}, %tid.x;"),
-                };
-            }
-        };
-        start("a", factor, first);
-        start("b", factor, second);
+        text += &starts("a", factor, first);
+        text += &starts("b", factor, second);
         for chain in 0..CHAINS {
             let _ = writeln!(text, ".reg .{kind} %c{chain}_<{width}>;");
-            for index in 0..width {
-                let _ = match kind {
-                    "f64" | "f32" => writeln!(text, "mov.u32 %w, %tid.x; cvt.rn.{kind}.u32 %c{chain}_{index}, %w;"),
-                    _ => writeln!(text, "mov.u32 %c{chain}_{index}, %tid.x;"),
-                };
-            }
+            text += &starts(&format!("c{chain}_"), kind, width);
         }
         text += "bra.uni test;\nagain:\n";
         for _ in 0..PASS {
@@ -330,6 +316,15 @@ impl Program {
         let instructions = f64::from(passes) * (CHAINS * PASS) as f64 * f64::from(grid) * f64::from(Self::THREADS);
         Ok(instructions * f64::from(self.operations) / least.as_secs_f64().max(1e-9))
     }
+}
+
+/// PTX that gives registers the thread's number.
+fn starts(name: &str, kind: &str, count: usize) -> String {
+    let start = |index| match kind {
+        "f64" | "f32" => format!("mov.u32 %w, %tid.x; cvt.rn.{kind}.u32 %{name}{index}, %w;\n"),
+        _ => format!("mov.u32 %{name}{index}, %tid.x;\n"),
+    };
+    (0..count).map(start).collect()
 }
 
 impl fmt::Display for Measured {

@@ -29,18 +29,8 @@ fn main() -> Result<()> {
     if std::env::args().any(|word| word == FIRST_RESULT) {
         return first_result();
     }
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let chosen = |case: &&&Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word.as_str()));
-    let chosen: Vec<&Case> = cases::ALL.iter().filter(chosen).copied().collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = cases::ALL.iter().map(|case| case.name).collect();
-        bail!(
-            "no case has `{}` in its name; there are: {}",
-            wanted.join("` or `"),
-            names.join(", ")
-        );
-    }
-
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let chosen = cases::chosen(&words)?;
     let device = Device::new()?;
     let module = device.load(PTX)?;
     let bandwidth = copy_bandwidth(&device)?;

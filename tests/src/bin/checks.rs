@@ -24,17 +24,11 @@ const RUNS: std::ops::Range<u32> = 2..100;
 const SERVE: &str = "--serve";
 
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    if wanted.iter().any(|word| word == SERVE) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == SERVE) {
         return serve();
     }
-    let chosen = |case: &Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word.as_str()));
-    let chosen: Vec<usize> = (0..cases::ALL.len())
-        .filter(|index| chosen(cases::ALL[*index]))
-        .collect();
-    if chosen.is_empty() {
-        bail!("no case has `{}` in its name", wanted.join("` or `"));
-    }
+    let chosen = cases::chosen(&words)?;
     let mut servers = CHOICES
         .iter()
         .map(|checks| Server::start(checks))
@@ -46,9 +40,8 @@ fn main() -> Result<()> {
     }
     table.set_header(["case", "n"].into_iter().chain(CHOICES));
     let mut logarithms = [0.0; CHOICES.len()];
-    for index in &chosen {
-        let case = cases::ALL[*index];
-        let seconds = measure(&mut servers, *index).with_context(|| case.name.to_owned())?;
+    for case in &chosen {
+        let seconds = measure(&mut servers, case).with_context(|| case.name.to_owned())?;
         let mut row = vec![case.name.to_owned(), case.bench[0].to_string(), time(seconds[0])];
         for (sum, seconds_of) in logarithms.iter_mut().zip(seconds) {
             *sum += (seconds_of / seconds[0]).ln();
@@ -68,7 +61,7 @@ fn main() -> Result<()> {
 }
 
 /// Least seconds of a case under each choice.
-fn measure(servers: &mut [Server], case: usize) -> Result<[f64; CHOICES.len()]> {
+fn measure(servers: &mut [Server], case: &Case) -> Result<[f64; CHOICES.len()]> {
     let mut least = [f64::INFINITY; CHOICES.len()];
     let started = Instant::now();
     for run in 0..RUNS.end {
@@ -111,8 +104,8 @@ impl Server {
     }
 
     /// Seconds that one launch of a case takes, after one that does not count if the case is a new one.
-    fn ask(&mut self, case: usize) -> Result<f64> {
-        writeln!(self.questions, "{case}")?;
+    fn ask(&mut self, case: &Case) -> Result<f64> {
+        writeln!(self.questions, "{}", case.name)?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         line.trim().parse().context("the measuring process gave up")
@@ -127,20 +120,20 @@ impl Drop for Server {
     }
 }
 
-/// Measures one launch for each line of standard input, which is the number of a case.
+/// Measures one launch for each line of standard input, which is the name of a case.
 fn serve() -> Result<()> {
     let device = Device::new()?;
     let module = device.load(PTX)?;
-    let mut current: Option<(usize, Box<dyn Prepared>)> = None;
+    let mut current: Option<(String, Box<dyn Prepared>)> = None;
     for line in std::io::stdin().lines() {
-        let case: usize = line?.trim().parse().context("the number of a case")?;
+        let name = line?;
         let prepared = match &mut current {
-            Some((known, prepared)) if *known == case => prepared,
+            Some((known, prepared)) if *known == name => prepared,
             _ => {
                 // What the last case holds is given back first.
                 current = None;
-                let prepared = prepare(&device, &module, case)?;
-                &mut current.insert((case, prepared)).1
+                let prepared = prepare(&device, &module, &name)?;
+                &mut current.insert((name, prepared)).1
             }
         };
         let start = device.record()?;
@@ -152,8 +145,9 @@ fn serve() -> Result<()> {
     Ok(())
 }
 
-fn prepare(device: &Device, module: &Module, case: usize) -> Result<Box<dyn Prepared>> {
-    let case = cases::ALL.get(case).context("there is no such case")?;
+fn prepare(device: &Device, module: &Module, name: &str) -> Result<Box<dyn Prepared>> {
+    let case = cases::ALL.iter().find(|case| case.name == name);
+    let case = case.context("there is no such case")?;
     let mut prepared = (case.prepare)(device, module, case.bench[0])?;
     prepared.launch()?;
     device.synchronize()?;

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail, ensure};
 use bytemuck::Pod;
 use comfy_table::{CellAlignment, Table, presets};
 use libloading::{Library, Symbol};
-use rumba::algorithms::{Algorithms, Sum};
+use rumba::algorithms::{Algorithms, Operation, SortKey, Sum};
 use rumba::{Device, DeviceBuffer};
+use rumba_tests::cases::is_chosen;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,13 +29,13 @@ fn main() -> Result<()> {
     let source = arguments
         .next()
         .context("the path of tests/baseline/cub/cub.cu is missing")?;
-    let wanted: Vec<String> = arguments.collect();
+    let words: Vec<String> = arguments.collect();
     let device = Device::new().context("times need a GPU")?;
     let cub = Cub::build(Path::new(&source))?;
     let bench = Bench {
         algorithms: Algorithms::new(&device),
         cub,
-        wanted,
+        words,
         device,
     };
     println!(
@@ -71,7 +72,7 @@ struct Bench {
     device: Device,
     algorithms: Algorithms,
     cub: Cub,
-    wanted: Vec<String>,
+    words: Vec<String>,
 }
 
 impl Bench {
@@ -130,30 +131,9 @@ impl Bench {
         same: fn(T, T) -> bool,
     ) -> Result<Option<Row>>
     where
-        Sum: rumba::algorithms::Operation<T>,
+        Sum: Operation<T>,
     {
-        type Call = unsafe extern "C" fn(*mut c_void, *mut usize, u64, u64, u64) -> c_int;
-        if !self.is_wanted(name) {
-            return Ok(None);
-        }
-        let (mut ours, theirs) = (self.device.zeros::<T>(1)?, self.device.zeros::<T>(1)?);
-        let call: Symbol<'_, Call> = self.cub.function(symbol)?;
-        let mut work = None;
-        let row = self.measure(
-            name,
-            || Ok(self.algorithms.reduce_into(x, Sum, &mut ours)?),
-            || {
-                // SAFETY: buffers of `N` elements and of one, and work memory of the size that was asked for.
-                self.with_work(&mut work, |memory, bytes| unsafe {
-                    call(memory, bytes, address(x), address(&theirs), N as u64)
-                })
-            },
-        )?;
-        ensure!(
-            same(ours.to_vec()?[0], theirs.to_vec()?[0]),
-            "{name}: the results differ"
-        );
-        Ok(Some(row))
+        self.sums(name, symbol, (x, 1), same, |ours, y| ours.reduce_into(x, Sum, y))
     }
 
     fn scan<T: Pod>(
@@ -164,20 +144,32 @@ impl Bench {
         same: fn(T, T) -> bool,
     ) -> Result<Option<Row>>
     where
-        Sum: rumba::algorithms::Operation<T>,
+        Sum: Operation<T>,
     {
+        self.sums(name, symbol, (x, N), same, |ours, y| ours.inclusive_scan(x, Sum, y))
+    }
+
+    /// One or as many sums of the elements of `x`.
+    fn sums<T: Pod>(
+        &self,
+        name: &'static str,
+        symbol: &str,
+        (x, length): (&DeviceBuffer<T>, usize),
+        same: fn(T, T) -> bool,
+        sum: impl Fn(&Algorithms, &mut DeviceBuffer<T>) -> rumba::Result<()>,
+    ) -> Result<Option<Row>> {
         type Call = unsafe extern "C" fn(*mut c_void, *mut usize, u64, u64, u64) -> c_int;
         if !self.is_wanted(name) {
             return Ok(None);
         }
-        let (mut ours, theirs) = (self.device.zeros::<T>(N)?, self.device.zeros::<T>(N)?);
+        let (mut ours, theirs) = (self.device.zeros::<T>(length)?, self.device.zeros::<T>(length)?);
         let call: Symbol<'_, Call> = self.cub.function(symbol)?;
         let mut work = None;
         let row = self.measure(
             name,
-            || Ok(self.algorithms.inclusive_scan(x, Sum, &mut ours)?),
+            || Ok(sum(&self.algorithms, &mut ours)?),
             || {
-                // SAFETY: buffers of `N` elements, and work memory of the size that was asked for.
+                // SAFETY: buffers of `N` elements and of `length`, and work memory of the size that was asked for.
                 self.with_work(&mut work, |memory, bytes| unsafe {
                     call(memory, bytes, address(x), address(&theirs), N as u64)
                 })
@@ -190,7 +182,7 @@ impl Bench {
         Ok(Some(row))
     }
 
-    fn sort<T: Pod + rumba::algorithms::SortKey>(
+    fn sort<T: Pod + SortKey>(
         &self,
         name: &'static str,
         symbol: &str,
@@ -228,7 +220,7 @@ impl Bench {
         Ok(Some(row(name, times, cub_times)))
     }
 
-    fn sort_pairs<K: rumba::algorithms::SortKey, V: Pod + PartialEq>(
+    fn sort_pairs<K: SortKey, V: Pod + PartialEq>(
         &self,
         name: &'static str,
         symbol: &str,
@@ -306,7 +298,7 @@ impl Bench {
     }
 
     fn is_wanted(&self, name: &str) -> bool {
-        self.wanted.is_empty() || self.wanted.iter().any(|word| name.contains(word.as_str()))
+        is_chosen(name, &self.words)
     }
 
     /// Random bits.

@@ -20,16 +20,7 @@ fn main() -> Result<()> {
         Some(at) => words.drain(at..).nth(1),
         None => None,
     };
-    let chosen = |case: &&&Case| words.is_empty() || words.iter().any(|word| case.name.contains(word.as_str()));
-    let chosen: Vec<&Case> = cases::ALL.iter().filter(chosen).copied().collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = cases::ALL.iter().map(|case| case.name).collect();
-        bail!(
-            "no case has `{}` in its name; there are: {}",
-            words.join("` or `"),
-            names.join(", ")
-        );
-    }
+    let chosen = cases::chosen(&words)?;
     match file {
         Some(file) => {
             std::fs::write(&file, encode(&results(&chosen)?)).with_context(|| format!("could not write {file}"))
@@ -38,19 +29,13 @@ fn main() -> Result<()> {
     }
 }
 
-/// A size that shows something and does not take long.
-fn size(case: &Case) -> usize {
-    let largest = case.sizes.iter().copied().max().unwrap_or(1);
-    largest.max(case.bench[0] / 16)
-}
-
 /// What the cases compute on this process's device.
 fn results(chosen: &[&Case]) -> Result<Vec<Vec<Results>>> {
     let device = Device::new()?;
     eprintln!("{}", device.name());
     let module = device.load(PTX)?;
     let one = |case: &&Case| {
-        let mut prepared = (case.prepare)(&device, &module, size(case))?;
+        let mut prepared = (case.prepare)(&device, &module, case.middling())?;
         prepared.launch()?;
         device.synchronize()?;
         record(|| prepared.verify()).with_context(|| case.name)
@@ -136,7 +121,7 @@ fn diff(chosen: &[&Case], words: &[String]) -> Result<()> {
             };
             table.add_row([
                 case.name.to_owned(),
-                size(case).to_string(),
+                case.middling().to_string(),
                 ours.values.len().to_string(),
                 format!("{:.2} %", 100.0 * equal as f64 / ours.values.len().max(1) as f64),
                 outcome,

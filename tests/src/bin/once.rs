@@ -3,22 +3,17 @@
 //!
 //! Usage: `once [PART OF A NAME ...]`; without one all cases.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rumba::Device;
-use rumba_tests::{Case, PTX, cases};
+use rumba_tests::{PTX, cases};
 
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let chosen = |case: &&&Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word.as_str()));
-    let chosen: Vec<&Case> = cases::ALL.iter().filter(chosen).copied().collect();
-    if chosen.is_empty() {
-        bail!("no case has `{}` in its name", wanted.join("` or `"));
-    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let chosen = cases::chosen(&words)?;
     let device = Device::new()?;
     let module = device.load(PTX)?;
     for case in chosen {
-        let largest = case.sizes.iter().copied().max().unwrap_or(1);
-        let n = largest.max(case.bench[0] / 16);
+        let n = case.middling();
         let launched = (case.prepare)(&device, &module, n).and_then(|mut prepared| {
             prepared.launch()?;
             Ok(device.synchronize()?)

@@ -23,16 +23,14 @@ const COPY: usize = 1 << 30;
 const ARCHITECTURE: &str = "sm_90";
 
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let chosen = |case: &&&Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word.as_str()));
-    let pairs: Vec<(&Case, Vec<&str>)> = cases::ALL
-        .iter()
-        .filter(chosen)
-        .map(|case| (*case, baselines(case)))
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let pairs: Vec<(&Case, Vec<&str>)> = cases::chosen(&words)?
+        .into_iter()
+        .map(|case| (case, baselines(case)))
         .filter(|(_, kernels)| !kernels.is_empty())
         .collect();
     if pairs.is_empty() {
-        bail!("no case with a baseline has `{}` in its name", wanted.join("` or `"));
+        bail!("no case with a baseline has `{}` in its name", words.join("` or `"));
     }
     code(&pairs)?;
     times(&pairs)

@@ -22,6 +22,7 @@ mod thread_indexing;
 mod transpose;
 
 use crate::Case;
+use anyhow::{Result, bail};
 
 /// Every case.
 pub const ALL: &[&Case] = &[
@@ -53,6 +54,28 @@ pub const ALL: &[&Case] = &[
     &thread_indexing::TWO,
     &transpose::CASE,
 ];
+
+/// The cases that words choose: those with one of them in their names, or all where there are no words.
+///
+/// # Errors
+/// No case has such a name.
+pub fn chosen(words: &[String]) -> Result<Vec<&'static Case>> {
+    let chosen: Vec<&Case> = ALL.iter().copied().filter(|case| is_chosen(case.name, words)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = ALL.iter().map(|case| case.name).collect();
+        bail!(
+            "no case has `{}` in its name; there are: {}",
+            words.join("` or `"),
+            names.join(", ")
+        );
+    }
+    Ok(chosen)
+}
+
+/// Whether words choose what has this name.
+pub fn is_chosen(name: &str, words: &[String]) -> bool {
+    words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
+}
 
 /// Sizes at the edges of warps (32) and of blocks (256), and one of many blocks.
 const EDGES: &[usize] = &[1, 31, 32, 33, 255, 256, 257, 10_000];

@@ -7,16 +7,13 @@
 
 use std::collections::HashMap;
 
-use crate::arena::SHARED_STRIDE;
-use crate::check::memory::Space;
-use crate::cluster::Cluster;
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::form::Form;
-use crate::instrument::Rewriter;
+use crate::instrument::{Probe, Rewriter};
 use crate::lower::{Draft, FIXED, Function, Node, Place};
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Fixed, Pool};
-use crate::warp::{LANES, Warp, lanes_of};
+use crate::warp::{Warp, lanes_of};
 
 /// Instructions whose result is an address in an array if one of their operands is.
 const CARRIERS: [&str; 8] = ["mov", "add", "sub", "mad", "cvta", "cvt", "or", "selp"];
@@ -119,8 +116,7 @@ impl Origins<'_> {
     }
 }
 
-/// Compares the addresses of a load or store at `[a + imm]` with those from `b` to `d`; `extra` holds the space and the
-/// bytes of a lane above it, and `c` is 1 if it stores.
+/// A [`Probe`] that compares offsets in shared memory with those from `b` to `d`.
 const LOOK: Handlers = Handlers::same(look);
 
 /// Lets loads and stores of a function look at the bounds of the array that they are in.
@@ -155,19 +151,14 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     for (node, array) in std::mem::take(&mut function.nodes).into_iter().zip(arrays) {
         if let Node::Op { draft, source, .. } = &node
             && let Some(array) = array
-            && let Form::Load { bytes, .. } | Form::Store { bytes, .. } = draft.handlers.form
+            && let Some(probe) = Probe::before(draft, LOOK)
         {
             let (start, length) = (pool.shared_variables[array].1, pool.shared_variables[array].2);
             let mut constant = |value: u64| pool.fixed(Class::W64, Fixed::Constant(value.into()));
             let probe = Draft {
-                a: draft.a,
                 b: constant(start),
-                c: Place::Predicate(u16::from(matches!(draft.handlers.form, Form::Store { .. }))),
                 d: constant(start + length),
-                imm: draft.imm,
-                extra: draft.extra & 0xff | u16::from(bytes) << 8,
-                defines: 0,
-                ..Draft::new(LOOK)
+                ..probe
             };
             out.insert(probe, *source);
         }
@@ -177,23 +168,19 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
 }
 
 unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
-    let bytes = u64::from(pc.extra >> 8);
-    let space = Space::from_bits(pc.extra);
-    // SAFETY: the slots have 32 lanes of 64 bits.
-    let (given, start, end) = unsafe {
+    let probe @ Probe { space, bytes, stores } = Probe::of(&pc);
+    // SAFETY: the operation is a probe of the warp's program; both constants have 64 bits.
+    let (addresses, start, end) = unsafe {
         (
-            &*warp.lanes::<[u64; LANES]>(pc.a),
+            Probe::addresses(warp, &pc),
             *warp.lanes::<u64>(pc.b),
-            *warp.lanes(pc.d),
+            *warp.lanes::<u64>(pc.d),
         )
     };
-    let window = warp.context().arena.shared;
     for lane in lanes_of(warp.active) {
-        let address = given[lane].wrapping_add(pc.imm);
-        let offset = match space {
-            Space::Shared => Cluster::split(address, 0).1,
-            Space::Generic if window.contains(address) => (address - window.start) % SHARED_STRIDE as u64,
-            _ => continue,
+        let address = addresses[lane];
+        let Some(offset) = probe.shared_offset(warp.context(), address) else {
+            continue;
         };
         if offset >= start && offset.saturating_add(bytes) <= end {
             continue;
@@ -211,7 +198,7 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
             format!("it ends {past} bytes after the end of `{name}`, of whose address it is made")
         };
         let access = Access {
-            kind: if pc.c == 1 { AccessKind::Write } else { AccessKind::Read },
+            kind: if stores { AccessKind::Write } else { AccessKind::Read },
             bytes: bytes as u32,
             space: space.name(),
         };

@@ -8,243 +8,13 @@
 use std::io;
 
 use crate::arena::{Arena, Window};
-use crate::check::clock::{Known, Thread};
-use crate::check::order::{Order, Scope};
+use crate::check::order::Scope;
+use crate::check::record::{Conflict, Record, View, WORD, WORDS, bytes_of};
 use crate::check::shadow::Shadow;
-use crate::fault::AccessKind;
-use crate::warp::{LANES, lanes_of};
+use crate::warp::lanes_of;
 
 /// Bytes that are remembered together.
 pub(crate) const CELL: u64 = 32;
-/// Words of a cell. A word is what one lane accesses at the most often.
-const WORDS: usize = 8;
-const WORD: u32 = 4;
-
-/// An access of one thread.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Touch {
-    pub(crate) thread: Thread,
-    pub(crate) bytes: u64,
-    pub(crate) kind: AccessKind,
-    /// The instruction.
-    pub(crate) source: u32,
-}
-
-/// Two accesses that nothing orders.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Conflict {
-    pub(crate) touch: Touch,
-    pub(crate) earlier: Touch,
-    /// The first byte that both touch.
-    pub(crate) address: u64,
-    /// Whether both are atomic, but not for each other.
-    pub(crate) scoped: bool,
-    /// Whether the later one may not see the earlier one, in whatever order they are.
-    pub(crate) stale: bool,
-}
-
-/// An access by lanes of a warp to bytes of a cell.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Record {
-    /// A byte for each word: in its lower five bits the lane, above them how far behind `source` its instruction is. Or,
-    /// if several lanes access the same bytes, their mask, then four bits for each word of the latter. In halves, so that
-    /// nothing is between the fields.
-    lanes: [u32; 2],
-    pub(crate) block: u32,
-    pub(crate) epoch: u32,
-    /// The first of its instructions, which follow each other closely.
-    pub(crate) source: u32,
-    /// Which bytes of the cell.
-    bytes: u32,
-    pub(crate) warp: u8,
-    /// Kind, semantics, scope, and [`SET`].
-    flags: u8,
-    /// Logarithm of the bytes of a lane's whole access.
-    width: u8,
-    unused: u8,
-}
-
-/// In [`Record::flags`]: `lanes` is a mask.
-const SET: u8 = 0x80;
-const KIND: u8 = 3;
-const SEMANTICS: u8 = 0x1c;
-
-impl Record {
-    /// A record of no bytes.
-    pub(crate) fn new(
-        block: u32,
-        warp: u8,
-        epoch: u32,
-        source: u32,
-        (bytes, kind, order): (u64, AccessKind, Order),
-    ) -> Self {
-        let kind = match kind {
-            AccessKind::Read => 0,
-            AccessKind::Write => 1,
-            AccessKind::Atomic => 2,
-        };
-        Self {
-            lanes: [0; 2],
-            block,
-            epoch,
-            source,
-            bytes: 0,
-            warp,
-            flags: kind | order.packed() << 2,
-            width: bytes.max(1).next_power_of_two().trailing_zeros() as u8,
-            unused: 0,
-        }
-    }
-
-    /// The same access, to bytes that each lane of a mask accesses.
-    pub(crate) fn by_set(self, bytes: u32, lanes: u32) -> Self {
-        let (lanes, flags) = ([lanes, 0], self.flags | SET);
-        Self {
-            lanes,
-            bytes,
-            flags,
-            ..self
-        }
-    }
-
-    /// The same access, to bytes of words that one lane each accesses.
-    pub(crate) fn by_word(self, bytes: u32, lanes: u64) -> Self {
-        let (lanes, flags) = ([lanes as u32, (lanes >> 32) as u32], self.flags & !SET);
-        Self {
-            lanes,
-            bytes,
-            flags,
-            ..self
-        }
-    }
-
-    fn kind(&self) -> AccessKind {
-        match self.flags & KIND {
-            0 => AccessKind::Read,
-            1 => AccessKind::Write,
-            _ => AccessKind::Atomic,
-        }
-    }
-
-    fn order(&self) -> Order {
-        Order::from_packed(self.flags >> 2 & 0x1f)
-    }
-
-    #[inline(always)]
-    fn is_strong(&self) -> bool {
-        const PLAIN: [u8; 2] = [Order::WEAK.packed() << 2, Order::NON_COHERENT.packed() << 2];
-        !PLAIN.contains(&(self.flags & SEMANTICS))
-    }
-
-    fn table(&self) -> u64 {
-        u64::from(self.lanes[0]) | u64::from(self.lanes[1]) << 32
-    }
-
-    /// The lanes that access a word.
-    fn lanes_at(&self, word: usize) -> u32 {
-        if self.flags & SET != 0 {
-            self.lanes[0]
-        } else {
-            1 << (self.table() >> (8 * word) & 31)
-        }
-    }
-
-    fn thread(&self, lane: u32) -> Thread {
-        Thread {
-            block: self.block,
-            index: (u32::from(self.warp) * LANES as u32 + lane) as u16,
-        }
-    }
-
-    /// What a lane did to a word.
-    fn touch(&self, lane: u32, word: usize) -> Touch {
-        let behind = if self.flags & SET != 0 {
-            self.lanes[1] >> (4 * word) & 15
-        } else {
-            (self.table() >> (8 * word + 5)) as u32 & 7
-        };
-        Touch {
-            thread: self.thread(lane),
-            bytes: 1 << self.width,
-            kind: self.kind(),
-            source: self.source + behind,
-        }
-    }
-
-    /// Whether it is a load that need not see what is written while the kernel runs.
-    #[inline(always)]
-    fn is_non_coherent(&self) -> bool {
-        self.flags & (SEMANTICS | KIND) == Order::NON_COHERENT.packed() << 2
-    }
-
-    /// Whether an earlier access need not be remembered, now that this one is.
-    #[inline(always)]
-    fn supersedes(&self, earlier: &Self, view: &View<'_>) -> bool {
-        earlier.bytes & !self.bytes == 0
-            && (self.flags & KIND == 0 || !earlier.is_non_coherent())
-            && self.hides(earlier)
-            && (self.repeats(earlier) || earlier.block == self.block && earlier.epoch <= view.block)
-    }
-
-    /// Takes in another access to other words by the same warp in the same epoch, if its instruction is close behind.
-    #[inline(always)]
-    fn merge(&mut self, other: &Self) -> bool {
-        self.block == other.block && self.epoch == other.epoch && self.warp == other.warp && self.merge_words(other)
-    }
-
-    #[inline(never)]
-    fn merge_words(&mut self, other: &Self) -> bool {
-        let (words, others) = (words_of(self.bytes), words_of(other.bytes));
-        let behind = other.source.wrapping_sub(self.source);
-        if (self.flags, self.width) != (other.flags, other.width) || words & others != 0 || words == 0 {
-            return false;
-        }
-        if self.flags & SET != 0 {
-            if behind > 15 || self.lanes[0] != other.lanes[0] {
-                return false;
-            }
-            self.lanes[1] = self.lanes[1] & bytes_of(words) | (behind * 0x1111_1111) & bytes_of(others);
-        } else {
-            if behind > 7 {
-                return false;
-            }
-            let lanes = other.table() | (u64::from(behind << 5) * 0x0101_0101_0101_0101);
-            let table = self.table() & whole_bytes(words) | lanes & whole_bytes(others);
-            self.lanes = [table as u32, (table >> 32) as u32];
-        }
-        self.bytes |= other.bytes;
-        true
-    }
-
-    /// Whether what races with an earlier access that it knows of races with this one, too, if only one of the two only
-    /// reads or both do: an atomic access races with less than others.
-    #[inline(always)]
-    fn hides(&self, earlier: &Self) -> bool {
-        !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
-    }
-
-    /// Whether it is by the same lanes of the same warp, each at the same bytes where both have any.
-    #[inline(always)]
-    fn repeats(&self, earlier: &Self) -> bool {
-        self.lanes == earlier.lanes
-            && self.block == earlier.block
-            && self.warp == earlier.warp
-            && (self.flags ^ earlier.flags) & SET == 0
-    }
-}
-
-/// What lanes with the same past know.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct View<'a> {
-    /// The epoch of all threads of the own block, and of all of the own warp, that is known.
-    pub(crate) block: u32,
-    pub(crate) warp: u32,
-    /// Whether nothing else is known.
-    pub(crate) plain: bool,
-    pub(crate) known: &'a Known,
-}
-
 /// Lists of a cell.
 const WRITES: usize = 0;
 const READS: usize = 1;
@@ -292,44 +62,6 @@ pub(crate) struct Cells {
     generation: u16,
     /// Blocks of a cluster.
     cluster: u32,
-}
-
-/// The bytes of the words of a mask of words.
-#[inline(always)]
-fn bytes_of(words: u32) -> u32 {
-    let mut spread = words & 0xff;
-    spread = (spread | spread << 12) & 0x000f_000f;
-    spread = (spread | spread << 6) & 0x0303_0303;
-    spread = (spread | spread << 3) & 0x1111_1111;
-    spread * 15
-}
-
-/// The words that bytes of a cell lie in.
-#[inline(always)]
-pub(crate) fn words_of(bytes: u32) -> u32 {
-    let any = (bytes | bytes >> 1 | bytes >> 2 | bytes >> 3) & 0x1111_1111;
-    let pairs = (any | any >> 3) & 0x0303_0303;
-    let fours = (pairs | pairs >> 6) & 0x000f_000f;
-    (fours | fours >> 12) & 0xff
-}
-
-/// A byte of ones for each word of a mask.
-#[inline(always)]
-fn whole_bytes(words: u32) -> u64 {
-    let mut spread = u64::from(words & 0xff);
-    spread = (spread | spread << 28) & 0x0000_000f_0000_000f;
-    spread = (spread | spread << 14) & 0x0003_0003_0003_0003;
-    spread = (spread | spread << 7) & 0x0101_0101_0101_0101;
-    spread * 255
-}
-
-/// The words in which two tables have the same lane, as bytes.
-#[inline(always)]
-fn equal_words(a: u64, b: u64) -> u32 {
-    // Lanes are less than 128, so that the sums of bytes do not touch each other.
-    let other = ((a ^ b) & 0x1f1f_1f1f_1f1f_1f1f) + 0x7f7f_7f7f_7f7f_7f7f;
-    let equal = (!other & 0x8080_8080_8080_8080) >> 7;
-    bytes_of((equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32)
 }
 
 /// Whether a scope around one block has the other one in it, where clusters have this many blocks.
@@ -439,7 +171,7 @@ impl Cells {
         };
         // SAFETY: cells are this one's alone, and any bytes are a cell.
         let cell = unsafe { &mut *place };
-        let list = usize::from(mine.flags & KIND == 0);
+        let list = usize::from(mine.is_read());
         let is_new = cell.generation != self.generation;
         if is_new {
             cell.generation = self.generation;
@@ -457,8 +189,8 @@ impl Cells {
             if !is_over {
                 let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
                 if mine_many >= MANY && others == 0 && is_left_out(address, mine) {
-                    let flags = mine.flags & !SET;
-                    if list == READS || cell.common == flags && is_harmless(mine, private) {
+                    let flags = mine.nature();
+                    if list == READS || cell.common == flags && mine.is_harmless(private) {
                         return;
                     }
                 }
@@ -466,7 +198,7 @@ impl Cells {
             }
         }
         cell.lengths = [(list == WRITES).into(), (list == READS).into()];
-        cell.common = mine.flags & !SET;
+        cell.common = mine.nature();
         if list == READS {
             cell.reads[0] = *mine;
         } else {
@@ -491,8 +223,8 @@ impl Cells {
             private,
             told: 0,
         };
-        let is_read = mine.flags & KIND == 0;
-        let is_harmless = !is_read && cell.common == mine.flags & !SET && is_harmless(mine, private);
+        let is_read = mine.is_read();
+        let is_harmless = !is_read && cell.common == mine.nature() && mine.is_harmless(private);
         // SAFETY: the cell is one of these, and its lists are as long as it says.
         unsafe {
             if cell.lengths[WRITES] > 0 && !is_harmless {
@@ -532,7 +264,7 @@ impl Cells {
         found: &mut Vec<Conflict>,
     ) {
         // A read makes no write superfluous.
-        let removes = mine.flags & KIND != 0;
+        let removes = !mine.is_read();
         // SAFETY: as the caller promises.
         unsafe {
             let length = (*cell).lengths[list].min(LIST[list]);
@@ -545,7 +277,7 @@ impl Cells {
                     // All who can come know of it.
                     record.bytes = 0;
                 } else if overlap != 0 {
-                    let ordered = ordered(record, mine, overlap, view);
+                    let ordered = record.ordered_before(mine, overlap, view);
                     if ordered != overlap {
                         self.conflict(record, mine, overlap & !ordered, view, at, found);
                     }
@@ -554,7 +286,7 @@ impl Cells {
                     }
                 }
                 if REMOVE && record.bytes != 0 {
-                    let flags = record.flags & !SET;
+                    let flags = record.nature();
                     common = match common {
                         None => Some(flags),
                         Some(same) if same == flags => common,
@@ -680,13 +412,13 @@ impl Cells {
     unsafe fn push_write(&mut self, cell: *mut Cell, mine: &Record, private: bool) {
         // SAFETY: as the caller promises.
         unsafe {
-            let (writes, flags) = ((*cell).lengths[WRITES], mine.flags & !SET);
+            let (writes, flags) = ((*cell).lengths[WRITES], mine.nature());
             (*cell).common = match writes {
                 0 => flags,
                 _ if (*cell).common == flags => flags,
                 _ => MIXED,
             };
-            let harmless = (*cell).common == flags && is_harmless(mine, private);
+            let harmless = (*cell).common == flags && mine.is_harmless(private);
             if harmless {
                 for index in 0..usize::from(writes.min(EXACT)) {
                     let record = &mut *self.record(cell, WRITES, index);
@@ -754,49 +486,4 @@ struct At {
 fn is_left_out(address: u64, mine: &Record) -> bool {
     let place = (address / CELL) as u32 ^ mine.block.wrapping_mul(0x9e37_79b9) ^ u32::from(mine.warp) << 16;
     place.wrapping_mul(0x85eb_ca6b) >> 30 != 0
-}
-
-/// Whether accesses like this one never race with each other.
-fn is_harmless(mine: &Record, private: bool) -> bool {
-    mine.is_strong() && (private || mine.order().scope == Scope::Device)
-}
-
-/// Which bytes of an overlap are accessed in order: the later access knows of the earlier one, or is by the same thread.
-#[inline(always)]
-fn ordered(record: &Record, mine: &Record, overlap: u32, view: &View<'_>) -> u32 {
-    if record.block == mine.block
-        && (record.epoch <= view.block || record.warp == mine.warp && record.epoch <= view.warp)
-    {
-        return overlap;
-    }
-    ordered_by_thread(record, mine, overlap, view)
-}
-
-#[inline(never)]
-fn ordered_by_thread(record: &Record, mine: &Record, overlap: u32, view: &View<'_>) -> u32 {
-    let mut ordered = 0;
-    if record.block == mine.block && record.warp == mine.warp {
-        if (record.flags | mine.flags) & SET == 0 {
-            ordered = equal_words(record.table(), mine.table()) & overlap;
-        } else {
-            for word in 0..WORDS {
-                let (earlier, later) = (record.lanes_at(word), mine.lanes_at(word));
-                if earlier == later && earlier.is_power_of_two() {
-                    ordered |= bytes_of(1 << word) & overlap;
-                }
-            }
-        }
-    }
-    if ordered == overlap || view.plain {
-        return ordered;
-    }
-    for word in 0..WORDS {
-        let bytes = bytes_of(1 << word) & overlap & !ordered;
-        if bytes != 0
-            && lanes_of(record.lanes_at(word)).all(|lane| view.known.epoch(record.thread(lane as u32)) >= record.epoch)
-        {
-            ordered |= bytes;
-        }
-    }
-    ordered
 }

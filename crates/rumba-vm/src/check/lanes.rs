@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::check::cells::View;
+use crate::check::record::View;
 use crate::check::clock::{Known, Thread};
 use crate::check::order::Scope;
 use crate::warp::{LANES, lanes_of};

@@ -14,6 +14,7 @@ pub(crate) mod order;
 pub(crate) mod pending;
 pub(crate) mod race;
 pub(crate) mod range;
+pub(crate) mod record;
 pub(crate) mod registers;
 pub(crate) mod shadow;
 pub(crate) mod sync;

@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::check::cells::Touch;
+use crate::check::record::Touch;
 use crate::check::clock::Thread;
 use crate::check::finding::{Finding, FindingKind, Severity, Side};
 use crate::check::memory::GROUPS;

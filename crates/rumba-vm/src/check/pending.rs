@@ -9,11 +9,10 @@ use std::ops::Range;
 use crate::check::finding::FindingKind;
 use crate::check::memory::Space;
 use crate::check::notes::Actor;
-use crate::form::Form;
-use crate::instrument::Rewriter;
-use crate::lower::{Draft, Function, Node, Place};
+use crate::instrument::{Probe, Rewriter};
+use crate::lower::{Function, Node};
 use crate::op::{Handlers, Pc};
-use crate::warp::{LANES, Warp, lanes_of};
+use crate::warp::{Warp, lanes_of};
 
 /// A copy that was begun.
 #[derive(Debug, Clone)]
@@ -27,8 +26,7 @@ pub(crate) struct Flight {
     pub(crate) barrier: Option<u64>,
 }
 
-/// Looks at the addresses of a load or store at `[a + imm]`; `extra` holds the space and the bytes of a lane above it, and
-/// `c` is 1 if it stores.
+/// A [`Probe`].
 const LOOK: Handlers = Handlers::same(look);
 
 /// Lets loads and stores of a function look at copies, if it begins some.
@@ -39,16 +37,8 @@ pub(crate) fn watch(function: &mut Function<'_>) {
     let mut out = Rewriter::default();
     for node in std::mem::take(&mut function.nodes) {
         if let Node::Op { draft, source, .. } = &node
-            && let Form::Load { bytes, .. } | Form::Store { bytes, .. } = draft.handlers.form
+            && let Some(probe) = Probe::before(draft, LOOK)
         {
-            let stores = matches!(draft.handlers.form, Form::Store { .. });
-            let probe = Draft {
-                a: draft.a,
-                c: Place::Predicate(u16::from(stores)),
-                imm: draft.imm,
-                extra: draft.extra & 0xff | u16::from(bytes) << 8,
-                ..Draft::new(LOOK)
-            };
             out.insert(probe, *source);
         }
         out.keep(node);
@@ -62,17 +52,16 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
     if flights.is_empty() {
         return pc.next();
     }
-    let bytes = u64::from(pc.extra >> 8);
-    let base = match Space::from_bits(pc.extra) {
+    let Probe { space, bytes, stores } = Probe::of(&pc);
+    let base = match space {
         Space::Shared => warp.shared_base,
         Space::Generic | Space::Global => 0,
         Space::Const | Space::Param | Space::Local => return pc.next(),
     };
-    let stores = pc.c == 1;
-    // SAFETY: the slot has 32 lanes of 64 bits.
-    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a) };
+    // SAFETY: the operation is a probe of the warp's program.
+    let addresses = unsafe { Probe::addresses(warp, &pc) };
     for lane in lanes_of(warp.active) {
-        let start = base.wrapping_add(given[lane]).wrapping_add(pc.imm);
+        let start = base.wrapping_add(addresses[lane]);
         let overlaps = |range: &Range<u64>| start < range.end && range.start < start.saturating_add(bytes);
         let met = flights
             .iter()

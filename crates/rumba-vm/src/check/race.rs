@@ -14,12 +14,13 @@ use rustc_hash::FxHashMap as HashMap;
 
 use crate::arena::Arena;
 use crate::block::mask_of;
-use crate::check::cells::{CELL, Cells, Conflict, Record, View, includes, words_of};
+use crate::check::cells::{CELL, Cells, includes};
 use crate::check::clock::{Known, Thread};
 pub(crate) use crate::check::lanes::Meeting;
 use crate::check::lanes::{Arrived, Clock, Guest, Warp, thread};
 use crate::check::memory::GROUPS;
 use crate::check::order::{Order, Scope};
+use crate::check::record::{Conflict, Record, View, words_of};
 use crate::fault::AccessKind;
 use crate::target::GROUP;
 use crate::warp::{LANES, lanes_of};
@@ -535,6 +536,7 @@ mod tests {
     use super::{Access, LANES, Meeting, Races};
     use crate::arena::Arena;
     use crate::check::order::Order;
+    use crate::check::record::Touch;
     use crate::fault::AccessKind;
 
     const WARPS: u8 = 2;
@@ -631,7 +633,7 @@ mod tests {
             }
             for conflict in races.found.drain(..) {
                 // Both sides are accesses that were made, and they race.
-                let at = |touch: &crate::check::cells::Touch, past: &Past| {
+                let at = |touch: &Touch, past: &Past| {
                     past.block == touch.thread.block
                         && usize::from(past.warp) * LANES + past.lane == usize::from(touch.thread.index)
                         && past.bytes == touch.bytes

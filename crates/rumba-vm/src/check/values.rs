@@ -1,6 +1,6 @@
 //! What a store is about to write, for races of which both sides write the same.
 
-use crate::check::cells::Conflict;
+use crate::check::record::Conflict;
 use crate::form::Form;
 use crate::program::Class;
 use crate::warp::{LANES, Warp};

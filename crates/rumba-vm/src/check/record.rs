@@ -1,0 +1,333 @@
+//! A record of an access by a warp to the 32 bytes of a cell: which lanes, which bytes, how, and when.
+//!
+//! Where records are kept is told in [`super::cells`].
+
+use crate::check::clock::{Known, Thread};
+use crate::check::order::{Order, Scope};
+use crate::fault::AccessKind;
+use crate::warp::{LANES, lanes_of};
+
+/// Words of a cell. A word is what one lane accesses at the most often.
+pub(super) const WORDS: usize = 8;
+pub(super) const WORD: u32 = 4;
+
+/// An access of one thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touch {
+    pub(crate) thread: Thread,
+    pub(crate) bytes: u64,
+    pub(crate) kind: AccessKind,
+    /// The instruction.
+    pub(crate) source: u32,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conflict {
+    pub(crate) touch: Touch,
+    pub(crate) earlier: Touch,
+    /// The first byte that both touch.
+    pub(crate) address: u64,
+    /// Whether both are atomic, but not for each other.
+    pub(crate) scoped: bool,
+    /// Whether the later one may not see the earlier one, in whatever order they are.
+    pub(crate) stale: bool,
+}
+
+/// An access by lanes of a warp to bytes of a cell.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Record {
+    /// A byte for each word: in its lower five bits the lane, above them how far behind `source` its instruction is. Or,
+    /// if several lanes access the same bytes, their mask, then four bits for each word of the latter. In halves, so that
+    /// nothing is between the fields.
+    lanes: [u32; 2],
+    pub(crate) block: u32,
+    pub(crate) epoch: u32,
+    /// The first of its instructions, which follow each other closely.
+    pub(crate) source: u32,
+    /// Which bytes of the cell.
+    pub(super) bytes: u32,
+    pub(crate) warp: u8,
+    /// Kind, semantics, scope, and [`SET`].
+    flags: u8,
+    /// Logarithm of the bytes of a lane's whole access.
+    width: u8,
+    unused: u8,
+}
+
+/// In [`Record::flags`]: `lanes` is a mask.
+const SET: u8 = 0x80;
+const KIND: u8 = 3;
+const SEMANTICS: u8 = 0x1c;
+
+impl Record {
+    /// A record of no bytes.
+    pub(crate) fn new(
+        block: u32,
+        warp: u8,
+        epoch: u32,
+        source: u32,
+        (bytes, kind, order): (u64, AccessKind, Order),
+    ) -> Self {
+        let kind = match kind {
+            AccessKind::Read => 0,
+            AccessKind::Write => 1,
+            AccessKind::Atomic => 2,
+        };
+        Self {
+            lanes: [0; 2],
+            block,
+            epoch,
+            source,
+            bytes: 0,
+            warp,
+            flags: kind | order.packed() << 2,
+            width: bytes.max(1).next_power_of_two().trailing_zeros() as u8,
+            unused: 0,
+        }
+    }
+
+    /// The same access, to bytes that each lane of a mask accesses.
+    pub(crate) fn by_set(self, bytes: u32, lanes: u32) -> Self {
+        let (lanes, flags) = ([lanes, 0], self.flags | SET);
+        Self {
+            lanes,
+            bytes,
+            flags,
+            ..self
+        }
+    }
+
+    /// The same access, to bytes of words that one lane each accesses.
+    pub(crate) fn by_word(self, bytes: u32, lanes: u64) -> Self {
+        let (lanes, flags) = ([lanes as u32, (lanes >> 32) as u32], self.flags & !SET);
+        Self {
+            lanes,
+            bytes,
+            flags,
+            ..self
+        }
+    }
+
+    fn kind(&self) -> AccessKind {
+        match self.flags & KIND {
+            0 => AccessKind::Read,
+            1 => AccessKind::Write,
+            _ => AccessKind::Atomic,
+        }
+    }
+
+    pub(super) fn order(&self) -> Order {
+        Order::from_packed(self.flags >> 2 & 0x1f)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_strong(&self) -> bool {
+        const PLAIN: [u8; 2] = [Order::WEAK.packed() << 2, Order::NON_COHERENT.packed() << 2];
+        !PLAIN.contains(&(self.flags & SEMANTICS))
+    }
+
+    fn table(&self) -> u64 {
+        u64::from(self.lanes[0]) | u64::from(self.lanes[1]) << 32
+    }
+
+    /// The lanes that access a word.
+    pub(super) fn lanes_at(&self, word: usize) -> u32 {
+        if self.flags & SET != 0 {
+            self.lanes[0]
+        } else {
+            1 << (self.table() >> (8 * word) & 31)
+        }
+    }
+
+    pub(super) fn thread(&self, lane: u32) -> Thread {
+        Thread {
+            block: self.block,
+            index: (u32::from(self.warp) * LANES as u32 + lane) as u16,
+        }
+    }
+
+    /// What a lane did to a word.
+    pub(super) fn touch(&self, lane: u32, word: usize) -> Touch {
+        let behind = if self.flags & SET != 0 {
+            self.lanes[1] >> (4 * word) & 15
+        } else {
+            (self.table() >> (8 * word + 5)) as u32 & 7
+        };
+        Touch {
+            thread: self.thread(lane),
+            bytes: 1 << self.width,
+            kind: self.kind(),
+            source: self.source + behind,
+        }
+    }
+
+    /// Whether it is a load that need not see what is written while the kernel runs.
+    #[inline(always)]
+    pub(super) fn is_non_coherent(&self) -> bool {
+        self.flags & (SEMANTICS | KIND) == Order::NON_COHERENT.packed() << 2
+    }
+
+    /// Whether an earlier access need not be remembered, now that this one is.
+    #[inline(always)]
+    pub(super) fn supersedes(&self, earlier: &Self, view: &View<'_>) -> bool {
+        earlier.bytes & !self.bytes == 0
+            && (self.is_read() || !earlier.is_non_coherent())
+            && self.hides(earlier)
+            && (self.repeats(earlier) || earlier.block == self.block && earlier.epoch <= view.block)
+    }
+
+    /// Takes in another access to other words by the same warp in the same epoch, if its instruction is close behind.
+    #[inline(always)]
+    pub(super) fn merge(&mut self, other: &Self) -> bool {
+        self.block == other.block && self.epoch == other.epoch && self.warp == other.warp && self.merge_words(other)
+    }
+
+    #[inline(never)]
+    fn merge_words(&mut self, other: &Self) -> bool {
+        let (words, others) = (words_of(self.bytes), words_of(other.bytes));
+        let behind = other.source.wrapping_sub(self.source);
+        if (self.flags, self.width) != (other.flags, other.width) || words & others != 0 || words == 0 {
+            return false;
+        }
+        if self.flags & SET != 0 {
+            if behind > 15 || self.lanes[0] != other.lanes[0] {
+                return false;
+            }
+            self.lanes[1] = self.lanes[1] & bytes_of(words) | (behind * 0x1111_1111) & bytes_of(others);
+        } else {
+            if behind > 7 {
+                return false;
+            }
+            let lanes = other.table() | (u64::from(behind << 5) * 0x0101_0101_0101_0101);
+            let table = self.table() & whole_bytes(words) | lanes & whole_bytes(others);
+            self.lanes = [table as u32, (table >> 32) as u32];
+        }
+        self.bytes |= other.bytes;
+        true
+    }
+
+    /// Whether what races with an earlier access that it knows of races with this one, too, if only one of the two only
+    /// reads or both do: an atomic access races with less than others.
+    #[inline(always)]
+    pub(super) fn hides(&self, earlier: &Self) -> bool {
+        !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
+    }
+
+    /// Whether it is by the same lanes of the same warp, each at the same bytes where both have any.
+    #[inline(always)]
+    pub(super) fn repeats(&self, earlier: &Self) -> bool {
+        self.lanes == earlier.lanes
+            && self.block == earlier.block
+            && self.warp == earlier.warp
+            && (self.flags ^ earlier.flags) & SET == 0
+    }
+
+    /// Whether it only reads.
+    #[inline(always)]
+    pub(super) fn is_read(&self) -> bool {
+        self.flags & KIND == 0
+    }
+
+    /// Kind, semantics and scope, in one.
+    #[inline(always)]
+    pub(super) fn nature(&self) -> u8 {
+        self.flags & !SET
+    }
+
+    /// Whether accesses like this one never race with each other.
+    pub(super) fn is_harmless(&self, private: bool) -> bool {
+        self.is_strong() && (private || self.order().scope == Scope::Device)
+    }
+
+    /// Which bytes of an overlap are accessed in order: the later access knows of this one, or is by the same thread.
+    #[inline(always)]
+    pub(super) fn ordered_before(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
+        if self.block == later.block
+            && (self.epoch <= view.block || self.warp == later.warp && self.epoch <= view.warp)
+        {
+            return overlap;
+        }
+        self.ordered_by_thread(later, overlap, view)
+    }
+
+    #[inline(never)]
+    fn ordered_by_thread(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
+        let mut ordered = 0;
+        if self.block == later.block && self.warp == later.warp {
+            if (self.flags | later.flags) & SET == 0 {
+                ordered = equal_words(self.table(), later.table()) & overlap;
+            } else {
+                for word in 0..WORDS {
+                    let (earlier, later) = (self.lanes_at(word), later.lanes_at(word));
+                    if earlier == later && earlier.is_power_of_two() {
+                        ordered |= bytes_of(1 << word) & overlap;
+                    }
+                }
+            }
+        }
+        if ordered == overlap || view.plain {
+            return ordered;
+        }
+        for word in 0..WORDS {
+            let bytes = bytes_of(1 << word) & overlap & !ordered;
+            if bytes != 0
+                && lanes_of(self.lanes_at(word))
+                    .all(|lane| view.known.epoch(self.thread(lane as u32)) >= self.epoch)
+            {
+                ordered |= bytes;
+            }
+        }
+        ordered
+    }
+}
+
+/// What lanes with the same past know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    /// The epoch of all threads of the own block, and of all of the own warp, that is known.
+    pub(crate) block: u32,
+    pub(crate) warp: u32,
+    /// Whether nothing else is known.
+    pub(crate) plain: bool,
+    pub(crate) known: &'a Known,
+}
+
+/// The bytes of the words of a mask of words.
+#[inline(always)]
+pub(super) fn bytes_of(words: u32) -> u32 {
+    let mut spread = words & 0xff;
+    spread = (spread | spread << 12) & 0x000f_000f;
+    spread = (spread | spread << 6) & 0x0303_0303;
+    spread = (spread | spread << 3) & 0x1111_1111;
+    spread * 15
+}
+
+/// The words that bytes of a cell lie in.
+#[inline(always)]
+pub(crate) fn words_of(bytes: u32) -> u32 {
+    let any = (bytes | bytes >> 1 | bytes >> 2 | bytes >> 3) & 0x1111_1111;
+    let pairs = (any | any >> 3) & 0x0303_0303;
+    let fours = (pairs | pairs >> 6) & 0x000f_000f;
+    (fours | fours >> 12) & 0xff
+}
+
+/// A byte of ones for each word of a mask.
+#[inline(always)]
+fn whole_bytes(words: u32) -> u64 {
+    let mut spread = u64::from(words & 0xff);
+    spread = (spread | spread << 28) & 0x0000_000f_0000_000f;
+    spread = (spread | spread << 14) & 0x0003_0003_0003_0003;
+    spread = (spread | spread << 7) & 0x0101_0101_0101_0101;
+    spread * 255
+}
+
+/// The words in which two tables have the same lane, as bytes.
+#[inline(always)]
+fn equal_words(a: u64, b: u64) -> u32 {
+    // Lanes are less than 128, so that the sums of bytes do not touch each other.
+    let other = ((a ^ b) & 0x1f1f_1f1f_1f1f_1f1f) + 0x7f7f_7f7f_7f7f_7f7f;
+    let equal = (!other & 0x8080_8080_8080_8080) >> 7;
+    bytes_of((equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32)
+}
