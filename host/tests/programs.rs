@@ -97,6 +97,7 @@ fn the_checks_find_nothing_in_any_program() {
         let size = if name == "pi" { "--blocks=2" } else { "--n=64" };
         let output = Command::new(folder.join(name))
             .arg(size)
+            .current_dir(env!("CARGO_TARGET_TMPDIR"))
             .envs([("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all")])
             .output()
             .expect("the programs were built beside this test");

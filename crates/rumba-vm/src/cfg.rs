@@ -330,7 +330,11 @@ mod tests {
             for operation in 1..=operations {
                 function.nodes.push(Node::Op {
                     draft: Draft::new(Handlers::same(nothing)),
-                    control: if operation < operations { Control::Next } else { control.clone() },
+                    control: if operation < operations {
+                        Control::Next
+                    } else {
+                        control.clone()
+                    },
                     source: 0,
                     conditional: false,
                 });

@@ -182,12 +182,7 @@ impl Bench {
         Ok(Some(row))
     }
 
-    fn sort<T: Pod + SortKey>(
-        &self,
-        name: &'static str,
-        symbol: &str,
-        x: &DeviceBuffer<T>,
-    ) -> Result<Option<Row>> {
+    fn sort<T: Pod + SortKey>(&self, name: &'static str, symbol: &str, x: &DeviceBuffer<T>) -> Result<Option<Row>> {
         type Call = unsafe extern "C" fn(*mut c_void, *mut usize, u64, u64, u64, *mut c_int) -> c_int;
         if !self.is_wanted(name) {
             return Ok(None);

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::check::record::View;
 use crate::check::clock::{Known, Thread};
 use crate::check::order::Scope;
+use crate::check::record::View;
 use crate::warp::{LANES, lanes_of};
 
 /// The thread of a lane.

@@ -8,12 +8,12 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::check::record::Touch;
 use crate::check::clock::Thread;
 use crate::check::finding::{Finding, FindingKind, Severity, Side};
 use crate::check::memory::GROUPS;
 use crate::check::order::Order;
 use crate::check::race::{self, Meeting, Races};
+use crate::check::record::Touch;
 use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;

@@ -244,8 +244,7 @@ impl Record {
     /// Which bytes of an overlap are accessed in order: the later access knows of this one, or is by the same thread.
     #[inline(always)]
     pub(super) fn ordered_before(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
-        if self.block == later.block
-            && (self.epoch <= view.block || self.warp == later.warp && self.epoch <= view.warp)
+        if self.block == later.block && (self.epoch <= view.block || self.warp == later.warp && self.epoch <= view.warp)
         {
             return overlap;
         }
@@ -273,8 +272,7 @@ impl Record {
         for word in 0..WORDS {
             let bytes = bytes_of(1 << word) & overlap & !ordered;
             if bytes != 0
-                && lanes_of(self.lanes_at(word))
-                    .all(|lane| view.known.epoch(self.thread(lane as u32)) >= self.epoch)
+                && lanes_of(self.lanes_at(word)).all(|lane| view.known.epoch(self.thread(lane as u32)) >= self.epoch)
             {
                 ordered |= bytes;
             }
