@@ -3,7 +3,8 @@
 //! runs it.
 //!
 //! A round ends with a wait and has fewer launches than a stream holds, so that the host never waits for the device in
-//! between. Of all rounds of a kind the median counts.
+//! between. All kinds take turns. Of all rounds of a kind the median counts, and of the differences to the bare round before
+//! it, which the processor's pace changes least.
 
 use anyhow::{Result, bail};
 use cust::function::Function;
@@ -18,7 +19,9 @@ use std::time::Instant;
 
 /// Launches of one round.
 const LAUNCHES: u32 = 500;
-const ROUNDS: usize = 101;
+const ROUNDS: usize = 301;
+/// Rounds before those that count.
+const WARM_UP: usize = 20;
 /// Elements of each slice: one block, so that the kernel is as short as can be.
 const N: usize = 256;
 
@@ -44,24 +47,24 @@ fn main() -> Result<()> {
     ];
     let addresses = [&buffers[0], &buffers[1], &buffers[2]].map(|buffer| buffer.as_device_ptr());
 
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        bare.push(round(
-            || bare_launch(&function, &bare_stream, addresses),
-            || Ok(bare_stream.synchronize()?),
-        )?);
-        ours.push(round(
-            || Ok(module.launch(LaunchConfig::new(1, 64).stream(&stream), add(&a, &b, &mut out))?),
-            || Ok(stream.synchronize()?),
-        )?);
+    let mut rounds: Vec<[f64; 3]> = Vec::new();
+    for _ in 0..WARM_UP + ROUNDS {
+        rounds.push([
+            round(
+                || bare_launch(&function, &bare_stream, addresses),
+                || Ok(bare_stream.synchronize()?),
+            )?,
+            round(
+                || Ok(module.launch(LaunchConfig::new(1, 64).stream(&stream), add(&a, &b, &mut out))?),
+                || Ok(stream.synchronize()?),
+            )?,
+            round(
+                || Ok(module.for_each(N, add(&a, &b, &mut out))?),
+                || Ok(device.synchronize()?),
+            )?,
+        ]);
     }
-    let mut chosen = Vec::new();
-    for _ in 0..ROUNDS {
-        chosen.push(round(
-            || Ok(module.for_each(N, add(&a, &b, &mut out))?),
-            || Ok(device.synchronize()?),
-        )?);
-    }
+    let rounds = &rounds[WARM_UP..];
     let graph = device.capture(|stream| {
         (0..LAUNCHES).try_for_each(|_| module.launch(LaunchConfig::new(1, 64).stream(stream), add(&a, &b, &mut out)))
     })?;
@@ -73,24 +76,22 @@ fn main() -> Result<()> {
         stream.synchronize()?;
     }
 
-    let [bare, ours, chosen, in_graph] = [bare, ours, chosen, in_graph].map(median);
     println!(
         "{}: one launch of a kernel with three slices, on the host",
         device.name()
     );
+    let bare = median(rounds.iter().map(|round| round[0]));
     println!("  bare cuLaunchKernel    {:7.3} µs", bare * 1e6);
-    println!(
-        "  rumba, launch          {:7.3} µs    {:+.3} µs, ratio {:.3}",
-        ours * 1e6,
-        (ours - bare) * 1e6,
-        ours / bare
-    );
-    println!(
-        "  rumba, for_each        {:7.3} µs    {:+.3} µs, ratio {:.3}",
-        chosen * 1e6,
-        (chosen - bare) * 1e6,
-        chosen / bare
-    );
+    for (name, kind) in [("launch  ", 1), ("for_each", 2)] {
+        let more = median(rounds.iter().map(|round| round[kind] - round[0]));
+        println!(
+            "  rumba, {name}        {:7.3} µs    {:+.3} µs, ratio {:.3}",
+            median(rounds.iter().map(|round| round[kind])) * 1e6,
+            more * 1e6,
+            1.0 + more / bare
+        );
+    }
+    let in_graph = median(in_graph.into_iter());
     println!(
         "  rumba, graph of {LAUNCHES}    {:7.3} µs    {:+.3} µs, ratio {:.3}",
         in_graph * 1e6,
@@ -147,7 +148,8 @@ fn bare_launch(
     Ok(())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
