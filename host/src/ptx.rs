@@ -5,6 +5,7 @@
 
 use rumba_ptx::ast;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// A kernel as PTX declares it.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,46 +69,55 @@ pub(crate) fn declarations_of(texts: &[String]) -> Option<Declarations> {
     Some(all)
 }
 
-/// The text with one kernel alone, and what it needs: so that the driver compiles nothing else. What is beyond our parser
-/// stays as it is.
-pub(crate) fn only(text: &str, kernel: &str) -> String {
-    let Ok(module) = rumba_ptx::parse(text) else {
-        return text.to_owned();
-    };
-    // Functions and variables by name; of everything else there is little.
-    let pieces: Vec<(&str, std::ops::Range<usize>)> = module
-        .items
-        .iter()
-        .filter_map(|item| match item {
+/// A text that is looked through once, and of which kernels are then taken one by one: so that the driver compiles nothing
+/// but what is used.
+pub(crate) struct Pieces {
+    text: &'static str,
+    /// Functions and variables by name, in the order of the text; of everything else there is little. Empty where the text is
+    /// beyond our parser.
+    named: Vec<(&'static str, Range<usize>)>,
+}
+
+impl Pieces {
+    pub(crate) fn new(text: &'static str) -> Self {
+        let items = rumba_ptx::parse(text).map_or_else(|_| Vec::new(), |module| module.items);
+        let named = items.iter().filter_map(|item| match item {
             ast::Item::Function(function) => Some((function.name, function.span.range())),
             ast::Item::Variable(variable) => Some((variable.name, variable.span.range())),
             _ => None,
-        })
-        .collect();
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
-    let (mut needed, mut unread) = (HashSet::from([kernel]), vec![kernel]);
-    while let Some(name) = unread.pop() {
-        for (_, place) in pieces.iter().filter(|(known, _)| *known == name) {
-            for word in text[place.clone()].split(|c| !is_name(c)) {
-                if pieces.iter().any(|(known, _)| *known == word) && needed.insert(word) {
-                    unread.push(word);
+        });
+        Self {
+            text,
+            named: named.collect(),
+        }
+    }
+
+    /// The text with one kernel alone, and what it needs.
+    pub(crate) fn only(&self, kernel: &str) -> String {
+        let (text, named) = (self.text, &self.named);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let known: HashSet<&str> = named.iter().map(|(name, _)| *name).collect();
+        let (mut needed, mut unread) = (HashSet::from([kernel]), vec![kernel]);
+        while let Some(name) = unread.pop() {
+            for (_, place) in named.iter().filter(|(known, _)| *known == name) {
+                let words = text[place.clone()].split(|c| !is_name(c));
+                unread.extend(words.filter(|word| known.contains(word) && needed.insert(word)));
+            }
+        }
+        let (mut result, mut at) = (String::new(), 0);
+        for (name, place) in named {
+            if !needed.contains(name) {
+                result.push_str(&text[at..place.start]);
+                at = place.end;
+                // What ends a variable or a declaration is not part of its span.
+                let rest = &text[at..];
+                if rest.trim_start().starts_with(';') {
+                    at += rest.find(';').map_or(0, |i| i + 1);
                 }
             }
         }
+        result + &text[at..]
     }
-    let (mut result, mut at) = (String::new(), 0);
-    for (name, place) in pieces {
-        if !needed.contains(name) {
-            result.push_str(&text[at..place.start]);
-            at = place.end;
-            // What ends a variable or a declaration is not part of its span.
-            let rest = &text[at..];
-            if rest.trim_start().starts_with(';') {
-                at += rest.find(';').map_or(0, |i| i + 1);
-            }
-        }
-    }
-    result + &text[at..]
 }
 
 fn bytes(parameter: &ast::Variable<'_>) -> usize {
@@ -145,7 +155,7 @@ mod tests {
         let needed = ".global .b32 a;\n.func helper() { .reg .b32 %r; ld.global.b32 %r, [a]; ret; }\n\
                       .visible .entry first() { call helper; ret; }\n";
         let rest = ".global .b32 ab;\n.visible .entry second() { .reg .b32 %r; ld.global.b32 %r, [ab]; ret; }\n";
-        let one = super::only(&format!("{head}{needed}{rest}"), "first");
+        let one = super::Pieces::new(format!("{head}{needed}{rest}").leak()).only("first");
         assert_eq!(one.trim_end(), format!("{head}{needed}").trim_end());
     }
 }

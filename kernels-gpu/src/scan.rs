@@ -1,141 +1,195 @@
 //! Inclusive scan: each element becomes the sum of all up to it, in one pass over memory.
 //!
 //! Sums that depend on all earlier elements seem to need one thread after the other. A block scans a tile of [`TILE`]
-//! elements by itself; only then does it need the sum of everything before its tile. It publishes the tile's own sum at
-//! once and looks back at the tiles before: their sums are added up until one is found that knows its sum from the start
-//! (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back"). So no block waits for its
-//! predecessor to be done, only for it to have read its tile, and every element is read once and written once.
+//! elements by itself, and publishes the sum of the whole tile; only then does it need the sum of everything before. It gets
+//! that from what others have published: [`GROUP`] tiles are a group, of which the last publishes the sum from the very
+//! start to its own end. A block adds up that sum of the group before and those of the earlier tiles of its own group. So no
+//! block waits for its predecessor to be done, and every element is read once and written once. In decoupled look-back
+//! (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back"), from which this comes, a block takes
+//! the latest sum from the start that it finds, and looks at one tile after the other until then.
 //!
-//! State and sum of a tile are one word of 64 bits, written and read as a whole: nothing else needs an order. Blocks must
-//! be started in the order of their numbers, as GPUs do: a block waits for earlier ones only.
+//! What takes time is that all of a tile must be there before any of it can be written. So a multiprocessor needs many tiles
+//! at a time, on their way or waiting: half of each is in shared memory, and half in registers. And since looks at other
+//! blocks' sums queue behind loads, a thread has no more than eight loads under way.
+//!
+//! A tile's sum and the mark that it is there are one word of 64 bits, written and read as a whole: nothing else needs an
+//! order. Blocks must be started in the order of their numbers, as GPUs do: a block waits for earlier ones only.
 
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;
 
 /// Threads of a block.
-pub const BLOCK: usize = 256;
-/// Vectors of a thread.
-const VECTORS: usize = 8;
+pub const BLOCK: usize = 64;
+/// Rows of a tile: each thread has a vector of four elements in each row, and loads four rows at a time.
+const ROWS: usize = 32;
 /// Elements of a block.
-pub const TILE: usize = 4 * VECTORS * BLOCK;
+pub const TILE: usize = 4 * ROWS * BLOCK;
 
-/// Nanoseconds before a block looks back for the first time. Meanwhile the sums get through the tiles before, of which few
-/// remain to be looked at then; without it hundreds of blocks read each other's states again and again.
+/// Tiles of a group. Each lane of a warp looks at [`LOOKS`] of them.
+const GROUP: u32 = 32 * LOOKS;
+const LOOKS: u32 = 4;
+
+/// Places for the sums of a group. The last is at the end of a cache line of its own: all blocks of the next group look
+/// there, again and again, and what others write to the same line would wait for them.
+const PLACES: u32 = GROUP + 16;
+
+/// How many elements `published` has, for so many elements of `x`.
+#[must_use]
+pub const fn places(elements: usize) -> usize {
+    elements.div_ceil(TILE).div_ceil(GROUP as usize) * PLACES as usize
+}
+
+/// Nanoseconds before a block looks at the sums of others for the first time, by when most are there.
 const PAUSE: u32 = 3000;
 
-/// The tile's own sum is known.
-const OWN: u64 = 1 << 32;
-/// The sum of all elements up to the end of the tile is known.
-const ALL: u64 = 2 << 32;
+/// The mark of a sum that is there.
+const THERE: u64 = 1 << 32;
+
+/// Four rows of a tile: the thread's vectors.
+type Rows = [[u32; 4]; 4];
+
+/// Half of a tile in shared memory.
+type Half = Tile<Vector4<u32>, { ROWS / 2 * BLOCK }>;
+
+/// The sum of each row's part of each warp.
+type Parts = PerWarp<[u32; ROWS], { BLOCK / 32 }>;
 
 /// `sums[i]` is the sum of `x[0]` to `x[i]`, wrapping around.
 ///
-/// Launch it in one dimension with blocks of [`BLOCK`] threads, one for each [`TILE`] elements. `tiles` has an element for
-/// each block, all zero. `x` is as long as `sums`.
-#[kernel(block = BLOCK)]
+/// Launch it in one dimension with blocks of [`BLOCK`] threads, one for each [`TILE`] elements. `published` has
+/// [`places`]`(x.len())` elements, all zero. `x` is as long as `sums`.
+#[kernel(block = BLOCK, min_blocks = 10)]
 pub fn scan(
-    x: &[Vector4<u32>],
-    tiles: &[Atomic<u64>],
-    mut sums: DisjointChunks<Vector4<u32>, VECTORS>,
-    mut warps: Shared<PerWarp<[u32; VECTORS]>>,
-    mut before: Shared<PerWarp<u32>>,
+    x: &[u32],
+    published: &[Atomic<u64>],
+    mut sums: DisjointRounds<u32, 4, 4, 8>,
+    mut half: Shared<Half>,
+    mut parts: Shared<Parts>,
+    mut before: Shared<Table<u32, 1>>,
 ) {
-    // Vectors of a warp lie next to each other, in rows that are a block apart.
-    let vectors = sums.indices().map(|i| x.get(i).copied().unwrap_or_default());
-    let within = vectors.map(|Vector4([a, b, c, d])| {
-        let ab = a.wrapping_add(b);
-        let abc = ab.wrapping_add(c);
-        Vector4([a, ab, abc, abc.wrapping_add(d)])
-    });
-    // Sums up to each lane's vector, for each row; the last lane has the warp's.
-    let lanes = within.map(|vector| scan_warp(vector[3]));
-    let totals = lanes.map(|sum| warp::shuffle(sum, warp::WARP_SIZE - 1));
-    if let Some(own) = warps.own() {
-        *own = totals;
-    }
-    let warps = warps.sync();
+    // Four rows are scanned while the next four are on their way: the first half to shared memory, the rest to registers.
+    let mut half_rows = half.part();
+    let mut keep = |time: usize, rows: Rows| {
+        for (k, vector) in rows.into_iter().enumerate() {
+            half_rows[4 * time + k] = Vector4(vector);
+        }
+    };
+    let a = sums.load(x, 0);
+    let b = sums.load(x, 1);
+    keep(0, scan_rows(0, a, &mut parts));
+    let c = sums.load(x, 2);
+    keep(1, scan_rows(1, b, &mut parts));
+    let d = sums.load(x, 3);
+    keep(2, scan_rows(2, c, &mut parts));
+    let e = sums.load(x, 4);
+    keep(3, scan_rows(3, d, &mut parts));
+    let f = sums.load(x, 5);
+    let e = scan_rows(4, e, &mut parts);
+    let g = sums.load(x, 6);
+    let f = scan_rows(5, f, &mut parts);
+    let h = sums.load(x, 7);
+    let g = scan_rows(6, g, &mut parts);
+    let h = scan_rows(7, h, &mut parts);
 
-    // The order of elements is row by row, and in a row warp by warp. Lane 8 r + w has the rows r and r + 4 of warp w.
-    const WARPS: u32 = BLOCK as u32 / warp::WARP_SIZE;
-    const ROWS: u32 = warp::WARP_SIZE / WARPS;
+    // The order is row by row, and in a row warp by warp. Of the 64 parts each lane has one of either half.
+    let parts = parts.sync();
     let (lane, number) = (warp::lane_id(), warp::warp_id());
-    let (warp, row) = ((lane % WARPS) as usize, (lane / WARPS) as usize);
-    let mut whole = 0_u32;
-    let starts: [u32; VECTORS / ROWS as usize] = core::array::from_fn(|part| {
-        let total = warps[warp][part * ROWS as usize + row];
-        let up_to = scan_warp(total).wrapping_add(whole);
-        whole = warp::shuffle(up_to, warp::WARP_SIZE - 1);
-        up_to.wrapping_sub(total)
-    });
+    let part = |half: usize| parts[lane as usize % 2][16 * half + lane as usize / 2];
+    let of_half = [warp::inclusive_sum(part(0)), warp::inclusive_sum(part(1))];
+    let [first, second] = of_half.map(|sum| warp::shuffle(sum, warp::WARP_SIZE - 1));
     if number == 0 {
-        let sum = look_back(tiles, whole);
-        if let Some(own) = before.own() {
-            *own = sum;
+        let sum = sum_before(published, first.wrapping_add(second));
+        if let Some(before) = before.own() {
+            *before = sum;
         }
     }
     let before = before.sync()[0];
 
-    sums.write(core::array::from_fn(|k| {
-        let (part, row) = (k / ROWS as usize, k as u32 % ROWS);
-        let start = warp::shuffle(starts[part], row * WARPS + number).wrapping_add(before);
-        let start = start.wrapping_add(lanes[k]).wrapping_sub(within[k][3]);
-        Vector4(within[k].0.map(|sum| sum.wrapping_add(start)))
-    }));
+    let starts = [
+        before.wrapping_add(of_half[0]).wrapping_sub(part(0)),
+        before
+            .wrapping_add(first)
+            .wrapping_add(of_half[1])
+            .wrapping_sub(part(1)),
+    ];
+    let add_start = |time: usize, rows: Rows| -> Rows {
+        core::array::from_fn(|k| {
+            let place = 2 * (4 * time + k) as u32 + number;
+            let start = warp::shuffle(starts[time / 4], place % warp::WARP_SIZE);
+            let [b, c, d, up_to] = rows[k];
+            let last = up_to.wrapping_add(start);
+            let third = last.wrapping_sub(d);
+            let second = third.wrapping_sub(c);
+            [second.wrapping_sub(b), second, third, last]
+        })
+    };
+    // What is in registers goes first.
+    sums.store(4, add_start(4, e));
+    sums.store(5, add_start(5, f));
+    sums.store(6, add_start(6, g));
+    sums.store(7, add_start(7, h));
+    for time in 0..4 {
+        let half = half.part();
+        let rows = core::array::from_fn(|k| half[4 * time + k].0);
+        sums.store(time, add_start(time, rows));
+    }
 }
 
-/// The sum up to each lane.
-fn scan_warp(mut value: u32) -> u32 {
-    let lane = warp::lane_id();
-    let mut distance = 1;
-    while distance < warp::WARP_SIZE {
-        let lower = warp::shuffle_up(value, distance);
-        if lane >= distance {
-            value = value.wrapping_add(lower);
+/// Scans the warp's part of each of four rows. Of each vector its end is summed up to; the elements behind the first stay as
+/// they are, since taking them away from that sum again gives the sums before: four numbers are kept, not eight.
+#[inline(always)]
+fn scan_rows(time: usize, [a, b, c, d]: Rows, parts: &mut Shared<Parts>) -> Rows {
+    let mut scan_row = |k: usize, [a, b, c, d]: [u32; 4]| {
+        let own = a.wrapping_add(b).wrapping_add(c).wrapping_add(d);
+        let up_to = warp::inclusive_sum(own);
+        let whole = warp::shuffle(up_to, warp::WARP_SIZE - 1);
+        if let Some(parts) = parts.own() {
+            parts[4 * time + k] = whole;
         }
-        distance *= 2;
-    }
-    value
+        [b, c, d, up_to]
+    };
+    [scan_row(0, a), scan_row(1, b), scan_row(2, c), scan_row(3, d)]
 }
 
 /// The sum of everything before the block's tile, whose own sum is `whole`. Called by one warp.
-fn look_back(tiles: &[Atomic<u64>], whole: u32) -> u32 {
+#[inline(always)]
+fn sum_before(published: &[Atomic<u64>], whole: u32) -> u32 {
     let (tile, lane) = (thread::block_idx_x(), warp::lane_id());
-    let publish = |state: u64, sum: u32| {
+    let (group, earlier) = (tile / GROUP, tile % GROUP);
+    // The last of a group has nobody behind it who wants its own sum, but many who wait for that from the start.
+    let is_last = earlier == GROUP - 1;
+    let start = group * PLACES;
+    let end = start + earlier;
+    let publish = |sum: u32| {
         if lane == 0 {
-            tiles[tile as usize].store(state | u64::from(sum));
+            let place = if is_last { start + PLACES - 1 } else { end };
+            published[place as usize].store(THERE | u64::from(sum));
         }
     };
-    if tile == 0 {
-        publish(ALL, whole);
-        return 0;
-    }
-    publish(OWN, whole);
-    if tile >= warp::WARP_SIZE {
+    if !is_last {
+        publish(whole);
         thread::nanosleep(PAUSE);
     }
+    // First the end of the group before, which one lane looks at, then what comes behind it. A look at a time: more of them
+    // would queue up before the loads of other blocks, and everybody waits for those.
+    let place = |k: u32| (start + 32 * k + lane).wrapping_sub(32);
+    let wanted = start - u32::from(group > 0)..end;
+    let mut missing = (0..=LOOKS).fold(0, |bits, k| bits | u32::from(wanted.contains(&place(k))) << k);
     let mut sum = 0_u32;
-    // Lane l looks at the tile l + 1 before; those before the first count as empty and complete.
-    let mut at = tile.wrapping_sub(lane + 1);
-    loop {
-        let word = loop {
-            let word = match at < tile {
-                true => tiles[at as usize].load(),
-                false => ALL,
-            };
-            if warp::all(word >= OWN) {
-                break word;
+    while warp::any(missing != 0) {
+        for k in 0..=LOOKS {
+            if missing & 1 << k != 0 {
+                let word = published[place(k) as usize].load();
+                if word >= THERE {
+                    sum = sum.wrapping_add(word as u32);
+                    missing ^= 1 << k;
+                }
             }
-        };
-        // Of the tiles that know everything before them the latest, which the lowest lane looks at.
-        let complete = warp::ballot(word >= ALL);
-        let last = complete.trailing_zeros();
-        let part = if lane <= last { word as u32 } else { 0 };
-        sum = sum.wrapping_add(warp::reduce(part, u32::wrapping_add));
-        if complete != 0 {
-            break;
         }
-        at = at.wrapping_sub(warp::WARP_SIZE);
     }
-    publish(ALL, sum.wrapping_add(whole));
+    let sum = warp::reduce(sum, u32::wrapping_add);
+    if is_last {
+        publish(sum.wrapping_add(whole));
+    }
     sum
 }

@@ -6,6 +6,7 @@ mod case;
 pub mod cases;
 mod compare;
 pub mod contests;
+pub mod figures;
 pub mod ui;
 
 pub use baseline::{NVCC, baselines};

@@ -20,7 +20,6 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let (reduce, scan) = (format_ident!("{name}_reduce"), format_ident!("{name}_scan"));
     let std = quote! { ::cuda_std::algorithms };
     let vector = quote! { { 16 / ::core::mem::size_of::<#ty>() } };
-    let vectors = quote! { { #std::SCAN_VECTORS } };
     Ok(quote! {
         #(#attrs)*
         #[derive(Clone, Copy, Debug)]
@@ -43,28 +42,23 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
                 #std::reduce::<#ty, #name, #vector>(x, work, result, warps);
             }
 
-            #[::cuda_std::kernel(max_threads = #std::scan_block(#vector), cooperative)]
+            #[::cuda_std::kernel(block = #std::SCAN_BLOCK)]
             fn #scan(
                 x: &[#ty],
                 initial: #ty,
                 is_exclusive: u32,
-                y: ::cuda_std::DisjointRounds<#ty, #vectors, #vector>,
+                y: #std::ScanOutput<#ty, #vector>,
                 published: &[::cuda_std::atomic::Atomic<u64>],
-                held: ::cuda_std::shared::SharedSlice<::cuda_std::vector::Vector4<u32>>,
-                sums: ::cuda_std::shared::Shared<(
-                    ::cuda_std::shared::PerWarp<[#ty; #vectors]>,
-                    ::cuda_std::shared::PerWarp<[#ty; #vectors]>,
-                )>,
-                parts: ::cuda_std::shared::Shared<(::cuda_std::shared::PerWarp<[#ty; 2]>, ::cuda_std::shared::PerWarp<[#ty; 2]>)>,
+                held: ::cuda_std::shared::Shared<::cuda_std::shared::Tile<::cuda_std::vector::Vector4<u32>, { #std::SCAN_TILE }>>,
+                rows: ::cuda_std::shared::Shared<::cuda_std::shared::PerWarp<[#ty; { #std::SCAN_ROWS }], { #std::SCAN_WARPS }>>,
+                before: ::cuda_std::shared::Shared<::cuda_std::shared::Table<#ty, 1>>,
             ) {
                 let is_exclusive = is_exclusive != 0;
-                #std::scan::<#ty, #name, #vector>(x, initial, is_exclusive, y, published, held, sums, parts);
+                #std::scan::<#ty, #name, #vector>(x, initial, is_exclusive, y, published, held, rows, before);
             }
 
             #[cfg(not(target_arch = "nvptx64"))]
             impl #std::Compiled<#ty> for #name {
-                const SCAN: &'static str = ::core::stringify!(#scan);
-
                 fn reduce<'c>(
                     x: impl ::cuda_std::launch::Argument<'c, [#ty]>,
                     work: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u32>]>,
@@ -77,12 +71,11 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
                     x: impl ::cuda_std::launch::Argument<'c, [#ty]>,
                     initial: #ty,
                     is_exclusive: bool,
-                    y: impl ::cuda_std::launch::Argument<'c, ::cuda_std::DisjointRounds<#ty, #vectors, 4>>
-                        + ::cuda_std::launch::Argument<'c, ::cuda_std::DisjointRounds<#ty, #vectors, 2>>,
+                    y: impl ::cuda_std::launch::Argument<'c, #std::ScanOutput<#ty, 4>>
+                        + ::cuda_std::launch::Argument<'c, #std::ScanOutput<#ty, 2>>,
                     published: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u64>]>,
-                    held: ::cuda_std::launch::Elements,
                 ) -> ::cuda_std::launch::Call<'c> {
-                    #scan(x, initial, u32::from(is_exclusive), y, published, held)
+                    #scan(x, initial, u32::from(is_exclusive), y, published)
                 }
             }
         };

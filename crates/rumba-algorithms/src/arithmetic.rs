@@ -3,16 +3,13 @@
 //! Integers wrap around, as they do in NumPy and in CUDA, and what is divided by 0 becomes 0: a kernel that stopped there
 //! would take a whole array with it.
 
+use cuda_std::algorithms::{Operator, Product, Sum};
 use cuda_std::prelude::*;
 
-/// Numbers with the four operations, total ones.
+/// Numbers with the operations that reductions have no use for, total ones.
 pub trait Arithmetic: Copy {
-    /// `self + other`
-    fn sum(self, other: Self) -> Self;
     /// `self - other`
     fn difference(self, other: Self) -> Self;
-    /// `self * other`
-    fn product(self, other: Self) -> Self;
     /// `self / other`
     fn quotient(self, other: Self) -> Self;
 }
@@ -21,18 +18,8 @@ macro_rules! integers {
     ($($integer:ty)*) => {$(
         impl Arithmetic for $integer {
             #[inline(always)]
-            fn sum(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-
-            #[inline(always)]
             fn difference(self, other: Self) -> Self {
                 self.wrapping_sub(other)
-            }
-
-            #[inline(always)]
-            fn product(self, other: Self) -> Self {
-                self.wrapping_mul(other)
             }
 
             #[inline(always)]
@@ -47,18 +34,8 @@ macro_rules! floats {
     ($($float:ty)*) => {$(
         impl Arithmetic for $float {
             #[inline(always)]
-            fn sum(self, other: Self) -> Self {
-                self + other
-            }
-
-            #[inline(always)]
             fn difference(self, other: Self) -> Self {
                 self - other
-            }
-
-            #[inline(always)]
-            fn product(self, other: Self) -> Self {
-                self * other
             }
 
             #[inline(always)]
@@ -74,8 +51,11 @@ floats!(f32 f64);
 
 /// `a + b`
 #[vectorize(T = [u32, i32, u64, i64, f32, f64])]
-pub fn add<T: Arithmetic>(a: T, b: T) -> T {
-    a.sum(b)
+pub fn add<T>(a: T, b: T) -> T
+where
+    Sum: Operator<T>,
+{
+    Sum::combine(a, b)
 }
 
 /// `a - b`
@@ -86,8 +66,11 @@ pub fn sub<T: Arithmetic>(a: T, b: T) -> T {
 
 /// `a * b`
 #[vectorize(T = [u32, i32, u64, i64, f32, f64])]
-pub fn mul<T: Arithmetic>(a: T, b: T) -> T {
-    a.product(b)
+pub fn mul<T>(a: T, b: T) -> T
+where
+    Product: Operator<T>,
+{
+    Product::combine(a, b)
 }
 
 /// `a / b`

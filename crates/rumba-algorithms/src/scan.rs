@@ -1,12 +1,9 @@
 //! Scans by the library's operators. What a launch is given is described at [`cuda_std::algorithms::scan`].
 
-#![allow(
-    clippy::type_complexity,
-    reason = "types of kernel parameters say how shared memory is laid out"
-)]
-
 use bytemuck::Pod;
-use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, SCAN_VECTORS, Sum, Xor, scan_block};
+use cuda_std::algorithms::{
+    And, Max, Min, Operator, Or, Product, SCAN_BLOCK, SCAN_ROWS, SCAN_TILE, SCAN_WARPS, ScanOutput, Sum, Xor,
+};
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;
 
@@ -17,18 +14,18 @@ use cuda_std::vector::Vector4;
     (u32, Min, 4), (i32, Min, 4), (f32, Min, 4), (u64, Min, 2), (i64, Min, 2), (f64, Min, 2),
     (u32, Max, 4), (i32, Max, 4), (f32, Max, 4), (u64, Max, 2), (i64, Max, 2), (f64, Max, 2),
     (u32, And, 4), (u64, And, 2), (u32, Or, 4), (u64, Or, 2), (u32, Xor, 4), (u64, Xor, 2),
-], max_threads = scan_block(V), cooperative)]
+], block = SCAN_BLOCK)]
 pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
     x: &[T],
     initial: T,
     is_exclusive: u32,
-    y: DisjointRounds<T, SCAN_VECTORS, V>,
+    y: ScanOutput<T, V>,
     published: &[Atomic<u64>],
-    held: SharedSlice<Vector4<u32>>,
-    sums: Shared<(PerWarp<[T; SCAN_VECTORS]>, PerWarp<[T; SCAN_VECTORS]>)>,
-    parts: Shared<(PerWarp<[T; 2]>, PerWarp<[T; 2]>)>,
+    held: Shared<Tile<Vector4<u32>, SCAN_TILE>>,
+    rows: Shared<PerWarp<[T; SCAN_ROWS], SCAN_WARPS>>,
+    before: Shared<Table<T, 1>>,
 ) where
     [T; V]: Pod,
 {
-    cuda_std::algorithms::scan::<T, O, V>(x, initial, is_exclusive != 0, y, published, held, sums, parts);
+    cuda_std::algorithms::scan::<T, O, V>(x, initial, is_exclusive != 0, y, published, held, rows, before);
 }

@@ -408,9 +408,9 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     }
                     Control::Jump(label) => falls = Some(graph.labels[*label as usize]),
                     Control::Branch(label) => {
-                        let taken = rank[graph.labels[*label as usize]];
+                        let taken_block = graph.labels[*label as usize];
+                        let taken = rank[taken_block];
                         if let Some(other) = block.falls_into {
-                            let taken_block = graph.labels[*label as usize];
                             let alone = |block: usize| graph.blocks[block].predecessors.len() == 1;
                             let second = if taken < rank[other] { other } else { taken_block };
                             let either_first =

@@ -15,7 +15,7 @@ pub use histogram::{Level, Value};
 pub use operation::{Operation, Own};
 pub use random::Real;
 pub use sort::SortKey;
-pub(crate) use work::PTX;
+pub(crate) use work::KERNELS;
 
 pub use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, Sum, Xor};
 
@@ -23,8 +23,7 @@ use crate::error::Result;
 use crate::memory::{DeviceSlice, DeviceSliceMut, same_length};
 use crate::{Device, LaunchConfig, Stream};
 use bytemuck::Pod;
-use cuda_std::algorithms::{REDUCE_BLOCK, SCAN_RING, SCAN_VECTORS};
-use cuda_std::launch::Elements;
+use cuda_std::algorithms::{REDUCE_BLOCK, SCAN_BLOCK, SCAN_TILE, scan_places};
 use rumba_algorithms as kernels;
 use std::sync::Arc;
 use work::Library;
@@ -222,16 +221,12 @@ impl Algorithms {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let threads = self.library.scan_threads(operation.module(), operation.scan_kernel())?;
-                let tile = threads * SCAN_VECTORS * 16 / size_of::<T>();
-                // One on each multiprocessor, and a thread for each block.
-                let multiprocessors = self.device().limits().multiprocessors as usize;
-                let blocks = x.len().div_ceil(tile).min(multiprocessors).min(threads);
-                let mut work = self.cleared(SCAN_RING * blocks * 2 * (size_of::<T>() / 4))?;
+                let blocks = x.len().div_ceil(SCAN_TILE * 16 / size_of::<T>());
+                let mut work = self.cleared(2 * scan_places(blocks) * (size_of::<T>() / 4))?;
                 let published = work.slice().cast::<u64>();
                 let (from, is_exclusive) = (initial.unwrap_or_else(|| operation.of_nothing()), initial.is_some());
-                let call = operation.scan(x, from, is_exclusive, y, published, Elements(work::held(threads)));
-                self.launch_from(operation.module(), self.config(blocks, threads), call)
+                let call = operation.scan(x, from, is_exclusive, y, published);
+                self.launch_from(operation.module(), self.config(blocks, SCAN_BLOCK), call)
             })
         })
     }

@@ -4,7 +4,7 @@ use crate::Module;
 use crate::memory::{DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use cuda_std::algorithms::{And, Compiled, Identity, Max, Min, Or, Product, Sum, Xor};
-use cuda_std::launch::{Call, Elements};
+use cuda_std::launch::Call;
 use rumba_algorithms as kernels;
 use std::marker::PhantomData;
 
@@ -35,10 +35,6 @@ pub trait Operation<T: Pod> {
         result: DeviceSliceMut<'c, u32>,
     ) -> Call<'c>;
 
-    /// The name of the kernel that scans.
-    #[doc(hidden)]
-    fn scan_kernel(&self) -> &'static str;
-
     /// The launch of [`cuda_std::algorithms::scan`].
     #[doc(hidden)]
     fn scan<'c>(
@@ -48,7 +44,6 @@ pub trait Operation<T: Pod> {
         is_exclusive: bool,
         y: DeviceSliceMut<'c, T>,
         published: DeviceSliceMut<'c, u64>,
-        held: Elements,
     ) -> Call<'c>;
 }
 
@@ -70,10 +65,6 @@ macro_rules! operations {
                 kernels::reduce::reduce::<$kernel, $operator, $vector>(x.cast::<$kernel>(), work, result)
             }
 
-            fn scan_kernel(&self) -> &'static str {
-                concat!("scan_", stringify!($kernel), "_", stringify!($operator), "_", $vector)
-            }
-
             fn scan<'c>(
                 &self,
                 x: DeviceSlice<'c, $ty>,
@@ -81,10 +72,9 @@ macro_rules! operations {
                 is_exclusive: bool,
                 y: DeviceSliceMut<'c, $ty>,
                 published: DeviceSliceMut<'c, u64>,
-                held: Elements,
             ) -> Call<'c> {
                 let (x, y, initial) = (x.cast::<$kernel>(), y.cast::<$kernel>(), bytemuck::cast::<$ty, $kernel>(initial));
-                kernels::scan::scan::<$kernel, $operator, $vector>(x, initial, u32::from(is_exclusive), y, published, held)
+                kernels::scan::scan::<$kernel, $operator, $vector>(x, initial, u32::from(is_exclusive), y, published)
             }
         }
     )*)*};
@@ -151,10 +141,6 @@ impl<O: Compiled<T>, T: Pod> Operation<T> for Own<'_, O, T> {
         O::reduce(x, work, result)
     }
 
-    fn scan_kernel(&self) -> &'static str {
-        O::SCAN
-    }
-
     fn scan<'c>(
         &self,
         x: DeviceSlice<'c, T>,
@@ -162,8 +148,7 @@ impl<O: Compiled<T>, T: Pod> Operation<T> for Own<'_, O, T> {
         is_exclusive: bool,
         y: DeviceSliceMut<'c, T>,
         published: DeviceSliceMut<'c, u64>,
-        held: Elements,
     ) -> Call<'c> {
-        O::scan(x, initial, is_exclusive, y, published, held)
+        O::scan(x, initial, is_exclusive, y, published)
     }
 }

@@ -5,17 +5,17 @@
 use super::Algorithms;
 use crate::error::Result;
 use crate::memory::{DeviceBuffer, DeviceSliceMut};
-use crate::{Device, LaunchConfig, Module, ptx};
-use cuda_std::algorithms::{SCAN_SLOTS, SCAN_VECTORS};
+use crate::ptx::Pieces;
+use crate::{Device, LaunchConfig, Module};
 use cuda_std::launch::Call;
 use elsa::sync::FrozenMap;
 use parking_lot::Mutex;
 use rumba_algorithms as kernels;
-use std::collections::HashMap;
 use std::fmt;
+use std::sync::LazyLock;
 
-/// The kernels' PTX, also those of the arithmetic of arrays.
-pub(crate) const PTX: &str = include_str!(env!("ALGORITHMS_PTX"));
+/// The kernels, also those of the arithmetic of arrays.
+pub(crate) static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(include_str!(env!("ALGORITHMS_PTX"))));
 
 /// Buffers that are kept at most.
 const SPARE: usize = 8;
@@ -26,10 +26,6 @@ pub(super) struct Library {
     modules: FrozenMap<&'static str, Box<Module>>,
     /// Work memory that nobody has. Work that still uses it is ordered before whoever takes it next, by the buffer.
     spare: Mutex<Vec<DeviceBuffer<u32>>>,
-    /// Threads of a scan's blocks, by module and kernel.
-    scan_threads: Mutex<HashMap<(String, &'static str), usize>>,
-    /// Blocks of a multiprocessor, by module, kernel and bytes of dynamic shared memory.
-    resident: Mutex<HashMap<(String, &'static str, usize), usize>>,
 }
 
 /// Work memory of a call, which goes back to the library when it is dropped.
@@ -45,8 +41,6 @@ impl Library {
             device: device.clone(),
             modules: FrozenMap::new(),
             spare: Mutex::default(),
-            scan_threads: Mutex::default(),
-            resident: Mutex::default(),
         }
     }
 
@@ -58,40 +52,15 @@ impl Library {
         if let Some(module) = self.modules.get(kernel) {
             return Ok(module.clone());
         }
-        let module = self.device.load_named("the algorithms", &ptx::only(PTX, kernel))?;
+        let module = self.device.load_named("the algorithms", &KERNELS.only(kernel))?;
         Ok(self.modules.insert(kernel, Box::new(module)).clone())
-    }
-
-    /// Threads of the blocks of a scan: as many as registers and shared memory have room for.
-    pub(super) fn scan_threads(&self, own: Option<&Module>, kernel: &'static str) -> Result<usize> {
-        let module = self.module_of(own, kernel)?;
-        let key = (module.name().to_owned(), kernel);
-        if let Some(threads) = self.scan_threads.lock().get(&key) {
-            return Ok(*threads);
-        }
-        let (limits, info) = (self.device.limits(), module.info(kernel)?);
-        let fits = |threads: &usize| {
-            limits
-                .occupancy(&info, *threads as u32, 16 * held(*threads) as u32)
-                .blocks
-                > 0
-        };
-        let threads = [768, 512, 384, 256].into_iter().find(fits).unwrap_or(128);
-        self.scan_threads.lock().insert(key, threads);
-        Ok(threads)
     }
 
     /// Blocks of a kernel that a multiprocessor has room for, one at least.
     fn resident(&self, own: Option<&Module>, kernel: &'static str, threads: usize, shared: usize) -> Result<usize> {
-        let module = self.module_of(own, kernel)?;
-        let key = (module.name().to_owned(), kernel, shared);
-        if let Some(blocks) = self.resident.lock().get(&key) {
-            return Ok(*blocks);
-        }
-        let (limits, info) = (self.device.limits(), module.info(kernel)?);
-        let blocks = limits.occupancy(&info, threads as u32, shared as u32).blocks.max(1) as usize;
-        self.resident.lock().insert(key, blocks);
-        Ok(blocks)
+        let info = self.module_of(own, kernel)?.info(kernel)?;
+        let occupancy = self.device.limits().occupancy(&info, threads as u32, shared as u32);
+        Ok(occupancy.blocks.max(1) as usize)
     }
 
     /// Work memory of at least as many words, whatever they hold: of what is spare the smallest that is large enough.
@@ -210,11 +179,6 @@ impl Algorithms {
     pub(super) fn clear(&self, words: DeviceSliceMut<'_, u32>) -> Result<()> {
         self.launch(LaunchConfig::for_each(words.len()), kernels::clear(words))
     }
-}
-
-/// Vectors of 16 bytes in shared memory for a scan's block of so many threads.
-pub(super) fn held(threads: usize) -> usize {
-    threads * SCAN_SLOTS * SCAN_VECTORS
 }
 
 impl fmt::Debug for Library {

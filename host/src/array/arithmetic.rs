@@ -5,7 +5,7 @@
 
 use super::layout::Layout;
 use super::{Array, ArrayView, ArrayViewMut};
-use crate::algorithms::PTX;
+use crate::algorithms::KERNELS;
 use crate::context::Context;
 use crate::error::Result;
 use crate::launch::builtin;
@@ -403,7 +403,7 @@ fn launch<T: Arithmetic>(context: &Context, map: Map<'_, T, Dim<MOST>>, output: 
         return Ok(());
     };
     let entered = context.enter(|| "compute with arrays".to_owned())?;
-    builtin::launch(&entered, PTX, call, grid, block)
+    builtin::launch(&entered, &KERNELS, call, grid, block)
 }
 
 impl<T: fmt::Debug, D> fmt::Debug for Expression<'_, T, D> {

@@ -5,10 +5,14 @@ use super::view::ArrayView;
 use crate::error::Result;
 use crate::launch::builtin;
 use crate::memory::DeviceBuffer;
+use crate::ptx::Pieces;
 use crate::stream::same_context;
 use array_kernels::{Quad, copy};
 use bytemuck::Pod;
 use cuda_std::launch::{Constant, Dim, Map, Operand, Region};
+use std::sync::LazyLock;
+
+static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(array_kernels::PTX));
 
 /// A type that elements are copied as.
 trait Word: Pod {
@@ -125,5 +129,5 @@ fn run<'a, W, T: Pod, const N: usize>(
         return Ok(());
     };
     let entered = memory.context.enter(|| memory.operation("copy to"))?;
-    builtin::launch(&entered, array_kernels::PTX, call, grid, block)
+    builtin::launch(&entered, &KERNELS, call, grid, block)
 }

@@ -1,7 +1,6 @@
 //! Sorting, by one digit of 8 bits after the other: three launches for each of four digits.
 
 use clap::Parser;
-use cuda_std::vector::Vector4;
 use kernels_gpu::radix_sort::{DIGITS, TILE, radix_count, radix_scatter};
 use kernels_gpu::scan::{self, scan};
 use rumba::Timings;
@@ -31,18 +30,14 @@ fn main() -> anyhow::Result<()> {
     let mut to = device.zeros::<u32>(n)?;
     let mut counts = device.zeros::<u32>(DIGITS * blocks)?;
     let mut ends = device.zeros::<u32>(DIGITS * blocks)?;
-    let mut tiles = device.zeros::<u64>((DIGITS * blocks).div_ceil(scan::TILE))?;
+    let mut published = device.zeros::<u64>(scan::places(DIGITS * blocks))?;
     let mut on_device = Timings::default();
     let threads = (blocks as u32, DIGITS as u32);
     for shift in [0, 8, 16, 24] {
         let counted = module.launch_timed(threads, radix_count(&from, shift, &mut counts))?;
-        tiles.clear()?;
-        let grid = (tiles.len() as u32, scan::BLOCK as u32);
-        let sums = scan(
-            counts.as_slice().cast::<Vector4<u32>>(),
-            &mut tiles,
-            ends.as_slice_mut().cast::<Vector4<u32>>(),
-        );
+        published.clear()?;
+        let grid = (counts.len().div_ceil(scan::TILE) as u32, scan::BLOCK as u32);
+        let sums = scan(&counts, &mut published, &mut ends);
         let scanned = module.launch_timed(grid, sums)?;
         let scattered = module.launch_timed(threads, radix_scatter(&from, shift, &ends, &mut to))?;
         on_device.kernel += counted.kernel + scanned.kernel + scattered.kernel;

@@ -64,7 +64,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V> where N V, PerBlock<T>, [Atomic<T>]);
+outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V, RUN> where N V RUN, PerBlock<T>, [Atomic<T>]);
 
 // SAFETY: an address is what a raw pointer parameter takes; the launcher of such a kernel is unsafe,
 // and its caller answers for what the address leads to.

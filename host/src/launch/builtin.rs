@@ -6,7 +6,7 @@ use super::Launch;
 use crate::context::Entered;
 use crate::error::{Code, LaunchError, Result};
 use crate::module::Function;
-use crate::ptx;
+use crate::ptx::Pieces;
 use cuda_std::launch::Call;
 use elsa::sync::FrozenMap;
 use parking_lot::Mutex;
@@ -29,7 +29,7 @@ struct Loaded {
 
 impl Builtin {
     /// A kernel, from a text that may have others.
-    fn function(&self, entered: &Entered<'_>, text: &str, name: &'static str) -> Result<&Function> {
+    fn function(&self, entered: &Entered<'_>, text: &Pieces, name: &'static str) -> Result<&Function> {
         if let Some(loaded) = self.kernels.get(name) {
             return Ok(&loaded.function);
         }
@@ -38,7 +38,7 @@ impl Builtin {
             return Ok(&loaded.function);
         }
         let operation = || format!("load the kernel `{name}` for arrays");
-        let text = CString::new(ptx::only(text, name)).unwrap_or_default();
+        let text = CString::new(text.only(name)).unwrap_or_default();
         let module = entered.check(cust::module::Module::from_ptx_cstr(&text, &[]), operation)?;
         let raw = entered.check(module.get_function(name).map_err(Code::from), operation)?;
         // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.
@@ -66,7 +66,7 @@ impl Builtin {
 /// Puts a call of a kernel in this text on the default stream.
 pub(crate) fn launch(
     entered: &Entered<'_>,
-    text: &str,
+    text: &Pieces,
     mut call: Call<'_>,
     grid: [u32; 3],
     block: [u32; 3],

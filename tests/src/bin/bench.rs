@@ -8,6 +8,7 @@
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use rumba::{Device, Module};
+use rumba_tests::figures::time;
 use rumba_tests::{Case, PTX, cases};
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
@@ -241,12 +242,4 @@ fn launch_overhead(device: &Device, module: &Module) -> Result<()> {
         (typed - bare) * 1e6
     );
     Ok(())
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.3} s"),
-        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
-        s => format!("{:.2} µs", s * 1e6),
-    }
 }

@@ -7,6 +7,7 @@
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use rumba::{Device, Module};
+use rumba_tests::figures::time;
 use rumba_tests::{Case, PTX, Prepared, cases};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -152,12 +153,4 @@ fn prepare(device: &Device, module: &Module, name: &str) -> Result<Box<dyn Prepa
     prepared.launch()?;
     device.synchronize()?;
     Ok(prepared)
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.3} s"),
-        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
-        s => format!("{:.2} µs", s * 1e6),
-    }
 }

@@ -11,6 +11,7 @@ use libloading::{Library, Symbol};
 use rumba::algorithms::{Algorithms, Operation, SortKey, Sum};
 use rumba::{Device, DeviceBuffer};
 use rumba_tests::cases::is_chosen;
+use rumba_tests::figures::median;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -351,10 +352,6 @@ impl Bench {
 }
 
 fn row(name: &'static str, ours: Vec<f64>, cub: Vec<f64>) -> Row {
-    let median = |mut times: Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
     let row = Row {
         name,
         ours: median(ours),

@@ -13,6 +13,7 @@ use cust::sys;
 use kernels_gpu::elementwise::add;
 use rumba::{Device, DeviceBuffer, LaunchConfig};
 use rumba_tests::PTX;
+use rumba_tests::figures::median;
 use std::ffi::c_void;
 use std::ptr;
 use std::time::Instant;
@@ -91,7 +92,7 @@ fn main() -> Result<()> {
             1.0 + more / bare
         );
     }
-    let in_graph = median(in_graph.into_iter());
+    let in_graph = median(in_graph);
     println!(
         "  rumba, graph of {LAUNCHES}    {:7.3} µs    {:+.3} µs, ratio {:.3}",
         in_graph * 1e6,
@@ -146,12 +147,6 @@ fn bare_launch(
         bail!("cuLaunchKernel answers {launched:?}");
     }
     Ok(())
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn check(a: &DeviceBuffer<f32>, out: &DeviceBuffer<f32>) -> Result<()> {

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use cust::sys;
 use kernels_gpu::increment::increment_f64;
 use rumba::{Device, LaunchConfig};
-use rumba_tests::PTX;
+use rumba_tests::{PTX, figures};
 use serde::Deserialize;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -150,9 +150,9 @@ fn ours(device: &Device) -> Result<Ours> {
     })?;
     Ok(Ours {
         host_arrays,
-        pinned: middle(times),
-        pinned_in: middle(times_in),
-        pinned_out: middle(times_out),
+        pinned: figures::median(times),
+        pinned_in: figures::median(times_in),
+        pinned_out: figures::median(times_out),
         kernel_and_wait,
         launch: many / LAUNCHES as f64,
     })
@@ -187,12 +187,7 @@ fn median(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
         work()?;
         times.push(start.elapsed().as_secs_f64());
     }
-    Ok(middle(times))
-}
-
-fn middle(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    Ok(figures::median(times))
 }
 
 /// Bytes in a second, in and out, by the driver's own calls: the best of ten copies of page-locked memory.

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use cuda_builder::inspect::{self, InspectError};
 use rumba::{Device, Module};
+use rumba_tests::figures::median;
 use rumba_tests::{Case, NVCC, PTX, Prepared, baselines, cases};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -223,11 +224,6 @@ fn bandwidth(device: &Device) -> Result<f64> {
         seconds.push(end.since(&start)?.as_secs_f64());
     }
     Ok(2.0 * COPY as f64 / median(seconds))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn table<const N: usize>(header: [&str; N]) -> Table {

@@ -3,7 +3,6 @@
 use crate::cases::{EDGES, integers};
 use crate::{Case, Cost, Prepared, Tolerance, compare};
 use anyhow::Result;
-use cuda_std::vector::Vector4;
 use kernels_gpu::radix_sort::{DIGITS, TILE, radix_count, radix_scatter};
 use kernels_gpu::scan::{self, scan};
 use rayon::prelude::*;
@@ -30,7 +29,7 @@ struct Data {
     sorted_device: [DeviceBuffer<u32>; 2],
     counts_device: DeviceBuffer<u32>,
     ends_device: DeviceBuffer<u32>,
-    tiles_device: DeviceBuffer<u64>,
+    published_device: DeviceBuffer<u64>,
 }
 
 impl Data {
@@ -44,7 +43,7 @@ impl Data {
             sorted_device: [device.zeros(n)?, device.zeros(n)?],
             counts_device: device.zeros(counts)?,
             ends_device: device.zeros(counts)?,
-            tiles_device: device.zeros(counts.div_ceil(scan::TILE))?,
+            published_device: device.zeros(scan::places(counts))?,
             keys,
         })
     }
@@ -64,13 +63,9 @@ impl Prepared for Data {
             };
             self.module
                 .launch(threads, radix_count(from, shift, &mut self.counts_device))?;
-            self.tiles_device.clear()?;
-            let tiles = self.tiles_device.len() as u32;
-            let scan = scan(
-                self.counts_device.as_slice().cast::<Vector4<u32>>(),
-                &mut self.tiles_device,
-                self.ends_device.as_slice_mut().cast::<Vector4<u32>>(),
-            );
+            self.published_device.clear()?;
+            let tiles = self.counts_device.len().div_ceil(scan::TILE) as u32;
+            let scan = scan(&self.counts_device, &mut self.published_device, &mut self.ends_device);
             self.module.launch((tiles, scan::BLOCK as u32), scan)?;
             self.module
                 .launch(threads, radix_scatter(from, shift, &self.ends_device, to))?;

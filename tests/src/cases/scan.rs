@@ -3,9 +3,7 @@
 use crate::cases::{EDGES, integers};
 use crate::{Case, Cost, Prepared, Tolerance, compare};
 use anyhow::Result;
-use bytemuck::cast_slice;
-use cuda_std::vector::{Vector4, vectors};
-use kernels_gpu::scan::{BLOCK, TILE, scan};
+use kernels_gpu::scan::{BLOCK, TILE, places, scan};
 use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, Module};
 
@@ -27,20 +25,20 @@ struct Data {
     module: Module,
     x: Vec<u32>,
     reference: Vec<u32>,
-    x_device: DeviceBuffer<Vector4<u32>>,
-    tiles_device: DeviceBuffer<u64>,
-    sums_device: DeviceBuffer<Vector4<u32>>,
+    x_device: DeviceBuffer<u32>,
+    published_device: DeviceBuffer<u64>,
+    sums_device: DeviceBuffer<u32>,
 }
 
 impl Data {
     fn new(device: &Device, module: &Module, n: usize) -> Result<Self> {
-        let x = integers(n.next_multiple_of(4), 1);
+        let x = integers(n, 1);
         Ok(Self {
             module: module.clone(),
             reference: vec![0; x.len()],
-            x_device: device.buffer_from(&vectors(&x))?,
-            tiles_device: device.zeros(x.len().div_ceil(TILE))?,
-            sums_device: device.zeros(x.len() / 4)?,
+            x_device: device.buffer_from(&x)?,
+            published_device: device.zeros(places(x.len()))?,
+            sums_device: device.zeros(x.len())?,
             x,
         })
     }
@@ -48,9 +46,9 @@ impl Data {
 
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
-        self.tiles_device.clear()?;
-        let blocks = self.tiles_device.len() as u32;
-        let call = scan(&self.x_device, &mut self.tiles_device, &mut self.sums_device);
+        self.published_device.clear()?;
+        let blocks = self.x.len().div_ceil(TILE) as u32;
+        let call = scan(&self.x_device, &mut self.published_device, &mut self.sums_device);
         Ok(self.module.launch((blocks, BLOCK as u32), call)?)
     }
 
@@ -80,10 +78,6 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
-        compare(
-            cast_slice(&self.sums_device.to_vec()?),
-            &self.reference,
-            Tolerance::Exact,
-        )
+        compare(&self.sums_device.to_vec()?, &self.reference, Tolerance::Exact)
     }
 }

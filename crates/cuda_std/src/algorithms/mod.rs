@@ -21,16 +21,17 @@ mod scan;
 
 pub use for_each::for_each;
 pub use reduce::{BLOCK as REDUCE_BLOCK, reduce};
-pub use scan::{RING as SCAN_RING, SLOTS as SCAN_SLOTS, VECTORS as SCAN_VECTORS, block as scan_block, scan};
+pub use scan::{
+    BLOCK as SCAN_BLOCK, Output as ScanOutput, ROWS as SCAN_ROWS, TILE as SCAN_TILE, WARPS as SCAN_WARPS,
+    places as scan_places, scan,
+};
 
 use bytemuck::{Pod, Zeroable};
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::DisjointRounds;
-#[cfg(not(target_arch = "nvptx64"))]
 use crate::atomic::Atomic;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{Argument, Call, Elements};
+use crate::launch::{Argument, Call};
 use crate::warp::{Bits, Extreme, Sum as WarpSum};
 
 /// How two elements become one.
@@ -56,9 +57,6 @@ pub trait Identity<T>: Operator<T> {
 /// An operator whose kernels are compiled: what `#[reduction]` makes. A runtime launches them.
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait Compiled<T: Pod>: Operator<T> {
-    /// The name of the kernel that scans.
-    const SCAN: &'static str;
-
     /// The launch of [`reduce`].
     fn reduce<'c>(
         x: impl Argument<'c, [T]>,
@@ -71,9 +69,8 @@ pub trait Compiled<T: Pod>: Operator<T> {
         x: impl Argument<'c, [T]>,
         initial: T,
         is_exclusive: bool,
-        y: impl Argument<'c, DisjointRounds<T, SCAN_VECTORS, 4>> + Argument<'c, DisjointRounds<T, SCAN_VECTORS, 2>>,
+        y: impl Argument<'c, ScanOutput<T, 4>> + Argument<'c, ScanOutput<T, 2>>,
         published: impl Argument<'c, [Atomic<u64>]>,
-        held: Elements,
     ) -> Call<'c>;
 }
 

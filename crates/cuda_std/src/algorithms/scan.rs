@@ -1,218 +1,260 @@
 //! The scan of a slice by one launch, which reads every element once and writes every result once.
 //!
-//! The blocks run all at once and go over the slice in rounds: in each, every block has a tile. It combines the tile by
-//! itself and publishes the result; what is before its tile is what was before the round and the results of the blocks
-//! before it. Everybody reads everybody's results, so no block waits for another to wait for a third, as in a chain.
-//! Results take a while to arrive. Until they are needed, some rounds later, a tile waits in shared memory; the tile after
-//! it is on its way meanwhile. In decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with
-//! Decoupled Look-back") blocks read many states again and again instead.
+//! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to, with a mark beside
+//! each word, so that nothing else needs an order. What is before
+//! the tile it puts together from what others have published: [`GROUP`] tiles are a group, and the last tile of a group
+//! publishes what everything up to its end comes to instead. So a block needs the last of the group before its own, and the
+//! tiles of its group that are before it. In decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan
+//! with Decoupled Look-back") a block takes whatever is known when it looks, so that sums of floats differ from run to run;
+//! here it takes the same each time, and looks at no more than a group.
+//!
+//! Shared memory is what lets a multiprocessor have many tiles at a time, that wait or are on their way. Loads that are
+//! under way hold up the looks at what others have published, so a thread asks for a few vectors at a time only.
+
+use core::array;
 
 use bytemuck::Pod;
 
 use super::{Operator, combine, from_words, words};
 use crate::atomic::Atomic;
-use crate::shared::{Alternating, PerWarp, Shared, SharedSlice};
+use crate::shared::{PerWarp, Shared, Table, Tile};
 use crate::slice::DisjointRounds;
-use crate::thread::{block_idx_x, grid_dim_x, thread_idx_x};
+use crate::thread::{block_idx_x, nanosleep};
 use crate::vector::Vector4;
 use crate::warp::{self, WARP_SIZE};
 
-/// The most threads of a block, for vectors of `vector` elements. More would have too few registers: what does not fit
-/// goes to memory that shared memory leaves no cache for, and a scan takes three times as long.
+/// Threads of a block.
+pub const BLOCK: usize = 128;
+
+/// Vectors that a thread loads together.
+const AT_ONCE: usize = 4;
+
+/// How often it does so in a tile.
+const TIMES: usize = 4;
+
+/// Vectors of a thread in a tile: a row of the tile has one of each thread.
+pub const ROWS: usize = AT_ONCE * TIMES;
+
+/// Vectors of a tile, 16 bytes each.
+pub const TILE: usize = ROWS * BLOCK;
+
+/// The output of a scan: a tile for each block.
+pub type Output<T, const V: usize> = DisjointRounds<T, AT_ONCE, V, TIMES>;
+
+/// Where a tile waits for what is before it.
+type Held = Shared<Tile<Vector4<u32>, TILE>>;
+
+/// What each warp's part of each row comes to.
+type Rows<T> = Shared<PerWarp<[T; ROWS], WARPS>>;
+
+/// Tiles of a group.
+const GROUP: u32 = LOOKS as u32 * WARP_SIZE;
+
+/// Tiles of a group that a lane looks at.
+const LOOKS: usize = 4;
+
+/// Places of a group in `published`. The last tile's is at the end of a cache line of its own: all blocks of the next group
+/// look there, again and again, and what others write to the same line would wait for them.
+const PLACES: u32 = GROUP + 16;
+
+/// How many values have a place in `published`, for so many tiles.
 #[must_use]
-pub const fn block(vector: usize) -> usize {
-    if vector >= 4 { 768 } else { 512 }
+pub const fn places(tiles: usize) -> usize {
+    tiles.div_ceil(GROUP as usize) * PLACES as usize
 }
 
-/// Vectors of a thread in each round.
-pub const VECTORS: usize = 4;
+/// Nanoseconds until a block looks at others for the first time: what takes longer than that is not worth a look, and looks
+/// are in the way of loads.
+const PAUSE: u32 = 2500;
 
-/// Rounds that a tile waits for the results of other blocks.
-const HELD: usize = 2;
-
-/// Tiles of a block in shared memory: those that are held, and the one that is at work.
-pub const SLOTS: usize = HELD + 1;
-
-/// Rounds whose results are kept. No block is further ahead of another than the rounds that are held, and one; whoever
-/// reads is behind by as many again.
-pub const RING: usize = 8;
+/// Warps of a block.
+pub const WARPS: usize = BLOCK / WARP_SIZE as usize;
+const _: () = assert!(
+    ROWS * WARPS == 2 * WARP_SIZE as usize,
+    "a lane has two warps' parts of rows"
+);
 
 /// Combines each element of `x` with all before it: `y[i]` is the combination of `x[0]` to `x[i]`; or, if `is_exclusive`, of
 /// `initial` and `x[0]` to `x[i - 1]`. The order is kept.
 ///
-/// A launch is 1-D and cooperative, with blocks of [`block`] threads at most, and not more blocks than a block has threads. `published` has for each block and
-/// each of [`RING`] rounds as many elements as a value has words of 32 bits, all zero. `held` has [`SLOTS`] times
-/// [`VECTORS`] elements for each thread. `V` elements are 16 bytes.
+/// A launch is 1-D, with blocks of [`BLOCK`] threads, one for each [`TILE`] vectors. `published` is all zero,
+/// and has as many elements as the [`places`] for all blocks have words of 32 bits. `V` elements are 16 bytes.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(clippy::too_many_arguments)]
 pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
     x: &[T],
     initial: T,
     is_exclusive: bool,
-    mut y: DisjointRounds<T, VECTORS, V>,
+    mut y: Output<T, V>,
     published: &[Atomic<u64>],
-    mut held: SharedSlice<Vector4<u32>>,
-    sums: Shared<(PerWarp<[T; VECTORS]>, PerWarp<[T; VECTORS]>)>,
-    parts: Shared<(PerWarp<[T; 2]>, PerWarp<[T; 2]>)>,
+    mut held: Held,
+    mut rows: Rows<T>,
+    mut before: Shared<Table<T, 1>>,
 ) where
     [T; V]: Pod,
 {
-    let (mut sums, mut parts) = (sums.alternate(), parts.alternate());
-    let rounds = y.rounds();
-    // Of everything before the round that is finished next.
-    let mut before = is_exclusive.then_some(initial);
-    let mut next = y.load(x, 0);
-    // Of the rounds that are held: what is before each of the thread's vectors in the tile.
-    let mut starts = [[T::zeroed(); VECTORS]; HELD];
-    for round in 0..rounds + HELD {
-        let mut start = [T::zeroed(); VECTORS];
-        if round < rounds {
-            let mut last = [T::zeroed(); VECTORS];
-            for (k, vector) in next.iter().enumerate() {
-                let mut vector = *vector;
-                for j in 1..V {
-                    vector[j] = O::combine(vector[j - 1], vector[j]);
-                }
-                last[k] = vector[V - 1];
-                if let Some(place) = held.part().get_mut(round % SLOTS * VECTORS + k) {
-                    *place = Vector4(bytemuck::cast(vector));
-                }
-            }
-            next = y.load(x, round + 1);
-            start = scan_tile::<T, O>(last, &mut sums, |whole| publish(published, round, &whole));
-        }
-        if round >= HELD {
-            let base = finish::<T, O>(round - HELD, &mut before, published, &mut parts);
-            let mut part = held.part();
-            let tile = core::array::from_fn(|k| {
-                let vector = part
-                    .get_mut((round - HELD) % SLOTS * VECTORS + k)
-                    .copied()
-                    .unwrap_or_default();
-                let vector: [T; V] = bytemuck::cast(vector.0);
-                let start = (k > 0 || thread_idx_x() > 0).then_some(starts[0][k]);
-                let start = combine::<T, O>(base, start);
-                core::array::from_fn(|j| match (is_exclusive, j) {
-                    (true, 0) => start.unwrap_or(initial),
-                    (true, _) => combine::<T, O>(start, Some(vector[j - 1])).unwrap_or(initial),
-                    (false, _) => combine::<T, O>(start, Some(vector[j])).unwrap_or(initial),
-                })
-            });
-            y.store(round - HELD, tile);
-        }
-        starts = core::array::from_fn(|i| if i + 1 < HELD { starts[i + 1] } else { start });
-    }
-}
-
-/// What is before each of the thread's vectors in the tile, of which `last` are the combinations; meaningless for the first
-/// vector of the first thread. The whole tile's is published as soon as it is known.
-#[inline(always)]
-fn scan_tile<T: Pod, O: Operator<T>>(
-    last: [T; VECTORS],
-    sums: &mut Alternating<PerWarp<[T; VECTORS]>>,
-    publish: impl FnOnce(T),
-) -> [T; VECTORS] {
-    let (lane, number, warps) = (warp::lane_id(), warp::warp_id(), warp::warps_in_block());
-    let lanes = last.map(|value| warp::inclusive_scan(value, O::combine));
-    let of_warp = lanes.map(|upto| warp::shuffle(upto, WARP_SIZE - 1));
-    if let Some(own) = sums.back() {
-        *own = of_warp;
-    }
-    sums.swap();
-
-    // The order of elements is row by row, a vector of each thread, and in a row warp by warp. Each lane has a warp.
-    let of_warps = if lane < warps {
-        sums.front()[lane as usize]
-    } else {
-        of_warp
+    let (lane, number) = (warp::lane_id(), warp::warp_id() as usize);
+    // Written out, so that nothing is indexed, and the next vectors are on their way while these are scanned.
+    let mut scan_rows = |time: usize, [a, b, c, d]: [[T; V]; AT_ONCE]| {
+        let first = time * AT_ONCE;
+        scan_row::<T, O, V>(first, a, &mut held, &mut rows);
+        scan_row::<T, O, V>(first + 1, b, &mut held, &mut rows);
+        scan_row::<T, O, V>(first + 2, c, &mut held, &mut rows);
+        scan_row::<T, O, V>(first + 3, d, &mut held, &mut rows);
     };
-    let upto = of_warps.map(|value| warp::inclusive_scan(value, O::combine));
-    let mut rows = [None; VECTORS];
-    let mut whole = None;
-    for (row, upto) in rows.iter_mut().zip(upto) {
-        *row = whole;
-        whole = combine::<T, O>(whole, Some(warp::shuffle(upto, warps - 1)));
-    }
-    if thread_idx_x() == 0
-        && let Some(whole) = whole
-    {
-        publish(whole);
-    }
-    core::array::from_fn(|k| {
-        let warps = warp::shuffle(upto[k], number.wrapping_sub(1) % WARP_SIZE);
-        let lanes = warp::shuffle_up(lanes[k], 1);
-        let start = combine::<T, O>(rows[k], (number > 0).then_some(warps));
-        combine::<T, O>(start, (lane > 0).then_some(lanes)).unwrap_or(lanes)
-    })
-}
+    let first = y.load(x, 0);
+    let second = y.load(x, 1);
+    scan_rows(0, first);
+    let third = y.load(x, 2);
+    scan_rows(1, second);
+    let fourth = y.load(x, 3);
+    scan_rows(2, third);
+    scan_rows(3, fourth);
 
-/// What is before the block's tile of a round, once all blocks have published theirs; `before` the round becomes before the
-/// next.
-#[inline(always)]
-fn finish<T: Pod, O: Operator<T>>(
-    round: usize,
-    before: &mut Option<T>,
-    published: &[Atomic<u64>],
-    parts: &mut Alternating<PerWarp<[T; 2]>>,
-) -> Option<T> {
-    let (lane, number, thread) = (warp::lane_id(), warp::warp_id(), thread_idx_x());
-    let (block, blocks) = (block_idx_x(), grid_dim_x());
-    // Each thread has a block, and each warp finds the whole of its blocks, and what is before this block among them.
-    if number * WARP_SIZE < blocks {
-        let value = if thread < blocks {
-            wait(published, round, thread as usize)
+    // The order is row by row, and in a row warp by warp: lane l has the place l in it, and the one as many lanes behind.
+    let rows = rows.sync();
+    let mut whole = None;
+    let starts: [T; 2] = array::from_fn(|part| {
+        let place = part * WARP_SIZE as usize + lane as usize;
+        let upto = warp::inclusive_scan(rows[place % WARPS][place / WARPS], O::combine);
+        let lower = warp::shuffle_up(upto, 1);
+        let start = if lane > 0 {
+            combine::<T, O>(whole, Some(lower))
         } else {
-            T::zeroed()
+            whole
         };
-        let upto = warp::inclusive_scan(value, O::combine);
-        let last = (blocks - 1 - number * WARP_SIZE).min(WARP_SIZE - 1);
-        let both = [
-            warp::shuffle(upto, last),
-            warp::shuffle(upto, block.wrapping_sub(1) % WARP_SIZE),
-        ];
-        if let Some(own) = parts.back() {
-            *own = both;
+        whole = combine::<T, O>(whole, Some(warp::shuffle(upto, WARP_SIZE - 1)));
+        start.unwrap_or(lower)
+    });
+    let is_first = block_idx_x() == 0 && !is_exclusive;
+    if let Some(whole) = whole
+        && number == 0
+    {
+        let earlier = before_tile::<T, O>(published, is_exclusive.then_some(initial), whole);
+        if let Some(before) = before.own() {
+            *before = earlier.unwrap_or(initial);
         }
     }
-    parts.swap();
-    let (groups, group) = (blocks.div_ceil(WARP_SIZE), block / WARP_SIZE);
-    let front = parts.front();
-    let upto = warp::inclusive_scan(front[lane.min(groups - 1) as usize][0], O::combine);
-    let earlier = warp::shuffle(upto, group.wrapping_sub(1) % WARP_SIZE);
-    let start = combine::<T, O>(*before, (group > 0).then_some(earlier));
-    let start = combine::<T, O>(
-        start,
-        (!block.is_multiple_of(WARP_SIZE)).then(|| front[group as usize][1]),
-    );
-    *before = combine::<T, O>(*before, Some(warp::shuffle(upto, groups - 1)));
-    start
-}
+    let before = before.sync();
+    let before = (!is_first).then_some(before[0]);
 
-/// Makes a block's whole known: each word with the number of its round, which starts at 1, so that word and number arrive
-/// together and nothing else needs an order.
-#[inline(always)]
-fn publish<T: Pod>(published: &[Atomic<u64>], round: usize, whole: &T) {
-    let first = place::<T>(round, block_idx_x() as usize);
-    for (place, word) in published[first..].iter().zip(words(whole)) {
-        place.store((round as u64 + 1) << 32 | u64::from(*word));
+    for time in 0..TIMES {
+        let vectors = array::from_fn(|k| {
+            let row = time * AT_ONCE + k;
+            let place = row * WARPS + number;
+            let starts = if place < WARP_SIZE as usize {
+                starts[0]
+            } else {
+                starts[1]
+            };
+            let start = warp::shuffle(starts, place as u32 % WARP_SIZE);
+            let start = combine::<T, O>(before, (place > 0).then_some(start));
+            let vector: [T; V] = bytemuck::cast(held.part()[row].0);
+            if !is_exclusive {
+                return vector.map(|value| combine::<T, O>(start, Some(value)).unwrap_or(value));
+            }
+            let start = start.unwrap_or(initial);
+            let lower = warp::shuffle_up(vector[V - 1], 1);
+            array::from_fn(|j| match j {
+                0 if lane == 0 => start,
+                0 => O::combine(start, lower),
+                _ => O::combine(start, vector[j - 1]),
+            })
+        });
+        y.store(time, vectors);
     }
 }
 
-/// What a block has published in a round, once it has.
+/// Scans a warp's part of a row as it arrives: the elements lie one after the other there.
 #[inline(always)]
-fn wait<T: Pod>(published: &[Atomic<u64>], round: usize, block: usize) -> T {
-    let first = place::<T>(round, block);
-    from_words(|i| {
-        loop {
-            let word = published[first + i].load();
-            if word >> 32 == round as u64 + 1 {
-                return word as u32;
+fn scan_row<T: Pod, O: Operator<T>, const V: usize>(row: usize, mut vector: [T; V], held: &mut Held, rows: &mut Rows<T>)
+where
+    [T; V]: Pod,
+{
+    for j in 1..V {
+        vector[j] = O::combine(vector[j - 1], vector[j]);
+    }
+    let upto = warp::inclusive_scan(vector[V - 1], O::combine);
+    let lower = warp::shuffle_up(upto, 1);
+    if warp::lane_id() > 0 {
+        vector = vector.map(|value| O::combine(lower, value));
+    }
+    held.part()[row] = Vector4(bytemuck::cast(vector));
+    let whole = warp::shuffle(upto, WARP_SIZE - 1);
+    if let Some(rows) = rows.own() {
+        rows[row] = whole;
+    }
+}
+
+/// What is before the block's tile, which comes to `whole`, if there is anything; `initial` is before everything. Called by
+/// one warp.
+#[inline(always)]
+fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Option<T>, whole: T) -> Option<T> {
+    let (tile, lane) = (block_idx_x(), warp::lane_id());
+    let (group, earlier) = (tile / GROUP, tile % GROUP);
+    // The last of a group has nobody behind it who wants to know what its own tile comes to.
+    let is_last = earlier == GROUP - 1;
+    let (start, size) = (group * PLACES, size_of::<T>() / 4);
+    let end = start + earlier;
+    let of = |place: u32| &published[place as usize * size..][..size];
+    let publish = |value: &T| {
+        let places = of(if is_last { start + PLACES - 1 } else { end });
+        for (i, word) in words(value).iter().enumerate() {
+            places[i].store(1 << 32 | u64::from(*word));
+        }
+    };
+    if !is_last {
+        if lane == 0 {
+            publish(&whole);
+        }
+        nanosleep(PAUSE);
+    }
+    // First the last of the group before, which the last lane looks at, then what comes behind it. A look at a time: more of
+    // them would queue up before the loads of other blocks, and everybody waits for those. What is not known is zero bytes
+    // rather than none, which the optimiser would leave undefined: lanes exchange it in any case.
+    let place = |k: usize| (start + k as u32 * WARP_SIZE + lane).wrapping_sub(WARP_SIZE);
+    let wanted = start - u32::from(group > 0)..end;
+    let mut values = [T::zeroed(); LOOKS + 1];
+    let mut missing = (0..values.len()).fold(0, |bits, k| bits | u32::from(wanted.contains(&place(k))) << k);
+    while warp::any(missing != 0) {
+        for (k, known) in values.iter_mut().enumerate() {
+            if missing & 1 << k != 0
+                && let Some(value) = look(of(place(k)))
+            {
+                *known = value;
+                missing ^= 1 << k;
             }
         }
-    })
+    }
+    let mut before = if group == 0 {
+        initial
+    } else {
+        Some(warp::shuffle(values[0], WARP_SIZE - 1))
+    };
+    for (k, value) in values[1..].iter().enumerate() {
+        let upto = warp::inclusive_scan(*value, O::combine);
+        let there = earlier.saturating_sub(k as u32 * WARP_SIZE).min(WARP_SIZE);
+        if there > 0 {
+            before = combine::<T, O>(before, Some(warp::shuffle(upto, there - 1)));
+        }
+    }
+    if is_last
+        && lane == 0
+        && let Some(end) = combine::<T, O>(before, Some(whole))
+    {
+        publish(&end);
+    }
+    before
 }
 
+/// A value, if all of its words are known.
 #[inline(always)]
-fn place<T>(round: usize, block: usize) -> usize {
-    (round % RING * grid_dim_x() as usize + block) * (size_of::<T>() / 4)
+fn look<T: Pod>(places: &[Atomic<u64>]) -> Option<T> {
+    let mut is_known = true;
+    let value = from_words(|i| {
+        let word = places[i].load();
+        is_known &= word != 0;
+        word as u32
+    });
+    is_known.then_some(value)
 }

@@ -241,7 +241,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V> where N V, PerBlock<T>, [Atomic<T>]);
+outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V, RUN> where N V RUN, PerBlock<T>, [Atomic<T>]);
 
 /// An output with a shape: the inner argument binds pointer and length, the shape takes the length's place.
 macro_rules! shaped {

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
-use core::ops::Deref;
+use core::ops::{Deref, Index, IndexMut};
 use core::ptr::addr_of_mut;
 
 use crate::parameter::Element;
@@ -248,22 +248,24 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize> Layout for Tabl
 
 /// One element for each warp of the block, which the warp's first lane has.
 ///
-/// Threads are counted along x, then y, then z, and a warp is 32 of them. There are always 32
-/// elements; those beyond the block's last warp hold nothing useful.
+/// Threads are counted along x, then y, then z, and a warp is 32 of them. There are `WARPS` elements, 32 unless the kernel
+/// says otherwise; those beyond the block's last warp hold nothing useful. With fewer than 32 it is for 1-D blocks of as
+/// many warps at most.
 #[derive(Debug)]
-pub struct PerWarp<T>(PhantomData<T>);
+pub struct PerWarp<T, const WARPS: usize = 32>(PhantomData<[T; WARPS]>);
 
-// SAFETY: a block of 1024 threads has 32 warps, and each of them one thread whose number is a
-// multiple of 32.
-unsafe impl<T: Element> Layout for PerWarp<T> {
-    const BLOCK: [u32; 3] = ANY;
+// SAFETY: a block of 1024 threads has 32 warps, a smaller one as many as it is said to have at most, and each of them one
+// thread whose number is a multiple of 32.
+unsafe impl<T: Element, const WARPS: usize> Layout for PerWarp<T, WARPS> {
+    #[expect(clippy::cast_possible_truncation, reason = "a block has 32 warps at most")]
+    const BLOCK: [u32; 3] = if WARPS < 32 { [32 * WARPS as u32, 1, 1] } else { ANY };
     type Own<'a> = Option<&'a mut T>;
-    one_tile!([T; 32]);
+    one_tile!([T; WARPS]);
 
     #[inline(always)]
-    unsafe fn own<'a>(memory: *mut [T; 32]) -> Option<&'a mut T> {
+    unsafe fn own<'a>(memory: *mut [T; WARPS]) -> Option<&'a mut T> {
         let thread = index_in_block();
-        // SAFETY: a thread's number is below 1024; the caller's for the rest.
+        // SAFETY: a thread's number is below that of the largest block, or 1024; the caller's for the rest.
         thread
             .is_multiple_of(WARP_SIZE)
             .then(|| unsafe { &mut *memory.cast::<T>().add((thread / WARP_SIZE) as usize) })
@@ -346,6 +348,39 @@ impl<'a, T: Element, const N: usize> Part<'a, Tile<T, N>> {
             tile: PhantomData,
         }
     }
+}
+
+/// The thread's element number `k` of a tile, which lies `k` whole blocks behind its first.
+impl<T: Element, const N: usize> Index<usize> for Part<'_, Tile<T, N>> {
+    type Output = T;
+
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, k: usize) -> &T {
+        // SAFETY: below `N`, and the thread's own by the remainder.
+        unsafe { &*self.memory.cast::<T>().add(strided_index(k, N)) }
+    }
+}
+
+impl<T: Element, const N: usize> IndexMut<usize> for Part<'_, Tile<T, N>> {
+    #[inline(always)]
+    #[track_caller]
+    fn index_mut(&mut self, k: usize) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.memory.cast::<T>().add(strided_index(k, N)) }
+    }
+}
+
+/// Where the thread's element number `k` of `length` is.
+#[inline(always)]
+#[track_caller]
+fn strided_index(k: usize, length: usize) -> usize {
+    let index = k * block_dim_x() as usize + thread_idx_x() as usize;
+    assert!(
+        index < length,
+        "index out of bounds: the tile has {length} elements, and the index is {index}"
+    );
+    index
 }
 
 impl<T: Element, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Part<'_, Tile2<T, ROWS, COLUMNS, PAD>> {

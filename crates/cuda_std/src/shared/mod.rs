@@ -244,7 +244,7 @@ impl<T: Element, const R: usize, const C: usize, const P: usize> OneTile for Til
 impl<T: Element, const L: usize, const R: usize, const C: usize> OneTile for Tile3<T, L, R, C> {}
 impl<T: Element, const N: usize> OneTile for Table<T, N> {}
 impl<T: Element, const R: usize, const C: usize> OneTile for Table2<T, R, C> {}
-impl<T: Element> OneTile for PerWarp<T> {}
+impl<T: Element, const WARPS: usize> OneTile for PerWarp<T, WARPS> {}
 impl<T: Element> OneTile for Slice<T> {}
 
 /// [`Shared`], to the macro that declares it.

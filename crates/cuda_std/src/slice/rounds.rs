@@ -11,7 +11,8 @@ use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 pub(crate) struct Vector<T, const V: usize>(pub(crate) [T; V]);
 
 /// An output that a 1-D grid of any size goes over in rounds: in each, every block has a tile, of `N` vectors of `V`
-/// elements for each thread. Tiles of a round lie one behind the other, and so do rounds.
+/// elements for each thread. Tiles of a round lie one behind the other, and so do rounds; or with `RUN` the tiles of a block
+/// in so many rounds lie one behind the other, then those of the next block.
 ///
 /// For kernels whose blocks stay for the whole work, because they hand something on from tile to tile or because starting
 /// a block costs them much. A thread's vectors in a tile are as far apart as the block has threads, so neighbouring
@@ -40,12 +41,12 @@ pub(crate) struct Vector<T, const V: usize>(pub(crate) [T; V]);
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct DisjointRounds<T, const N: usize, const V: usize> {
+pub struct DisjointRounds<T, const N: usize, const V: usize, const RUN: usize = 1> {
     start: *mut T,
     length: usize,
 }
 
-impl<T: Element + Copy, const N: usize, const V: usize> DisjointRounds<T, N, V> {
+impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> DisjointRounds<T, N, V, RUN> {
     /// How many elements there are, of all threads together.
     #[inline(always)]
     #[must_use]
@@ -71,22 +72,22 @@ impl<T: Element + Copy, const N: usize, const V: usize> DisjointRounds<T, N, V> 
     #[inline(always)]
     #[must_use]
     pub fn rounds(&self) -> usize {
-        self.length.div_ceil(self.tile() * grid_dim_x() as usize)
+        RUN * self.length.div_ceil(RUN * self.tile() * grid_dim_x() as usize)
     }
 
     /// The index of the first element of the block's tile.
     #[inline(always)]
     #[must_use]
     pub fn first(&self, round: usize) -> usize {
-        (round * grid_dim_x() as usize + block_idx_x() as usize) * self.tile()
+        ((round / RUN * grid_dim_x() as usize + block_idx_x() as usize) * RUN + round % RUN) * self.tile()
     }
 
     /// The index of the first element of each of the thread's vectors.
     #[inline(always)]
     #[must_use]
     pub fn places(&self, round: usize) -> [usize; N] {
-        let (first, step) = (self.first(round), block_dim_x() as usize);
-        array::from_fn(|k| first + V * (k * step + thread_idx_x() as usize))
+        let start = self.first(round) + V * thread_idx_x() as usize;
+        array::from_fn(|k| start + self.offset(k))
     }
 
     /// What an input has at the thread's places; where it has nothing, zero bytes.
@@ -98,13 +99,26 @@ impl<T: Element + Copy, const N: usize, const V: usize> DisjointRounds<T, N, V> 
     where
         T: bytemuck::Zeroable,
     {
-        let places = self.places(round);
+        let start = self.first(round) + V * thread_idx_x() as usize;
         // Places are multiples of a vector, so one address tells for all.
-        if self.first(round) + self.tile() <= x.len() && is_aligned::<T, V>(x.as_ptr()) {
-            // SAFETY: here and below: in the tile, all of which is inside.
-            return places.map(|at| unsafe { x.as_ptr().add(at).cast::<Vector<T, V>>().read() }.0);
+        if self.end(round) <= x.len() && is_aligned::<T, V>(x.as_ptr()) {
+            return array::from_fn(|k| {
+                // SAFETY: in the run, all of which is inside.
+                unsafe { x.as_ptr().add(start + self.offset(k)).cast::<Vector<T, V>>().read() }.0
+            });
         }
-        places.map(|at| array::from_fn(|j| x.get(at + j).copied().unwrap_or_else(T::zeroed)))
+        let left = x.len().saturating_sub(start);
+        array::from_fn(|k| {
+            array::from_fn(|j| {
+                let offset = self.offset(k) + j;
+                if offset < left {
+                    // SAFETY: inside, as fewer than what is left from the start.
+                    unsafe { x.as_ptr().add(start + offset).read() }
+                } else {
+                    T::zeroed()
+                }
+            })
+        })
     }
 
     /// Writes the thread's elements, less those beyond the end.
@@ -112,22 +126,42 @@ impl<T: Element + Copy, const N: usize, const V: usize> DisjointRounds<T, N, V> 
     /// `st.global.v4.b32` or `.v2.b64`; PTX 1.0.
     #[inline(always)]
     pub fn store(&mut self, round: usize, values: [[T; V]; N]) {
-        let places = self.places(round);
-        if self.first(round) + self.tile() <= self.length && is_aligned::<T, V>(self.start) {
-            for (at, vector) in places.into_iter().zip(values) {
-                // SAFETY: inside, as the whole tile is. Tiles are disjoint, and so are the vectors of a tile's threads.
-                unsafe { self.start.add(at).cast::<Vector<T, V>>().write(Vector(vector)) }
+        let start = self.first(round) + V * thread_idx_x() as usize;
+        if self.end(round) <= self.length && is_aligned::<T, V>(self.start) {
+            for (k, vector) in values.into_iter().enumerate() {
+                // SAFETY: inside, as the whole run is. Tiles are disjoint, and so are the vectors of a tile's threads.
+                unsafe {
+                    self.start
+                        .add(start + self.offset(k))
+                        .cast::<Vector<T, V>>()
+                        .write(Vector(vector));
+                }
             }
             return;
         }
-        for (at, vector) in places.into_iter().zip(values) {
+        let left = self.length.saturating_sub(start);
+        for (k, vector) in values.into_iter().enumerate() {
             for (j, value) in vector.into_iter().enumerate() {
-                if at + j < self.length {
+                let offset = self.offset(k) + j;
+                if offset < left {
                     // SAFETY: inside, and the thread's own, as above.
-                    unsafe { self.start.add(at + j).write(value) }
+                    unsafe { self.start.add(start + offset).write(value) }
                 }
             }
         }
+    }
+
+    /// Behind the last element of the run that the block's tile is in: the same for all of its rounds, so that one look tells
+    /// for all.
+    #[inline(always)]
+    fn end(&self, round: usize) -> usize {
+        (round / RUN * grid_dim_x() as usize + block_idx_x() as usize + 1) * RUN * self.tile()
+    }
+
+    /// How far behind the thread's first vector in a tile its vector `k` is.
+    #[inline(always)]
+    fn offset(&self, k: usize) -> usize {
+        V * k * block_dim_x() as usize
     }
 }
 
@@ -140,15 +174,17 @@ fn is_aligned<T, const V: usize>(start: *const T) -> bool {
 
 // SAFETY: pointer and length of the whole slice. In a launch of rank 1 a thread reaches only vectors of its own number in
 // its own block's tiles.
-unsafe impl<T: Element, const N: usize, const V: usize> KernelParameter for DisjointRounds<T, N, V> {
+unsafe impl<T: Element, const N: usize, const V: usize, const RUN: usize> KernelParameter
+    for DisjointRounds<T, N, V, RUN>
+{
     const ROLE: Role = Role::PerThread {
         rank: 1,
         elements: {
             assert!(
-                N > 0 && V > 0 && N * V <= 64,
-                "a thread has 1 to 64 elements in a round"
+                N > 0 && V > 0 && RUN > 0 && N * V * RUN <= 256,
+                "a thread has 1 to 256 elements in a run"
             );
-            (N * V) as u32
+            (N * V * RUN) as u32
         },
     };
     type A = &'static mut [T; 0];
