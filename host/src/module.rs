@@ -6,6 +6,8 @@ use crate::driver;
 use crate::error::{Code, DriverError, Error, ModuleError, Result, answer};
 use crate::panics::Bell;
 use crate::ptx::{self, Declarations, Signature};
+#[cfg(feature = "algorithms")]
+use cuda_std::launch::Call;
 use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::function::FunctionAttribute;
 use cust::sys;
@@ -170,6 +172,14 @@ impl Module {
     pub fn info(&self, kernel: &str) -> Result<KernelInfo> {
         let entered = self.enter(kernel)?;
         Ok(self.look_up(&entered, kernel, None)?.info)
+    }
+
+    /// What the driver's compiler made of a call's kernel: without asking the driver, once the kernel has been used.
+    #[cfg(feature = "algorithms")]
+    pub(crate) fn info_of(&self, call: &Call<'_>) -> Result<KernelInfo> {
+        let kernel = call.kernel();
+        let entered = self.enter(kernel.name)?;
+        Ok(self.function(&entered, kernel, call.arguments().parameters())?.info)
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {

@@ -56,13 +56,6 @@ impl Library {
         Ok(self.modules.insert(kernel, Box::new(module)).clone())
     }
 
-    /// Blocks of a kernel that a multiprocessor has room for, one at least.
-    fn resident(&self, own: Option<&Module>, kernel: &'static str, threads: usize, shared: usize) -> Result<usize> {
-        let info = self.module_of(own, kernel)?.info(kernel)?;
-        let occupancy = self.device.limits().occupancy(&info, threads as u32, shared as u32);
-        Ok(occupancy.blocks.max(1) as usize)
-    }
-
     /// Work memory of at least as many words, whatever they hold: of what is spare the smallest that is large enough.
     pub(super) fn work(&self, words: usize) -> Result<Work<'_>> {
         let mut spare = self.spare.lock();
@@ -135,8 +128,10 @@ impl Algorithms {
         threads: usize,
         shared: usize,
     ) -> Result<usize> {
-        let resident = self.library.resident(own, call.kernel().name, threads, shared)?;
-        Ok(self.device().limits().multiprocessors as usize * resident)
+        let info = self.library.module_of(own, call.kernel().name)?.info_of(call)?;
+        let limits = self.device().limits();
+        let resident = limits.occupancy(&info, threads as u32, shared as u32).blocks.max(1);
+        Ok((limits.multiprocessors * resident) as usize)
     }
 
     /// A 1-D launch.
