@@ -2,7 +2,7 @@
 //!
 //! Sums that depend on all earlier elements seem to need one thread after the other. A block scans a tile of [`TILE`]
 //! elements by itself, and publishes the sum of the whole tile; only then does it need the sum of everything before. It gets
-//! that from what others have published: [`GROUP`] tiles are a group, of which the last publishes the sum from the very
+//! that from what others have published: `GROUP` tiles are a group, of which the last publishes the sum from the very
 //! start to its own end. A block adds up that sum of the group before and those of the earlier tiles of its own group. So no
 //! block waits for its predecessor to be done, and every element is read once and written once. In decoupled look-back
 //! (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back"), from which this comes, a block takes

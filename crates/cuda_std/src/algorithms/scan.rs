@@ -1,10 +1,9 @@
 //! The scan of a slice by one launch, which reads every element once and writes every result once.
 //!
 //! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to, with a mark beside
-//! each word, so that nothing else needs an order. What is before
-//! the tile it puts together from what others have published: [`GROUP`] tiles are a group, and the last tile of a group
-//! publishes what everything up to its end comes to instead. So a block needs the last of the group before its own, and the
-//! tiles of its group that are before it. In decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan
+//! each word, so that nothing else needs an order. What is before the tile it puts together from what others have published:
+//! [`GROUP`] tiles are a group, and the last tile of a group publishes what everything up to its end comes to instead. So a
+//! block needs the last of the group before its own, and the tiles of its group that are before it. In decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan
 //! with Decoupled Look-back") a block takes whatever is known when it looks, so that sums of floats differ from run to run;
 //! here it takes the same each time, and looks at no more than a group.
 //!
@@ -77,8 +76,9 @@ const _: () = assert!(
 /// Combines each element of `x` with all before it: `y[i]` is the combination of `x[0]` to `x[i]`; or, if `is_exclusive`, of
 /// `initial` and `x[0]` to `x[i - 1]`. The order is kept.
 ///
-/// A launch is 1-D, with blocks of [`BLOCK`] threads, one for each [`TILE`] vectors. `published` is all zero,
-/// and has as many elements as the [`places`] for all blocks have words of 32 bits. `V` elements are 16 bytes.
+/// A launch is 1-D, with blocks of [`BLOCK`] threads, one for each [`TILE`] vectors, which start in the order of their
+/// numbers: a block waits for earlier ones only. `published` is all zero, and has as many elements as the [`places`] for all
+/// blocks have words of 32 bits. `V` elements are 16 bytes.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
