@@ -184,7 +184,7 @@ impl Context {
             return None;
         }
         let alive = self.alive.read_recursive();
-        if !*alive || CurrentContext::set_current(&*self.handle).is_err() {
+        if !*alive || self.make_current().is_err() {
             return None;
         }
         Some(Entered {
@@ -234,7 +234,7 @@ impl Drop for Context {
         // Held to the end, so that no reset comes in between.
         let resets = RESETS.lock();
         let alive = *self.alive.get_mut() && resets.get(&self.ordinal).copied().unwrap_or(0) == self.resets;
-        if alive && CurrentContext::set_current(&*self.handle).is_ok() {
+        if alive && self.make_current().is_ok() {
             self.pool.get_mut().release();
             self.staging.release();
             std::mem::take(&mut self.builtin).unload();

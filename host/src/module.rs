@@ -6,8 +6,6 @@ use crate::driver;
 use crate::error::{Code, DriverError, Error, ModuleError, Result, answer};
 use crate::panics::Bell;
 use crate::ptx::{self, Declarations, Signature};
-#[cfg(feature = "algorithms")]
-use cuda_std::launch::Call;
 use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::function::FunctionAttribute;
 use cust::sys;
@@ -51,6 +49,8 @@ struct Inner {
     functions: FrozenMap<usize, Box<Function>>,
     /// Some of them, each in a place that follows from its key: most launches find theirs here, with one load.
     near: [AtomicPtr<Function>; NEAR],
+    /// Those that were asked for by name.
+    named: FrozenMap<String, Box<Function>>,
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
     ptx: String,
@@ -136,6 +136,7 @@ impl Module {
             context,
             functions: FrozenMap::new(),
             near: Default::default(),
+            named: FrozenMap::new(),
             raw: ManuallyDrop::new(raw),
             name,
             ptx: texts.join("\n"),
@@ -171,15 +172,7 @@ impl Module {
     /// [`ModuleError::MissingKernel`] if there is no kernel of that name.
     pub fn info(&self, kernel: &str) -> Result<KernelInfo> {
         let entered = self.enter(kernel)?;
-        Ok(self.look_up(&entered, kernel, None)?.info)
-    }
-
-    /// What the driver's compiler made of a call's kernel: without asking the driver, once the kernel has been used.
-    #[cfg(feature = "algorithms")]
-    pub(crate) fn info_of(&self, call: &Call<'_>) -> Result<KernelInfo> {
-        let kernel = call.kernel();
-        let entered = self.enter(kernel.name)?;
-        Ok(self.function(&entered, kernel, call.arguments().parameters())?.info)
+        Ok(self.named(&entered, kernel)?.info)
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -231,13 +224,19 @@ impl Module {
         Ok(function)
     }
 
+    /// The function of a name; the driver is asked the first time only.
+    pub(crate) fn named(&self, entered: &Entered<'_>, name: &str) -> Result<&Function> {
+        match self.inner.named.get(name) {
+            Some(function) => Ok(function),
+            None => {
+                let function = self.look_up(entered, name, None)?;
+                Ok(self.inner.named.insert(name.to_owned(), Box::new(function)))
+            }
+        }
+    }
+
     #[cold]
-    pub(crate) fn look_up(
-        &self,
-        entered: &Entered<'_>,
-        name: &str,
-        kernel: Option<&'static Kernel>,
-    ) -> Result<Function> {
+    fn look_up(&self, entered: &Entered<'_>, name: &str, kernel: Option<&'static Kernel>) -> Result<Function> {
         let operation = || format!("look up the kernel `{name}` in {}", self.inner.name);
         if name.contains('\0') {
             return Err(self.missing(name, kernel));
@@ -247,7 +246,7 @@ impl Module {
             other => entered.check(other, operation)?,
         };
         let key = kernel.map_or(0, |kernel| std::ptr::from_ref(kernel).addr());
-        // SAFETY: the function is kept in the module's own cache or is dropped before this borrow of the module ends.
+        // SAFETY: the function is kept in one of the module's own maps.
         unsafe { Function::new(key, raw, entered, operation) }
     }
 

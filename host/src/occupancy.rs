@@ -179,7 +179,7 @@ impl Module {
     pub fn occupancy(&self, kernel: &str, block: impl Into<Dim3>, dynamic_shared: u32) -> Result<Occupancy> {
         let [x, y, z] = block.into().0;
         let entered = self.enter(kernel)?;
-        let function = self.look_up(&entered, kernel, None)?;
+        let function = self.named(&entered, kernel)?;
         let threads = x.saturating_mul(y).saturating_mul(z);
         let limits = &self.context().limits;
         let mut occupancy = limits.occupancy(&function.info, threads, dynamic_shared);

@@ -128,7 +128,8 @@ impl Algorithms {
         threads: usize,
         shared: usize,
     ) -> Result<usize> {
-        let info = self.library.module_of(own, call.kernel().name)?.info_of(call)?;
+        let kernel = call.kernel().name;
+        let info = self.library.module_of(own, kernel)?.info(kernel)?;
         let limits = self.device().limits();
         let resident = limits.occupancy(&info, threads as u32, shared as u32).blocks.max(1);
         Ok((limits.multiprocessors * resident) as usize)

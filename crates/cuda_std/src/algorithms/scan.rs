@@ -3,9 +3,9 @@
 //! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to, with a mark beside
 //! each word, so that nothing else needs an order. What is before the tile it puts together from what others have published:
 //! [`GROUP`] tiles are a group, and the last tile of a group publishes what everything up to its end comes to instead. So a
-//! block needs the last of the group before its own, and the tiles of its group that are before it. In decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan
-//! with Decoupled Look-back") a block takes whatever is known when it looks, so that sums of floats differ from run to run;
-//! here it takes the same each time, and looks at no more than a group.
+//! block needs the last of the group before its own, and the tiles of its group that are before it. In decoupled look-back
+//! (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back") a block takes whatever is known when it
+//! looks, so that sums of floats differ from run to run; here it takes the same each time, and looks at no more than a group.
 //!
 //! Shared memory is what lets a multiprocessor have many tiles at a time, that wait or are on their way. Loads that are
 //! under way hold up the looks at what others have published, so a thread asks for a few vectors at a time only.

@@ -86,7 +86,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     #[inline(always)]
     #[must_use]
     pub fn places(&self, round: usize) -> [usize; N] {
-        let start = self.first(round) + V * thread_idx_x() as usize;
+        let start = self.start(round);
         array::from_fn(|k| start + self.offset(k))
     }
 
@@ -99,7 +99,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     where
         T: bytemuck::Zeroable,
     {
-        let start = self.first(round) + V * thread_idx_x() as usize;
+        let start = self.start(round);
         // Places are multiples of a vector, so one address tells for all.
         if self.end(round) <= x.len() && is_aligned::<T, V>(x.as_ptr()) {
             return array::from_fn(|k| {
@@ -126,7 +126,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     /// `st.global.v4.b32` or `.v2.b64`; PTX 1.0.
     #[inline(always)]
     pub fn store(&mut self, round: usize, values: [[T; V]; N]) {
-        let start = self.first(round) + V * thread_idx_x() as usize;
+        let start = self.start(round);
         if self.end(round) <= self.length && is_aligned::<T, V>(self.start) {
             for (k, vector) in values.into_iter().enumerate() {
                 // SAFETY: inside, as the whole run is. Tiles are disjoint, and so are the vectors of a tile's threads.
@@ -149,6 +149,12 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
                 }
             }
         }
+    }
+
+    /// The index of the thread's first element in a tile.
+    #[inline(always)]
+    fn start(&self, round: usize) -> usize {
+        self.first(round) + V * thread_idx_x() as usize
     }
 
     /// Behind the last element of the run that the block's tile is in: the same for all of its rounds, so that one look tells
