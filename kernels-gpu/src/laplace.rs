@@ -2,7 +2,8 @@
 //!
 //! Every point is read by its neighbours too, but only the first read comes from memory, the others from a cache. A thread
 //! has four points in a row, which it reads and writes as one [`Vector4`]; of the neighbours to the left and to the right
-//! it reads one number each. Points at the edges are given and stay.
+//! it reads one number each. In three dimensions it has four layers of them, one after the other: what is read as the layer
+//! ahead is near when its turn comes. Points at the edges are given and stay.
 
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;
@@ -20,7 +21,9 @@ pub fn laplace_2d(before: &[Vector4<f32>], mut after: DisjointSlice2<Vector4<f32
         let before = View2::new(before, [rows, columns]);
         let own = before[[y, x]];
         *after = if y > 0 && y + 1 < rows {
-            let row = across(own, before.get([y, x.wrapping_sub(1)]), before.get([y, x + 1]));
+            let left = if x > 0 { before[[y, x - 1]][3] } else { 0.0 };
+            let right = if x + 1 < columns { before[[y, x + 1]][0] } else { 0.0 };
+            let row = across(own, left, right);
             let (up, down) = (before[[y - 1, x]], before[[y + 1, x]]);
             let mean = core::array::from_fn(|k| 0.25 * (row[k] + (up[k] + down[k])));
             inner(own, mean, x, columns)
@@ -32,31 +35,34 @@ pub fn laplace_2d(before: &[Vector4<f32>], mut after: DisjointSlice2<Vector4<f32
 
 /// [`laplace_2d`] in three dimensions, with six neighbours: `after[z][y][x]`.
 ///
-/// Launch it in three dimensions, with a thread for each four points.
-#[kernel]
-pub fn laplace_3d(before: &[Vector4<f32>], mut after: DisjointSlice3<Vector4<f32>>) {
+/// Launch it in three dimensions, with a thread for each four points of four layers.
+#[kernel(block = (32, 8))]
+pub fn laplace_3d(before: &[Vector4<f32>], mut after: DisjointColumns<Vector4<f32>, 4>) {
     let i = grid::<3>();
-    let (layers, rows, columns) = (after.layers(), after.rows(), after.columns());
-    let (x, y, z) = (i.x(), i.y(), i.z());
-    if let Some(after) = after.get_mut(i) {
+    let [layers, rows, columns] = after.shape();
+    let (x, y) = (i.x(), i.y());
+    if let Some(mut after) = after.get_mut(i) {
         let before = View3::new(before, [layers, rows, columns]);
-        let own = before[[z, y, x]];
-        *after = if y > 0 && y + 1 < rows && z > 0 && z + 1 < layers {
-            let row = across(own, before.get([z, y, x.wrapping_sub(1)]), before.get([z, y, x + 1]));
-            let (up, down) = (before[[z, y - 1, x]], before[[z, y + 1, x]]);
-            let (front, back) = (before[[z - 1, y, x]], before[[z + 1, y, x]]);
-            let mean = core::array::from_fn(|k| (1.0 / 6.0) * (row[k] + ((up[k] + down[k]) + (front[k] + back[k]))));
-            inner(own, mean, x, columns)
-        } else {
-            own
-        };
+        after.each(|z, after| {
+            let own = before[[z, y, x]];
+            *after = if y > 0 && y + 1 < rows && z > 0 && z + 1 < layers {
+                let left = if x > 0 { before[[z, y, x - 1]][3] } else { 0.0 };
+                let right = if x + 1 < columns { before[[z, y, x + 1]][0] } else { 0.0 };
+                let row = across(own, left, right);
+                let (up, down) = (before[[z, y - 1, x]], before[[z, y + 1, x]]);
+                let (front, back) = (before[[z - 1, y, x]], before[[z + 1, y, x]]);
+                let mean =
+                    core::array::from_fn(|k| (1.0 / 6.0) * (row[k] + ((up[k] + down[k]) + (front[k] + back[k]))));
+                inner(own, mean, x, columns)
+            } else {
+                own
+            };
+        });
     }
 }
 
-/// For each of four points the sum of its neighbours to the left and to the right; those outside count nothing.
-fn across(own: Vector4<f32>, left: Option<&Vector4<f32>>, right: Option<&Vector4<f32>>) -> [f32; 4] {
-    let left = left.map_or(0.0, |left| left[3]);
-    let right = right.map_or(0.0, |right| right[0]);
+/// For each of four points the sum of its neighbours to the left and to the right.
+fn across(own: Vector4<f32>, left: f32, right: f32) -> [f32; 4] {
     [left + own[1], own[0] + own[2], own[1] + own[3], own[2] + right]
 }
 

@@ -40,7 +40,7 @@ pub const fn places(elements: usize) -> usize {
 }
 
 /// Nanoseconds before a block looks at the sums of others for the first time, by when most are there.
-const PAUSE: u32 = 3000;
+const PAUSE: u32 = 3500;
 
 /// The mark of a sum that is there.
 const THERE: u64 = 1 << 32;

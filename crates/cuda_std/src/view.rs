@@ -46,10 +46,22 @@ impl<'a, T> View2<'a, T> {
     /// The element in a row and a column, or `None` outside.
     #[inline(always)]
     #[must_use]
-    pub fn get(&self, [row, column]: [usize; 2]) -> Option<&'a T> {
-        // SAFETY: inside the shape, which has no more elements than there are.
-        (row < self.rows && column < self.columns)
-            .then(|| unsafe { self.elements.get_unchecked(row * self.columns + column) })
+    pub fn get(&self, index: [usize; 2]) -> Option<&'a T> {
+        // SAFETY: inside the shape.
+        self.has(index).then(|| unsafe { self.element(index) })
+    }
+
+    #[inline(always)]
+    fn has(&self, [row, column]: [usize; 2]) -> bool {
+        row < self.rows && column < self.columns
+    }
+
+    /// # Safety
+    /// The index is inside the shape.
+    #[inline(always)]
+    unsafe fn element(&self, [row, column]: [usize; 2]) -> &'a T {
+        // SAFETY: the shape has no more elements than there are.
+        unsafe { self.elements.get_unchecked(row * self.columns + column) }
     }
 }
 
@@ -58,11 +70,12 @@ impl<T> Index<[usize; 2]> for View2<'_, T> {
 
     #[inline(always)]
     #[track_caller]
-    fn index(&self, [row, column]: [usize; 2]) -> &T {
-        match self.get([row, column]) {
-            Some(element) => element,
-            None => outside(),
+    fn index(&self, index: [usize; 2]) -> &T {
+        if !self.has(index) {
+            outside();
         }
+        // SAFETY: inside the shape.
+        unsafe { self.element(index) }
     }
 }
 
@@ -108,12 +121,23 @@ impl<'a, T> View3<'a, T> {
     /// The element in a layer, a row and a column, or `None` outside.
     #[inline(always)]
     #[must_use]
-    pub fn get(&self, [layer, row, column]: [usize; 3]) -> Option<&'a T> {
-        (layer < self.layers && row < self.rows && column < self.columns).then(|| {
-            let line = layer * self.rows + row;
-            // SAFETY: inside the shape, which has no more elements than there are.
-            unsafe { self.elements.get_unchecked(line * self.columns + column) }
-        })
+    pub fn get(&self, index: [usize; 3]) -> Option<&'a T> {
+        // SAFETY: inside the shape.
+        self.has(index).then(|| unsafe { self.element(index) })
+    }
+
+    #[inline(always)]
+    fn has(&self, [layer, row, column]: [usize; 3]) -> bool {
+        layer < self.layers && row < self.rows && column < self.columns
+    }
+
+    /// # Safety
+    /// The index is inside the shape.
+    #[inline(always)]
+    unsafe fn element(&self, [layer, row, column]: [usize; 3]) -> &'a T {
+        let line = layer * self.rows + row;
+        // SAFETY: the shape has no more elements than there are.
+        unsafe { self.elements.get_unchecked(line * self.columns + column) }
     }
 }
 
@@ -123,10 +147,11 @@ impl<T> Index<[usize; 3]> for View3<'_, T> {
     #[inline(always)]
     #[track_caller]
     fn index(&self, index: [usize; 3]) -> &T {
-        match self.get(index) {
-            Some(element) => element,
-            None => outside(),
+        if !self.has(index) {
+            outside();
         }
+        // SAFETY: inside the shape.
+        unsafe { self.element(index) }
     }
 }
 

@@ -37,8 +37,8 @@ fn main() -> anyhow::Result<()> {
         let vectors = vectors(&start);
         let mut before = show.device().buffer_from(&vectors)?;
         let mut after = before.try_clone()?;
-        let threads = [columns / 4, rows, layers].map(|length| length as u32);
-        let config = LaunchConfig::covering((threads[0], threads[1], threads[2]), (16, 16, 1));
+        let [x, y, z] = [columns / 4, rows, layers.div_ceil(4)].map(|length| length as u32);
+        let config = LaunchConfig::covering((x, y, z), (32, 8, 1));
         let mut on_device = rumba::Timings::default();
         for _ in 0..STEPS {
             let call = match layers {

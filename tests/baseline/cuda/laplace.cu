@@ -30,17 +30,26 @@ KERNEL laplace_2d(const float4 *__restrict__ before, u64, float4 *__restrict__ a
     after[at] = next;
 }
 
-KERNEL laplace_3d(const float4 *__restrict__ before, u64, float4 *__restrict__ after, u32 layers, u32 rows,
-                  u32 columns) {
+// Not unrolled and with fewer registers than nvcc chooses by itself, it is faster.
+KERNEL __launch_bounds__(256, 8) laplace_3d(const float4 *__restrict__ before, u64, float4 *__restrict__ after,
+                                            u32 layers, u32 rows, u32 columns) {
     u32 x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-    u32 z = blockIdx.z * blockDim.z + threadIdx.z;
-    if (x >= columns || y >= rows || z >= layers) return;
-    u64 layer = (u64)rows * columns, at = z * layer + (u64)y * columns + x;
-    float4 own = before[at], next = own;
-    if (y > 0 && y + 1 < rows && z > 0 && z + 1 < layers) {
-        float4 row = across(before, own, at, x, columns), up = before[at - columns], down = before[at + columns];
-        float4 front = before[at - layer], back = before[at + layer];
-        next = inner(own, times(1.0f / 6.0f, sum(row, sum(sum(up, down), sum(front, back)))), x, columns);
+    u32 first = 4 * (blockIdx.z * blockDim.z + threadIdx.z);
+    if (x >= columns || y >= rows || first >= layers) return;
+    u64 layer = (u64)rows * columns, at = first * layer + (u64)y * columns + x;
+    bool inside = y > 0 && y + 1 < rows;
+    u32 end = min(first + 4, layers);
+    const float4 *p = before + at;
+    float4 *q = after + at;
+#pragma unroll 1
+    for (u32 z = first; z < end; z++) {
+        float4 own = *p, next = own;
+        if (inside && z > 0 && z + 1 < layers) {
+            float4 row = across(p, own, 0, x, columns), up = *(p - columns), down = p[columns];
+            float4 front = *(p - layer), back = p[layer];
+            next = inner(own, times(1.0f / 6.0f, sum(row, sum(sum(up, down), sum(front, back)))), x, columns);
+        }
+        *q = next;
+        p += layer, q += layer;
     }
-    after[at] = next;
 }

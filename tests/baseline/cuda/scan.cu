@@ -32,7 +32,7 @@ __device__ __forceinline__ u32 sum_before(volatile u64 *published, u32 whole) {
     u32 own = last ? start + SCAN_PLACES - 1 : end;
     if (!last) {
         if (lane == 0) published[own] = SCAN_THERE | whole;
-        __nanosleep(3000);
+        __nanosleep(3500);
     }
     u32 sum = 0, missing = 0;
 #pragma unroll

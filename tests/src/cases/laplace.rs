@@ -67,10 +67,8 @@ impl Data {
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
         let [layers, rows, columns] = self.shape;
-        let threads = [columns / 4, rows, layers].map(|length| length as u32);
-        // Blocks that are thick in all dimensions find most neighbours in their own cache.
-        let block = if self.is_flat() { (32, 8, 1) } else { (16, 4, 4) };
-        let config = LaunchConfig::covering((threads[0], threads[1], threads[2]), block);
+        let [x, y, z] = [columns / 4, rows, layers.div_ceil(4)].map(|length| length as u32);
+        let config = LaunchConfig::covering((x, y, z), (32, 8, 1));
         let before = &self.before_device;
         let call = match self.is_flat() {
             true => laplace_2d(before, (&mut self.after_device, [rows, columns / 4])),

@@ -264,6 +264,6 @@ shaped! {
     DisjointSlice3<T>, 3;
     DisjointTiles<T, ROWS, COLUMNS, O>, 2 [const ROWS: usize, const COLUMNS: usize, O];
     DisjointRows<T, G>, 2 [G];
-    DisjointColumns<T>, 3;
+    DisjointColumns<T, LAYERS>, 3 [const LAYERS: usize];
     DisjointFragments<T, ROWS, COLUMNS, M, N>, 2 [const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize];
 }

@@ -1,6 +1,7 @@
 //! Outputs of whole rows or columns: a block or a warp for each row of a matrix, a thread for each column of a volume.
 
 use core::marker::PhantomData;
+use core::ops::Range;
 
 use crate::parameter::{Element, KernelParameter, Role};
 use crate::thread::{ThreadIndex, block_dim_x, block_idx_x, grid, grid_dim_x, thread_idx_x};
@@ -223,10 +224,11 @@ unsafe impl<T: Element, G> KernelParameter for DisjointRows<T, G> {
     }
 }
 
-/// A volume of which each thread of a 2-D launch has a whole column: all layers at row y, column x.
+/// A volume of which each thread has a column at row y, column x: all layers, or `LAYERS` of them, those from
+/// `LAYERS * z`. The last threads may have fewer.
 ///
-/// For threads that go through the layers and keep what they have read. The host passes it with its shape,
-/// `(&mut v, [layers, rows, columns])`.
+/// For threads that go through the layers, where what one layer read is still at hand for the next. The host passes it with
+/// its shape, `(&mut v, [layers, rows, columns])`.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -243,22 +245,37 @@ unsafe impl<T: Element, G> KernelParameter for DisjointRows<T, G> {
 ///     }
 /// }
 ///
+/// /// The number of each layer, eight layers for a thread.
+/// #[kernel]
+/// pub fn depths(mut v: DisjointColumns<u32, 8>) {
+///     if let Some(mut column) = v.own() {
+///         for layer in column.layers() {
+///             column.get_mut(layer).map(|v| *v = layer as u32);
+///         }
+///         assert!(column.get_mut(column.layers().end).is_none());
+///     }
+/// }
+///
 /// # fn main() {
 /// let mut v = vec![1_u32; 3 * 5 * 40];
 /// examples::launch(((2, 1), (32, 8)), sum_layers((&mut v, [3, 5, 40])));
 /// assert!(v.chunks(200).zip(1..).all(|(layer, sum)| layer.iter().all(|v| *v == sum)));
+///
+/// let mut v = vec![0_u32; 20 * 5 * 40];
+/// examples::launch(((2, 1, 3), (32, 8, 1)), depths((&mut v, [20, 5, 40])));
+/// assert!(v.chunks(200).zip(0..).all(|(layer, depth)| layer.iter().all(|v| *v == depth)));
 /// # examples::becomes("sum_layers", &["ld.global", "st.global"]);
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct DisjointColumns<T> {
+pub struct DisjointColumns<T, const LAYERS: usize = { usize::MAX }> {
     start: *mut T,
     layers: u32,
     rows: u32,
     columns: u32,
 }
 
-impl<T: Element> DisjointColumns<T> {
+impl<T: Element, const LAYERS: usize> DisjointColumns<T, LAYERS> {
     /// Layers, rows and columns of the volume.
     #[inline(always)]
     #[must_use]
@@ -269,22 +286,27 @@ impl<T: Element> DisjointColumns<T> {
     /// The column of the thread whose index this is, or `None` for a thread beyond the faces.
     #[inline(always)]
     #[must_use]
-    pub fn get_mut(&mut self, index: ThreadIndex<2>) -> Option<Column<'_, T>> {
-        let [column, row] = index.to_array();
+    pub fn get_mut(&mut self, index: ThreadIndex<3>) -> Option<Column<'_, T>> {
+        let [column, row, part] = index.to_array();
         let [layers, rows, columns] = self.shape();
-        (row < self.rows && column < self.columns).then(|| Column {
-            start: self.start.wrapping_add(row as usize * columns + column as usize),
-            layers,
-            distance: rows * columns,
+        let first = (part as usize).saturating_mul(LAYERS);
+        let distance = rows * columns;
+        (first < layers && row < self.rows && column < self.columns).then(|| Column {
+            start: self
+                .start
+                .wrapping_add(first * distance + row as usize * columns + column as usize),
+            first,
+            end: layers.min(first.saturating_add(LAYERS)),
+            distance,
             volume: PhantomData,
         })
     }
 
-    /// This thread's column: `get_mut(grid::<2>())`.
+    /// This thread's column: `get_mut(grid::<3>())`.
     #[inline(always)]
     #[must_use]
     pub fn own(&mut self) -> Option<Column<'_, T>> {
-        self.get_mut(grid::<2>())
+        self.get_mut(grid::<3>())
     }
 }
 
@@ -292,25 +314,36 @@ impl<T: Element> DisjointColumns<T> {
 #[derive(Debug)]
 pub struct Column<'a, T> {
     start: *mut T,
-    layers: usize,
+    first: usize,
+    end: usize,
     distance: usize,
     volume: PhantomData<&'a mut T>,
 }
 
 impl<T: Element> Column<'_, T> {
-    /// The element in a layer, or `None` beyond the last.
+    /// The layers that the column has, by their numbers in the volume.
+    #[inline(always)]
+    #[must_use]
+    pub fn layers(&self) -> Range<usize> {
+        self.first..self.end
+    }
+
+    /// The element in a layer of the volume, or `None` if the column does not have it.
     #[inline(always)]
     #[must_use]
     pub fn get_mut(&mut self, layer: usize) -> Option<&mut T> {
-        // SAFETY: inside the volume; the column is this thread's, and borrowed.
-        (layer < self.layers).then(|| unsafe { &mut *self.start.wrapping_add(layer * self.distance) })
+        self.layers().contains(&layer).then(|| {
+            let element = self.start.wrapping_add((layer - self.first) * self.distance);
+            // SAFETY: inside the volume; the column is this thread's, and borrowed.
+            unsafe { &mut *element }
+        })
     }
 
-    /// Calls `work` with each layer's number and the column's element in it, from the first layer to the last.
+    /// Calls `work` with each layer's number and the column's element in it, from the column's first layer to its last.
     #[inline(always)]
     pub fn each(&mut self, mut work: impl FnMut(usize, &mut T)) {
         let mut element = self.start;
-        for layer in 0..self.layers {
+        for layer in self.layers() {
             // SAFETY: as in `get_mut`.
             work(layer, unsafe { &mut *element });
             element = element.wrapping_add(self.distance);
@@ -318,9 +351,13 @@ impl<T: Element> Column<'_, T> {
     }
 }
 
-// SAFETY: as for `DisjointSlice3`; a thread reaches the elements of its own row and column only, in a launch of rank 2.
-unsafe impl<T: Element> KernelParameter for DisjointColumns<T> {
-    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+// SAFETY: as for `DisjointSlice3`; a thread reaches the elements of its own row, column and layers only, and all layers are
+// those of threads with z = 0.
+unsafe impl<T: Element, const LAYERS: usize> KernelParameter for DisjointColumns<T, LAYERS> {
+    const ROLE: Role = {
+        assert!(LAYERS > 0, "a thread has at least one layer");
+        Role::PerThread { rank: 3, elements: 1 }
+    };
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;

@@ -15,7 +15,7 @@
 //! | [`DisjointTiles`] | several of the tile of its block |
 //! | [`DisjointRows`] | several of the row of its block or warp |
 //! | [`DisjointView`] | index (.., z, y, x), and those a grid further |
-//! | [`DisjointColumns`] | all layers at row y, column x |
+//! | [`DisjointColumns`] | all layers at row y, column x, or those of its part z |
 //! | [`PerBlock`] | of the block's first thread, the block's number |
 //!
 //! None of them lets a thread see another's element: for that there are slices of
