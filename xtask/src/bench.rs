@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
 //! same cases that the tests run; or, against nvcc or CUB, by its programs `versus` and `cub`, against Numba by
-//! `numba`, for the cost of checks by `checks`, and for that of launches by `launches`.
+//! `numba`, for the cost of checks by `checks`, for that of launches by `launches`, and for copies of views by `arrays`.
 
 use crate::gallery::Device;
 use crate::{setup, shell};
@@ -15,6 +15,7 @@ use std::process::Command;
   cargo xtask bench --device gpu
   cargo xtask bench --checks             what the software device's checks cost
   cargo xtask bench --launches           what a launch costs the host, beside a bare cuLaunchKernel
+  cargo xtask bench --arrays             how fast views of arrays are copied, beside a plain copy
   cargo xtask bench --against nvcc       on a GPU, against nvcc's kernels of the same algorithms;
                                          without one, registers and instructions of both
   cargo xtask bench --against cub        on a GPU with nvcc: reduce, scan, sort and histogram against CUB
@@ -34,6 +35,9 @@ pub(crate) struct Args {
     /// Measure what a launch costs the host, beside a bare `cuLaunchKernel`
     #[arg(long, conflicts_with_all = ["names", "against", "checks"])]
     launches: bool,
+    /// Measure how fast views of arrays are copied, beside a plain copy
+    #[arg(long, conflicts_with_all = ["names", "against", "checks", "launches"])]
+    arrays: bool,
 }
 
 /// Whose kernels ours are measured against.
@@ -55,6 +59,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         Some(Rival::Cub) => "cub",
         None if args.checks => "checks",
         None if args.launches => "launches",
+        None if args.arrays => "arrays",
         None => "bench",
     };
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", program]))?;

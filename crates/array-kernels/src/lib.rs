@@ -1,7 +1,7 @@
 //! What arrays need kernels for: copies between views of any strides, and fills.
 //!
 //! The PTX lies beside the sources, so that a program that has arrays needs no kernel toolchain for them. A test of
-//! `rumba-tests` (`array_kernels`) builds it anew and compares; it also writes it, with `UPDATE_EXPECT=1`.
+//! `rumba-tests` (`arrays`) builds it anew and compares; it also writes it, with `UPDATE_EXPECT=1`.
 #![no_std]
 
 use bytemuck::{Pod, Zeroable};

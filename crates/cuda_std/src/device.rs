@@ -100,6 +100,8 @@ operations! {
     "__rumba_mma_i8" unsafe fn mma_i8(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
+    /// The same number, of which the compiler knows nothing.
+    "__rumba_opaque" fn opaque(value: u32) -> u32;
 }
 
 /// The architecture that the code is built for, ten times its capability: 800 for sm_80. The builder answers before it

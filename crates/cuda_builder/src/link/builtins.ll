@@ -615,3 +615,10 @@ define void @__rumba_st_cg_16(ptr %to, ptr %value) alwaysinline nounwind {
   call void asm sideeffect "st.global.cg.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r,~{memory}"(ptr addrspace(1) %global, i32 %v0, i32 %v1, i32 %v2, i32 %v3)
   ret void
 }
+
+; A number that the optimiser does not see through.
+
+define i32 @__rumba_opaque(i32 %value) alwaysinline nounwind {
+  %same = call i32 asm "mov.b32 $0, $1;", "=r,r"(i32 %value)
+  ret i32 %same
+}

@@ -79,7 +79,17 @@ impl Elementwise {
                         strides: output.strides.to_vec(),
                     },
                 };
-                let (axes, steps) = placed(&order, 0, steps_of).ok_or_else(too_long)?;
+                // A line is a column, of which a thread has several elements.
+                let first = usize::from(axes == 1);
+                let (mut axes, steps) = placed(&order, first, steps_of).ok_or_else(too_long)?;
+                let of_arrays = || steps[1..].iter().zip(&numbers).filter(|(_, number)| !**number);
+                // An operand that has nearer neighbours along the second axis than along the first.
+                let is_tall = of_arrays().any(|(steps, _)| (1..steps[0].abs()).contains(&steps[1].abs()));
+                let (grid, block) = shape_of_launch(&axes, is_tall, output.size);
+                // Elements side by side are read at once by a thread, where neighbouring threads have columns to read. Else
+                // neighbouring threads had better have neighbouring rows.
+                let side_by_side = of_arrays().any(|(steps, _)| steps[1] == 1);
+                axes.down = if side_by_side && block[0] >= WARP { 1 } else { block[1] };
                 // SAFETY: as above.
                 let mut call = unsafe { Call::new(self.strided) };
                 let arguments = call.arguments_mut();
@@ -90,7 +100,6 @@ impl Elementwise {
                 arguments.push_place(output.place, output.align, elements);
                 arguments.push_part(bytemuck::bytes_of(&steps[0]));
                 arguments.push_part(bytemuck::bytes_of(&axes));
-                let (grid, block) = shape_of_launch(&axes);
                 (call, grid, block)
             }
         };
@@ -168,21 +177,31 @@ impl Plan {
     }
 }
 
-/// Grid and block for the axes of a strided result: tiles of 32 by 32 elements where there are as many, and always blocks
-/// of 256 threads.
-fn shape_of_launch(axes: &Axes) -> ([u32; 3], [u32; 3]) {
+/// Lanes of a warp.
+const WARP: u32 = 32;
+
+/// Grid and block for the axes of a strided result of elements of `size` bytes: blocks of 256 threads as wide as there are
+/// columns, so that what a warp leaves of a sector is written next to it; for an operand that is tall, tiles of 32 by 32
+/// elements, so that what a warp leaves of a sector is read below it.
+///
+/// What a thread computes before its first element is worth a few accesses, so blocks have several tiles where elements are
+/// small, or where there are more than two axes to find one's way in: if there are more blocks than any device has at a time.
+fn shape_of_launch(axes: &Axes, is_tall: bool, size: usize) -> ([u32; 3], [u32; 3]) {
     const THREADS: u32 = 256;
-    let [columns, rows, ..] = axes.lengths;
-    let chunk = CHUNK as u32;
-    let down = (THREADS / columns.min(32).next_power_of_two()).min(rows.div_ceil(chunk).next_power_of_two());
-    let right = THREADS / down;
+    const ENOUGH: u64 = 1 << 13;
     // What does not fit into a grid, each block does in turn.
     const TALLEST: u32 = 65_535;
-    let grid = [
-        columns.div_ceil(right),
-        rows.div_ceil(down * chunk).min(TALLEST),
-        axes.outer.min(TALLEST),
-    ];
+    let [columns, rows, ..] = axes.lengths;
+    let chunk = CHUNK as u32;
+    let widest = if is_tall { WARP } else { THREADS };
+    let down = (THREADS / columns.min(widest).next_power_of_two()).min(rows.div_ceil(chunk).next_power_of_two());
+    let right = THREADS / down;
+    let (across, layers) = (columns.div_ceil(right), axes.outer.min(TALLEST));
+    let tiles = rows.div_ceil(down * chunk);
+    let blocks = u64::from(across) * u64::from(layers) * u64::from(tiles);
+    let worth = (4 / size.max(1)).max(1) as u64 * if axes.count > 2 { 2 } else { 1 };
+    let each = (blocks / ENOUGH).clamp(1, worth) as u32;
+    let grid = [across, tiles.div_ceil(each).min(TALLEST), layers];
     (grid, [right, down, 1])
 }
 
@@ -239,12 +258,14 @@ mod tests {
 
     #[test]
     fn launches_cover_their_axes() {
-        for (lengths, expected) in [
-            ([1000, 1000], ([32, 32, 1], [32, 8, 1])),
-            ([1000, 1], ([4, 1, 1], [256, 1, 1])),
-            ([3, 1000], ([1, 4, 1], [4, 64, 1])),
-            ([1, 1], ([1, 1, 1], [256, 1, 1])),
-            ([40, 9], ([1, 1, 1], [64, 4, 1])),
+        for (lengths, is_tall, expected) in [
+            ([1000, 1000], true, ([32, 32, 1], [32, 8, 1])),
+            ([1000, 1000], false, ([4, 250, 1], [256, 1, 1])),
+            ([1000, 1], true, ([4, 1, 1], [256, 1, 1])),
+            ([3, 1000], false, ([1, 4, 1], [4, 64, 1])),
+            ([1, 1], true, ([1, 1, 1], [256, 1, 1])),
+            ([40, 9], true, ([1, 1, 1], [64, 4, 1])),
+            ([40, 9], false, ([1, 1, 1], [64, 4, 1])),
         ] {
             let strides: Strides = SmallVec::from_slice(&[1]);
             let order = lengths.map(|length| super::Axis {
@@ -252,7 +273,7 @@ mod tests {
                 strides: strides.clone(),
             });
             let (axes, _) = placed(&order, 0, 1).expect("they are short");
-            assert_eq!(shape_of_launch(&axes), expected, "{lengths:?}");
+            assert_eq!(shape_of_launch(&axes, is_tall, 4), expected, "{lengths:?}");
         }
     }
 }

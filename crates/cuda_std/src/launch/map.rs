@@ -312,6 +312,7 @@ pub(super) fn placed(order: &[Axis], first: usize, regions: usize) -> Option<(Ax
         lengths: [1; AXES],
         count: (first + order.len()) as u32,
         outer: 1,
+        down: 1,
     };
     let mut outer = 1_usize;
     let mut steps = std::vec![[0; AXES]; regions];

@@ -73,7 +73,7 @@ impl<T: Value, const N: usize> LoopedResult<T, N> {
     pub fn each<I: LoopedOperands>(&mut self, operands: I, function: impl Fn(I::Item, ViewMut<'_, T, N>)) {
         for call in grid_stride(self.axes.outer as usize) {
             let at = self.axes.outer_index(call as u32);
-            let start = self.start.wrapping_offset(offset(&self.strides, 0, 0, &at));
+            let start = self.start.wrapping_offset(offset(&self.strides, &at));
             // SAFETY: the index is within the axes, which operands and result share. Each call has elements of its own, and
             // no two threads have the same call.
             unsafe { function(operands.at(&at), ViewMut::from_parts(start, self.dimensions)) };
@@ -118,7 +118,7 @@ impl<T: Value, const N: usize> LoopedOperands for Looped<T, N> {
 
     #[inline(always)]
     unsafe fn at(&self, at: &[u32; AXES]) -> Self::Item {
-        let start = self.start.wrapping_offset(offset(&self.strides, 0, 0, at));
+        let start = self.start.wrapping_offset(offset(&self.strides, at));
         // SAFETY: the caller's; what a launch was given outlives the kernel.
         unsafe { View::from_parts(start, self.dimensions) }
     }
@@ -131,7 +131,7 @@ impl<T: Value> LoopedOperands for Single<T> {
     unsafe fn at(&self, at: &[u32; AXES]) -> T {
         let Self(Looped { start, strides, .. }) = self;
         // SAFETY: the caller's.
-        unsafe { start.wrapping_offset(offset(strides, 0, 0, at)).read() }
+        unsafe { start.wrapping_offset(offset(strides, at)).read() }
     }
 }
 

@@ -2,10 +2,11 @@
 //! [`#[guvectorize]`](macro@crate::guvectorize).
 //!
 //! A function of numbers has two kernels. One is for operands that are numbers or lie one element after the other, as the
-//! result does: a thread has [`CHUNK`] elements of it, which it reads together. The other is for any strides: a block of 32
-//! by 8 threads has a tile of 32 by 32 elements, so that what one operand is read along its rows and another along its
-//! columns stays in the cache between both. A function of arrays has one kernel, with a call for each thread. Which kernel
-//! it is, and what the axes are, the host decides (`launch::map`).
+//! result does: a thread has [`CHUNK`] elements of it, which it reads together. The other is for any strides: blocks of 256
+//! threads go along the result's rows; or, if an operand is read along its columns, they have tiles of 32 by 32 elements,
+//! so that what one operand is read along its rows and another along its columns stays in the cache between both, and what is
+//! side by side in a column is read at once. A function of arrays has one kernel, with a call for each thread. Which kernel it
+//! is, what the axes are and how large blocks are, the host decides (`launch::map`).
 
 mod flat;
 mod looped;

@@ -1,6 +1,7 @@
 //! Operands and a result of any strides.
 
 use super::{AXES, CHUNK, Value};
+use crate::device;
 use crate::parameter::{KernelParameter, Role};
 use crate::thread::{
     block_dim_x, block_dim_y, block_idx_x, block_idx_y, block_idx_z, grid_dim_y, grid_dim_z, thread_idx_x, thread_idx_y,
@@ -45,6 +46,8 @@ pub struct Axes {
     pub(crate) count: u32,
     /// The product of the lengths of all but the first two: at most 2³¹ - 1.
     pub(crate) outer: u32,
+    /// How far apart along the second axis the elements are that a thread has at a time: 1, or the height of a block.
+    pub(crate) down: u32,
 }
 
 /// A result of any strides.
@@ -64,43 +67,71 @@ impl<T: Value> StridedResult<T> {
         if column >= columns {
             return;
         }
-        let down = block_dim_y();
-        let first = block_idx_y()
-            .wrapping_mul(down * CHUNK as u32)
-            .wrapping_add(thread_idx_y());
+        let down = self.axes.down;
+        let own = thread_idx_y() * if down == 1 { CHUNK as u32 } else { 1 };
+        let tall = block_dim_y() * CHUNK as u32;
         let mut layer = block_idx_z();
         while layer < self.axes.outer {
-            let at = self.axes.outer_index(layer);
-            let mut row = first;
+            let outer = (self.axes.count > 2).then(|| self.axes.outer_index(layer));
+            let operands = operands.lines(column, down, outer.as_ref());
+            let result = Line::new(self.start, &self.strides, column, down, outer.as_ref());
+            let mut row = block_idx_y().wrapping_mul(tall).wrapping_add(own);
             while row < rows {
                 // SAFETY: here and below: inside the axes, which operands and result share. Each thread of the grid has
                 // columns, rows and layers that no other has.
-                let line = operands.line(column, row, down, &at);
-                let place = offset(&self.strides, column, row, &at);
-                let step = between(self.strides[1], down);
-                let mut result = self.start.wrapping_offset(place);
                 if row.wrapping_add(down * (CHUNK as u32 - 1)) < rows {
                     // SAFETY: as above.
-                    let items = unsafe { I::load(&line) };
+                    let items = unsafe { I::load(&operands, row) };
+                    let mut element = result.element(row).cast_mut();
                     for item in items {
                         // SAFETY: as above.
-                        unsafe { result.write(function(item)) };
-                        result = result.wrapping_offset(step);
+                        unsafe { element.write(function(item)) };
+                        element = element.wrapping_offset(result.step);
                     }
                 } else {
                     for k in 0..CHUNK as u32 {
-                        if row.wrapping_add(k * down) < rows {
+                        let row = row.wrapping_add(k * down);
+                        if row < rows {
+                            let element = result.element(row).cast_mut();
                             // SAFETY: as above.
-                            unsafe { result.write(function(I::load_one(&line, k))) };
+                            unsafe { element.write(function(I::load_one(&operands, row))) };
                         }
-                        result = result.wrapping_offset(step);
                     }
                 }
-                // Below 2³²: `rows` is below 2³¹, and a grid has fewer threads.
-                row = row.wrapping_add(grid_dim_y().wrapping_mul(down * CHUNK as u32));
+                // Below 2³²: `rows` is below 2³¹, and a grid has fewer threads. A step that the compiler does not see through
+                // keeps it from a pointer for each element, which would all step along in registers.
+                row = device::opaque(row.wrapping_add(grid_dim_y().wrapping_mul(tall)));
             }
             layer = layer.wrapping_add(grid_dim_z());
         }
+    }
+}
+
+/// A thread's column in a layer of an array. Of its rows the thread has [`CHUNK`] at a time.
+#[derive(Clone, Copy, Debug)]
+struct Line<T> {
+    /// Its first row.
+    start: *const T,
+    /// From a row to the next.
+    stride: i32,
+    /// From one of the thread's rows to the next. If it is 1 they are side by side.
+    step: isize,
+}
+
+impl<T> Line<T> {
+    #[inline(always)]
+    fn new(start: *const T, strides: &[i32; AXES], column: u32, down: u32, outer: Option<&[u32; AXES]>) -> Self {
+        let outer = outer.map_or(0, |at| offset(strides, at));
+        Self {
+            start: start.wrapping_offset(between(strides[0], column).wrapping_add(outer)),
+            stride: strides[1],
+            step: between(strides[1], down),
+        }
+    }
+
+    #[inline(always)]
+    fn element(&self, row: u32) -> *const T {
+        self.start.wrapping_offset(between(self.stride, row))
     }
 }
 
@@ -154,10 +185,10 @@ unsafe impl<T: Value> KernelParameter for StridedResult<T> {
     }
 }
 
-/// How far an element is from the start.
+/// How far an element is from the first two axes, along the others.
 #[inline(always)]
-pub(super) fn offset(strides: &[i32; AXES], column: u32, row: u32, outer: &[u32; AXES]) -> isize {
-    let mut offset = between(strides[0], column).wrapping_add(between(strides[1], row));
+pub(super) fn offset(strides: &[i32; AXES], outer: &[u32; AXES]) -> isize {
+    let mut offset = 0_isize;
     for_outer_axes!(|AXIS| offset = offset.wrapping_add(between(strides[AXIS], outer[AXIS])));
     offset
 }
@@ -168,68 +199,106 @@ fn between(stride: i32, steps: u32) -> isize {
     i64::from(steps as i32).wrapping_mul(i64::from(stride)) as isize
 }
 
+/// Elements that follow each other, 16 bytes at once: if they are aligned for it, and of a size that there are integers for.
+///
+/// As integers, because the compiler would take loads of the elements for those of any other step.
+///
+/// # Safety
+/// The elements can be read.
+#[inline(always)]
+unsafe fn read_at_once<T: Value>(start: *const T) -> Option<[T; CHUNK]> {
+    /// # Safety
+    /// `I` is as large as the elements, which can be read.
+    #[inline(always)]
+    unsafe fn read<T: Value, I: Value>(start: *const T) -> Option<[T; CHUNK]> {
+        let whole = start.cast::<I>();
+        // SAFETY: the caller's; both are plain data.
+        whole
+            .is_aligned()
+            .then(|| unsafe { core::mem::transmute_copy(&whole.read()) })
+    }
+    // SAFETY: the caller's, and the size is that of `CHUNK` elements.
+    unsafe {
+        match size_of::<T>() {
+            1 => read::<T, u32>(start),
+            2 => read::<T, u64>(start),
+            4 => read::<T, u128>(start),
+            8 => read::<T, [u128; 2]>(start),
+            _ => None,
+        }
+    }
+}
+
 /// Operands that are read along the second axis: a tuple.
 pub trait StridedOperands: Copy {
     /// What the function is called with.
     type Item: Copy;
-    /// Where a thread's elements are.
-    type Line: Copy;
+    /// The thread's column in a layer of each.
+    type Lines: Copy;
 
-    /// The thread's elements that begin at an index and go on along the second axis, `down` rows apart.
-    fn line(&self, column: u32, row: u32, down: u32, outer: &[u32; AXES]) -> Self::Line;
+    /// The thread's column. Of its rows the thread has some that are `down` apart.
+    fn lines(&self, column: u32, down: u32, outer: Option<&[u32; AXES]>) -> Self::Lines;
 
-    /// The thread's elements.
+    /// The thread's elements from a row on.
     ///
     /// # Safety
     /// The operands have them all.
-    unsafe fn load(line: &Self::Line) -> [Self::Item; CHUNK];
+    unsafe fn load(lines: &Self::Lines, row: u32) -> [Self::Item; CHUNK];
 
-    /// The thread's `k`-th element.
+    /// The element in a row.
     ///
     /// # Safety
     /// The operands have it.
-    unsafe fn load_one(line: &Self::Line, k: u32) -> Self::Item;
+    unsafe fn load_one(lines: &Self::Lines, row: u32) -> Self::Item;
 }
 
-/// A thread's elements of an operand: evenly apart.
+/// The thread's column in a layer of an operand.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<T> {
-    start: *const T,
-    step: isize,
+pub struct OperandLine<T> {
+    line: Line<T>,
     number: T,
     is_number: bool,
 }
 
 impl<T: Value> Strided<T> {
     #[inline(always)]
-    fn line(&self, column: u32, row: u32, down: u32, outer: &[u32; AXES]) -> Line<T> {
-        Line {
-            start: self.start.wrapping_offset(offset(&self.strides, column, row, outer)),
-            step: between(self.strides[1], down),
+    fn line(&self, column: u32, down: u32, outer: Option<&[u32; AXES]>) -> OperandLine<T> {
+        OperandLine {
+            line: Line::new(self.start, &self.strides, column, down, outer),
             number: self.number,
             is_number: self.is_number,
         }
     }
 }
 
-impl<T: Value> Line<T> {
+impl<T: Value> OperandLine<T> {
     #[inline(always)]
-    unsafe fn load(&self) -> [T; CHUNK] {
+    unsafe fn load(&self, row: u32) -> [T; CHUNK] {
         if self.is_number {
-            [self.number; CHUNK]
-        } else {
-            // SAFETY: the caller's.
-            core::array::from_fn(|k| unsafe { self.start.wrapping_offset(k as isize * self.step).read() })
+            return [self.number; CHUNK];
         }
+        let mut element = self.line.element(row);
+        if self.line.step == 1
+            // SAFETY: the caller's; the elements follow each other.
+            && let Some(elements) = unsafe { read_at_once(element) }
+        {
+            return elements;
+        }
+        core::array::from_fn(|_| {
+            // SAFETY: the caller's.
+            let value = unsafe { element.read() };
+            element = element.wrapping_offset(self.line.step);
+            value
+        })
     }
 
     #[inline(always)]
-    unsafe fn load_one(&self, k: u32) -> T {
+    unsafe fn load_one(&self, row: u32) -> T {
         if self.is_number {
             self.number
         } else {
             // SAFETY: the caller's.
-            unsafe { self.start.wrapping_offset(k as isize * self.step).read() }
+            unsafe { self.line.element(row).read() }
         }
     }
 }
@@ -239,25 +308,25 @@ macro_rules! tuples {
         #[allow(non_snake_case, reason = "one pattern for all lengths")]
         impl<$($name: Value),*> StridedOperands for ($(Strided<$name>,)*) {
             type Item = ($($name,)*);
-            type Line = ($(Line<$name>,)*);
+            type Lines = ($(OperandLine<$name>,)*);
 
             #[inline(always)]
-            fn line(&self, column: u32, row: u32, down: u32, outer: &[u32; AXES]) -> Self::Line {
+            fn lines(&self, column: u32, down: u32, outer: Option<&[u32; AXES]>) -> Self::Lines {
                 let ($($name,)*) = self;
-                ($($name.line(column, row, down, outer),)*)
+                ($($name.line(column, down, outer),)*)
             }
 
             #[inline(always)]
-            unsafe fn load(($($line,)*): &Self::Line) -> [Self::Item; CHUNK] {
+            unsafe fn load(($($line,)*): &Self::Lines, row: u32) -> [Self::Item; CHUNK] {
                 // SAFETY: the caller's.
-                $(let $item = unsafe { $line.load() };)*
+                $(let $item = unsafe { $line.load(row) };)*
                 core::array::from_fn(|k| ($($item[k],)*))
             }
 
             #[inline(always)]
-            unsafe fn load_one(($($line,)*): &Self::Line, k: u32) -> Self::Item {
+            unsafe fn load_one(($($line,)*): &Self::Lines, row: u32) -> Self::Item {
                 // SAFETY: the caller's.
-                ($(unsafe { $line.load_one(k) },)*)
+                ($(unsafe { $line.load_one(row) },)*)
             }
         }
     )*};
