@@ -6,6 +6,7 @@ use super::map::{Axis, Launch, broadcast, join, placed};
 use super::operand::{Lengths, Place, Region, Strides};
 use super::{Arguments, Call, Kernel, ShapeError, ViewError};
 use crate::vectorize::{AXES, Axes, CHUNK};
+use crate::warp::WARP_SIZE;
 
 /// A function of numbers.
 #[derive(Clone, Copy, Debug)]
@@ -84,12 +85,17 @@ impl Elementwise {
                 let (mut axes, steps) = placed(&order, first, steps_of).ok_or_else(too_long)?;
                 let of_arrays = || steps[1..].iter().zip(&numbers).filter(|(_, number)| !**number);
                 // An operand that has nearer neighbours along the second axis than along the first.
-                let is_tall = of_arrays().any(|(steps, _)| (1..steps[0].abs()).contains(&steps[1].abs()));
+                let is_tall =
+                    of_arrays().any(|(steps, _)| (1..steps[0].unsigned_abs()).contains(&steps[1].unsigned_abs()));
                 let (grid, block) = shape_of_launch(&axes, is_tall, output.size);
                 // Elements side by side are read at once by a thread, where neighbouring threads have columns to read. Else
                 // neighbouring threads had better have neighbouring rows.
                 let side_by_side = of_arrays().any(|(steps, _)| steps[1] == 1);
-                axes.down = if side_by_side && block[0] >= WARP { 1 } else { block[1] };
+                axes.down = if side_by_side && block[0] >= WARP_SIZE {
+                    1
+                } else {
+                    block[1]
+                };
                 // SAFETY: as above.
                 let mut call = unsafe { Call::new(self.strided) };
                 let arguments = call.arguments_mut();
@@ -177,9 +183,6 @@ impl Plan {
     }
 }
 
-/// Lanes of a warp.
-const WARP: u32 = 32;
-
 /// Grid and block for the axes of a strided result of elements of `size` bytes: blocks of 256 threads as wide as there are
 /// columns, so that what a warp leaves of a sector is written next to it; for an operand that is tall, tiles of 32 by 32
 /// elements, so that what a warp leaves of a sector is read below it.
@@ -193,7 +196,7 @@ fn shape_of_launch(axes: &Axes, is_tall: bool, size: usize) -> ([u32; 3], [u32; 
     const TALLEST: u32 = 65_535;
     let [columns, rows, ..] = axes.lengths;
     let chunk = CHUNK as u32;
-    let widest = if is_tall { WARP } else { THREADS };
+    let widest = if is_tall { WARP_SIZE } else { THREADS };
     let down = (THREADS / columns.min(widest).next_power_of_two()).min(rows.div_ceil(chunk).next_power_of_two());
     let right = THREADS / down;
     let (across, layers) = (columns.div_ceil(right), axes.outer.min(TALLEST));
