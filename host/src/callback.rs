@@ -6,6 +6,7 @@
 
 use crate::Stream;
 use crate::error::{Code, Result, answer};
+use crate::profile::recording::{self, Recorder};
 use cust::sys;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -44,6 +45,8 @@ pub(crate) fn in_host_fn() -> bool {
 /// What the driver gives back when the stream is there.
 struct Callback {
     stream: Stream,
+    /// Whose profile it belongs to.
+    recorder: Option<Recorder>,
     function: Box<dyn FnOnce(Result<()>) + Send>,
 }
 
@@ -77,6 +80,7 @@ impl Stream {
         let entered = self.context().enter(operation)?;
         let callback = Box::into_raw(Box::new(Callback {
             stream: self.clone(),
+            recorder: recording::own(),
             function: Box::new(function),
         }));
         // SAFETY: both are functions of the C calling convention with the same parameters; the status is a number there
@@ -138,14 +142,19 @@ type RawCallback = unsafe extern "C" fn(sys::CUstream, u32, *mut c_void);
 /// Hands a callback on to the thread where it may call the driver.
 unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_void) {
     // SAFETY: `add_callback` made it, and the driver calls once.
-    let Callback { stream, function } = *unsafe { Box::from_raw(callback.cast::<Callback>()) };
+    let callback = *unsafe { Box::from_raw(callback.cast::<Callback>()) };
+    let Callback {
+        stream,
+        recorder,
+        function,
+    } = callback;
     later(move || {
         let operation = || "finish the work of a stream".to_owned();
         let outcome = stream
             .context()
             .enter(operation)
             .and_then(|entered| entered.check_wait(Code::from_number(status), operation));
-        function(outcome);
+        recording::within(recorder, || function(outcome));
     });
 }
 

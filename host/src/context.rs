@@ -200,6 +200,7 @@ impl Context {
             return Ok(());
         }
         recording::forget(self.ordinal);
+        recording::was_default_stream(self.lanes.default.raw.as_inner());
         let reset = {
             let mut resets = RESETS.lock();
             *resets.entry(self.ordinal).or_default() += 1;
@@ -233,6 +234,9 @@ impl Drop for Context {
     fn drop(&mut self) {
         // Held to the end, so that no reset comes in between.
         let resets = RESETS.lock();
+        if *self.alive.get_mut() {
+            recording::was_default_stream(self.lanes.default.raw.as_inner());
+        }
         let alive = *self.alive.get_mut() && resets.get(&self.ordinal).copied().unwrap_or(0) == self.resets;
         if alive && self.make_current().is_ok() {
             self.pool.get_mut().release();

@@ -30,7 +30,7 @@ use std::time::Instant;
 pub fn range(name: &str) -> Range {
     let is_pushed = push(name);
     Range {
-        profiled: recording::is_on().then(|| (name.to_owned(), Instant::now())),
+        profiled: recording::is_heard().then(|| (name.to_owned(), Instant::now())),
         is_pushed,
         thread: PhantomData,
     }
@@ -62,7 +62,7 @@ impl Drop for Range {
             unsafe { std::mem::transmute::<*mut c_void, Pop>(function)() };
         }
         if let Some((name, from)) = self.profiled.take() {
-            recording::range(name, from, Instant::now());
+            recording::range(&name, from, Instant::now());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Profiles: what ran on the devices while a part of a program did, when, for how long, and how well.
 //!
-//! [`profile`] takes one of a closure. Kernels and copies are timed by events on their streams, calls of the driver on the
+//! [`profile`] takes one of a closure: of what its thread does, whatever others do meanwhile. Kernels and copies are timed by events on their streams, calls of the driver on the
 //! host's clock. What a kernel does inside is the business of `cargo xtask profile`, which counts on the software device,
 //! and of NVIDIA's profilers; ranges of [`crate::range`] show there as well.
 
@@ -19,15 +19,21 @@ use crate::capacity::{Bus, Capacity};
 use crate::error::{Error, Result};
 use crate::hints::{self, Hint};
 use crate::{Cost, KernelInfo, Limits, Occupancy};
-use parking_lot::Mutex;
+use recording::{Recorder, Scope};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Runs `program` and says what ran on the devices meanwhile, in any thread of the process.
+/// Runs `program` and says what ran on the devices for it.
+///
+/// The profile has what `program` does on its own thread, in callbacks that it adds to streams and in the parts of
+/// [`split`](crate::split()), and nothing else: several threads may take profiles at the same time, of one device too. Work of
+/// threads that `program` starts by itself is in the profile of [`Profiler::start_for_all_threads`]; this one counts it, and
+/// says so when it is printed.
 ///
 /// Between its events a kernel takes a few microseconds longer than alone, and programs that launch very many small
-/// kernels run slower while they are profiled. Profiles of several threads take turns.
+/// kernels run slower while they are profiled. What other threads run on the device at the same time makes it slower too.
 ///
 /// # Errors
 /// [`Error::NestedProfile`] within a program that is being profiled. What `program` returns is handed on as it is.
@@ -56,8 +62,6 @@ pub fn profile<T>(program: impl FnOnce() -> T) -> Result<(T, Profile)> {
     Ok((result, profiler.finish()))
 }
 
-static TURN: Mutex<()> = Mutex::new(());
-
 thread_local! {
     static PROFILING: Cell<bool> = const { Cell::new(false) };
 }
@@ -65,43 +69,64 @@ thread_local! {
 /// A profile that is being taken, where a closure does not fit: see [`profile`].
 #[must_use = "a profile ends when this is dropped"]
 pub struct Profiler {
-    turn: Option<parking_lot::MutexGuard<'static, ()>>,
+    recorder: Recorder,
+    /// It ends on the thread that began it.
+    thread: PhantomData<*const ()>,
 }
 
 impl Profiler {
-    /// Begins a profile, after those of other threads.
+    /// Begins a profile of what this thread does, as [`profile`] has it.
     ///
     /// # Errors
     /// [`Error::NestedProfile`] if this thread is taking one.
     pub fn start() -> Result<Profiler> {
+        Profiler::of(Scope::Thread)
+    }
+
+    /// Begins a profile of what all threads of the process do.
+    ///
+    /// # Errors
+    /// [`Error::NestedProfile`] if this thread is taking a profile.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::test_kernels::{PTX, scale};
+    /// let module = rumba::Device::new()?.load(PTX)?;
+    /// let profiler = rumba::Profiler::start_for_all_threads()?;
+    /// std::thread::scope(|scope| {
+    ///     for _ in 0..4 {
+    ///         scope.spawn(|| module.for_each(1000, scale(2.0, &mut [1.0; 1000])));
+    ///     }
+    /// });
+    /// let profile = profiler.finish();
+    /// assert_eq!(profile.kernels()[0].calls, 4);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn start_for_all_threads() -> Result<Profiler> {
+        Profiler::of(Scope::Process)
+    }
+
+    fn of(scope: Scope) -> Result<Profiler> {
         if PROFILING.replace(true) {
             return Err(Error::NestedProfile);
         }
-        let turn = Some(TURN.lock());
-        recording::start();
-        Ok(Profiler { turn })
+        Ok(Profiler {
+            recorder: Recorder::start(scope),
+            thread: PhantomData,
+        })
     }
 
-    /// Waits for the devices and ends the profile.
-    pub fn finish(mut self) -> Profile {
-        let profile = recording::finish().map(Profile::new).unwrap_or_default();
-        self.end();
-        profile
-    }
-
-    fn end(&mut self) {
-        PROFILING.set(false);
-        self.turn = None;
+    /// Waits for what was recorded and ends the profile.
+    pub fn finish(self) -> Profile {
+        self.recorder.finish().map(Profile::new).unwrap_or_default()
     }
 }
 
 impl Drop for Profiler {
     fn drop(&mut self) {
-        if self.turn.is_some() {
-            // A panic, or somebody who has lost interest.
-            drop(recording::finish());
-            self.end();
-        }
+        // Without `finish` after a panic, or because the profile is not wanted any more.
+        drop(self.recorder.finish());
+        PROFILING.set(false);
     }
 }
 
@@ -117,6 +142,8 @@ pub struct Profile {
     stream_names: BTreeMap<(u32, usize), String>,
     calls: Vec<HostCall>,
     ranges: Vec<RangeSpan>,
+    /// Launches and copies of other threads, which are in no profile.
+    unheard: u64,
     costs: BTreeMap<String, Cost>,
 }
 
@@ -137,6 +164,7 @@ pub struct Activity {
     /// The number of the device.
     pub device: u32,
     stream: usize,
+    is_default: bool,
     /// When it began, from the start of the profile.
     pub start: Duration,
     /// How long it took.
@@ -340,6 +368,7 @@ impl Profile {
             activities: finished.activities,
             calls: finished.calls,
             ranges: finished.ranges,
+            unheard: finished.unheard,
             costs: BTreeMap::new(),
         }
     }

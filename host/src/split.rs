@@ -4,6 +4,7 @@
 
 use crate::Device;
 use crate::error::{Error, Result};
+use crate::profile::recording;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
@@ -89,11 +90,14 @@ fn at_once<P: Send, R: Send>(
         let nobody = "there is no device to share the work out to: the list of devices is empty";
         return Err(Error::NoDevice(nobody.to_owned()));
     }
-    let work = &work;
+    let (work, recorder) = (&work, recording::own());
     thread::scope(|scope| {
         let pairs = devices.iter().zip(parts);
         let threads: Vec<_> = pairs
-            .map(|(device, part)| scope.spawn(move || work(device, part)))
+            .map(|(device, part)| {
+                let recorder = recorder.clone();
+                scope.spawn(move || recording::within(recorder, || work(device, part)))
+            })
             .collect();
         let outcomes: Vec<_> = threads
             .into_iter()

@@ -42,11 +42,10 @@ fn a_missing_file() {
 
 #[test]
 fn a_file_that_is_no_text() {
-    let path = std::env::temp_dir().join(format!("rumba-binary-{}.ptx", std::process::id()));
-    std::fs::write(&path, [0x7f, b'E', b'L', b'F', 0xff, 0xfe]).expect("the temporary folder is writable");
-    let loaded = device().load_file(&path);
-    std::fs::remove_file(&path).expect("the file was written");
-    says(loaded, &["is not PTX", "byte 4"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("binary.ptx");
+    std::fs::write(&path, [0x7f, b'E', b'L', b'F', 0xff, 0xfe]).expect("the folder is writable");
+    says(device().load_file(&path), &["is not PTX", "byte 4"]);
 }
 
 #[test]

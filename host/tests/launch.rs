@@ -124,7 +124,10 @@ fn events_order_and_measure() -> rumba::Result<()> {
     second.wait(&end)?;
     second.synchronize()?;
     assert!(end.has_happened()? && start.has_happened()?);
-    assert!(end.since(&start)? < std::time::Duration::from_secs(60));
+    assert!(
+        end.since(&start)? > std::time::Duration::ZERO,
+        "a kernel lies between them"
+    );
     device.record()?.synchronize()
 }
 
@@ -141,9 +144,9 @@ fn time_is_split() -> rumba::Result<()> {
     assert!(values.iter().all(|value| *value == 2.0));
 
     let mut buffer = device.buffer_from(&values)?;
-    let timings = module.launch_timed((4096, 256), scale(2.0, &mut buffer))?;
-    assert!(!timings.kernel.is_zero());
-    assert!(timings.copy_in < std::time::Duration::from_millis(50), "{timings}");
+    let (timings, profile) = rumba::profile(|| module.launch_timed((4096, 256), scale(2.0, &mut buffer)))?;
+    assert!(!timings?.kernel.is_zero());
+    assert!(profile.copies().is_empty(), "device memory is not copied: {profile}");
     Ok(())
 }
 

@@ -44,9 +44,8 @@ unsafe extern "C" fn InitializeInjectionNvtx2(export: unsafe extern "C" fn(c_uin
 
 #[test]
 fn a_tool_hears_of_ranges() {
-    let folder = std::env::temp_dir().join(format!("rumba-nvtx-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("the temporary folder is writable");
-    let (source, library) = (folder.join("tool.rs"), folder.join("libtool.so"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, library) = (folder.path().join("tool.rs"), folder.path().join("libtool.so"));
     std::fs::write(&source, TOOL).expect("as above");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let built = Command::new(rustc)
@@ -71,5 +70,4 @@ fn a_tool_hears_of_ranges() {
     };
     assert_eq!(counted, 211, "two ranges, a mark, one range open");
     drop(outer);
-    std::fs::remove_dir_all(&folder).expect("it was made");
 }

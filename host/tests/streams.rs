@@ -31,10 +31,10 @@ fn on(stream: &Stream) -> LaunchConfig<'_> {
     LaunchConfig::for_each(N).stream(stream)
 }
 
-/// Keeps a stream busy until the result is sent to.
+/// Keeps a stream busy until the result is sent to, or dropped because the test has failed.
 fn hold(stream: &Stream) -> rumba::Result<std::sync::mpsc::Sender<()>> {
     let (sender, receiver) = channel();
-    stream.launch_host_fn(move || _ = receiver.recv_timeout(Duration::from_secs(20)))?;
+    stream.launch_host_fn(move || _ = receiver.recv())?;
     Ok(sender)
 }
 

@@ -3,10 +3,10 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Arg, Bench, kernel, run, u32s};
-use rumba_vm::{Config, FaultKind, Launch, LaunchFailure};
+use rumba_vm::{Config, Fault, FaultKind, Launch, LaunchFailure, LiveThreads};
 
 fn cooperative(grid: u32, block: u32) -> Launch<'static> {
     Launch {
@@ -307,18 +307,33 @@ BARRIER:
 
 #[test]
 fn the_report_of_a_timeout_lists_everybody_by_place() {
-    let config = Config {
-        time_limit: Some(Duration::from_millis(300)),
-        ..Config::default()
+    // On a busy machine it takes a while until all threads are where they stay: then the limit is a longer one.
+    let stopped_after = |limit: Duration| {
+        let config = Config {
+            time_limit: Some(limit),
+            ..Config::default()
+        };
+        let bench = Bench::with(&kernel(".file 1 \"src/wait.rs\"", ENDLESS), config);
+        let out = bench.zeros(8192);
+        bench.fault("k", 6, 64, &[out.into(), 0u32.into()])
     };
-    let bench = Bench::with(&kernel(".file 1 \"src/wait.rs\"", ENDLESS), config);
-    let out = bench.zeros(8192);
-    let begun = Instant::now();
-    let fault = bench.fault("k", 6, 64, &[out.into(), 0u32.into()]);
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    let is_settled = |fault: &Fault| {
+        let waits = |live: &LiveThreads| live.state.starts_with("waiting");
+        let spins = |live: &LiveThreads| live.location.as_ref().is_some_and(|location| location.line == 9);
+        fault.live.iter().map(|live| live.count).sum::<u32>() == 6 * 64
+            && fault.live.iter().all(|live| waits(live) || spins(live))
+            && fault.live.iter().any(waits)
+    };
+    let limits = [300, 1000, 3000, 10_000, 30_000].map(Duration::from_millis);
+    let (limit, fault) = limits
+        .into_iter()
+        .map(|limit| (limit, stopped_after(limit)))
+        .find(|(limit, fault)| is_settled(fault) || *limit == limits[4])
+        .expect("the last limit ends the search");
     assert_eq!(fault.kind, FaultKind::Timeout);
     let text = fault.to_string();
-    assert!(text.contains("did not end within 0.3 seconds"), "{text}");
+    let within = format!("did not end within {} seconds", limit.as_secs_f64());
+    assert!(text.contains(&within), "{text}");
     assert_eq!(fault.live.iter().map(|live| live.count).sum::<u32>(), 6 * 64, "{text}");
     let spinning: Vec<_> = fault.live.iter().filter(|live| live.state == "running").collect();
     assert_eq!(
@@ -350,10 +365,8 @@ fn a_fault_ends_blocks_that_wait_for_its_block() {
         @%p2 bra SPIN;";
     let bench = Bench::new(&kernel("", body));
     let out = bench.zeros(4);
-    let begun = Instant::now();
     let fault = bench.fault("k", 6, 32, &[out.into(), 0u32.into()]);
     assert_eq!((fault.kind, fault.block), (FaultKind::Trap, [5, 0, 0]), "{fault}");
-    assert!(begun.elapsed() < Duration::from_secs(30));
     // So does one while others wait at the barrier of the grid.
     let body = SYNCHRONIZE.replacen(
         "red.global.add.u32 [%rd1], 1;",

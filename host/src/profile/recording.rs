@@ -1,26 +1,63 @@
 //! Recording: what the runtime reports while a profile is taken, and reading it out at the end.
 //!
+//! A recording hears of what its own thread does, of what threads of this library do for that thread, and, if it was asked
+//! to, of all threads. A thread reports to the recording that it belongs to and to the one of all threads. While no profile
+//! is taken, a report costs one relaxed load.
+//!
 //! Work on a device is put between two events of its stream; the events are read when the profile ends, so that nothing
-//! waits meanwhile. While no profile is taken, a report costs one relaxed load. What a graph that is being captured
-//! would do is not recorded, since it does not run.
+//! waits meanwhile. What a graph that is being captured would do is not recorded, since it does not run.
 
 use super::{Activity, HostCall, Operation, RangeSpan};
 use crate::error::{Code, answer};
 use cust::sys;
 use parking_lot::Mutex;
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-static ON: AtomicBool = AtomicBool::new(false);
-static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+/// How many recordings are in progress.
+static IN_PROGRESS: AtomicUsize = AtomicUsize::new(0);
+/// Those in progress, each known to its profile as well.
+static RECORDINGS: Mutex<Vec<Recorder>> = Mutex::new(Vec::new());
+/// Launches, copies and fills of threads that belonged to no recording, made while there was one.
+static UNHEARD: AtomicU64 = AtomicU64::new(0);
 /// The default stream of each context, by its handle.
 static DEFAULT_STREAMS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// What was recorded so far.
-pub(super) struct Recording {
+thread_local! {
+    /// The recording that this thread belongs to.
+    static OWN: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+/// Whose work is recorded.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Scope {
+    /// That of the thread which takes the profile, and of threads that work for it.
+    Thread,
+    /// That of all threads.
+    Process,
+}
+
+/// A recording, as the threads that report to it know it. After its end nothing is added.
+#[derive(Clone)]
+pub(crate) struct Recorder(Arc<Shared>);
+
+struct Shared {
+    scope: Scope,
     started: Instant,
+    /// [`UNHEARD`] at the start.
+    unheard: u64,
+    /// None once it has ended.
+    recording: Mutex<Option<Recording>>,
+}
+
+/// What was recorded so far.
+#[derive(Default)]
+struct Recording {
     clocks: BTreeMap<usize, Clock>,
     activities: Vec<Recorded>,
     calls: Vec<HostCall>,
@@ -32,13 +69,14 @@ struct Clock {
     context: sys::CUcontext,
     device: sys::CUdevice,
     event: sys::CUevent,
-    /// When the event happened.
+    /// Just before the event happened.
     at: Duration,
 }
 
 struct Recorded {
     context: usize,
     stream: usize,
+    is_default: bool,
     what: Operation,
     before: sys::CUevent,
     after: sys::CUevent,
@@ -53,12 +91,20 @@ pub(super) struct Finished {
     pub(super) activities: Vec<Activity>,
     pub(super) calls: Vec<HostCall>,
     pub(super) ranges: Vec<RangeSpan>,
+    /// Launches, copies and fills of other threads, which are not in it.
+    pub(super) unheard: u64,
 }
 
-/// Whether a profile is being taken.
+/// Whether any profile is being taken.
 #[inline]
-pub(crate) fn is_on() -> bool {
-    ON.load(Ordering::Relaxed)
+fn is_on() -> bool {
+    IN_PROGRESS.load(Ordering::Relaxed) > 0
+}
+
+/// Whether a profile is being taken that hears of what this thread does.
+#[inline]
+pub(crate) fn is_heard() -> bool {
+    is_on() && !listeners().is_empty()
 }
 
 /// Puts work on a stream; `what` describes it and is called only while a profile is taken. The context is current.
@@ -83,61 +129,115 @@ pub(crate) fn on_host<T>(name: &'static str, call: impl FnOnce() -> T) -> T {
 
 /// Remembers the stream of work that names none, so that it can be called by that name.
 pub(crate) fn is_default_stream(stream: sys::CUstream) {
+    DEFAULT_STREAMS.lock().push(stream.addr());
+}
+
+/// Its handle may become another stream's from here on.
+pub(crate) fn was_default_stream(stream: sys::CUstream) {
     let mut known = DEFAULT_STREAMS.lock();
-    if !known.contains(&stream.addr()) {
-        known.push(stream.addr());
+    if let Some(index) = known.iter().position(|&known| known == stream.addr()) {
+        known.swap_remove(index);
     }
 }
 
 /// Notes a range of the program that has ended.
-pub(crate) fn range(name: String, from: Instant, to: Instant) {
-    with(|recording| {
-        let span = RangeSpan {
-            name,
-            thread: thread(),
-            start: from.saturating_duration_since(recording.started),
-            duration: to - from.max(recording.started),
-        };
-        recording.ranges.push(span);
-    });
+pub(crate) fn range(name: &str, from: Instant, to: Instant) {
+    for recorder in listeners() {
+        recorder.with(|recording| {
+            let started = recorder.0.started;
+            let span = RangeSpan {
+                name: name.to_owned(),
+                thread: thread(),
+                start: from.saturating_duration_since(started),
+                duration: to.saturating_duration_since(from.max(started)),
+            };
+            recording.ranges.push(span);
+        });
+    }
+}
+
+/// The recording that this thread belongs to, for a thread that is about to work for it.
+pub(crate) fn own() -> Option<Recorder> {
+    if is_on() { belongs_to() } else { None }
+}
+
+fn belongs_to() -> Option<Recorder> {
+    // What a thread drops at its very end belongs to none.
+    OWN.try_with(|own| own.borrow().clone()).ok().flatten()
+}
+
+/// Does work that belongs to the recording of another thread.
+pub(crate) fn within<T>(recorder: Option<Recorder>, work: impl FnOnce() -> T) -> T {
+    /// Gives the thread back what it belonged to, also after a panic.
+    struct Back(Option<Recorder>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            OWN.set(self.0.take());
+        }
+    }
+
+    let Some(recorder) = recorder else { return work() };
+    let _back = Back(OWN.replace(Some(recorder)));
+    work()
 }
 
 /// Drops what was recorded on a device whose context is about to be destroyed, with the events in it.
 pub(crate) fn forget(ordinal: u32) {
-    with(|recording| {
-        let gone: Vec<usize> = recording
-            .clocks
-            .iter()
-            .filter(|(_, clock)| u32::try_from(clock.device) == Ok(ordinal))
-            .map(|(context, _)| *context)
-            .collect();
-        for context in gone {
-            if let Some(clock) = recording.clocks.remove(&context) {
-                clock.release();
+    let recorders = RECORDINGS.lock().clone();
+    for recorder in recorders {
+        recorder.with(|recording| {
+            let gone: Vec<usize> = recording
+                .clocks
+                .iter()
+                .filter(|(_, clock)| clock.ordinal() == ordinal)
+                .map(|(context, _)| *context)
+                .collect();
+            for context in gone {
+                if let Some(clock) = recording.clocks.remove(&context) {
+                    clock.release();
+                }
+                recording.activities.retain(|recorded| recorded.context != context);
             }
-            recording.activities.retain(|recorded| recorded.context != context);
-        }
-    });
+        });
+    }
+}
+
+/// Whom this thread reports to.
+fn listeners() -> SmallVec<[Recorder; 2]> {
+    let all = RECORDINGS.lock();
+    let all = all.iter().filter(|recorder| recorder.0.scope == Scope::Process);
+    belongs_to().into_iter().chain(all.cloned()).collect()
 }
 
 #[cold]
 fn record_on_stream<T, E>(stream: sys::CUstream, what: Operation, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    let call = what.call();
-    let Some(context) = clock(stream) else {
-        return record_on_host(call, work);
-    };
-    let before = mark(stream);
-    let result = record_on_host(call, work);
-    let after = mark(stream);
-    if let (Ok(before), Ok(after), true) = (before, after, result.is_ok()) {
-        let recorded = Recorded {
+    if is_captured(stream) {
+        return record_on_host(what.call(), work);
+    }
+    if belongs_to().is_none() {
+        UNHEARD.fetch_add(1, Ordering::Relaxed);
+    }
+    let begun: SmallVec<[_; 2]> = listeners()
+        .into_iter()
+        .filter_map(|recorder| {
+            let context = recorder.clock()?;
+            Some((recorder, context, mark(stream).ok()?))
+        })
+        .collect();
+    let result = record_on_host(what.call(), work);
+    for (recorder, context, before) in begun.into_iter().rev() {
+        let recorded = mark(stream).ok().filter(|_| result.is_ok()).map(|after| Recorded {
             context,
             stream: stream.addr(),
-            what,
+            is_default: DEFAULT_STREAMS.lock().contains(&stream.addr()),
+            what: what.clone(),
             before,
             after,
-        };
-        with(|recording| recording.activities.push(recorded));
+        });
+        match recorded {
+            Some(recorded) => recorder.with(|recording| recording.activities.push(recorded)),
+            None => destroy(before),
+        }
     }
     result
 }
@@ -147,22 +247,18 @@ fn record_on_host<T>(name: &'static str, call: impl FnOnce() -> T) -> T {
     let from = Instant::now();
     let result = call();
     let duration = from.elapsed();
-    with(|recording| {
-        let call = HostCall {
-            name,
-            thread: thread(),
-            start: from.saturating_duration_since(recording.started),
-            duration,
-        };
-        recording.calls.push(call);
-    });
-    result
-}
-
-fn with(note: impl FnOnce(&mut Recording)) {
-    if let Some(recording) = &mut *RECORDING.lock() {
-        note(recording);
+    for recorder in listeners() {
+        recorder.with(|recording| {
+            let call = HostCall {
+                name,
+                thread: thread(),
+                start: from.saturating_duration_since(recorder.0.started),
+                duration,
+            };
+            recording.calls.push(call);
+        });
     }
+    result
 }
 
 /// A small number for the calling thread.
@@ -175,52 +271,166 @@ fn thread() -> u32 {
     OWN.get()
 }
 
-/// The current context, with a clock. None: the stream is being captured, or something is wrong, which the work itself
-/// will find out.
-fn clock(stream: sys::CUstream) -> Option<usize> {
+/// Whether what is put on the stream does not run, but becomes a part of a graph.
+fn is_captured(stream: sys::CUstream) -> bool {
     let mut capture = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is alive, the place valid.
-    answer(unsafe { sys::cuStreamIsCapturing(stream, &mut capture) }).ok()?;
-    if capture != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
-        return None;
-    }
-    let mut context = std::ptr::null_mut();
-    // SAFETY: a valid place.
-    answer(unsafe { sys::cuCtxGetCurrent(&mut context) }).ok()?;
-    let started = {
-        let recording = RECORDING.lock();
-        let recording = recording.as_ref()?;
-        if recording.clocks.contains_key(&context.addr()) {
-            return Some(context.addr());
+    // SAFETY: the stream is alive, the place valid. The work itself finds out what is wrong.
+    let asked = answer(unsafe { sys::cuStreamIsCapturing(stream, &mut capture) });
+    asked.is_err() || capture != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+}
+
+impl Recorder {
+    fn with(&self, note: impl FnOnce(&mut Recording)) {
+        if let Some(recording) = &mut *self.0.recording.lock() {
+            note(recording);
         }
-        recording.started
-    };
-    let clock = Clock::new(started).ok()?;
-    with(|recording| {
-        recording.clocks.insert(context.addr(), clock);
-    });
-    Some(context.addr())
+    }
+
+    /// The current context, with a clock. None: the recording is over, or something is wrong, which the work itself will
+    /// find out.
+    fn clock(&self) -> Option<usize> {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: a valid place.
+        answer(unsafe { sys::cuCtxGetCurrent(&mut context) }).ok()?;
+        let mut recording = self.0.recording.lock();
+        let clocks = &mut recording.as_mut()?.clocks;
+        if let Entry::Vacant(place) = clocks.entry(context.addr()) {
+            place.insert(Clock::new(self.0.started).ok()?);
+        }
+        Some(context.addr())
+    }
+
+    /// Begins a recording, to which this thread belongs if it is that of a thread.
+    pub(super) fn start(scope: Scope) -> Recorder {
+        let recorder = Recorder(Arc::new(Shared {
+            scope,
+            started: Instant::now(),
+            unheard: UNHEARD.load(Ordering::Relaxed),
+            recording: Mutex::new(Some(Recording::default())),
+        }));
+        if scope == Scope::Thread {
+            OWN.set(Some(recorder.clone()));
+        }
+        RECORDINGS.lock().push(recorder.clone());
+        if IN_PROGRESS.fetch_add(1, Ordering::Relaxed) == 0 {
+            // SAFETY: takes nothing. It tells NVIDIA's profilers where to begin; without them it does nothing, and without
+            // a context it is refused, which does not matter.
+            let _ = unsafe { sys::cuProfilerStart() };
+        }
+        recorder
+    }
+
+    /// Ends the recording, on the thread that began it: waits for what was recorded, and reads the times. None: it has
+    /// ended already.
+    pub(super) fn finish(&self) -> Option<Finished> {
+        let recording = self.0.recording.lock().take()?;
+        RECORDINGS.lock().retain(|other| !Arc::ptr_eq(&other.0, &self.0));
+        if self.0.scope == Scope::Thread {
+            OWN.set(None);
+        }
+        if IN_PROGRESS.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // SAFETY: as for its counterpart.
+            let _ = unsafe { sys::cuProfilerStop() };
+        }
+        let mut own = std::ptr::null_mut();
+        // SAFETY: a valid place.
+        let has_own = answer(unsafe { sys::cuCtxGetCurrent(&mut own) }).is_ok();
+        for clock in recording.clocks.values() {
+            clock.wait(&recording.activities);
+        }
+        let wall = self.0.started.elapsed();
+        let mut activities = Vec::new();
+        for recorded in &recording.activities {
+            let clock = recording.clocks.get(&recorded.context);
+            if let Some((start, duration)) = clock.and_then(|clock| recorded.times(clock).ok()) {
+                activities.push(Activity {
+                    operation: recorded.what.clone(),
+                    device: clock.map_or(0, Clock::ordinal),
+                    stream: recorded.stream,
+                    is_default: recorded.is_default,
+                    // Events are read with seven digits.
+                    start: start.min(wall.saturating_sub(duration)),
+                    duration,
+                });
+            }
+            destroy(recorded.before);
+            destroy(recorded.after);
+        }
+        for clock in recording.clocks.values() {
+            destroy(clock.event);
+            clock.release();
+        }
+        if has_own {
+            // SAFETY: it was current before, and what made it so keeps it alive. An error shows at the next call.
+            let _ = unsafe { sys::cuCtxSetCurrent(own) };
+        }
+        activities.sort_by_key(|activity| activity.start);
+        Some(Finished {
+            wall,
+            activities,
+            calls: recording.calls,
+            ranges: recording.ranges,
+            unheard: match self.0.scope {
+                Scope::Thread => UNHEARD.load(Ordering::Relaxed) - self.0.unheard,
+                Scope::Process => 0,
+            },
+        })
+    }
+}
+
+impl Recorded {
+    /// When it began and how long it took.
+    fn times(&self, clock: &Clock) -> Result<(Duration, Duration), Code> {
+        let start = clock.at + between(clock.event, self.before)?;
+        Ok((start, between(self.before, self.after)?))
+    }
 }
 
 impl Clock {
-    /// Of the current context, once it is idle.
+    /// Of the current context. Its event is on a stream that waits for no other: what other threads do is not waited for.
     fn new(started: Instant) -> Result<Clock, Code> {
-        let (mut device, mut context) = (0, std::ptr::null_mut());
-        // SAFETY: both are valid places; what is retained is released by `release`.
+        const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        let (mut device, mut context, mut stream) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: all are valid places; what is retained is released by `release`.
         unsafe {
             answer(sys::cuCtxGetDevice(&mut device))?;
-            answer(sys::cuCtxSynchronize())?;
-            answer(sys::cuDevicePrimaryCtxRetain(&mut context, device))?;
+            answer(sys::cuStreamCreate(&mut stream, NON_BLOCKING))?;
         }
-        let event = mark(std::ptr::null_mut())?;
-        // SAFETY: the event was made just now, in the current context.
-        answer(unsafe { sys::cuEventSynchronize(event) })?;
+        let at = started.elapsed();
+        // SAFETY: event and stream were made just now, in the current context; destroyed once.
+        let event = unsafe {
+            let event = mark(stream);
+            let event = event.and_then(|event| answer(sys::cuEventSynchronize(event)).map(|()| event));
+            let _ = sys::cuStreamDestroy_v2(stream);
+            event?
+        };
+        // SAFETY: as above.
+        answer(unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) }).inspect_err(|_| destroy(event))?;
         Ok(Clock {
             context,
             device,
             event,
-            at: started.elapsed(),
+            at,
         })
+    }
+
+    fn ordinal(&self) -> u32 {
+        u32::try_from(self.device).unwrap_or(0)
+    }
+
+    /// Waits for what was recorded in its context, which becomes current. An event of a stream that failed has no time.
+    fn wait(&self, activities: &[Recorded]) {
+        // SAFETY: the clock keeps the context alive.
+        let _ = unsafe { sys::cuCtxSetCurrent(self.context) };
+        let mut streams = BTreeSet::new();
+        let own = activities
+            .iter()
+            .rev()
+            .filter(|recorded| recorded.context == self.context.addr());
+        for last in own.filter(|recorded| streams.insert(recorded.stream)) {
+            // SAFETY: the event was made by `mark` in this context.
+            let _ = unsafe { sys::cuEventSynchronize(last.after) };
+        }
     }
 
     /// Lets go of the context, in which nothing of ours is used any more.
@@ -253,77 +463,8 @@ fn between(from: sys::CUevent, to: sys::CUevent) -> Result<Duration, Code> {
     Ok(Duration::from_secs_f64(f64::from(milliseconds).max(0.0) / 1e3))
 }
 
-/// Begins a recording. The caller sees to it that there is one at a time.
-pub(super) fn start() {
-    *RECORDING.lock() = Some(Recording {
-        started: Instant::now(),
-        clocks: BTreeMap::new(),
-        activities: Vec::new(),
-        calls: Vec::new(),
-        ranges: Vec::new(),
-    });
-    // SAFETY: takes nothing. It tells NVIDIA's profilers where to begin; without them it does nothing, and without a
-    // context it is refused, which does not matter.
-    let _ = unsafe { sys::cuProfilerStart() };
-    ON.store(true, Ordering::Relaxed);
-}
-
-/// Ends the recording: waits for the devices, and reads the times.
-pub(super) fn finish() -> Option<Finished> {
-    ON.store(false, Ordering::Relaxed);
-    // SAFETY: as for its counterpart.
-    let _ = unsafe { sys::cuProfilerStop() };
-    let recording = RECORDING.lock().take()?;
-    let mut own = std::ptr::null_mut();
-    // SAFETY: a valid place.
-    let has_own = answer(unsafe { sys::cuCtxGetCurrent(&mut own) }).is_ok();
-    let mut wall = recording.started.elapsed();
-    let mut activities = Vec::new();
-    for (&context, clock) in &recording.clocks {
-        // SAFETY: the clock keeps the context alive.
-        let ready =
-            unsafe { answer(sys::cuCtxSetCurrent(clock.context)).and_then(|()| answer(sys::cuCtxSynchronize())) };
-        wall = recording.started.elapsed();
-        let own = recording
-            .activities
-            .iter()
-            .filter(|recorded| recorded.context == context);
-        for recorded in own {
-            let times = ready.and_then(|()| {
-                let start = clock.at + between(clock.event, recorded.before)?;
-                Ok((start, between(recorded.before, recorded.after)?))
-            });
-            if let Ok((start, duration)) = times {
-                activities.push(Activity {
-                    operation: recorded.what.clone(),
-                    device: u32::try_from(clock.device).unwrap_or(0),
-                    stream: recorded.stream,
-                    start,
-                    duration,
-                });
-            }
-            destroy(recorded.before);
-            destroy(recorded.after);
-        }
-        destroy(clock.event);
-        clock.release();
-    }
-    if has_own {
-        // SAFETY: it was current before, and whoever made it so keeps it alive. An error shows at the next call.
-        let _ = unsafe { sys::cuCtxSetCurrent(own) };
-    }
-    activities.sort_by_key(|activity| activity.start);
-    Some(Finished {
-        wall,
-        activities,
-        calls: recording.calls,
-        ranges: recording.ranges,
-    })
-}
-
 /// What streams are called: by the order of their first work, the default ones by that name.
 pub(super) fn stream_names(activities: &[Activity]) -> BTreeMap<(u32, usize), String> {
-    let defaults = DEFAULT_STREAMS.lock();
     let (mut names, mut next) = (BTreeMap::new(), BTreeMap::<u32, u32>::new());
     for activity in activities {
         let key = (activity.device, activity.stream);
@@ -332,7 +473,7 @@ pub(super) fn stream_names(activities: &[Activity]) -> BTreeMap<(u32, usize), St
         }
         let name = match activity.stream {
             0 => "null stream (plain copies)".to_owned(),
-            stream if defaults.contains(&stream) => "default stream".to_owned(),
+            _ if activity.is_default => "default stream".to_owned(),
             _ => {
                 let number = next.entry(activity.device).or_default();
                 *number += 1;

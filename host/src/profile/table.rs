@@ -22,6 +22,13 @@ impl fmt::Display for Profile {
             units::time(self.busy()),
             units::percent(share(self.busy(), self.wall))
         )?;
+        if self.unheard > 0 {
+            writeln!(
+                f,
+                "without {} launches and copies of other threads, which `Profiler::start_for_all_threads` records too",
+                self.unheard
+            )?;
+        }
         let rows: Vec<Row> = self.kernels().into_iter().chain(self.copies()).collect();
         if rows.is_empty() {
             return f.write_str("nothing ran on a device");

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 static MAY_GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Keeps its stream busy until the test lets it go on, or for so long that a test which forgot that ends.
+/// Keeps its stream busy until the test lets it go on, which has minutes for that on a busy machine. One that fails before
+/// ends all the same.
 extern "C" fn hold(_: *mut c_void) {
-    for _ in 0..10_000 {
+    for _ in 0..300_000 {
         if MAY_GO_ON.load(Ordering::SeqCst) {
             return;
         }
