@@ -328,7 +328,7 @@ unsafe impl lanes::Lanes for Coalesced {
     #[inline(always)]
     fn value_above<T: Shuffle>(self, value: T, delta: u32) -> T {
         let (rank, size) = (self.rank(), self.size());
-        self.value_of(value, if rank + delta < size { rank + delta } else { rank })
+        self.value_of(value, if delta < size - rank { rank + delta } else { rank })
     }
 
     #[inline(always)]

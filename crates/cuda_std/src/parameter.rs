@@ -53,7 +53,23 @@ pub unsafe trait Element: 'static {
 }
 
 // SAFETY: `Pod` demands the first; a `Pod` type has no interior mutability.
-unsafe impl<T: Pod> Element for T {}
+unsafe impl<T: Pod> Element for T {
+    const ROLE: Role = {
+        assert!(
+            align_of::<T>() <= 256,
+            "device memory is aligned to 256 bytes, and what an element asks for in `align` is no more"
+        );
+        Role::Input
+    };
+}
+
+/// The address of an output's elements, which is the first of its PTX parameters.
+#[inline(always)]
+pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
+    // Whether memory is aligned for the element.
+    let _ = T::ROLE;
+    first.as_mut_ptr()
+}
 
 /// What may be a parameter of a `#[kernel]`, and the PTX parameters it is made of.
 ///

@@ -355,7 +355,8 @@ pub fn grid_stride(end: usize) -> GridStride {
     GridStride {
         next: grid::<1>().get(),
         step: gridsize::<1>()[0],
-        end,
+        // A step is below 2³¹. Nothing has more indices than this, and the last step does not wrap around to the first.
+        end: end.min(usize::MAX >> 1),
     }
 }
 
@@ -376,8 +377,7 @@ impl Iterator for GridStride {
         if index >= self.end {
             return None;
         }
-        // Past the end at most by a step, which is below 2³¹: no overflow unless `end` is near
-        // `usize::MAX`, which is no length of anything.
+        // Past the end at most by a step: see `grid_stride`.
         self.next = index.wrapping_add(self.step);
         Some(index)
     }
