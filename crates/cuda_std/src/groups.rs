@@ -572,6 +572,7 @@ impl GridGroup {
 
 // SAFETY: a counter of the launch's own, which starts at 0: see `Workspace`.
 unsafe impl KernelParameter for GridGroup {
+    const COOPERATIVE: bool = true;
     const ROLE: Role = Role::Value;
     type A = &'static [Atomic<u32>; 2];
     type B = usize;

@@ -85,7 +85,9 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
     note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, \
             `DisjointTiles<T, ROWS, COLUMNS>`, `DisjointRows<T>`, `DisjointColumns<T>` or `PerBlock<T>`; arrays with strides \
             `View<T, N>` and `DisjointView<T, N>`",
-    note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
+    note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
+    note = "shared memory is `Shared<..>`, `Alternating<..>` or `Pipeline<..>` by that very name: the host passes nothing for it, so \
+            `#[kernel]` has to know it when it sees it, and an alias hides it"
 )]
 pub unsafe trait KernelParameter {
     /// What the kernel does with it.
@@ -101,6 +103,11 @@ pub unsafe trait KernelParameter {
     /// What the body of the kernel sees.
     type Value;
 
+    /// How many of the block's barriers are its own: one, or none.
+    const BARRIERS: u32 = 0;
+    /// Whether all blocks of a launch have to run at the same time: `#[kernel(cooperative)]`.
+    const COOPERATIVE: bool = false;
+
     /// Makes the kernel's value from its PTX parameters.
     ///
     /// # Safety
@@ -108,6 +115,17 @@ pub unsafe trait KernelParameter {
     /// The parameters are those that the launch of this very kernel was given, the memory they
     /// refer to stays valid while the kernel runs, and each thread calls this once.
     unsafe fn assemble(a: Self::A, b: Self::B, c: Self::C, d: Self::D) -> Self::Value;
+
+    /// Gives the value its barrier, if it has one.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else uses the barrier; it has the same number in every thread.
+    #[must_use]
+    #[inline(always)]
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value) -> Self::Value {
+        value
+    }
 }
 
 // SAFETY: one PTX parameter, by value; `NoUninit` types have no padding that could be missing.

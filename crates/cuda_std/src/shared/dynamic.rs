@@ -113,6 +113,7 @@ impl<T: Element> super::Part<'_, Slice<T>> {
 // SAFETY: where the slice starts in the dynamic shared memory, and its length. The launcher lays the slices of a call
 // out one after the other and asks for as much memory as they take; all threads get the same numbers.
 unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
+    const BARRIERS: u32 = 1;
     const ROLE: Role = {
         assert!(size_of::<T>() > 0, "elements of shared memory have a size");
         assert!(
@@ -137,24 +138,18 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
             barrier: 0,
         }
     }
-}
 
-/// Gives a [`SharedSlice`] its barrier. For the macro.
-#[doc(hidden)]
-pub trait BarrierParameter: Sized {
-    /// # Safety
-    ///
-    /// Nothing else uses the barrier.
-    #[must_use]
-    unsafe fn with_barrier<const BARRIER: u32>(self) -> Self;
-}
-
-impl<T: Element> BarrierParameter for Shared<Slice<T>> {
     #[inline(always)]
-    unsafe fn with_barrier<const BARRIER: u32>(self) -> Self {
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value) -> Self::Value {
+        const {
+            assert!(
+                0 < BARRIER && BARRIER < 16,
+                "a barrier of the block, less that of `sync_threads`"
+            )
+        };
         Self {
             barrier: BARRIER,
-            ..self
+            ..value
         }
     }
 }
