@@ -48,13 +48,13 @@ pub fn matmul_mma(
     b: &[Vector8<f16>],
     inner: u32,
     mut c: DisjointFragments<f32, TILE, TILE, PART, PART>,
-    stages: Shared<(Stage, Stage)>,
+    stages: Pipeline<Stage>,
 ) {
     let (inner, [top, left]) = (inner as usize, c.corner());
     // Checked once here; outside of the matrices there are zeros.
     let a = View2::new(a, [c.rows(), inner.div_ceil(WIDTH)]);
     let b = View2::new(b, [inner, c.columns().div_ceil(WIDTH)]);
-    let mut stages = stages.pipeline();
+    let mut stages = stages.start();
     let from_a = |start: usize| move |[row, column]: [usize; 2]| a.get([top + row, start / WIDTH + column]);
     let from_b = |start: usize| move |[row, column]: [usize; 2]| b.get([start + row, left / WIDTH + column]);
 

@@ -328,7 +328,7 @@ unsafe impl lanes::Lanes for Coalesced {
     #[inline(always)]
     fn value_above<T: Shuffle>(self, value: T, delta: u32) -> T {
         let (rank, size) = (self.rank(), self.size());
-        self.value_of(value, if rank + delta < size { rank + delta } else { rank })
+        self.value_of(value, if delta < size - rank { rank + delta } else { rank })
     }
 
     #[inline(always)]
@@ -572,6 +572,7 @@ impl GridGroup {
 
 // SAFETY: a counter of the launch's own, which starts at 0: see `Workspace`.
 unsafe impl KernelParameter for GridGroup {
+    const COOPERATIVE: bool = true;
     const ROLE: Role = Role::Value;
     type A = &'static [Atomic<u32>; 2];
     type B = usize;

@@ -65,8 +65,9 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::device;
 use crate::half::{bf16, f16};
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::shared::TileRow;
+use crate::slice::MOST;
 use crate::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
 use crate::vector::Vector8;
 use crate::warp::WARP_SIZE;
@@ -328,7 +329,7 @@ impl<T: Multiply> FragmentA<T> {
     #[track_caller]
     pub fn from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> Self {
         assert!(
-            row + T::ROWS <= R::ROWS && column + T::INNER <= R::COLUMNS,
+            has(R::ROWS, row, T::ROWS) && has(R::COLUMNS, column, T::INNER),
             "a fragment beyond its tile"
         );
         let lane = lane_id() as usize;
@@ -379,7 +380,7 @@ impl<T: Multiply> FragmentB<T> {
     #[track_caller]
     pub fn from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> Self {
         assert!(
-            row + T::INNER <= R::ROWS && column + T::COLUMNS <= R::COLUMNS,
+            has(R::ROWS, row, T::INNER) && has(R::COLUMNS, column, T::COLUMNS),
             "a fragment beyond its tile"
         );
         match whole_rows::<T, R>(tile, row + lane_id() as usize % 16, column) {
@@ -407,6 +408,12 @@ impl<T: Multiply> FragmentB<T> {
         unrolled::<N>(|j| fragments[j] = Self::from_rows(tile, row, column + j * T::COLUMNS));
         fragments
     }
+}
+
+/// Whether `count` of so many rows or columns are there from `first` on. Nothing is added, so nothing wraps.
+#[inline(always)]
+fn has(all: usize, first: usize, count: usize) -> bool {
+    count <= all && first <= all - count
 }
 
 /// The address of an element from which `ldmatrix` can read: types of 16 bits, in shared memory, aligned to 16 bytes.
@@ -576,6 +583,16 @@ pub struct DisjointFragments<T, const ROWS: usize, const COLUMNS: usize, const M
 impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize>
     DisjointFragments<T, ROWS, COLUMNS, M, N>
 {
+    /// Parts of a tile.
+    const PARTS: usize = {
+        assert!(
+            M > 0 && N > 0 && ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N),
+            "a tile is made of whole parts"
+        );
+        let _ = <Self as KernelParameter>::ROLE;
+        ROWS / M * (COLUMNS / N)
+    };
+
     /// Rows of the matrix.
     #[inline(always)]
     #[must_use]
@@ -601,7 +618,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
     #[inline(always)]
     #[must_use]
     pub fn steps(&self) -> usize {
-        (ROWS / M * (COLUMNS / N)).div_ceil(threads_in_block().div_ceil(WARP_SIZE) as usize)
+        Self::PARTS.div_ceil(threads_in_block().div_ceil(WARP_SIZE) as usize)
     }
 
     /// Row and column in the block's tile at which the warp's part of this step starts. Beyond the last, the row is
@@ -609,11 +626,10 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
     #[inline(always)]
     #[must_use]
     pub fn place(&self, step: usize) -> [usize; 2] {
-        const {
-            assert!(
-                ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N),
-                "a tile is made of whole parts"
-            );
+        // No warp has more parts than there are. Steps are compared first, so that the product does not wrap to the part of
+        // another warp.
+        if step >= Self::PARTS {
+            return [ROWS, 0];
         }
         let warps = threads_in_block().div_ceil(WARP_SIZE) as usize;
         let number = step * warps + (index_in_block() / WARP_SIZE) as usize;
@@ -669,7 +685,13 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
 unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize> KernelParameter
     for DisjointFragments<T, ROWS, COLUMNS, M, N>
 {
-    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+    const ROLE: Role = {
+        assert!(
+            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
+            "a tile has 1 to 2^20 rows and columns"
+        );
+        Role::PerThread { rank: 2, elements: 1 }
+    };
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
@@ -679,7 +701,7 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const M: usize,
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             rows,
             columns,
             tile: PhantomData,

@@ -53,7 +53,23 @@ pub unsafe trait Element: 'static {
 }
 
 // SAFETY: `Pod` demands the first; a `Pod` type has no interior mutability.
-unsafe impl<T: Pod> Element for T {}
+unsafe impl<T: Pod> Element for T {
+    const ROLE: Role = {
+        assert!(
+            align_of::<T>() <= 256,
+            "device memory is aligned to 256 bytes, and what an element asks for in `align` is no more"
+        );
+        Role::Input
+    };
+}
+
+/// The address of an output's elements, which is the first of its PTX parameters.
+#[inline(always)]
+pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
+    // Whether memory is aligned for the element.
+    let _ = T::ROLE;
+    first.as_mut_ptr()
+}
 
 /// What may be a parameter of a `#[kernel]`, and the PTX parameters it is made of.
 ///
@@ -69,7 +85,9 @@ unsafe impl<T: Pod> Element for T {}
     note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, \
             `DisjointTiles<T, ROWS, COLUMNS>`, `DisjointRows<T>`, `DisjointColumns<T>` or `PerBlock<T>`; arrays with strides \
             `View<T, N>` and `DisjointView<T, N>`",
-    note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
+    note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
+    note = "shared memory is `Shared<..>`, `Alternating<..>` or `Pipeline<..>` by that very name: the host passes nothing for it, so \
+            `#[kernel]` has to know it when it sees it, and an alias hides it"
 )]
 pub unsafe trait KernelParameter {
     /// What the kernel does with it.
@@ -85,6 +103,11 @@ pub unsafe trait KernelParameter {
     /// What the body of the kernel sees.
     type Value;
 
+    /// How many of the block's barriers are its own: one, or none.
+    const BARRIERS: u32 = 0;
+    /// Whether all blocks of a launch have to run at the same time: `#[kernel(cooperative)]`.
+    const COOPERATIVE: bool = false;
+
     /// Makes the kernel's value from its PTX parameters.
     ///
     /// # Safety
@@ -92,6 +115,17 @@ pub unsafe trait KernelParameter {
     /// The parameters are those that the launch of this very kernel was given, the memory they
     /// refer to stays valid while the kernel runs, and each thread calls this once.
     unsafe fn assemble(a: Self::A, b: Self::B, c: Self::C, d: Self::D) -> Self::Value;
+
+    /// Gives the value its barrier, if it has one.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else uses the barrier; it has the same number in every thread.
+    #[must_use]
+    #[inline(always)]
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value) -> Self::Value {
+        value
+    }
 }
 
 // SAFETY: one PTX parameter, by value; `NoUninit` types have no padding that could be missing.

@@ -4,7 +4,7 @@ pub use crate::atomic::Atomic;
 pub use crate::float::GpuFloat;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::launch::Elements;
-pub use crate::shared::{PerWarp, Shared, SharedSlice, Table, Table2, Tile, Tile2, Tile3};
+pub use crate::shared::{Alternating, PerWarp, Pipeline, Shared, SharedSlice, Table, Table2, Tile, Tile2, Tile3};
 pub use crate::sync::sync_threads;
 pub use crate::thread::{self, grid, grid_stride, gridsize};
 pub use crate::{

@@ -169,11 +169,11 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         self.dimensions.shape()
     }
 
-    /// How many elements there are.
+    /// How many elements there are; `usize::MAX` if there is no such number, of a view that has elements many times.
     #[inline(always)]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shape().iter().product()
+        self.shape().into_iter().fold(1, usize::saturating_mul)
     }
 
     /// Whether there is no element.
@@ -284,6 +284,8 @@ unsafe impl<T: Element + Copy, const N: usize> KernelParameter for View<'_, T, N
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self::Value {
+        // Whether memory is aligned for the element.
+        let _ = T::ROLE;
         // SAFETY: the caller passes what the launch was given.
         unsafe { View::from_parts(start.as_ptr(), dimensions) }
     }

@@ -338,7 +338,8 @@ pub fn gridsize<const N: usize>() -> [usize; N] {
 }
 
 /// The indices below `end` that are this thread's when a 1-D grid of any size shares them out:
-/// its own index, then one grid further each time. Together the threads visit each index once.
+/// its own index, then one grid further each time. Together the threads visit each index once, if `end` is at most
+/// 2⁶⁴ - 2³¹: lengths of slices are. Behind that they start over.
 ///
 /// ```
 /// # use cuda_std::prelude::*;
@@ -376,8 +377,7 @@ impl Iterator for GridStride {
         if index >= self.end {
             return None;
         }
-        // Past the end at most by a step, which is below 2³¹: no overflow unless `end` is near
-        // `usize::MAX`, which is no length of anything.
+        // Past the end at most by a step, which is below 2³¹: no overflow, unless the end is nearer to 2⁶⁴ than that.
         self.next = index.wrapping_add(self.step);
         Some(index)
     }

@@ -26,17 +26,6 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
-    if let Some(grid) = parameters
-        .iter()
-        .find(|parameter| matches!(parameter.kind, Kind::Grid(_)))
-        && !arguments.is_cooperative()
-    {
-        return Err(Error::new_spanned(
-            &grid.ty,
-            "the blocks of a grid can wait for each other only if all of them run at the same time; write \
-             `#[kernel(cooperative)]`",
-        ));
-    }
     let kernel = Kernel {
         function: &function,
         parameters: &parameters,
@@ -104,6 +93,28 @@ impl<'k> Kernel<'k> {
             #[allow(dead_code, clippy::too_many_arguments, clippy::inline_always, clippy::missing_safety_doc)]
             #vis #unsafety fn #name #generics (#(#parameters),*) #clause #block
         }
+    }
+
+    /// That a kernel whose blocks wait for each other says so, by the types of its parameters: items of a scope in which the
+    /// kernel's own parameters are known.
+    fn cooperation(self) -> TokenStream {
+        if self.arguments.is_cooperative() {
+            return TokenStream::new();
+        }
+        let bound = self.parameters.iter().filter_map(|parameter| match &parameter.kind {
+            Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => Some(ty),
+            Kind::Pointer | Kind::Reference(_) | Kind::Copied | Kind::Shared => None,
+        });
+        let checks = bound.map(|ty| {
+            quote_spanned! { ty.span() =>
+                const _: () = ::core::assert!(
+                    !<#ty as ::cuda_std::KernelParameter>::COOPERATIVE,
+                    "the blocks of a grid can wait for each other only if all of them run at the same time; write \
+                     `#[kernel(cooperative)]`"
+                );
+            }
+        });
+        quote! { #(#checks)* }
     }
 
     /// The names of the type and const parameters.
@@ -183,7 +194,7 @@ impl Kernel<'_> {
         let mut inputs = Vec::new();
         let mut statics = Vec::new();
         let mut values = Vec::new();
-        let mut barrier = 0u32;
+        let (mut barriers, mut copies) = (Vec::new(), Vec::new());
         for (index, parameter) in self.parameters.iter().enumerate() {
             let words: Vec<Ident> = ["a", "b", "c", "d"]
                 .iter()
@@ -196,22 +207,21 @@ impl Kernel<'_> {
                         let part = Ident::new(part, Span::mixed_site());
                         inputs.push(quote! { #word: <#ty as ::cuda_std::KernelParameter>::#part });
                     }
-                    let value = quote! { <#ty as ::cuda_std::KernelParameter>::assemble(#(#words),*) };
-                    values.push(if matches!(parameter.kind, Kind::SharedSlice(_)) {
-                        barrier += 1;
-                        quote! { ::cuda_std::shared::BarrierParameter::with_barrier::<#barrier>(#value) }
-                    } else {
-                        value
+                    let parameter = quote! { <#ty as ::cuda_std::KernelParameter> };
+                    barriers.push(quote! { #parameter::BARRIERS });
+                    values.push(quote! {
+                        #parameter::with_barrier::<{ __BARRIERS[#index] }>(#parameter::assemble(#(#words),*))
                     });
                 }
                 Kind::Pointer | Kind::Reference(_) | Kind::Copied => {
                     let word = &words[0];
                     inputs.push(quote! { #word: #written });
+                    barriers.push(quote! { 0 });
                     values.push(quote! { #word });
                 }
                 Kind::Shared => {
-                    // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
-                    barrier += 1;
+                    barriers.push(quote! { 1 });
+                    copies.push(quote! { || <#written as ::cuda_std::shared::SharedParameter>::COPIES });
                     let storage = format_ident!(
                         "{}_{}",
                         entry.to_string().to_uppercase(),
@@ -225,11 +235,17 @@ impl Kernel<'_> {
                         > = ::cuda_std::shared::Storage::uninit();
                     });
                     values.push(quote! {
-                        <#written as ::cuda_std::shared::SharedParameter>::assemble::<#barrier>(&#storage)
+                        <#written as ::cuda_std::shared::SharedParameter>::assemble::<{ __BARRIERS[#index] }>(&#storage)
                     });
                 }
             }
         }
+        let many = barriers.len();
+        statics.push(quote! {
+            // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
+            const __BARRIERS: [u32; #many] = ::cuda_std::shared::barriers([#(#barriers),*]);
+        });
+        statics.push(self.cooperation());
         let mut assumptions = TokenStream::new();
         if self.arguments.states_directives() {
             // Where the builder looks for it.
@@ -261,7 +277,8 @@ impl Kernel<'_> {
                     #(#statics)*
                     #assumptions
                     // SAFETY: the host's launcher passed these, and checked what they rest on.
-                    unsafe { #name #generics (#(#values),*) }
+                    unsafe { #name #generics (#(#values),*) };
+                    ::cuda_std::shared::leave(__BARRIERS, const { false #(#copies)* });
                 }
             }
         }
@@ -329,12 +346,15 @@ impl Kernel<'_> {
         );
         let instances = self.arguments.instances.iter().map(|instance| {
             let (aliases, description) = (instance.aliases(), self.description(&instance.entry(self.name())));
+            let cooperation = self.cooperation();
             quote! {
                 #[cfg(not(target_arch = "nvptx64"))]
                 #conditions
                 const _: () = {
                     #aliases
-                    impl #finder<#(#names),*> for () {
+                    #cooperation
+                    // SAFETY: the entry is that of the kernel for these types.
+                    unsafe impl #finder<#(#names),*> for () {
                         const KERNEL: &'static ::cuda_std::launch::Kernel = {
                             static KERNEL: ::cuda_std::launch::Kernel = #description;
                             &KERNEL
@@ -349,7 +369,7 @@ impl Kernel<'_> {
             #[doc(hidden)]
             #[allow(non_camel_case_types)]
             #[diagnostic::on_unimplemented(message = #message, label = "not compiled for this", note = #note, note = #advice)]
-            #vis trait #finder<#(#params),*> {
+            #vis unsafe trait #finder<#(#params),*> {
                 const KERNEL: &'static ::cuda_std::launch::Kernel;
             }
             #(#instances)*
@@ -405,6 +425,7 @@ impl Kernel<'_> {
             .iter()
             .flat_map(|clause| &clause.predicates);
         let (finder, kernel) = self.constant();
+        let cooperation = (!self.is_generic()).then(|| self.cooperation());
         let body = self.body(None);
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
@@ -416,6 +437,7 @@ impl Kernel<'_> {
                 #(#predicates),*
             {
                 #body
+                #cooperation
                 // SAFETY: each parameter of the kernel is bound below, in order and by its type.
                 let mut #call = unsafe { ::cuda_std::launch::Call::new(#kernel) };
                 #(#binds)*

@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     Copied,
     /// Not at all: shared memory that the entry declares.
     Shared,
-    /// As `Bound`, and with a barrier: shared memory whose length the host passes.
+    /// As `Bound`: shared memory whose length the host passes.
     SharedSlice(Box<Type>),
     /// As `Bound`, but to memory that the launcher provides: what the blocks of a grid wait with.
     Grid(Box<Type>),
@@ -73,7 +73,8 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
     Ok(parameters)
 }
 
-/// A block has 16 barriers: one is `sync_threads`, and each `Shared` parameter has one.
+/// A block has 16 barriers: one is `sync_threads`, and each parameter of shared memory has one. Those that have another name
+/// are counted by their types, in `cuda_std::shared::barriers`.
 fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
     let mut shared = parameters
         .iter()
@@ -81,7 +82,7 @@ fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
     if let Some(parameter) = shared.nth(15) {
         problems.add(
             &parameter.ty,
-            "a kernel can have 15 `Shared` parameters, one for each barrier; put several tiles into one, as a tuple",
+            "a kernel can have 15 parameters of shared memory, one for each barrier; put several tiles into one, as a tuple",
         );
     }
 }
@@ -324,7 +325,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     };
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
-        "Shared" => return Some(Kind::Shared),
+        "Shared" | "Alternating" | "Pipeline" => return Some(Kind::Shared),
         "GridGroup" => return Some(Kind::Grid(Box::new(ty.clone()))),
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
         "View" if matches!(&last.arguments, PathArguments::AngleBracketed(arguments) if arguments.args.len() == 2) => {

@@ -59,7 +59,7 @@ const PLACES: u32 = GROUP + 16;
 /// How many values have a place in `published`, for so many tiles.
 #[must_use]
 pub const fn places(tiles: usize) -> usize {
-    tiles.div_ceil(GROUP as usize) * PLACES as usize
+    tiles.div_ceil(GROUP as usize).saturating_mul(PLACES as usize)
 }
 
 /// Nanoseconds until a block looks at others for the first time: what takes longer than that is not worth a look, and looks

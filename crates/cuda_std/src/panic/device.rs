@@ -6,12 +6,14 @@
 //! `assert_eq!` the values, of `unwrap` the error, of a formatted message all but the place.
 
 use super::record::{Kind, Place, Record};
-use crate::atomic::Atomic;
+use crate::atomic::{Atomic, Block};
 use crate::device;
+use crate::sync::fence;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::offset_of;
 use core::panic::{Location, PanicInfo};
+use core::sync::atomic::Ordering::AcqRel;
 
 /// A [`Record`] that threads and host share.
 #[repr(transparent)]
@@ -91,7 +93,7 @@ extern "Rust" fn __rumba_raise(
             );
         }
     }
-    device::exit()
+    leave()
 }
 
 /// What the builder puts in its place where no messages are wanted.
@@ -99,6 +101,18 @@ extern "Rust" fn __rumba_raise(
 #[cold]
 #[inline(never)]
 extern "Rust" fn __rumba_raise_silently(_: Kind, _: *const u8, _: usize, _: usize, _: usize, _: &Location<'_>) -> ! {
+    leave()
+}
+
+/// Ends the thread, as one that returns ends: no copy of its own goes on, and what it wrote is there for those that pass a
+/// barrier without it. See `cuda_std::shared`.
+#[inline(always)]
+fn leave() -> ! {
+    // Older ones have no such copies.
+    if device::arch() >= 800 {
+        device::cp_async_wait_all();
+    }
+    fence::<Block>(AcqRel);
     device::exit()
 }
 

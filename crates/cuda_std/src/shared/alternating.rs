@@ -1,10 +1,44 @@
 //! Two tiles that take turns: one is read while the other is written.
 
-use super::{Layout, Pair, Part, Shared};
+use super::layout::Pair;
+use super::{Layout, Part, SharedParameter, Storage, enter};
 use crate::device;
 
 /// Two tiles of one kind, of which one is read by all threads (the front) while each thread writes its own elements of
-/// the other (the back): see [`Shared::alternate`].
+/// the other (the back); each [`swap`](Self::swap) waits once for the block and changes that over. A parameter of a kernel,
+/// as [`Shared`](super::Shared) is.
+///
+/// For steps that read what the step before wrote: one barrier for each step instead of two. At first the front holds
+/// nothing useful; threads write the back and swap.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// The sums of all elements up to each, of 64 elements: in step n each thread adds what is 2ⁿ places before.
+/// #[kernel]
+/// pub fn scan_by_steps(x: &[u32], mut y: DisjointSlice<u32>, mut tiles: Alternating<Tile<u32, 64>>) {
+///     let thread = thread::thread_idx_x() as usize;
+///     *tiles.back() = x[thread];
+///     tiles.swap();
+///     let mut distance = 1;
+///     while distance < 64 {
+///         let (last, next) = tiles.both();
+///         *next = last[thread] + if thread >= distance { last[thread - distance] } else { 0 };
+///         tiles.swap();
+///         distance *= 2;
+///     }
+///     if let Some(y) = y.own() {
+///         *y = tiles.front()[thread];
+///     }
+/// }
+///
+/// # fn main() {
+/// let mut y = [0; 64];
+/// examples::launch((1, 64), scan_by_steps(&[1; 64], &mut y));
+/// assert!(y.into_iter().eq(1..=64));
+/// # examples::avoids("scan_by_steps", &["ld.b32", "st.b32"]);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Alternating<L: Layout> {
     front: *mut L::Memory,
@@ -12,52 +46,20 @@ pub struct Alternating<L: Layout> {
     barrier: u32,
 }
 
-impl<L: Layout<Memory: Sized>> Shared<(L, L)> {
-    /// Waits for all threads of the block. From then on the first tile is for all to read, and the second to write;
-    /// each [`swap`](Alternating::swap) waits once and changes that over.
-    ///
-    /// For steps that read what the step before wrote, and for bringing the next data while the present ones are
-    /// computed with: one barrier for each step instead of two.
-    ///
-    /// ```
-    /// use cuda_std::prelude::*;
-    ///
-    /// /// The sums of all elements up to each, of 64 elements: in step n each thread adds what is 2ⁿ places before.
-    /// #[kernel]
-    /// pub fn scan_by_steps(x: &[u32], mut y: DisjointSlice<u32>, mut tiles: Shared<(Tile<u32, 64>, Tile<u32, 64>)>) {
-    ///     let thread = thread::thread_idx_x() as usize;
-    ///     *tiles.own().0 = x[thread];
-    ///     let mut tiles = tiles.alternate();
-    ///     let mut distance = 1;
-    ///     while distance < 64 {
-    ///         let (last, next) = tiles.both();
-    ///         *next = last[thread] + if thread >= distance { last[thread - distance] } else { 0 };
-    ///         tiles.swap();
-    ///         distance *= 2;
-    ///     }
-    ///     if let Some(y) = y.own() {
-    ///         *y = tiles.front()[thread];
-    ///     }
-    /// }
-    ///
-    /// # fn main() {
-    /// let mut y = [0; 64];
-    /// examples::launch((1, 64), scan_by_steps(&[1; 64], &mut y));
-    /// assert!(y.into_iter().eq(1..=64));
-    /// # examples::avoids("scan_by_steps", &["ld.b32", "st.b32"]);
-    /// # }
-    /// ```
-    ///
-    /// `barrier.sync`; PTX 6.0, sm_70.
+// SAFETY: the memory is two tiles, and the largest block that of one of them; the barrier is nothing else's.
+unsafe impl<L: Layout<Memory: Sized>> SharedParameter for Alternating<L> {
+    type Memory = Pair<L::Memory, L::Memory>;
+    const BLOCK: [u32; 3] = L::BLOCK;
+
     #[inline(always)]
-    #[must_use]
-    pub fn alternate(self) -> Alternating<L> {
-        device::barrier_sync(self.barrier);
-        let (front, back) = Pair::places(self.memory);
-        Alternating {
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self {
+        // SAFETY: the caller's.
+        unsafe { enter::<L, BARRIER>() };
+        let (front, back) = Pair::places(storage.as_mut_ptr());
+        Self {
             front,
             back,
-            barrier: self.barrier,
+            barrier: BARRIER,
         }
     }
 }
@@ -79,7 +81,7 @@ impl<L: Layout<Memory: Sized>> Alternating<L> {
         unsafe { L::own(self.back) }
     }
 
-    /// All elements of the tile to write that are this thread's: see [`Shared::part`].
+    /// All elements of the tile to write that are this thread's: see [`Shared::part`](super::Shared::part).
     #[inline(always)]
     #[must_use]
     pub fn back_part(&mut self) -> L::Part<'_> {

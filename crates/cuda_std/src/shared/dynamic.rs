@@ -2,7 +2,6 @@
 
 use core::marker::PhantomData;
 
-use super::layout::ANY;
 use super::{Layout, Shared, Storage};
 use crate::device;
 use crate::parameter::{Element, KernelParameter, Role};
@@ -62,7 +61,7 @@ pub struct Slice<T>(PhantomData<T>);
 // SAFETY: the elements whose index leaves the thread's number when divided by the number of threads.
 unsafe impl<T: Element> Layout for Slice<T> {
     type Memory = [T];
-    const BLOCK: [u32; 3] = ANY;
+    const BLOCK: [u32; 3] = [1024, 1024, 64];
     type Own<'a> = Option<&'a mut T>;
     type Part<'a> = super::Part<'a, Self>;
     type View<'a> = &'a [T];
@@ -104,16 +103,25 @@ impl<T: Element> super::Part<'_, Slice<T>> {
     #[inline(always)]
     #[must_use]
     pub fn get_mut(&mut self, k: usize) -> Option<&mut T> {
-        let index = k * threads_in_block() as usize + index_in_block() as usize;
-        // SAFETY: below the length, and the thread's own by the remainder.
-        (index < self.memory.len()).then(|| unsafe { &mut *self.memory.cast::<T>().add(index) })
+        let length = self.memory.len();
+        let index = k.wrapping_mul(threads_in_block() as usize) + index_in_block() as usize;
+        // SAFETY: below the length, and the thread's own by the remainder: a length has 32 bits, so the product does not wrap.
+        (k < length && index < length).then(|| unsafe { &mut *self.memory.cast::<T>().add(index) })
     }
 }
 
 // SAFETY: where the slice starts in the dynamic shared memory, and its length. The launcher lays the slices of a call
 // out one after the other and asks for as much memory as they take; all threads get the same numbers.
 unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
-    const ROLE: Role = Role::Shared;
+    const BARRIERS: u32 = 1;
+    const ROLE: Role = {
+        assert!(size_of::<T>() > 0, "elements of shared memory have a size");
+        assert!(
+            align_of::<T>() <= 16,
+            "dynamic shared memory is aligned to 16 bytes, and an element of a `SharedSlice` to no more"
+        );
+        Role::Shared
+    };
     type A = u32;
     type B = u32;
     type C = ();
@@ -122,7 +130,7 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
 
     #[inline(always)]
     unsafe fn assemble(offset: u32, length: u32, (): (), (): ()) -> Self {
-        const { assert!(size_of::<T>() > 0, "elements have a size") };
+        let _ = Self::ROLE;
         // SAFETY: inside the memory that the launch asked for.
         let start = unsafe { dynamic_shared_mem::<u8>().add(offset as usize) };
         Self {
@@ -130,24 +138,18 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
             barrier: 0,
         }
     }
-}
 
-/// Gives a [`SharedSlice`] its barrier. For the macro.
-#[doc(hidden)]
-pub trait BarrierParameter: Sized {
-    /// # Safety
-    ///
-    /// Nothing else uses the barrier.
-    #[must_use]
-    unsafe fn with_barrier<const BARRIER: u32>(self) -> Self;
-}
-
-impl<T: Element> BarrierParameter for Shared<Slice<T>> {
     #[inline(always)]
-    unsafe fn with_barrier<const BARRIER: u32>(self) -> Self {
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value) -> Self::Value {
+        const {
+            assert!(
+                0 < BARRIER && BARRIER < 16,
+                "a barrier of the block, less that of `sync_threads`"
+            )
+        };
         Self {
             barrier: BARRIER,
-            ..self
+            ..value
         }
     }
 }

@@ -121,8 +121,7 @@ pub struct Tile<T, const N: usize>(PhantomData<[T; N]>);
 // SAFETY: the elements whose index leaves `threadIdx.x` when divided by the block's size, in a block of
 // one dimension and at most `N` threads.
 unsafe impl<T: Element, const N: usize> Layout for Tile<T, N> {
-    #[expect(clippy::cast_possible_truncation, reason = "shared memory is smaller than 4 GiB")]
-    const BLOCK: [u32; 3] = [N as u32, 1, 1];
+    const BLOCK: [u32; 3] = block::<T, Self::Memory>([N, 1, 1]);
     type Own<'a> = &'a mut T;
     one_tile!([T; N]);
 
@@ -165,8 +164,7 @@ impl<T, const COLUMNS: usize, const PAD: usize> Deref for TileRow<T, COLUMNS, PA
 unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Layout
     for Tile2<T, ROWS, COLUMNS, PAD>
 {
-    #[expect(clippy::cast_possible_truncation, reason = "shared memory is smaller than 4 GiB")]
-    const BLOCK: [u32; 3] = [COLUMNS as u32, ROWS as u32, 1];
+    const BLOCK: [u32; 3] = block::<T, Self::Memory>([COLUMNS, ROWS, 1]);
     type Own<'a> = &'a mut T;
     one_tile!([TileRow<T, COLUMNS, PAD>; ROWS]);
 
@@ -191,8 +189,7 @@ pub struct Tile3<T, const LAYERS: usize, const ROWS: usize, const COLUMNS: usize
 unsafe impl<T: Element, const LAYERS: usize, const ROWS: usize, const COLUMNS: usize> Layout
     for Tile3<T, LAYERS, ROWS, COLUMNS>
 {
-    #[expect(clippy::cast_possible_truncation, reason = "shared memory is smaller than 4 GiB")]
-    const BLOCK: [u32; 3] = [COLUMNS as u32, ROWS as u32, LAYERS as u32];
+    const BLOCK: [u32; 3] = block::<T, Self::Memory>([COLUMNS, ROWS, LAYERS]);
     type Own<'a> = &'a mut T;
     one_tile!([[[T; COLUMNS]; ROWS]; LAYERS]);
 
@@ -214,7 +211,7 @@ pub struct Table<T, const N: usize>(PhantomData<[T; N]>);
 
 // SAFETY: the elements whose index leaves the thread's number when divided by the number of threads.
 unsafe impl<T: Element, const N: usize> Layout for Table<T, N> {
-    const BLOCK: [u32; 3] = ANY;
+    const BLOCK: [u32; 3] = block::<T, Self::Memory>(LARGEST);
     type Own<'a> = Option<&'a mut T>;
     one_tile!([T; N]);
 
@@ -234,7 +231,7 @@ pub struct Table2<T, const ROWS: usize, const COLUMNS: usize>(PhantomData<[[T; C
 
 // SAFETY: as for `Table`, of `ROWS * COLUMNS` elements.
 unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize> Layout for Table2<T, ROWS, COLUMNS> {
-    const BLOCK: [u32; 3] = ANY;
+    const BLOCK: [u32; 3] = block::<T, Self::Memory>(LARGEST);
     type Own<'a> = Option<&'a mut T>;
     one_tile!([[T; COLUMNS]; ROWS]);
 
@@ -257,8 +254,7 @@ pub struct PerWarp<T, const WARPS: usize = 32>(PhantomData<[T; WARPS]>);
 // SAFETY: a block of 1024 threads has 32 warps, a smaller one as many as it is said to have at most, and each of them one
 // thread whose number is a multiple of 32.
 unsafe impl<T: Element, const WARPS: usize> Layout for PerWarp<T, WARPS> {
-    #[expect(clippy::cast_possible_truncation, reason = "a block has 32 warps at most")]
-    const BLOCK: [u32; 3] = if WARPS < 32 { [32 * WARPS as u32, 1, 1] } else { ANY };
+    const BLOCK: [u32; 3] = block::<T, Self::Memory>(if WARPS < 32 { [32 * WARPS, 1, 1] } else { LARGEST });
     type Own<'a> = Option<&'a mut T>;
     one_tile!([T; WARPS]);
 
@@ -308,7 +304,29 @@ elements! {
 }
 
 /// The largest block there can be along each dimension.
-pub(super) const ANY: [u32; 3] = [1024, 1024, 64];
+const LARGEST: [usize; 3] = [1024, 1024, 64];
+
+/// The most bytes of shared memory that a block can have: 227 KiB, on sm_90 (CUDA C++ Programming Guide, "Compute
+/// Capabilities").
+const MOST: usize = 227 * 1024;
+
+/// The largest block, threads along x, y and z, of a layout of elements `T` in memory `M`.
+///
+/// # Panics
+/// For memory that no block can have. So numbers of elements are small, and computing with them does not wrap.
+#[expect(clippy::cast_possible_truncation, reason = "each is at most `MOST`")]
+const fn block<T, M>([x, y, z]: [usize; 3]) -> [u32; 3] {
+    assert!(size_of::<T>() > 0, "elements of shared memory have a size");
+    assert!(
+        size_of::<M>() <= MOST,
+        "a block has at most 227 KiB (232448 bytes) of shared memory"
+    );
+    assert!(
+        x > 0 && y > 0 && z > 0 && x <= MOST && y <= MOST && z <= MOST,
+        "a tile of shared memory has at least one element for each thread"
+    );
+    [x as u32, y as u32, z as u32]
+}
 
 /// The indices below `end` that are a thread's: its own, then `step` further each time. How often it looks does not depend
 /// on the thread, so that in blocks of a stated shape the loop is unrolled.
@@ -371,14 +389,15 @@ impl<T: Element, const N: usize> IndexMut<usize> for Part<'_, Tile<T, N>> {
     }
 }
 
-/// Where the thread's element number `k` of `length` is.
+/// Where the thread's element number `k` of `length` is. Its number is compared first, so that the product does not wrap to
+/// another thread's element.
 #[inline(always)]
 #[track_caller]
 fn strided_index(k: usize, length: usize) -> usize {
-    let index = k * block_dim_x() as usize + thread_idx_x() as usize;
+    let index = k.wrapping_mul(block_dim_x() as usize) + thread_idx_x() as usize;
     assert!(
-        index < length,
-        "index out of bounds: the tile has {length} elements, and the index is {index}"
+        k < length && index < length,
+        "the thread has no element of this number in the tile"
     );
     index
 }

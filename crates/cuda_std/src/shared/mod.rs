@@ -43,20 +43,25 @@
 //!
 //! What threads change at once, such as the bins of a histogram, are elements of type
 //! [`Atomic`](crate::atomic::Atomic): then every thread may change every element of a view. Where one
-//! step reads what the step before wrote, [`Shared::alternate`] makes two tiles take turns with one
-//! barrier for each step.
+//! step reads what the step before wrote, the two tiles of an [`Alternating`] parameter take turns with
+//! one barrier for each step; the copies of a [`Pipeline`] bring the next data while the present ones are
+//! computed with.
 //!
 //! Why that is sound: the compiler checks for each thread alone that it writes only its own elements
 //! in one phase and only reads in the other. That all threads of the block are in the same phase
-//! follows from the barrier, because each `Shared` parameter has a hardware barrier of its own: a
-//! thread waiting there can be joined only by threads that wait there too, so every thread has
-//! passed it equally often. The barrier is the form that may stand in a branch; if some threads
-//! never come, the others wait for ever, and the software device says so. The launcher refuses
-//! blocks larger than the tile. Elements are plain data, valid whatever the memory holds before the
-//! first write.
+//! follows from the barrier, because each parameter of shared memory has a hardware barrier and one
+//! protocol of its own: a thread waiting there can be joined only by threads that wait there too, so
+//! every thread has passed it equally often, and with the protocol the count tells the phase. The
+//! barrier is the form that may stand in a branch; if some threads never come, the others wait for ever,
+//! and the software device says so. The launcher refuses blocks larger than the tile. Elements are
+//! plain data, valid whatever the memory holds before the first write.
+//!
+//! A thread that returns from the kernel or panics is not waited for. It passes a fence of the block's
+//! scope before it exits (`fence.acq_rel.cta`; after its asynchronous copies, if it has any), so that the
+//! others find what it wrote when they pass the barrier without it.
 //!
 //! A block has 16 barriers, one of them is [`sync_threads`](crate::sync::sync_threads), so a kernel
-//! can have 15 `Shared` parameters. Tiles that always change together are better one tuple.
+//! can have 15 parameters of shared memory. Tiles that always change together are better one tuple.
 //!
 //! # With `unsafe`
 //!
@@ -68,22 +73,23 @@ mod layout;
 mod pipeline;
 
 pub use alternating::Alternating;
-#[doc(hidden)]
-pub use dynamic::BarrierParameter;
 pub use dynamic::{SharedSlice, Slice, dynamic_shared_bytes, dynamic_shared_mem, dynamic_shared_slice};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use layout::smaller;
 pub use layout::{
     Elements, Layout, OwnStrided, Pair, Part, PerWarp, Quadruple, Table, Table2, Tile, Tile2, Tile3, TileRow, Triple,
 };
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, Stages};
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ops::Deref;
+use core::sync::atomic::Ordering::AcqRel;
 
+use crate::atomic::Block;
 use crate::device;
 use crate::parameter::Element;
+use crate::sync::fence;
 use crate::thread::{thread_idx_x, thread_idx_y, thread_idx_z};
 
 /// A static variable in shared memory. For macros: the section is what puts it there. Aligned to 16 bytes, for copies of
@@ -165,8 +171,8 @@ impl<L: Layout> Shared<L> {
 
     /// Waits for all threads of the block, and gives all elements to all of them to read.
     ///
-    /// Every thread of the block must come here; one that has returned from the kernel is not
-    /// waited for.
+    /// Every thread of the block must come here; one that has returned from the kernel or panicked is
+    /// not waited for.
     ///
     /// `barrier.sync`; PTX 6.0, sm_70.
     #[inline(always)]
@@ -247,17 +253,23 @@ impl<T: Element, const R: usize, const C: usize> OneTile for Table2<T, R, C> {}
 impl<T: Element, const WARPS: usize> OneTile for PerWarp<T, WARPS> {}
 impl<T: Element> OneTile for Slice<T> {}
 
-/// [`Shared`], to the macro that declares it.
+/// [`Shared`], [`Alternating`] or [`Pipeline`], to the macro that declares the memory.
+///
+/// # Safety
+///
+/// In a block of at most `BLOCK` threads, with a barrier that nothing else uses, the value is sound to hand to every thread.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not shared memory of this library",
-    label = "`#[kernel]` takes the name `Shared` for `cuda_std::shared::Shared`",
+    label = "`#[kernel]` takes the names `Shared`, `Alternating` and `Pipeline` for those of `cuda_std::shared`",
     note = "rename the other type, or import it under another name"
 )]
-pub trait SharedParameter: Sized {
+pub unsafe trait SharedParameter: Sized {
     /// What the static holds.
     type Memory;
     /// The largest block: threads along x, y and z.
     const BLOCK: [u32; 3];
+    /// Whether threads start asynchronous copies to it, which a thread waits for before it exits.
+    const COPIES: bool = false;
 
     /// Makes the kernel's value.
     ///
@@ -268,28 +280,76 @@ pub trait SharedParameter: Sized {
     unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self;
 }
 
-impl<L: Layout<Memory: Sized>> SharedParameter for Shared<L> {
+// SAFETY: what `Layout` promises, phase by phase.
+unsafe impl<L: Layout<Memory: Sized>> SharedParameter for Shared<L> {
     type Memory = L::Memory;
     const BLOCK: [u32; 3] = L::BLOCK;
 
     #[inline(always)]
     unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<L::Memory>) -> Self {
-        const {
-            assert!(
-                BARRIER < 16,
-                "a kernel can have 15 `Shared` parameters: put several tiles into one, as a tuple"
-            );
-        };
-        // SAFETY: no larger block, says the caller. Then indices of threads need no check in a tile.
-        unsafe {
-            core::hint::assert_unchecked(thread_idx_x() < L::BLOCK[0]);
-            core::hint::assert_unchecked(thread_idx_y() < L::BLOCK[1]);
-            core::hint::assert_unchecked(thread_idx_z() < L::BLOCK[2]);
-        }
+        // SAFETY: the caller's.
+        unsafe { enter::<L, BARRIER>() };
         Self {
             memory: storage.as_mut_ptr(),
             barrier: BARRIER,
         }
+    }
+}
+
+/// What holds from the start of a kernel on.
+///
+/// # Safety
+///
+/// The block has at most `L::BLOCK` threads.
+#[inline(always)]
+unsafe fn enter<L: Layout, const BARRIER: u32>() {
+    const {
+        assert!(
+            0 < BARRIER && BARRIER < 16,
+            "a barrier of the block, less that of `sync_threads`"
+        )
+    };
+    // SAFETY: no larger block, says the caller. Then indices of threads need no check in a tile.
+    unsafe {
+        core::hint::assert_unchecked(thread_idx_x() < L::BLOCK[0]);
+        core::hint::assert_unchecked(thread_idx_y() < L::BLOCK[1]);
+        core::hint::assert_unchecked(thread_idx_z() < L::BLOCK[2]);
+    }
+}
+
+/// The number of each parameter's barrier, or 0 for none, by how many each has to have. For the macro.
+///
+/// # Panics
+///
+/// If a block has not as many barriers.
+#[doc(hidden)]
+#[must_use]
+pub const fn barriers<const N: usize>(wanted: [u32; N]) -> [u32; N] {
+    let mut numbers = [0; N];
+    let (mut parameter, mut last) = (0, 0);
+    while parameter < N {
+        assert!(wanted[parameter] <= 1, "a parameter has one barrier, or none");
+        last += wanted[parameter];
+        assert!(
+            last < 16,
+            "a kernel can have 15 parameters of shared memory, one for each barrier: put several tiles into one, as a tuple"
+        );
+        numbers[parameter] = last * wanted[parameter];
+        parameter += 1;
+    }
+    numbers
+}
+
+/// The end of a thread of a kernel with these barriers: those that wait there do not wait for this thread, and see what it
+/// wrote or, where it `copies`, had copied. For the macro.
+#[doc(hidden)]
+#[inline(always)]
+pub fn leave<const N: usize>(barriers: [u32; N], copies: bool) {
+    if copies {
+        device::cp_async_wait_all();
+    }
+    if barriers.into_iter().any(|barrier| barrier > 0) {
+        fence::<Block>(AcqRel);
     }
 }
 

@@ -4,65 +4,91 @@ use core::marker::PhantomData;
 use core::mem::zeroed;
 
 use super::layout::Elements;
-use super::{Alternating, Layout, Shared};
+use super::{Alternating, Layout, SharedParameter, Storage};
 use crate::device;
 
 /// Two tiles of one kind, of which one is read by all threads (the front) while copies from global memory fill the other
-/// (the back). See [`Shared::pipeline`].
+/// (the back). A parameter of a kernel, as [`Shared`](super::Shared) is.
 ///
-/// `'s` is how long what is copied from stays as it is: for slices that the kernel was passed, for ever.
+/// Once it is [started](Self::start), [`fetch`](Stages::fetch) starts to fill the back, [`advance`](Stages::advance) waits for it and
+/// makes it the front, and the next `fetch` goes on while all read the front. The front can be reached only through the stages and the
+/// back not at all, so that no stage can be read before its copies are there and the block has met, nor be filled while
+/// another thread reads it.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// The sums of 64 numbers from each on, in a ring, 64 at a time: a block reads the tile and the next one is on its way.
+/// #[kernel]
+/// pub fn sums_in_stages(x: &[u32], mut y: DisjointSlice<u32>, tiles: Pipeline<Tile<u32, 64>>) {
+///     let thread = thread::thread_idx_x() as usize;
+///     let mut stages = tiles.start();
+///     stages.fetch(|i| x.get(i));
+///     let mut sum = 0;
+///     for stage in 1..=x.len().div_ceil(64) {
+///         stages.advance();
+///         stages.fetch(|i| x.get(64 * stage + i));
+///         sum += stages.front()[thread..].iter().sum::<u32>();
+///     }
+///     if let Some(y) = y.own() {
+///         *y = sum;
+///     }
+/// }
+///
+/// # fn main() {
+/// let mut y = vec![0; 64];
+/// examples::launch((1, 64), sums_in_stages(&[1; 150], &mut y));
+/// assert!((0..64).all(|i| y[i] == 2 * (64 - i as u32) + 22_u32.saturating_sub(i as u32)));
+/// # examples::becomes("sums_in_stages", &["cp.async.ca.shared.global", "cp.async.wait_all", "barrier", "ld.shared"]);
+/// # examples::avoids("sums_in_stages", &["isspacep", "ld.b32"]);
+/// # }
+/// ```
 #[allow(missing_debug_implementations, reason = "memory of threads is not shown")]
-pub struct Pipeline<'s, L: Layout> {
-    tiles: Alternating<L>,
-    sources: PhantomData<&'s ()>,
+pub struct Pipeline<L: Layout>(Alternating<L>);
+
+// SAFETY: that of `Alternating`.
+unsafe impl<L: Layout<Memory: Sized>> SharedParameter for Pipeline<L> {
+    type Memory = <Alternating<L> as SharedParameter>::Memory;
+    const BLOCK: [u32; 3] = L::BLOCK;
+    const COPIES: bool = true;
+
+    #[inline(always)]
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self {
+        // SAFETY: the caller's.
+        Self(unsafe { Alternating::assemble::<BARRIER>(storage) })
+    }
 }
 
-impl<L: Layout<Memory: Sized>> Shared<(L, L)> {
-    /// Makes a double buffer of two tiles. [`fetch`](Pipeline::fetch) starts to fill the back, [`advance`](Pipeline::advance)
-    /// waits for it and makes it the front, and the next `fetch` goes on while all read the front.
-    ///
-    /// The front can be reached only through the pipeline and the back not at all, so that no stage can be read before
-    /// its copies are there and the block has met, nor be filled while someone reads it.
-    ///
-    /// ```
-    /// use cuda_std::prelude::*;
-    ///
-    /// /// The sums of 64 numbers from each on, in a ring, 64 at a time: a block reads the tile and the next one is on its way.
-    /// #[kernel]
-    /// pub fn sums_in_stages(x: &[u32], mut y: DisjointSlice<u32>, tiles: Shared<(Tile<u32, 64>, Tile<u32, 64>)>) {
-    ///     let thread = thread::thread_idx_x() as usize;
-    ///     let mut tiles = tiles.pipeline();
-    ///     tiles.fetch(|i| x.get(i));
-    ///     let mut sum = 0;
-    ///     for stage in 1..=x.len().div_ceil(64) {
-    ///         tiles.advance();
-    ///         tiles.fetch(|i| x.get(64 * stage + i));
-    ///         sum += tiles.front()[thread..].iter().sum::<u32>();
-    ///     }
-    ///     if let Some(y) = y.own() {
-    ///         *y = sum;
-    ///     }
-    /// }
-    ///
-    /// # fn main() {
-    /// let mut y = vec![0; 64];
-    /// examples::launch((1, 64), sums_in_stages(&[1; 150], &mut y));
-    /// assert!((0..64).all(|i| y[i] == 2 * (64 - i as u32) + 22_u32.saturating_sub(i as u32)));
-    /// # examples::becomes("sums_in_stages", &["cp.async.ca.shared.global", "cp.async.wait_all", "barrier", "ld.shared"]);
-    /// # examples::avoids("sums_in_stages", &["isspacep", "ld.b32"]);
-    /// # }
-    /// ```
+impl<L: Layout<Memory: Sized>> Pipeline<L> {
+    /// The stages, of which none is filled.
     #[inline(always)]
     #[must_use]
-    pub fn pipeline<'s>(self) -> Pipeline<'s, L> {
-        Pipeline {
-            tiles: self.alternate(),
+    pub fn start<'s>(self) -> Stages<'s, L> {
+        Stages {
+            tiles: self.0,
             sources: PhantomData,
         }
     }
 }
 
-impl<L: Layout<Memory: Sized>> Pipeline<'_, L> {
+/// The stages of a [`Pipeline`]. When they are dropped, the calling thread's copies are over; a thread that panics waits for
+/// them before it exits, and so does one that has forgotten its stages.
+///
+/// `'s` is how long what is copied from stays as it is: for slices that the kernel was passed, as long as it runs.
+#[allow(missing_debug_implementations, reason = "memory of threads is not shown")]
+pub struct Stages<'s, L: Layout> {
+    tiles: Alternating<L>,
+    sources: PhantomData<&'s ()>,
+}
+
+impl<L: Layout> Drop for Stages<'_, L> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        device::cp_async_wait_all();
+    }
+}
+
+impl<L: Layout<Memory: Sized>> Stages<'_, L> {
     /// The tile to read.
     #[inline(always)]
     #[must_use]
@@ -81,7 +107,7 @@ impl<L: Layout<Memory: Sized>> Pipeline<'_, L> {
     }
 }
 
-impl<'s, L: Elements<Element: Copy + 's, Memory: Sized>> Pipeline<'s, L> {
+impl<'s, L: Elements<Element: Copy + 's, Memory: Sized>> Stages<'s, L> {
     /// Starts to fill the back: each thread its own elements, from where `source` says; where it says `None`, with zero.
     ///
     /// `cp.async.ca.shared.global` of 4 or 8 bytes, `cp.async.cg.shared.global` of 16; PTX 7.0, sm_80. An element has one of
@@ -99,12 +125,12 @@ impl<'s, L: Elements<Element: Copy + 's, Memory: Sized>> Pipeline<'s, L> {
     }
 }
 
-impl<'s, A, B> Pipeline<'s, (A, B)>
+impl<'s, A, B> Stages<'s, (A, B)>
 where
     A: Elements<Element: Copy + 's, Memory: Sized>,
     B: Elements<Element: Copy + 's, Memory: Sized>,
 {
-    /// [`fetch`](Pipeline::fetch) for a pair of tiles.
+    /// [`fetch`](Stages::fetch) for a pair of tiles.
     #[inline(always)]
     pub fn fetch_pair(
         &mut self,
@@ -139,7 +165,7 @@ fn copy<T: Copy>(own: &mut T, source: Option<&T>) {
         return;
     }
     // SAFETY: both are valid for this size and aligned to it, one in shared and the other in global memory; the source does
-    // not change as long as the pipeline lives, and the destination is not touched before the wait.
+    // not change as long as the stages live, and the destination is not touched before the wait.
     unsafe {
         match size_of::<T>() {
             4 => device::cp_async_4(to, from),

@@ -3,7 +3,7 @@
 //! A thread that reads one `f32`, waits for it, and writes it keeps too few bytes in flight: on an H200 a copy made of
 //! such threads reaches 65 % of the memory's bandwidth, and four elements per thread reach all of it.
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{block_dim_x, block_idx_x, thread_idx_x};
 
 /// An output with `N` elements for each thread of a 1-D launch, the same work for each element.
@@ -179,7 +179,7 @@ unsafe impl<T: Element, const N: usize> KernelParameter for DisjointChunks<T, N>
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             length,
         }
     }

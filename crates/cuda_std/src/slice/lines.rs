@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{ThreadIndex, block_dim_x, block_idx_x, grid, grid_dim_x, thread_idx_x};
 use crate::warp::WARP_SIZE;
 
@@ -216,7 +216,7 @@ unsafe impl<T: Element, G> KernelParameter for DisjointRows<T, G> {
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             rows,
             columns,
             group: PhantomData,
@@ -367,7 +367,7 @@ unsafe impl<T: Element, const LAYERS: usize> KernelParameter for DisjointColumns
     #[inline(always)]
     unsafe fn assemble(start: Self::A, layers: u32, rows: u32, columns: u32) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             layers,
             rows,
             columns,

@@ -1,6 +1,6 @@
 //! Outputs of two and three dimensions, in row-major order.
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{ThreadIndex, grid};
 
 /// A matrix with one element for each thread of a 2-D launch: row y, column x.
@@ -85,7 +85,7 @@ unsafe impl<T: Element> KernelParameter for DisjointSlice2<T> {
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             rows,
             columns,
         }
@@ -164,7 +164,7 @@ unsafe impl<T: Element> KernelParameter for DisjointSlice3<T> {
     #[inline(always)]
     unsafe fn assemble(start: Self::A, layers: u32, rows: u32, columns: u32) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             layers,
             rows,
             columns,

@@ -36,12 +36,13 @@ pub use per_block::PerBlock;
 pub use rounds::DisjointRounds;
 pub(crate) use rounds::Vector;
 pub use strided::DisjointView;
+pub(crate) use tiles::MOST;
 pub use tiles::{ByRows, DisjointTiles, TilePlace, Transposed};
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{ThreadIndex, grid, gridsize};
 
 /// An output with one element for each thread of a 1-D launch, or one for each step of a
@@ -149,7 +150,7 @@ unsafe impl<T: Element> KernelParameter for DisjointSlice<T> {
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             length,
         }
     }

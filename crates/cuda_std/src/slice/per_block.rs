@@ -1,6 +1,6 @@
 //! Outputs of one element per block.
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{block_number, is_first_in_block};
 
 /// An output with one element for each block of the launch, which the block's first thread writes.
@@ -63,7 +63,7 @@ unsafe impl<T: Element> KernelParameter for PerBlock<T> {
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             length,
         }
     }

@@ -2,7 +2,7 @@
 
 use core::array;
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 
 /// Numbers of one vector: 16 bytes that are loaded and stored together.
@@ -75,19 +75,25 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
         RUN * self.length.div_ceil(RUN * self.tile() * grid_dim_x() as usize)
     }
 
-    /// The index of the first element of the block's tile.
+    /// The index of the first element of the block's tile; `usize::MAX` for a round so late that there is no such number.
     #[inline(always)]
     #[must_use]
     pub fn first(&self, round: usize) -> usize {
-        ((round / RUN * grid_dim_x() as usize + block_idx_x() as usize) * RUN + round % RUN) * self.tile()
+        self.run(round)
+            .map_or(usize::MAX, |run| run + round % RUN * self.tile())
     }
 
-    /// The index of the first element of each of the thread's vectors.
+    /// The index of the first element of each of the thread's vectors, as [`first`](Self::first) counts.
     #[inline(always)]
     #[must_use]
     pub fn places(&self, round: usize) -> [usize; N] {
-        let start = self.start(round);
-        array::from_fn(|k| start + self.offset(k))
+        match self.run(round) {
+            Some(run) => {
+                let start = self.start(run, round);
+                array::from_fn(|k| start + self.offset(k))
+            }
+            None => [usize::MAX; N],
+        }
     }
 
     /// What an input has at the thread's places; where it has nothing, zero bytes.
@@ -99,9 +105,12 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     where
         T: bytemuck::Zeroable,
     {
-        let start = self.start(round);
+        let Some(run) = self.run(round) else {
+            return [[T::zeroed(); V]; N];
+        };
+        let start = self.start(run, round);
         // Places are multiples of a vector, so one address tells for all.
-        if self.end(round) <= x.len() && is_aligned::<T, V>(x.as_ptr()) {
+        if self.end(run) <= x.len() && is_aligned::<T, V>(x.as_ptr()) {
             return array::from_fn(|k| {
                 // SAFETY: in the run, all of which is inside.
                 unsafe { x.as_ptr().add(start + self.offset(k)).cast::<Vector<T, V>>().read() }.0
@@ -126,8 +135,11 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     /// `st.global.v4.b32` or `.v2.b64`; PTX 1.0.
     #[inline(always)]
     pub fn store(&mut self, round: usize, values: [[T; V]; N]) {
-        let start = self.start(round);
-        if self.end(round) <= self.length && is_aligned::<T, V>(self.start) {
+        let Some(run) = self.run(round) else {
+            return;
+        };
+        let start = self.start(run, round);
+        if self.end(run) <= self.length && is_aligned::<T, V>(self.start) {
             for (k, vector) in values.into_iter().enumerate() {
                 // SAFETY: inside, as the whole run is. Tiles are disjoint, and so are the vectors of a tile's threads.
                 unsafe {
@@ -151,17 +163,29 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
         }
     }
 
-    /// The index of the thread's first element in a tile.
+    /// The index of the first element of the run that the block's tile is in; `None` if it, or that of any other block, would
+    /// wrap around to the tiles of earlier rounds. So nothing that is counted on from here wraps.
+    ///
+    /// A run of the whole grid has fewer than 2³⁹ elements: a launch has fewer than 2³¹ threads along x, and a thread at most
+    /// 256 elements of a run.
     #[inline(always)]
-    fn start(&self, round: usize) -> usize {
-        self.first(round) + V * thread_idx_x() as usize
+    fn run(&self, round: usize) -> Option<usize> {
+        let whole = RUN * self.tile() * grid_dim_x() as usize;
+        let start = (round / RUN).checked_mul(whole)?;
+        start.checked_add(whole)?;
+        Some(start + block_idx_x() as usize * RUN * self.tile())
     }
 
-    /// Behind the last element of the run that the block's tile is in: the same for all of its rounds, so that one look tells
-    /// for all.
+    /// The index of the thread's first element in a tile.
     #[inline(always)]
-    fn end(&self, round: usize) -> usize {
-        (round / RUN * grid_dim_x() as usize + block_idx_x() as usize + 1) * RUN * self.tile()
+    fn start(&self, run: usize, round: usize) -> usize {
+        run + round % RUN * self.tile() + V * thread_idx_x() as usize
+    }
+
+    /// Behind the last element of a run: the same for all of its rounds, so that one look tells for all.
+    #[inline(always)]
+    fn end(&self, run: usize) -> usize {
+        run + RUN * self.tile()
     }
 
     /// How far behind the thread's first vector in a tile its vector `k` is.
@@ -187,7 +211,8 @@ unsafe impl<T: Element, const N: usize, const V: usize, const RUN: usize> Kernel
         rank: 1,
         elements: {
             assert!(
-                N > 0 && V > 0 && RUN > 0 && N * V * RUN <= 256,
+                // Each by itself first, so that the product does not wrap.
+                N > 0 && V > 0 && RUN > 0 && N <= 256 && V <= 256 && RUN <= 256 && N * V * RUN <= 256,
                 "a thread has 1 to 256 elements in a run"
             );
             (N * V * RUN) as u32
@@ -202,7 +227,7 @@ unsafe impl<T: Element, const N: usize, const V: usize, const RUN: usize> Kernel
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             length,
         }
     }

@@ -1,6 +1,6 @@
 //! Outputs of any number of dimensions and strides.
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::strided::{Dimensions, element};
 use crate::thread::{ThreadIndex, grid, gridsize};
 
@@ -123,7 +123,7 @@ unsafe impl<T: Element, const N: usize> KernelParameter for DisjointView<T, N> {
     #[inline(always)]
     unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             dimensions,
         }
     }

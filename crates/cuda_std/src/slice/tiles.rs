@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::thread::{block_dim_x, block_dim_y, block_idx_x, block_idx_y, thread_idx_x, thread_idx_y};
 
 /// A matrix of which each block of a 2-D launch has a tile of `ROWS` by `COLUMNS` elements; thread (x, y) of the block
@@ -51,6 +51,9 @@ pub struct DisjointTiles<T, const ROWS: usize, const COLUMNS: usize, ORDER = ByR
     columns: u32,
     order: PhantomData<ORDER>,
 }
+
+/// The most rows and columns of a tile. A grid has fewer than 2³¹ blocks in each direction, so that no place wraps.
+pub(crate) const MOST: usize = 1 << 20;
 
 /// The order of [`DisjointTiles`] in which the block at (x, y) has the tile in row y, column x.
 #[derive(Debug)]
@@ -113,6 +116,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTile
     #[inline(always)]
     #[must_use]
     pub fn corner(&self) -> [usize; 2] {
+        let _ = <Self as KernelParameter>::ROLE;
         let [row, column] = O::tile();
         [row as usize * ROWS, column as usize * COLUMNS]
     }
@@ -175,7 +179,13 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTile
 unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, O> KernelParameter
     for DisjointTiles<T, ROWS, COLUMNS, O>
 {
-    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+    const ROLE: Role = {
+        assert!(
+            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
+            "a tile has 1 to 2^20 rows and columns"
+        );
+        Role::PerThread { rank: 2, elements: 1 }
+    };
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
@@ -185,7 +195,7 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, O> KernelParame
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
         Self {
-            start: start.as_mut_ptr(),
+            start: start_of(start),
             rows,
             columns,
             order: PhantomData,
