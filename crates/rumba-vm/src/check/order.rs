@@ -39,9 +39,11 @@ pub(crate) struct Order {
     pub(crate) scope: Scope,
 }
 
-/// Where an operation's `extra` holds the order. Without one, it is what is usual for the kind of access.
+/// Where an operation's `extra` holds the order: bits 9 to 13. Without one, it is what is usual for the kind of access.
 const SEMANTICS_SHIFT: u16 = 9;
 const SCOPE_SHIFT: u16 = 12;
+/// The bits of `extra` that hold it.
+pub(crate) const ORDER_BITS: u16 = 7 << SEMANTICS_SHIFT | 3 << SCOPE_SHIFT;
 
 impl Order {
     pub(crate) const WEAK: Self = Self {
@@ -52,6 +54,12 @@ impl Order {
     pub(crate) const NON_COHERENT: Self = Self {
         semantics: Semantics::NonCoherent,
         scope: Scope::Block,
+    };
+
+    /// Of the arrival by which an asynchronous copy tells an mbarrier that its bytes have come (manual, section 9.7.9.25.4).
+    pub(crate) const COMPLETION: Self = Self {
+        semantics: Semantics::Release,
+        scope: Scope::Cluster,
     };
 
     /// Of an access that says nothing about it.
@@ -81,6 +89,12 @@ impl Order {
     /// Of `atom` or `red`.
     pub(crate) fn of_atomic(m: &Matched<'_>) -> Self {
         Self::named(m.get("sem").or(m.get("order")), m.get("scope"))
+    }
+
+    /// Of an operation on an mbarrier, given the semantics and the scope that it has unless it says so (manual, sections
+    /// 9.7.13.16.13 and 9.7.13.16.16).
+    pub(crate) fn of_mbarrier(m: &Matched<'_>, semantics: &str, scope: &str) -> Self {
+        Self::named(m.get("sem").or(Some(semantics)), m.get("scope").or(Some(scope)))
     }
 
     /// Of a fence.
