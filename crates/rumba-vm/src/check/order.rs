@@ -15,13 +15,18 @@ pub(crate) enum Scope {
     Device,
 }
 
+/// How many scopes there are.
+pub(crate) const SCOPES: usize = 3;
+
 /// What an operation orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Semantics {
     /// Nothing, and others must not touch the same memory meanwhile.
     Weak,
-    /// Nothing, but others may. Volatile accesses are like that.
+    /// Nothing, but others may.
     Relaxed,
+    /// The same, as manuals have it (section 8.4.2); programs often mean an access that nothing else touches meanwhile.
+    Volatile,
     /// Nothing, by a load that may not see what the kernel writes: `.nc`.
     NonCoherent,
     /// What follows.
@@ -79,7 +84,7 @@ impl Order {
             None if m.has(".nc") => Self::NON_COHERENT,
             None | Some(".weak") => Self::WEAK,
             Some(".volatile") => Self {
-                semantics: Semantics::Relaxed,
+                semantics: Semantics::Volatile,
                 scope: Scope::Device,
             },
             Some(name) => Self::named(Some(name), m.get("scope")),
@@ -127,6 +132,7 @@ impl Order {
             Semantics::Release => 4,
             Semantics::AcquireRelease => 5,
             Semantics::NonCoherent => 6,
+            Semantics::Volatile => 7,
         };
         let scope = match self.scope {
             Scope::Block => 0,
@@ -155,6 +161,7 @@ impl Order {
             4 => Semantics::Release,
             5 => Semantics::AcquireRelease,
             6 => Semantics::NonCoherent,
+            7 => Semantics::Volatile,
             _ => return Self::usual(kind),
         };
         let scope = match extra >> SCOPE_SHIFT & 3 {
