@@ -250,6 +250,20 @@ impl Allocations {
         ((self.limit - used.min(self.limit)) as usize, self.limit as usize)
     }
 
+    /// Memory of the host's own that kernels can access.
+    pub(crate) fn registered(&self, arena: &Arena) -> Vec<Window> {
+        let state = self.read();
+        let (below, above) = (
+            state.live.range(..arena.functions.start),
+            state.live.range(arena.heap.end..),
+        );
+        let window = |allocation: &Allocation| Window {
+            start: allocation.start,
+            end: allocation.end(),
+        };
+        below.chain(above).map(|(_, allocation)| window(allocation)).collect()
+    }
+
     /// Allocates and fills with [`FRESH`], large blocks in part.
     pub(crate) fn allocate(
         &self,

@@ -61,6 +61,8 @@ pub(crate) struct Arena {
     pub(crate) parameters: Window,
     /// Variables in `.const`.
     pub(crate) constants: Window,
+    /// Barriers of the grids of the running launches.
+    pub(crate) grids: Window,
     /// Shared memory, [`SHARED_STRIDE`] bytes for each resident block.
     pub(crate) shared: Window,
     /// Stacks of threads.
@@ -84,6 +86,7 @@ impl Arena {
             16 * MIB,
             SEATS * 2 * MIB,
             256 * MIB,
+            STEP,
             SEATS * round(blocks * SHARED_STRIDE),
             SEATS * 64 * GIB,
             round(heap),
@@ -104,7 +107,7 @@ impl Arena {
             return Err(io::Error::last_os_error());
         }
         let mut next = (base as u64).next_multiple_of(STEP as u64);
-        let [functions, parameters, constants, shared, local, heap] = sizes.map(|size| {
+        let [functions, parameters, constants, grids, shared, local, heap] = sizes.map(|size| {
             let start = next;
             next += size as u64;
             Window { start, end: next }
@@ -115,6 +118,7 @@ impl Arena {
             functions,
             parameters,
             constants,
+            grids,
             shared,
             local,
             heap,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
-use crate::arena::{Arena, SHARED_STRIDE, Window};
+use crate::arena::{Arena, SHARED_STRIDE};
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
@@ -30,9 +30,7 @@ use crate::warp::LANES;
 /// Bytes of parameters that a kernel may have.
 pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
 
-/// Where, in the window for parameters, the state of a grid's barrier lies, and its size: a word that says how large it
-/// is, and the counter.
-const GRID_WORKSPACE: usize = MAX_PARAMETER_BYTES.next_multiple_of(4096);
+/// Bytes of the state of a grid's barrier: a word that says how large it is, and the counter.
 const GRID_WORKSPACE_BYTES: usize = 64;
 
 /// Threads and blocks that one multiprocessor keeps resident.
@@ -230,20 +228,23 @@ impl Inner {
     /// What a launch needs to look for races, of blocks of so many threads in clusters of so many blocks.
     fn take_races(&self, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
         let free = self.races().pop();
+        let refused = |error: io::Error| LaunchError::Checks {
+            reason: error.to_string(),
+        };
         let mut races = match free {
             Some(races) => races,
-            None => Races::new(&self.arena).map_err(|error| LaunchError::Checks {
-                reason: error.to_string(),
-            })?,
+            None => Races::new(&self.arena).map_err(refused)?,
         };
-        races.launch(threads, cluster);
+        races
+            .launch(threads, cluster, &self.allocations.registered(&self.arena))
+            .map_err(refused)?;
         Ok(races)
     }
 
     /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
-    fn grid_workspace(&self, parameters: Window) -> u64 {
-        let address = parameters.start + GRID_WORKSPACE as u64;
-        // SAFETY: a seat's window was committed up to here when the device was made, and one launch has it at a time.
+    fn grid_workspace(&self, seat: usize) -> u64 {
+        let address = self.arena.grids.of_seat(seat).start;
+        // SAFETY: the window was committed when the device was made, and one launch has a seat's part at a time.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
         self.allocations.register(
             address,
@@ -282,9 +283,12 @@ impl Device {
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         for seat in 0..SEATS {
             arena
-                .commit(arena.parameters.of_seat(seat), GRID_WORKSPACE + GRID_WORKSPACE_BYTES)
+                .commit(arena.parameters.of_seat(seat), MAX_PARAMETER_BYTES)
                 .map_err(Error::AddressSpace)?;
         }
+        arena
+            .commit(arena.grids, arena.grids.bytes())
+            .map_err(Error::AddressSpace)?;
         // The windows that kernels write to lie one behind the other.
         let unwritten = config
             .checks
@@ -704,7 +708,7 @@ impl Device {
         };
         let residency = resident_clusters.max(1) * (blocks as usize / clusters);
         let grid_workspace = if launch.cooperative {
-            inner.grid_workspace(window)
+            inner.grid_workspace(seat.number)
         } else {
             0
         };

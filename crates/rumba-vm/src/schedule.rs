@@ -293,6 +293,7 @@ impl Warp {
     /// Ends the active lanes, at an instruction.
     pub(crate) fn exit_active(&mut self, source: u32) -> Pc {
         self.watch_exit(source);
+        self.observe_exit();
         for groups in [&mut self.copies, &mut self.bulk_copies] {
             if !groups.is_empty() {
                 // SAFETY: the addresses came through the door when the copies were begun.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind, Severity};
+use rumba_vm::{Checks, Config, Finding, FindingKind, Launch, Severity};
 
 /// Runs a kernel under racecheck.
 fn findings(declarations: &str, body: &str, grid: u32, block: u32) -> Vec<Finding> {
@@ -161,7 +161,8 @@ fn flags_between_blocks_need_release_and_acquire() {
     is_clean("", &flag(fenced, acquire), 2, 32);
     let volatile = "membar.gl; st.volatile.global.u32 [%rd1], 1;";
     let volatile_read = "ld.volatile.global.u32 %r12, [%rd1]; membar.gl;";
-    is_clean("", &flag(volatile, volatile_read), 2, 32);
+    let found = findings("", &flag(volatile, volatile_read), 2, 32);
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::VolatileRace), "{found:#?}");
     let counted = "fence.acq_rel.gpu; atom.global.add.u32 %r14, [%rd1], 1;";
     is_clean("", &flag(counted, then_fence), 2, 32);
 
@@ -173,6 +174,255 @@ fn flags_between_blocks_need_release_and_acquire() {
     races("", &flag(weak_flag, acquire), 2, 32, FindingKind::DataRace);
     let within_block = "fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%rd1], 1;";
     races("", &flag(within_block, then_fence), 2, 32, FindingKind::DataRace);
+}
+
+/// All threads write, arrive at an mbarrier, wait for its phase, and read what others have written.
+fn phase(arrive: &str, wait: &str) -> String {
+    format!(
+        "{OWN}
+    setp.ne.u32 %p0, %r2, 0;
+    @%p0 bra ready;
+    mbarrier.init.shared.b64 [bar], 128;
+ready:
+    bar.sync 0;
+    st.shared.u32 [%r10], %r2;
+    {arrive}
+again:
+    {wait}
+    @!%p1 bra again;
+    sub.u32 %r11, 508, %r10;
+    add.u32 %r11, %r11, %r9;
+    add.u32 %r11, %r11, %r9;
+    ld.shared.u32 %r12, [%r11];
+    st.global.u32 [%rd2], %r12;"
+    )
+}
+
+#[test]
+fn phases_of_mbarriers_order() {
+    let declarations = format!("{TILE} .shared .align 8 .b64 bar;");
+    let is_silent = |arrive: &str, wait: &str| is_clean(&declarations, &phase(arrive, wait), 1, 128);
+    let is_found = |arrive: &str, wait: &str| {
+        races(&declarations, &phase(arrive, wait), 1, 128, FindingKind::DataRace);
+    };
+    // How an arrival and a wait that order are spelled (manual, sections 9.7.13.16.13 and 9.7.13.16.16).
+    let arrivals = [
+        "mbarrier.arrive.shared.b64 %rd10, [bar];",
+        "mbarrier.arrive.release.cta.shared::cta.b64 %rd10, [bar];",
+        "mbarrier.arrive.release.cluster.shared::cta.b64 %rd10, [bar], 1;",
+        "mbarrier.arrive.expect_tx.release.cta.shared.b64 %rd10, [bar], 0;",
+        "mbarrier.arrive_drop.shared.b64 %rd10, [bar];",
+        "fence.acq_rel.cta; mbarrier.arrive.relaxed.cta.shared.b64 %rd10, [bar];",
+    ];
+    let waits = [
+        "mbarrier.test_wait.shared.b64 %p1, [bar], %rd10;",
+        "mbarrier.try_wait.shared.b64 %p1, [bar], %rd10;",
+        "mbarrier.try_wait.shared::cta.b64 %p1, [bar], %rd10, 1000;",
+        "mbarrier.try_wait.acquire.cta.shared::cta.b64 %p1, [bar], %rd10;",
+        "mbarrier.try_wait.acquire.cluster.shared::cta.b64 %p1, [bar], %rd10;",
+        "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;",
+        "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;",
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0, 1000;",
+        "mbarrier.try_wait.relaxed.cta.shared.b64 %p1, [bar], %rd10; fence.acq_rel.cta;",
+    ];
+    for arrive in arrivals {
+        waits.iter().for_each(|wait| is_silent(arrive, wait));
+    }
+    let relaxed = "mbarrier.arrive.relaxed.cta.shared.b64 %rd10, [bar];";
+    waits.iter().for_each(|wait| is_found(relaxed, wait));
+    let relaxed = "mbarrier.try_wait.relaxed.cta.shared.b64 %p1, [bar], %rd10;";
+    arrivals.iter().for_each(|arrive| is_found(arrive, relaxed));
+    is_found(arrivals[0], "setp.eq.u32 %p1, 0, 0;");
+}
+
+#[test]
+fn both_sides_of_a_handshake_need_a_scope_with_the_other_in_it() {
+    let device = "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1;";
+    let (block, far) = (device.replace("rel.gpu", "rel.cta"), device.replace("relaxed.gpu", "relaxed.cta"));
+    let then = "ld.relaxed.gpu.global.u32 %r12, [%rd1]; fence.acq_rel.gpu;";
+    let (then_block, then_near) = (then.replace("rel.gpu", "rel.cta"), then.replace("relaxed.gpu", "relaxed.cta"));
+    let acquire = "ld.acquire.gpu.global.u32 %r12, [%rd1];";
+    let acquire_block = acquire.replace(".gpu", ".cta");
+    let release = "st.release.gpu.global.u32 [%rd1], 1;";
+    let is_racy = |release: &str, acquire: &str| {
+        races("", &flag(release, acquire), 2, 32, FindingKind::DataRace);
+    };
+    for release in [device, release] {
+        for acquire in [&then_block, &then_near, &acquire_block] {
+            is_racy(release, acquire);
+        }
+        for acquire in [then, acquire] {
+            is_clean("", &flag(release, acquire), 2, 32);
+        }
+    }
+    for release in [&block, &far, &release.replace(".gpu", ".cta")] {
+        is_racy(release, acquire);
+        is_racy(release, then);
+    }
+    // Two warps of one block.
+    let near = |release: &str, acquire: &str| {
+        let both = flag(release, acquire).replace("%r2, 0;", "%r20, 0;").replace("%r3, 0;", "%r21, 0;");
+        let body = format!("and.b32 %r20, %r2, 31;\n shr.u32 %r21, %r2, 5;\n {both}");
+        is_clean("", &body, 1, 64);
+    };
+    for release in [device, &block, &far, release] {
+        for acquire in [then, &then_block, &then_near, acquire, &acquire_block] {
+            near(release, acquire);
+        }
+    }
+}
+
+/// Block 0 releases, block 1 hands the flag on, block 2 waits for it and reads the data.
+fn handed_on(by: &str, acquire: &str) -> String {
+    let body = flag("st.release.gpu.global.u32 [%rd1], 1;", acquire).replace("%r12, 0;\n", "%r12, 2;\n");
+    let body = body.replace("setp.eq.u32 %p3", "setp.ne.u32 %p3");
+    let middle = format!(
+        "setp.ne.u32 %p4, %r3, 1;
+    @%p4 bra wait;
+first:
+    {by}
+    setp.ne.u32 %p5, %r14, 1;
+    @%p5 bra first;
+    bra done;
+wait:"
+    );
+    body.replacen("wait:", &middle, 1).replace("@%p2 bra wait;", "@%p2 bra others;").replacen(
+        "setp.ne.u32 %p4",
+        "others:\n setp.ne.u32 %p4",
+        1,
+    )
+}
+
+#[test]
+fn a_read_modify_write_hands_a_release_on() {
+    let acquire = "ld.acquire.gpu.global.u32 %r12, [%rd1];";
+    let by = |scope: &str| format!("atom.relaxed.{scope}.global.cas.b32 %r14, [%rd1], 1, 2;");
+    is_clean("", &handed_on(&by("gpu"), acquire), 3, 32);
+    // The one in between does not belong to the sequence of its reader or writer.
+    races("", &handed_on(&by("cta"), acquire), 3, 32, FindingKind::DataRace);
+    races("", &handed_on(&by("gpu"), &acquire.replace("gpu", "cta")), 3, 32, FindingKind::DataRace);
+}
+
+#[test]
+fn a_fence_before_the_exit_releases_to_later_barriers() {
+    let exits = |before: &str, after: &str| {
+        format!(
+            "{OWN}
+    {before}
+    st.shared.u32 [%r10], %r2;
+    {after}
+    setp.lt.u32 %p1, %r2, 32;
+    @%p1 exit;
+    bar.sync 0;
+    xor.b32 %r11, %r2, 32;
+    mad.lo.u32 %r11, %r11, 4, %r9;
+    ld.shared.u32 %r12, [%r11];
+    st.global.u32 [%rd2], %r12;"
+        )
+    };
+    for fence in ["fence.acq_rel.cta;", "fence.sc.gpu;", "membar.cta;", "membar.sys;"] {
+        is_clean(TILE, &exits("", fence), 1, 64);
+        // What came after the last fence is not released.
+        races(TILE, &exits(fence, ""), 1, 64, FindingKind::DataRace);
+    }
+    races(TILE, &exits("", ""), 1, 64, FindingKind::DataRace);
+    races(TILE, &exits("", "fence.acquire.cta;"), 1, 64, FindingKind::DataRace);
+    // Nor do those learn of it that meet at no barrier.
+    let early = exits("", "membar.cta;").replace("bar.sync 0;", "bar.warp.sync 0xffffffff;");
+    races(TILE, &early, 1, 64, FindingKind::DataRace);
+}
+
+/// A kernel with racecheck on, whose first parameter is host memory: what it finds.
+fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
+    let config = Config {
+        checks: Checks {
+            racecheck: true,
+            ..Checks::default()
+        },
+        ..Config::default()
+    };
+    let bench = Bench::with(&kernel("", body), config);
+    // Not at the start of a cell.
+    let mut memory = vec![0_u32; 67];
+    let address = memory[3..].as_mut_ptr() as u64;
+    // SAFETY: the memory lives until the end of the function, and nothing else touches it.
+    unsafe { bench.device.register(address, 256, None) };
+    for _ in 0..2 {
+        memory.fill(0);
+        bench.run("k", grid, 32, &[address.into(), 0_u32.into()]).unwrap();
+    }
+    bench.device.unregister(address);
+    bench.device.take_findings()
+}
+
+#[test]
+fn registered_host_memory_is_like_any_other() {
+    let (release, acquire) = ("st.release.sys.global.u32 [%rd1], 1;", "ld.acquire.sys.global.u32 %r12, [%rd1];");
+    let found = findings_in_host_memory(&flag(release, acquire), 2);
+    assert!(found.is_empty(), "{}", found[0]);
+    let relaxed = release.replace("release", "relaxed");
+    let found = findings_in_host_memory(&flag(&relaxed, acquire), 2);
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::DataRace) && !found.is_empty(), "{found:#?}");
+    assert_eq!(findings_in_host_memory("st.global.u32 [%rd1], %r3;", 2)[0].kind, FindingKind::DataRace);
+    assert!(findings_in_host_memory("st.global.u32 [%rd2], %r3;", 2).is_empty());
+}
+
+#[test]
+fn the_barrier_of_a_grid_orders() {
+    // What `cooperative_groups::this_grid().sync()` is compiled to: a counter in the workspace of the launch.
+    let shift = |add: &str, load: &str| {
+        format!(
+            "
+    ld.global.u32 %r20, [%rd2+4];
+    mov.u32 %r21, %envreg2;
+    mov.u32 %r22, %envreg1;
+    mov.b64 %rd10, {{%r21, %r22}};
+    barrier.sync 0;
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra over;
+    setp.eq.u32 %p2, %r3, 0;
+    mov.u32 %r23, %nctaid.x;
+    sub.u32 %r24, 0x80000001, %r23;
+    selp.b32 %r25, %r24, 1, %p2;
+    {add}.u32 %r26, [%rd10+4], %r25;
+again:
+    {load}.u32 %r27, [%rd10+4];
+    xor.b32 %r28, %r27, %r26;
+    setp.gt.s32 %p3, %r28, -1;
+    @%p3 bra again;
+over:
+    barrier.sync 0;
+    st.global.u32 [%rd2], %r20;"
+        )
+    };
+    let found = |body: &str| {
+        let config = Config {
+            checks: Checks {
+                racecheck: true,
+                ..Checks::default()
+            },
+            ..Config::default()
+        };
+        let bench = Bench::with(&kernel("", body), config);
+        let out = bench.zeros(4 * 129);
+        let launch = Launch {
+            grid: [4, 1, 1],
+            block: [32, 1, 1],
+            dynamic_shared: 0,
+            parameters: &[],
+            cooperative: true,
+            cluster: None,
+        };
+        bench.launch_as("k", launch, &[out.into(), 0_u32.into()]).unwrap();
+        bench.device.take_findings()
+    };
+    let (add, load) = ("atom.add.release.gpu", "ld.acquire.gpu");
+    let right = found(&shift(add, load));
+    assert!(right.is_empty(), "{}", right[0]);
+    for (add, load) in [("atom.add.relaxed.gpu", load), (add, "ld.relaxed.gpu")] {
+        let found = found(&shift(add, load));
+        assert!(!found.is_empty() && found.iter().all(|finding| finding.kind == FindingKind::DataRace));
+    }
 }
 
 #[test]
@@ -275,6 +525,52 @@ fn the_same_value_twice_is_information() {
         (FindingKind::DataRace, Severity::Error)
     );
     is_clean("", &leader.replace("%r2, 31", "%r2, 63"), 1, 64);
+}
+
+#[test]
+fn the_same_value_again_in_a_loop_is_information() {
+    // In each turn a lane writes another of 32 bytes; all lanes write the same to each.
+    let turns = |value: &str| {
+        format!(
+            "
+    mov.u32 %r10, 0;
+again:
+    add.u32 %r11, %r10, %r2;
+    and.b32 %r11, %r11, 31;
+    cvt.u64.u32 %rd10, %r11;
+    add.s64 %rd10, %rd1, %rd10;
+    {value}
+    st.global.u8 [%rd10], %r12;
+    add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p1, %r10, 8;
+    @%p1 bra again;"
+        )
+    };
+    let finding = only("", &turns("mul.lo.u32 %r12, %r11, 3;"), 32);
+    assert_eq!((finding.kind, finding.severity), (FindingKind::SameValueRace, Severity::Info));
+    // By lane, or by turn, it is another one each time.
+    for value in ["mov.u32 %r12, %r2;", "add.u32 %r12, %r10, 1;"] {
+        assert_eq!(only("", &turns(value), 32).kind, FindingKind::DataRace);
+    }
+    is_clean("", &turns("mov.u32 %r12, 3; cvt.u64.u32 %rd10, %r2; add.s64 %rd10, %rd1, %rd10;"), 1, 32);
+}
+
+#[test]
+fn unordered_volatile_accesses_are_information() {
+    let neighbour = |store: &str, between: &str, load: &str| {
+        format!("{OWN}\n {store}.shared.u32 [%r10], %r2;\n {between}\n xor.b32 %r11, %r10, 4;\n {load}.shared.u32 %r12, [%r11];")
+    };
+    let volatile = ["st.volatile", "ld.volatile"];
+    let finding = only(TILE, &neighbour(volatile[0], "", volatile[1]), 32);
+    assert_eq!((finding.kind, finding.severity), (FindingKind::VolatileRace, Severity::Info));
+    let barrier = "bar.warp.sync 0xffffffff;";
+    is_clean(TILE, &neighbour(volatile[0], barrier, volatile[1]), 1, 32);
+    is_clean(TILE, &neighbour("st.relaxed.cta", "", "ld.relaxed.cta"), 1, 32);
+    is_clean(TILE, &neighbour("st.relaxed.cta", "", volatile[1]), 1, 32);
+    is_clean(TILE, "ld.volatile.global.u32 %r12, [%rd1];", 2, 32);
+    // With a plain one it is a race.
+    assert_eq!(only(TILE, &neighbour(volatile[0], "", "ld"), 32).kind, FindingKind::DataRace);
+    assert_eq!(only(TILE, &neighbour("st", "", volatile[1]), 32).kind, FindingKind::DataRace);
 }
 
 #[test]

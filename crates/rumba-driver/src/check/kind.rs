@@ -94,6 +94,7 @@ kinds! {
         DataRace: Race,
         SameValueRace: Race,
         ScopedRace: Race,
+        VolatileRace: Race,
         PendingCopy: Race,
         StaleLoad: Race,
         UnwrittenRead: Init,

@@ -79,9 +79,15 @@ fn here<'a>(places: &'a [Place], place: &'a Place) -> impl Iterator<Item = (&'a 
 fn labels(finding: &Finding) -> Vec<String> {
     let labels = finding.sides.iter().enumerate().map(|(index, side)| {
         let earlier = match (index, finding.kind) {
-            (1, Kind::DataRace | Kind::SameValueRace | Kind::ScopedRace | Kind::PendingCopy | Kind::StaleLoad) => {
-                "earlier "
-            }
+            (
+                1,
+                Kind::DataRace
+                | Kind::SameValueRace
+                | Kind::ScopedRace
+                | Kind::VolatileRace
+                | Kind::PendingCopy
+                | Kind::StaleLoad,
+            ) => "earlier ",
             _ => "",
         };
         match &*side.action {

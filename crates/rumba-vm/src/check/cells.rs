@@ -1,4 +1,4 @@
-//! Who accessed which bytes last: a cell for each 32 bytes of shared and of global memory, at a fixed place beside it.
+//! Who accessed which bytes last: a cell for each 32 bytes of memory that threads can share, at a fixed place beside it.
 //!
 //! A record is about one access of a whole warp to the bytes of a cell, so that a warp that goes through memory in order
 //! needs one or two for each cell. Accesses that none of those that follow can race with are forgotten at once: what comes
@@ -9,7 +9,7 @@ use std::io;
 
 use crate::arena::{Arena, Window};
 use crate::check::order::Scope;
-use crate::check::record::{Conflict, Record, View, WORD, WORDS, bytes_of};
+use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
 use crate::check::shadow::Shadow;
 use crate::warp::lanes_of;
 
@@ -55,8 +55,8 @@ const CHUNKS: usize = (1 << 24) - 1;
 
 /// The cells of a device's memory.
 pub(crate) struct Cells {
-    windows: [Window; 2],
-    cells: [Shadow; 2],
+    /// Of the heap, of shared memory, of the grids' barriers, then of memory of the host's own.
+    windows: Vec<(Window, Shadow)>,
     chunks: Shadow,
     used: usize,
     generation: u16,
@@ -64,23 +64,37 @@ pub(crate) struct Cells {
     cluster: u32,
 }
 
-/// Whether a scope around one block has the other one in it, where clusters have this many blocks.
-pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
-    match scope {
-        Scope::Block => a == b,
-        Scope::Cluster => a / cluster == b / cluster,
-        Scope::Device => true,
+/// The narrowest scope around one block that has the other one in it, where clusters have this many blocks.
+pub(crate) fn narrowest(cluster: u32, a: u32, b: u32) -> Scope {
+    if a == b {
+        Scope::Block
+    } else if a / cluster == b / cluster {
+        Scope::Cluster
+    } else {
+        Scope::Device
     }
+}
+
+/// Whether a scope around one block has the other one in it, and the other way round.
+pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
+    narrowest(cluster, a, b) <= scope
+}
+
+/// The windows of a device's own, and which of them is that of shared memory.
+const OWN: usize = 3;
+const SHARED: usize = 1;
+
+/// Cells for a window.
+fn beside(window: Window) -> io::Result<(Window, Shadow)> {
+    let cells = Shadow::new(window.bytes() / CELL as usize * size_of::<Cell>())?;
+    Ok((window, cells))
 }
 
 impl Cells {
     /// Cells for the memory of a device.
     pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
-        let windows = [arena.heap, arena.shared];
-        let shadow = |window: Window| Shadow::new(window.bytes() / CELL as usize * size_of::<Cell>());
         Ok(Self {
-            windows,
-            cells: [shadow(windows[0])?, shadow(windows[1])?],
+            windows: vec![beside(arena.heap)?, beside(arena.shared)?, beside(arena.grids)?],
             chunks: Shadow::new((CHUNKS + 1) * size_of::<Chunk>())?,
             used: 0,
             generation: 0,
@@ -88,16 +102,33 @@ impl Cells {
         })
     }
 
-    /// Forgets everything: a launch begins, with clusters of so many blocks.
-    pub(crate) fn begin(&mut self, cluster: u32) {
+    /// Forgets everything: a launch begins, with clusters of so many blocks. Kernels can access these ranges of the host's
+    /// own memory, too.
+    pub(crate) fn begin(&mut self, cluster: u32, host: &[Window]) -> io::Result<()> {
+        let whole = |window: &Window| Window {
+            start: window.start / CELL * CELL,
+            end: window.end.next_multiple_of(CELL),
+        };
+        let mut rest = self.windows.split_off(OWN);
+        for window in host.iter().map(whole) {
+            let known = rest.iter().position(|(known, _)| *known == window);
+            let cells = known.map_or_else(|| beside(window), |known| Ok(rest.swap_remove(known)))?;
+            self.windows.push(cells);
+        }
         self.used = 0;
         self.cluster = cluster;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             // Numbers start again, and what is there must not pass for new.
-            self.cells.iter().for_each(Shadow::clear);
+            self.windows.iter().for_each(|(_, cells)| cells.clear());
             self.generation = 1;
         }
+        Ok(())
+    }
+
+    /// Whether there is a cell for an address.
+    pub(crate) fn knows(&self, address: u64) -> bool {
+        self.windows.iter().any(|(window, _)| window.contains(address))
     }
 
     /// Forgets what was done in a range of shared memory, which becomes somebody else's.
@@ -113,13 +144,12 @@ impl Cells {
     /// The cell of an address, and whether one block alone can access it.
     #[inline(always)]
     fn cell(&self, address: u64) -> Option<(*mut Cell, bool)> {
-        let index = usize::from(!self.windows[0].contains(address));
-        let window = self.windows[index];
-        window.contains(address).then(|| {
-            let number = (address - window.start) / CELL;
-            let cell = self.cells[index].base::<Cell>().wrapping_add(number as usize);
-            (cell, index == 1 && self.cluster == 1)
-        })
+        let mut windows = self.windows.iter();
+        let index = windows.position(|(window, _)| window.contains(address))?;
+        let (window, cells) = &self.windows[index];
+        let number = (address - window.start) / CELL;
+        let cell = cells.base::<Cell>().wrapping_add(number as usize);
+        Some((cell, index == SHARED && self.cluster == 1))
     }
 
     /// A record of a cell.
@@ -330,8 +360,7 @@ impl Cells {
                     touch: mine.touch(lane_of(mine), word),
                     earlier: record.touch(lane_of(record), word),
                     address: start + u64::from(byte),
-                    scoped: false,
-                    stale: true,
+                    kind: ConflictKind::Stale,
                 });
             }
         }
@@ -349,11 +378,9 @@ impl Cells {
         at: &mut At,
         found: &mut Vec<Conflict>,
     ) {
-        let scope = record.order().scope.min(mine.order().scope);
-        let scoped = record.is_strong() && mine.is_strong();
-        if scoped && includes(scope, self.cluster, record.block, mine.block) {
+        let Some(kind) = record.conflict_with(mine, self.cluster) else {
             return;
-        }
+        };
         for word in 0..WORDS {
             let here = bytes & bytes_of(1 << word);
             if here == 0 {
@@ -373,8 +400,7 @@ impl Cells {
                     touch: mine.touch(lane as u32, word),
                     earlier: record.touch(other, word),
                     address: at.start + u64::from(here.trailing_zeros()),
-                    scoped,
-                    stale: false,
+                    kind,
                 });
             }
         }

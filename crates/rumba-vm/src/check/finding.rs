@@ -36,6 +36,8 @@ pub enum FindingKind {
     SameValueRace,
     /// The same, of atomic operations whose scopes do not reach each other.
     ScopedRace,
+    /// The same, of volatile accesses, which PTX defines as relaxed ones of the whole system.
+    VolatileRace,
     /// Memory is accessed to or from which an asynchronous copy is under way.
     PendingCopy,
     /// `ld.global.nc` of memory that the same kernel writes.
@@ -98,6 +100,13 @@ impl FindingKind {
                 Error, "race of atomic operations by scope",
                 "an atomic operation of scope `.cta` is atomic for the threads of its own block only",
                 "widen the scope of the operation to `.gpu`",
+            ),
+            Self::VolatileRace => words(
+                Info, "unordered volatile accesses",
+                "PTX takes volatile accesses for relaxed atomic ones, which order nothing; no barrier, `bar.warp.sync` or \
+                 release and acquire orders these",
+                "if this is a flag, use atomic accesses, with release and acquire; else let the threads meet at a barrier \
+                 between the accesses",
             ),
             Self::PendingCopy => words(
                 Error, "access to memory of a copy under way",
@@ -208,7 +217,12 @@ impl FindingKind {
     fn is_of_memory(self) -> bool {
         matches!(
             self,
-            Self::DataRace | Self::SameValueRace | Self::ScopedRace | Self::PendingCopy | Self::StaleLoad
+            Self::DataRace
+                | Self::SameValueRace
+                | Self::ScopedRace
+                | Self::VolatileRace
+                | Self::PendingCopy
+                | Self::StaleLoad
         )
     }
 }

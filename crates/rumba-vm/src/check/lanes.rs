@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::check::clock::{Known, Thread};
-use crate::check::order::Scope;
+use crate::check::order::{SCOPES, Scope};
 use crate::check::record::View;
 use crate::warp::{LANES, lanes_of};
 
@@ -38,8 +38,9 @@ pub(super) struct Clock {
     pub(super) plain: bool,
     /// What the last fence made ready: later atomic writes offer it.
     pub(super) fenced: Option<Fenced>,
-    /// What atomic reads have seen: the next fence takes it in.
-    pub(super) seen: Option<Arc<Known>>,
+    /// What atomic reads have seen: the next fence takes it in. By the narrowest scope that the fence has to have, around
+    /// this block, for the block that released it.
+    pub(super) seen: [Option<Arc<Known>>; SCOPES],
 }
 
 impl Clock {
@@ -51,7 +52,7 @@ impl Clock {
             block: 0,
             plain: true,
             fenced: None,
-            seen: None,
+            seen: Default::default(),
         }
     }
 
@@ -142,7 +143,7 @@ impl Warp {
         let Some(lanes) = &self.lanes else { return };
         let first = &lanes[0];
         self.apart = !lanes_of(self.mask).all(|lane| lanes[lane].agrees(first));
-        let is_bare = |lane: usize| lanes[lane].fenced.is_none() && lanes[lane].seen.is_none();
+        let is_bare = |lane: usize| lanes[lane].fenced.is_none() && lanes[lane].seen.iter().all(Option::is_none);
         if !self.apart && lanes_of(self.mask).all(is_bare) {
             self.whole = first.clone();
             self.lanes = None;

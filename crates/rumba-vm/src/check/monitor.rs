@@ -13,7 +13,7 @@ use crate::check::finding::{Finding, FindingKind, Severity, Side};
 use crate::check::memory::GROUPS;
 use crate::check::order::Order;
 use crate::check::race::{self, Meeting, Races};
-use crate::check::record::Touch;
+use crate::check::record::{ConflictKind, Touch};
 use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;
@@ -109,14 +109,14 @@ impl Monitor {
         for conflict in races.found.drain(..) {
             let is_write = |touch: &Touch| touch.kind == AccessKind::Write;
             let both_write = is_write(&conflict.touch) && is_write(&conflict.earlier);
-            let kind = if conflict.stale {
-                FindingKind::StaleLoad
-            } else if conflict.scoped {
-                FindingKind::ScopedRace
-            } else if both_write && warp.is_some_and(|warp| warp.rewrites(&conflict)) {
-                FindingKind::SameValueRace
-            } else {
-                FindingKind::DataRace
+            let kind = match conflict.kind {
+                ConflictKind::Stale => FindingKind::StaleLoad,
+                ConflictKind::Scoped => FindingKind::ScopedRace,
+                ConflictKind::Volatile => FindingKind::VolatileRace,
+                ConflictKind::Race if both_write && warp.is_some_and(|warp| warp.rewrites(&conflict)) => {
+                    FindingKind::SameValueRace
+                }
+                ConflictKind::Race => FindingKind::DataRace,
             };
             self.note(kind, conflict.touch, Some(conflict.earlier), conflict.address, &place);
         }
@@ -291,10 +291,12 @@ impl Warp {
     /// Whether accesses to an allocation have to be told of, even where they are in bounds.
     pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
         let context = self.context();
+        let is_partial = |map: &Unwritten| map.knows(start) && !map.is_written(start, start + bytes);
+        // SAFETY: as in `Monitor::race`.
+        let is_shared = |races: &UnsafeCell<Races>| unsafe { (*races.get()).knows(start) };
         context.monitor.is_some_and(|monitor| {
-            let is_partial = |map: &Unwritten| !map.is_written(start, start + bytes);
-            context.arena.heap.contains(start)
-                && (monitor.races.is_some() || context.allocations.unwritten.as_ref().is_some_and(is_partial))
+            monitor.races.as_ref().is_some_and(is_shared)
+                || context.allocations.unwritten.as_ref().is_some_and(is_partial)
         })
     }
 
@@ -316,6 +318,11 @@ impl Warp {
     /// A fence of the active lanes.
     pub(crate) fn observe_fence(&self, order: Order) {
         self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order));
+    }
+
+    /// The active lanes exit.
+    pub(crate) fn observe_exit(&self) {
+        self.tell_races(|races, block, warp| races.exit(block, warp, self.active));
     }
 
     /// Lanes have met at `bar.warp.sync`.

@@ -15,13 +15,18 @@ pub(crate) enum Scope {
     Device,
 }
 
+/// How many scopes there are.
+pub(crate) const SCOPES: usize = 3;
+
 /// What an operation orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Semantics {
     /// Nothing, and others must not touch the same memory meanwhile.
     Weak,
-    /// Nothing, but others may. Volatile accesses are like that.
+    /// Nothing, but others may.
     Relaxed,
+    /// The same, as manuals have it (section 8.4.2); programs often mean an access that nothing else touches meanwhile.
+    Volatile,
     /// Nothing, by a load that may not see what the kernel writes: `.nc`.
     NonCoherent,
     /// What follows.
@@ -39,9 +44,11 @@ pub(crate) struct Order {
     pub(crate) scope: Scope,
 }
 
-/// Where an operation's `extra` holds the order. Without one, it is what is usual for the kind of access.
+/// Where an operation's `extra` holds the order: bits 9 to 13. Without one, it is what is usual for the kind of access.
 const SEMANTICS_SHIFT: u16 = 9;
 const SCOPE_SHIFT: u16 = 12;
+/// The bits of `extra` that hold it.
+pub(crate) const ORDER_BITS: u16 = 7 << SEMANTICS_SHIFT | 3 << SCOPE_SHIFT;
 
 impl Order {
     pub(crate) const WEAK: Self = Self {
@@ -52,6 +59,12 @@ impl Order {
     pub(crate) const NON_COHERENT: Self = Self {
         semantics: Semantics::NonCoherent,
         scope: Scope::Block,
+    };
+
+    /// Of the arrival by which an asynchronous copy tells an mbarrier that its bytes have come (manual, section 9.7.9.25.4).
+    pub(crate) const COMPLETION: Self = Self {
+        semantics: Semantics::Release,
+        scope: Scope::Cluster,
     };
 
     /// Of an access that says nothing about it.
@@ -71,7 +84,7 @@ impl Order {
             None if m.has(".nc") => Self::NON_COHERENT,
             None | Some(".weak") => Self::WEAK,
             Some(".volatile") => Self {
-                semantics: Semantics::Relaxed,
+                semantics: Semantics::Volatile,
                 scope: Scope::Device,
             },
             Some(name) => Self::named(Some(name), m.get("scope")),
@@ -81,6 +94,12 @@ impl Order {
     /// Of `atom` or `red`.
     pub(crate) fn of_atomic(m: &Matched<'_>) -> Self {
         Self::named(m.get("sem").or(m.get("order")), m.get("scope"))
+    }
+
+    /// Of an operation on an mbarrier, given the semantics and the scope that it has unless it says so (manual, sections
+    /// 9.7.13.16.13 and 9.7.13.16.16).
+    pub(crate) fn of_mbarrier(m: &Matched<'_>, semantics: &str, scope: &str) -> Self {
+        Self::named(m.get("sem").or(Some(semantics)), m.get("scope").or(Some(scope)))
     }
 
     /// Of a fence.
@@ -113,6 +132,7 @@ impl Order {
             Semantics::Release => 4,
             Semantics::AcquireRelease => 5,
             Semantics::NonCoherent => 6,
+            Semantics::Volatile => 7,
         };
         let scope = match self.scope {
             Scope::Block => 0,
@@ -141,6 +161,7 @@ impl Order {
             4 => Semantics::Release,
             5 => Semantics::AcquireRelease,
             6 => Semantics::NonCoherent,
+            7 => Semantics::Volatile,
             _ => return Self::usual(kind),
         };
         let scope = match extra >> SCOPE_SHIFT & 3 {

@@ -1,8 +1,15 @@
-//! Data races by happens-before, in shared and in global memory, within a launch.
+//! Data races by happens-before, in all memory that threads of a launch can share: shared memory, device memory, the
+//! workspace of the grid's barrier, and what the host has registered of its own.
 //!
 //! Two accesses to a byte race if one of them writes, they are not both atomic for each other, and nothing orders them:
 //! no barrier, no `bar.warp.sync`, no release that an acquire has seen (manual, chapter 8, "Memory Consistency Model").
-//! The lockstep of a warp orders nothing. What threads know of each other is in [`super::clock`], earlier accesses are in
+//! The lockstep of a warp orders nothing.
+//!
+//! A thread that executes a fence and then exits counts, for each later completion of a barrier of its block, as one that
+//! has released what precedes the fence. PTX says of a barrier only that threads which have exited are not waited for; an
+//! exit itself orders nothing, so that what a thread did after its last fence, or without one, still races.
+//!
+//! What threads know of each other is in [`super::clock`], earlier accesses are in
 //! [`super::cells`]; who tells this what happens is [`super::monitor`].
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
@@ -12,14 +19,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap as HashMap;
 
-use crate::arena::Arena;
+use crate::arena::{Arena, Window};
 use crate::block::mask_of;
-use crate::check::cells::{CELL, Cells, includes};
+use crate::check::cells::{CELL, Cells, includes, narrowest};
 use crate::check::clock::{Known, Thread};
 pub(crate) use crate::check::lanes::Meeting;
 use crate::check::lanes::{Arrived, Clock, Guest, Warp, thread};
 use crate::check::memory::GROUPS;
-use crate::check::order::{Order, Scope};
+use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::record::{Conflict, Record, View, words_of};
 use crate::fault::AccessKind;
 use crate::target::GROUP;
@@ -44,11 +51,73 @@ impl Access {
     }
 }
 
-/// What a release at an address offers to those who acquire there.
+/// The release patterns whose writes head the release sequence that ends in the last atomic write of an address (manual,
+/// section 8.9.1, "Release and Acquire Patterns").
+///
+/// An acquire synchronises with those of them of which the scopes of both sides include the other thread, which is what
+/// morally strong asks for (section 8.7.1). So releases are kept by block; those of scope `.gpu` also together, since most
+/// acquires have that scope, too.
 struct Published {
-    known: Arc<Known>,
+    /// All releases of scope `.gpu`.
+    all: Option<Arc<Known>>,
+    /// Each release by a block that others can still share a scope with.
+    near: Vec<Release>,
+    /// The block and the scope of the last write.
+    writer: (u32, Scope),
+}
+
+/// What threads of a block have released with one scope.
+struct Release {
+    block: u32,
     scope: Scope,
-    by: Thread,
+    known: Arc<Known>,
+}
+
+/// Releases of an address after which those of blocks that have ended are forgotten.
+const NEAR: usize = 16;
+
+impl Published {
+    /// A write by a block, with a scope, of no releases so far.
+    fn by(block: u32, scope: Scope) -> Self {
+        Self {
+            all: None,
+            near: Vec::new(),
+            writer: (block, scope),
+        }
+    }
+
+    /// Adds what a thread of a block releases.
+    fn add(&mut self, block: u32, scope: Scope, mut known: Arc<Known>) {
+        let same = |release: &&mut Release| (release.block, release.scope) == (block, scope);
+        let before = match self.near.iter_mut().find(same) {
+            Some(release) => {
+                Arc::make_mut(&mut known).join(&release.known);
+                Some(std::mem::replace(&mut release.known, Arc::clone(&known)))
+            }
+            None => {
+                let known = Arc::clone(&known);
+                self.near.push(Release { block, scope, known });
+                None
+            }
+        };
+        if scope < Scope::Device {
+            return;
+        }
+        match &mut self.all {
+            // This block alone has released so far.
+            Some(all) if before.is_none_or(|before| !Arc::ptr_eq(all, &before)) => Arc::make_mut(all).join(&known),
+            all => *all = Some(known),
+        }
+    }
+}
+
+/// Joins what `known` has to a place that may be empty.
+fn gather(place: &mut Option<Arc<Known>>, known: &Arc<Known>) {
+    match place {
+        Some(before) if Arc::ptr_eq(before, known) => {}
+        Some(before) => Arc::make_mut(before).join(known),
+        None => *place = Some(Arc::clone(known)),
+    }
 }
 
 /// The races of one launch.
@@ -66,6 +135,8 @@ pub(crate) struct Races {
     cells: Cells,
     published: HashMap<u64, Published>,
     meetings: HashMap<Meeting, Arrived>,
+    /// What threads of a block released by their last fence before they exited.
+    exited: HashMap<u32, Arc<Known>>,
     /// What was found since somebody asked.
     pub(crate) found: Vec<Conflict>,
 }
@@ -84,20 +155,32 @@ impl Races {
             cells: Cells::new(arena)?,
             published: HashMap::default(),
             meetings: HashMap::default(),
+            exited: HashMap::default(),
             found: Vec::new(),
         })
     }
 
-    /// A launch begins: of blocks of so many threads, in clusters of so many blocks.
-    pub(crate) fn launch(&mut self, threads: u32, cluster: u32) {
+    /// A launch begins: of blocks of so many threads, in clusters of so many blocks, which can access these ranges of the
+    /// host's own memory.
+    ///
+    /// # Errors
+    /// If the system refuses address space.
+    pub(crate) fn launch(&mut self, threads: u32, cluster: u32, host: &[Window]) -> io::Result<()> {
         (self.threads, self.cluster) = (threads, cluster);
         self.blocks.clear();
         self.last = (u32::MAX, 0);
         self.free = (0..self.warps.len()).collect();
-        self.cells.begin(cluster);
+        self.cells.begin(cluster, host)?;
         self.published.clear();
         self.meetings.clear();
+        self.exited.clear();
         self.found.clear();
+        Ok(())
+    }
+
+    /// Whether accesses to the memory at an address are remembered.
+    pub(crate) fn knows(&self, address: u64) -> bool {
+        self.cells.knows(address)
     }
 
     /// A block begins, with shared memory that was somebody else's before.
@@ -126,6 +209,7 @@ impl Races {
             self.free.push(place);
         }
         self.last = (u32::MAX, 0);
+        self.exited.remove(&block);
         self.meetings.retain(|meeting, _| match meeting {
             Meeting::Block { block: of, .. } => *of != block,
             Meeting::Cluster { .. } | Meeting::Grid { .. } => true,
@@ -269,39 +353,45 @@ impl Races {
         batch.put(&record, &view, cells, found);
     }
 
-    /// An atomic read has seen what was published at its address.
+    /// An atomic read has seen the last atomic write of its address.
     fn see(&mut self, access: &Access, lane: usize, address: u64) {
         let Some(published) = self.published.get(&address) else {
             return;
         };
-        let (known, by) = (Arc::clone(&published.known), published.by);
-        let scope = published.scope.min(access.order.scope);
-        if !includes(scope, self.cluster, by.block, access.block) {
+        let (cluster, block, scope) = (self.cluster, access.block, access.order.scope);
+        let (writer, written) = published.writer;
+        if !includes(scope.min(written), cluster, writer, block) {
             return;
+        }
+        // By the narrowest scope that an acquire has to have.
+        let mut seen: [Option<Arc<Known>>; SCOPES] = Default::default();
+        seen[Scope::Device as usize].clone_from(&published.all);
+        for release in &published.near {
+            let narrowest = narrowest(cluster, release.block, block);
+            if narrowest < Scope::Device && narrowest <= release.scope {
+                gather(&mut seen[narrowest as usize], &release.known);
+            }
         }
         let acquires = access.order.acquires();
         self.warp(access.block, access.warp).each(1 << lane, |_, clock| {
-            if acquires {
-                return clock.take_in(&known, access.block);
-            }
-            let seen = match clock.seen.take() {
-                Some(mut before) => {
-                    if !Arc::ptr_eq(&before, &known) {
-                        Arc::make_mut(&mut before).join(&known);
-                    }
-                    before
+            for (at, known) in seen.iter().enumerate() {
+                let Some(known) = known else { continue };
+                if acquires && at <= scope as usize {
+                    clock.take_in(known, block);
+                } else {
+                    gather(&mut clock.seen[at], known);
                 }
-                None => Arc::clone(&known),
-            };
-            clock.seen = Some(seen);
+            }
         });
     }
 
-    /// An atomic write offers what its thread has released. A read-modify-write hands on what was there.
+    /// An atomic write heads a release sequence if its thread has released something. A read-modify-write continues the one
+    /// of the write that it has read.
     fn offer(&mut self, access: &Access, lane: usize, address: u64) {
-        let (by, scope) = (access.thread(lane), access.order.scope);
+        let (block, scope) = (access.block, access.order.scope);
+        let by = access.thread(lane);
         let releases = access.order.releases();
-        let warp = self.warp(access.block, access.warp);
+        let warp = self.warp(block, access.warp);
         let mut offer = None;
         if releases {
             warp.each(1 << lane, |_, clock| {
@@ -312,40 +402,63 @@ impl Races {
                 offer = fenced.map(|fenced| (fenced.of(by), scope));
             });
         } else if let Some(fenced) = &warp.clock(lane).fenced {
-            offer = Some((fenced.of(by), fenced.scope.min(scope)));
+            offer = Some((fenced.of(by), fenced.scope));
         }
-        if access.kind == AccessKind::Atomic
-            && let Some(before) = self.published.get(&address)
-        {
-            let scope = before.scope;
-            offer = match offer {
-                Some((mut known, mine)) => {
-                    Arc::make_mut(&mut known).join(&before.known);
-                    Some((known, mine.max(scope)))
-                }
-                None => return,
-            };
+        let cluster = self.cluster;
+        let continues = |published: &Published| {
+            let (writer, written) = published.writer;
+            access.kind == AccessKind::Atomic && includes(scope.min(written), cluster, writer, block)
+        };
+        if offer.is_none() && !self.published.get(&address).is_some_and(continues) {
+            self.published.remove(&address);
+            return;
         }
-        match offer {
-            Some((known, scope)) => {
-                self.published.insert(address, Published { known, scope, by });
+        let fresh = || Published::by(block, scope);
+        let published = self.published.entry(address).or_insert_with(fresh);
+        if !continues(published) {
+            *published = fresh();
+        }
+        published.writer = (block, scope);
+        if let Some((known, scope)) = offer {
+            published.add(block, scope, known);
+            if published.near.len() > NEAR {
+                let blocks = &self.blocks;
+                let is_near = |other: u32| blocks.keys().any(|block| block / cluster == other / cluster);
+                published.near.retain(|release| is_near(release.block));
             }
-            None => drop(self.published.remove(&address)),
         }
     }
 
     /// A fence of lanes.
     pub(crate) fn fence(&mut self, block: u32, warp: u8, lanes: u32, order: Order) {
         self.warp(block, warp).each(lanes, |_, clock| {
-            if order.acquires()
-                && let Some(known) = clock.seen.take()
-            {
-                clock.take_in(&known, block);
+            if order.acquires() {
+                for at in 0..=order.scope as usize {
+                    if let Some(known) = clock.seen[at].take() {
+                        clock.take_in(&known, block);
+                    }
+                }
             }
             if order.releases() {
                 clock.release(order.scope);
             }
         });
+    }
+
+    /// Lanes exit. What they did before their last fence comes before what others do behind barriers of the block that are
+    /// completed without them.
+    pub(crate) fn exit(&mut self, block: u32, number: u8, lanes: u32) {
+        let warp = self.warp(block, number);
+        if !warp.has_fenced() {
+            return;
+        }
+        let mut released = Known::default();
+        for lane in lanes_of(lanes) {
+            if let Some(fenced) = &warp.clock(lane).fenced {
+                released.join(&fenced.of(thread(block, number, lane)));
+            }
+        }
+        Arc::make_mut(self.exited.entry(block).or_default()).join(&released);
     }
 
     /// Lanes of a warp synchronise with each other, all at once.
@@ -425,6 +538,12 @@ impl Races {
         let Some(arrived) = self.meetings.get_mut(&meeting) else {
             return;
         };
+        if arrived.result.is_none()
+            && let Meeting::Block { block, .. } = meeting
+            && let Some(known) = self.exited.get(&block)
+        {
+            Arc::make_mut(&mut arrived.known).join(known);
+        }
         let whole_block = matches!(meeting, Meeting::Block { .. }) && arrived.waiting == threads && !arrived.passing;
         let known = arrived.result(whole_block.then_some(block));
         let epoch = arrived.epoch;
@@ -573,7 +692,9 @@ mod tests {
         };
         let arena = Arena::new(64 << 20, 1).expect("there is address space");
         let mut races = Races::new(&arena).expect("there is address space");
-        races.launch(u32::from(WARPS) * LANES as u32, 1);
+        races
+            .launch(u32::from(WARPS) * LANES as u32, 1, &[])
+            .expect("nothing more is needed");
         let blocks = if is_regular { 1 } else { 2 };
         (0..blocks).for_each(|block| races.begin(block, 0..0));
         let mut phases = [0; 2];

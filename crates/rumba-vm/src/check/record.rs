@@ -2,8 +2,9 @@
 //!
 //! Where records are kept is told in [`super::cells`].
 
+use crate::check::cells::includes;
 use crate::check::clock::{Known, Thread};
-use crate::check::order::{Order, Scope};
+use crate::check::order::{Order, Scope, Semantics};
 use crate::fault::AccessKind;
 use crate::warp::{LANES, lanes_of};
 
@@ -28,10 +29,20 @@ pub(crate) struct Conflict {
     pub(crate) earlier: Touch,
     /// The first byte that both touch.
     pub(crate) address: u64,
-    /// Whether both are atomic, but not for each other.
-    pub(crate) scoped: bool,
-    /// Whether the later one may not see the earlier one, in whatever order they are.
-    pub(crate) stale: bool,
+    pub(crate) kind: ConflictKind,
+}
+
+/// What is wrong with two accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConflictKind {
+    /// They race.
+    Race,
+    /// They race although both are atomic: they are not for each other.
+    Scoped,
+    /// Nothing orders them, and both are volatile.
+    Volatile,
+    /// The later one may not see the earlier one, in whatever order they are.
+    Stale,
 }
 
 /// An access by lanes of a warp to bytes of a cell.
@@ -60,6 +71,13 @@ pub(crate) struct Record {
 const SET: u8 = 0x80;
 const KIND: u8 = 3;
 const SEMANTICS: u8 = 0x1c;
+const VOLATILE: u8 = {
+    let volatile = Order {
+        semantics: Semantics::Volatile,
+        scope: Scope::Block,
+    };
+    volatile.packed() << 2
+};
 
 impl Record {
     /// A record of no bytes.
@@ -126,6 +144,23 @@ impl Record {
     pub(super) fn is_strong(&self) -> bool {
         const PLAIN: [u8; 2] = [Order::WEAK.packed() << 2, Order::NON_COHERENT.packed() << 2];
         !PLAIN.contains(&(self.flags & SEMANTICS))
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.flags & SEMANTICS == VOLATILE
+    }
+
+    /// What two accesses are that nothing orders, in clusters of so many blocks; nothing if each is atomic for the other
+    /// (morally strong; manual, section 8.7.1).
+    pub(super) fn conflict_with(&self, later: &Self, cluster: u32) -> Option<ConflictKind> {
+        if !self.is_strong() || !later.is_strong() {
+            return Some(ConflictKind::Race);
+        }
+        let scope = self.order().scope.min(later.order().scope);
+        if !includes(scope, cluster, self.block, later.block) {
+            return Some(ConflictKind::Scoped);
+        }
+        (self.is_volatile() && later.is_volatile()).then_some(ConflictKind::Volatile)
     }
 
     fn table(&self) -> u64 {
@@ -238,7 +273,7 @@ impl Record {
 
     /// Whether accesses like this one never race with each other.
     pub(super) fn is_harmless(&self, private: bool) -> bool {
-        self.is_strong() && (private || self.order().scope == Scope::Device)
+        self.is_strong() && !self.is_volatile() && (private || self.order().scope == Scope::Device)
     }
 
     /// Which bytes of an overlap are accessed in order: the later access knows of this one, or is by the same thread.

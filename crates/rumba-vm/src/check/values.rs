@@ -21,7 +21,9 @@ impl Warp {
             && usize::from(earlier.thread.index) / LANES == self.index as usize;
         let other = usize::from(earlier.thread.index) % LANES;
         let bytes = touch.bytes as usize;
-        if is_of_warp && earlier.source == touch.source && self.active >> other & 1 != 0 {
+        // In a loop, the earlier write may be one of another turn: then it is in memory already.
+        let is_now = || self.active >> other & 1 != 0 && self.offset(touch.source, other, lane) == Some(0);
+        if is_of_warp && earlier.source == touch.source && is_now() {
             return earlier.bytes == touch.bytes && self.stored(touch.source, other, bytes) == Some(value);
         }
         let address = conflict.address & !(touch.bytes - 1);
@@ -31,6 +33,16 @@ impl Warp {
             .enumerate()
             // SAFETY: the address came through the door.
             .all(|(byte, value)| unsafe { ((address + byte as u64) as *const u8).read_volatile() } == *value)
+    }
+
+    /// How far behind that of another lane the address is that the store of an instruction writes to for a lane.
+    fn offset(&self, source: u32, lane: usize, other: usize) -> Option<u64> {
+        let program = self.context().program;
+        let mut ops = program.ops.iter().zip(&program.facts);
+        let (op, _) = ops.find(|(op, facts)| op.source == source && matches!(facts.form, Form::Store { .. }))?;
+        let addresses = self.lanes::<u64>(op.a);
+        // SAFETY: the slot is the operation's, with 32 lanes of 64 bits.
+        Some(unsafe { (*addresses.add(lane)).wrapping_sub(*addresses.add(other)) })
     }
 
     /// The bytes that the store of an instruction writes for a lane.

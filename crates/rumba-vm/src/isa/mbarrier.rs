@@ -9,6 +9,7 @@ use super::notation::Matched;
 use crate::access::Element;
 use crate::block::BlockState;
 use crate::check::memory::{Addresses, Flat, Shared, Space, scattered};
+use crate::check::order::{ORDER_BITS, Order};
 use crate::fault::{AccessKind, FaultKind, RawFault};
 use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::mbarrier::{Arrival, Object};
@@ -54,12 +55,14 @@ pub(super) static MBARRIER: Instruction = Instruction {
     lower,
 };
 
-/// Bits of an operation's `extra`, above those of the state space.
+/// Bits of an operation's `extra`, beside those of the state space and of the order.
 const DROPS: u16 = 0x100;
-const NO_COMPLETE: u16 = 0x200;
-const EXPECTS: u16 = 0x400;
+const NO_COMPLETE: u16 = 0x4000;
+const EXPECTS: u16 = 0x8000;
 const PARITY: u16 = 0x100;
-const SUSPENDS: u16 = 0x200;
+const SUSPENDS: u16 = 0x4000;
+
+const _: () = assert!((0xff | ORDER_BITS) & (DROPS | NO_COMPLETE | EXPECTS | PARITY | SUSPENDS) == 0);
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let word = ScalarType::U32;
@@ -72,17 +75,20 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             Place::None,
             0,
             l.source(1, word)?,
-            0,
+            Order::of_mbarrier(m, ".relaxed", ".cta").bits(),
         ),
         3 => (
             Handlers::same(transaction::<false>),
             Place::None,
             0,
             l.source(1, word)?,
-            0,
+            Order::of_mbarrier(m, ".relaxed", ".cta").bits(),
         ),
         form @ 4..=9 => {
-            let mut flags = if form >= 7 { DROPS } else { 0 };
+            let mut flags = Order::of_mbarrier(m, ".release", ".cta").bits();
+            if form >= 7 {
+                flags |= DROPS;
+            }
             if m.has(".expect_tx") {
                 flags |= EXPECTS;
             }
@@ -98,7 +104,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             (Handlers::same(arrive), state, 1, value, flags)
         }
         form @ (10 | 11) => {
-            let mut flags = if form == 11 { SUSPENDS } else { 0 };
+            // By default it is `.cta`, but the phase may end with a copy from another block, whose completion has the scope
+            // `.cluster`: CUDA C++ waits for those without saying more.
+            let mut flags = Order::of_mbarrier(m, ".acquire", ".cluster").bits();
+            if form == 11 {
+                flags |= SUSPENDS;
+            }
             let ty = if m.has(".parity") {
                 flags |= PARITY;
                 word
@@ -139,7 +150,7 @@ pub(super) fn lower_complete(l: &mut Lowering<'_>, index: usize, bytes: u32) -> 
         a: address.base,
         b: bytes,
         imm: address.offset.cast_unsigned(),
-        extra: Space::Shared as u16,
+        extra: Space::Shared as u16 | Order::COMPLETION.bits(),
         defines: 0,
         ..Draft::new(Handlers::same(transaction::<false>))
     });
@@ -248,7 +259,7 @@ fn each(warp: &mut Warp, pc: Pc, body: impl FnMut(&mut Warp, usize, u64) -> Resu
     each_by(warp, pc, AccessKind::Atomic, body)
 }
 
-/// The same by another kind of access: what is there is read by all operations but the first.
+/// The same by another kind of access: an initialisation writes, a wait reads.
 fn each_by(
     warp: &mut Warp,
     pc: Pc,
@@ -333,7 +344,7 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
 
 unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     let mut complete = 0;
-    let next = each(warp, pc, |warp, lane, object| {
+    let next = each_by(warp, pc, AccessKind::Read, |warp, lane, object| {
         deliver(warp, pc, lane, object)?;
         let left = if pc.extra & PARITY != 0 {
             let parity = word(warp, pc.b, lane) & 1 != 0;
