@@ -1,5 +1,5 @@
-//! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, those of tests/forms.rs, tests/arrays.rs
-//! and tests/ui.rs, and those behind the runtime's arrays.
+//! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, those of tests/forms.rs, tests/arrays.rs,
+//! tests/ui.rs and tests/unsound.rs, and those behind the runtime's arrays.
 
 use cuda_builder::{CudaBuilder, DebugInfo};
 use std::process::ExitCode;
@@ -9,6 +9,7 @@ fn main() -> ExitCode {
         ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
         ("FORMS_PTX", CudaBuilder::new("forms")),
         ("UI_PTX", CudaBuilder::new("ui")),
+        ("UNSOUND_PTX", CudaBuilder::new("unsound")),
         (
             "ARRAY_KERNELS_PTX",
             CudaBuilder::new("../crates/array-kernels").debug(DebugInfo::None),

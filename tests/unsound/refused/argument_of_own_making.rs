@@ -1,0 +1,14 @@
+//! An argument that binds what it likes.
+use cuda_std::prelude::*;
+
+use cuda_std::launch::{Argument, Arguments};
+
+pub struct Forged;
+
+impl<'a> Argument<'a, [f32]> for Forged {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        let _ = arguments;
+    }
+}
+
+fn main() {}

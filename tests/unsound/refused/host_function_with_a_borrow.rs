@@ -1,0 +1,11 @@
+//! A host function that runs when what it borrows is gone.
+use rumba::prelude::*;
+
+fn main() -> rumba::Result<()> {
+    let device = Device::new()?;
+    let stream = device.stream()?;
+    let mut count = 0;
+    stream.launch_host_fn(|| count += 1)?;
+    println!("{count}");
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Bytes of the device are not always a `bool`.
+use cuda_std::prelude::*;
+
+#[kernel]
+pub fn take(x: &[bool], mut y: DisjointSlice<u32>) {
+    let _ = (x, y.own());
+}
+
+fn main() {}

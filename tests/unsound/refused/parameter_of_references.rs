@@ -1,0 +1,9 @@
+//! A reference to host memory is none on the device.
+use cuda_std::prelude::*;
+
+#[kernel]
+pub fn take(x: &[&u32], mut y: DisjointSlice<u32>) {
+    let _ = (x, y.own());
+}
+
+fn main() {}

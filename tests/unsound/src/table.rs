@@ -1,0 +1,54 @@
+//! The list of the attacks, and what one is given.
+
+use rumba::{Device, FindingKind, Module, Result};
+
+/// The device that an attack runs on, and this crate's kernels on it.
+#[derive(Clone)]
+pub struct Target {
+    /// The device.
+    pub device: Device,
+    /// This crate's kernels.
+    pub module: Module,
+    /// Whether it is the software device under its checks, which ends deadlocks.
+    pub is_checked: bool,
+}
+
+/// An attack.
+pub struct Attack {
+    /// Its path in this crate.
+    pub name: &'static str,
+    /// Runs it. It panics if the attack has done harm.
+    pub run: fn(&Target) -> Result<()>,
+    /// What the checks find in it, if the program is wrong without being unsound: a deadlock, say.
+    pub finds: &'static [FindingKind],
+}
+
+macro_rules! attacks {
+    ($($module:ident { $($name:ident $(finds $kind:ident)*),* $(,)? })*) => {
+        /// Every attack of this crate.
+        pub const ATTACKS: &[Attack] = &[$($(Attack {
+            name: concat!(stringify!($module), "::", stringify!($name)),
+            run: crate::$module::attacks::$name,
+            finds: &[$(FindingKind::$kind)*],
+        },)*)*];
+    };
+}
+
+attacks! {
+    barriers {
+        early_exit, panic_before_barrier, half_of_the_block finds Deadlock, never_written finds UnwrittenRead,
+    }
+    index {
+        fragment_place_wraps, fragment_rows_wrap, grid_stride_at_the_end, part_wraps, rounds_load_wraps, rounds_reach_before_the_slice,
+        rounds_store_wraps, shared_slice_part_wraps, shuffle_from_beyond_the_warp, view_index_wraps, view_new_wraps,
+    }
+    launch {
+        block_larger_than_tile, constant_of_other_type, launch_of_more_dimensions, matrix_shape_beyond_slice, matrix_shape_wraps,
+        operand_shapes_wrap, same_parameters_swapped, shared_slice_too_long, threads_beyond_an_index, tile_in_two_dimensions,
+    }
+    lifetime {
+        buffer_dropped_while_the_kernel_runs, buffer_of_an_ended_check, buffer_slices_out_of_bounds, capture_that_is_over, context_reset,
+        copy_forgotten, graph_outlives_its_buffers, host_memory_in_a_graph, stream_dropped_while_the_kernel_runs,
+    }
+    order { recursion_without_end finds StackOverflow, scope_leaked }
+}
