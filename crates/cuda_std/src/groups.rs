@@ -573,11 +573,12 @@ impl GridGroup {
 // SAFETY: a counter of the launch's own, which starts at 0: see `Workspace`.
 unsafe impl KernelParameter for GridGroup {
     const ROLE: Role = Role::Value;
+    type Element = Atomic<u32>;
     type A = &'static [Atomic<u32>; 2];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(words: Self::A, _: usize, (): (), (): ()) -> Self {

@@ -114,11 +114,12 @@ impl<T: Element> super::Part<'_, Slice<T>> {
 // out one after the other and asks for as much memory as they take; all threads get the same numbers.
 unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
     const ROLE: Role = Role::Shared;
+    type Element = T;
     type A = u32;
     type B = u32;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(offset: u32, length: u32, (): (), (): ()) -> Self {
