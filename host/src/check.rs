@@ -54,12 +54,12 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
 ///         ret;
 ///     }";
 /// # fn launch(gpu: &rumba::Device) -> rumba::Result<()> {
-/// #     use cuda_std::launch::{Call, Kernel, Parameter, Role};
-/// #     static SHIFT: Kernel = Kernel::new("shift", "", "", 0, &[Parameter::new("x", "u64", Role::Value)]);
+/// #     use cuda_std::launch::{Call, Kernel, Parameter};
+/// #     static SHIFT: Kernel = Kernel::new("shift", "", "", 0, &[Parameter::bound::<u64>("x", "u64")]);
 /// #     let x = gpu.zeros::<u32>(65)?;
 /// #     let mut call = unsafe { Call::new(&SHIFT) };
 /// #     call.arguments_mut().push_value(x.as_device_pointer().address());
-/// #     gpu.load(PTX)?.launch((1, 64), call)?;
+/// #     unsafe { gpu.load_unchecked("shift.ptx", PTX) }?.launch((1, 64), call)?;
 /// #     gpu.synchronize()
 /// # }
 /// let found = Checks::default().only([Check::Race]).schedules(3).run(launch)?;

@@ -8,6 +8,7 @@ pub use identity::Uuid;
 use crate::context::Context;
 use crate::error::{Code, DriverError, Error, Result};
 use crate::memory::DeviceBuffer;
+use crate::module::Text;
 use crate::profile::recording;
 use crate::stream::Stream;
 use crate::{Event, Linker, Module, PinnedBuffer, driver};
@@ -256,7 +257,55 @@ impl Device {
         Ok(MemoryInfo { free, total })
     }
 
-    /// Loads PTX text. Errors call it "the PTX text"; [`Device::load_named`] gives it a name.
+    /// Loads PTX text that `cuda_builder` wrote. Errors call it "the PTX text"; [`Device::load_named`] gives it a name.
+    ///
+    /// Its last line has a hash of the text, so that a text of another origin, or one that was changed or cut since, is
+    /// refused. When a kernel is first launched, its launcher is compared with what the compilation for the device wrote
+    /// into the text: what the parameters are and how their elements lie in memory. So safe launchers are safe. The hash is
+    /// against accidents: a program that makes such a text by other means answers for it as for [`Device::load_unchecked`].
+    ///
+    /// # Errors
+    /// [`crate::ModuleError::ForeignPtx`] if the text is not as `cuda_builder` wrote it; other [`crate::ModuleError`]s with
+    /// the compiler's messages, their lines and columns.
+    ///
+    /// # Examples
+    /// ```
+    /// use rumba::test_kernels::PTX;
+    ///
+    /// let device = rumba::Device::new()?;
+    /// assert_eq!(device.load(PTX)?.kernels(), ["scale", "saxpy"]);
+    ///
+    /// let error = device.load(&PTX.replace("mul.f32", "div.rn.f32")).unwrap_err();
+    /// assert!(error.to_string().contains("has changed"), "{error}");
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn load(&self, ptx: &str) -> Result<Module> {
+        self.load_named("the PTX text", ptx)
+    }
+
+    /// Loads PTX text that `cuda_builder` wrote under a name that errors will show.
+    ///
+    /// # Errors
+    /// As [`Device::load`].
+    pub fn load_named(&self, name: &str, ptx: &str) -> Result<Module> {
+        let ptx = ptx.to_owned();
+        Module::from_text(self.context(), name.to_owned(), Text { ptx, sealed: true })
+    }
+
+    /// Loads a file of PTX text that `cuda_builder` wrote.
+    ///
+    /// # Errors
+    /// As [`Device::load`], and [`crate::ModuleError::File`] if it cannot be read.
+    pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Module> {
+        Module::from_file(self.context(), path.as_ref())
+    }
+
+    /// Loads PTX text of any origin under a name that errors will show: written by hand or by nvcc, or changed.
+    ///
+    /// # Safety
+    /// A kernel that is launched from it, by a launcher that is a safe function, is what the launcher was made for: it takes
+    /// these parameters in this layout, reads and writes only the memory that they refer to, and that only as the launcher's
+    /// types say. Of this only the sizes of the parameters are compared.
     ///
     /// # Errors
     /// [`crate::ModuleError`] with the compiler's messages, their lines and columns.
@@ -264,28 +313,15 @@ impl Device {
     /// # Examples
     /// ```
     /// let device = rumba::Device::new()?;
-    /// let module = device.load(".version 7.0 .target sm_70 .address_size 64 .visible .entry nothing() { ret; }")?;
+    /// let ptx = ".version 7.0 .target sm_70 .address_size 64 .visible .entry nothing() { ret; }";
+    /// // SAFETY: its kernel does nothing.
+    /// let module = unsafe { device.load_unchecked("by hand", ptx) }?;
     /// assert_eq!(module.kernels(), ["nothing"]);
     /// # Ok::<(), rumba::Error>(())
     /// ```
-    pub fn load(&self, ptx: &str) -> Result<Module> {
-        Module::from_text(self.context(), "the PTX text".to_owned(), ptx)
-    }
-
-    /// Loads PTX text under a name that errors will show.
-    ///
-    /// # Errors
-    /// As [`Device::load`].
-    pub fn load_named(&self, name: &str, ptx: &str) -> Result<Module> {
-        Module::from_text(self.context(), name.to_owned(), ptx)
-    }
-
-    /// Loads a file of PTX text.
-    ///
-    /// # Errors
-    /// As [`Device::load`], and [`crate::ModuleError::File`] if it cannot be read.
-    pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Module> {
-        Module::from_file(self.context(), path.as_ref())
+    pub unsafe fn load_unchecked(&self, name: &str, ptx: &str) -> Result<Module> {
+        let ptx = ptx.to_owned();
+        Module::from_text(self.context(), name.to_owned(), Text { ptx, sealed: false })
     }
 
     /// Begins to link several PTX texts to one module.

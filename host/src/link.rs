@@ -8,7 +8,7 @@ use crate::compiler_log::CompilerLog;
 use crate::context::Context;
 use crate::driver;
 use crate::error::{Code, DriverError, ModuleError, Result, answer};
-use crate::module::checked;
+use crate::module::{Text, checked};
 use cuda_std::panic::RECORD_SYMBOL;
 use cust::sys;
 use std::ffi::{CString, c_void};
@@ -33,18 +33,22 @@ use std::sync::Arc;
 ///         ret;
 ///     }";
 /// let device = rumba::Device::new()?;
-/// let module = device.linker().add("kernels", kernels).add("functions", functions).load()?;
+/// // SAFETY: no launcher is used with the kernel.
+/// let linker = unsafe { device.linker().add_unchecked("kernels", kernels) };
+/// // SAFETY: as above.
+/// let module = unsafe { linker.add_unchecked("functions", functions) }.load()?;
 /// assert_eq!(module.kernels(), ["kernel"]);
 ///
 /// // What is missing is named.
-/// let error = device.linker().add("kernels", kernels).load().unwrap_err();
+/// let linker = unsafe { device.linker().add_unchecked("kernels", kernels) };
+/// let error = linker.load().unwrap_err();
 /// assert!(error.to_string().contains("triple"), "{error}");
 /// # Ok::<(), rumba::Error>(())
 /// ```
 #[must_use = "nothing is linked before `load`"]
 pub struct Linker {
     context: Arc<Context>,
-    texts: Vec<(String, String)>,
+    texts: Vec<(String, Text)>,
 }
 
 impl Linker {
@@ -55,9 +59,22 @@ impl Linker {
         }
     }
 
-    /// Adds a PTX text. Errors call it by `name`.
-    pub fn add(mut self, name: &str, ptx: &str) -> Linker {
-        self.texts.push((name.to_owned(), ptx.to_owned()));
+    /// Adds a PTX text that `cuda_builder` wrote: see [`crate::Device::load`]. Errors call it by `name`.
+    pub fn add(self, name: &str, ptx: &str) -> Linker {
+        self.with(name, ptx, true)
+    }
+
+    /// Adds a PTX text of any origin. Errors call it by `name`.
+    ///
+    /// # Safety
+    /// That of [`crate::Device::load_unchecked`], for the kernels of this text and those of others that call its functions.
+    pub unsafe fn add_unchecked(self, name: &str, ptx: &str) -> Linker {
+        self.with(name, ptx, false)
+    }
+
+    fn with(mut self, name: &str, ptx: &str, sealed: bool) -> Linker {
+        let ptx = ptx.to_owned();
+        self.texts.push((name.to_owned(), Text { ptx, sealed }));
         self
     }
 
@@ -74,7 +91,9 @@ impl Linker {
         let operation = || format!("load {name}");
         let mut texts = Vec::new();
         let mut with_record = None;
-        for (name, ptx) in &self.texts {
+        for (name, text) in &self.texts {
+            checked(name, text)?;
+            let ptx = &text.ptx;
             let ptx = match (defines_record(ptx), with_record) {
                 (Some(_), Some(_)) => without_record(ptx),
                 (Some(_), None) => {
@@ -83,11 +102,15 @@ impl Linker {
                 }
                 (None, _) => ptx.clone(),
             };
-            checked(name, &ptx)?;
-            texts.push(ptx);
+            texts.push(Text {
+                ptx,
+                sealed: text.sealed,
+            });
         }
-        let first = texts.first().map_or("", String::as_str);
-        checked(&name, first)?;
+        let Some(first) = texts.first() else {
+            let reason = "it is empty".to_owned();
+            return Err(ModuleError::NotPtx { module: name, reason }.into());
+        };
         let (raw, bell) = {
             let entered = self.context.enter(operation)?;
             let mut log = CompilerLog::new();
@@ -108,7 +131,7 @@ impl Linker {
             let bell = self
                 .context
                 .panics
-                .attach(&raw, with_record.map_or(first, |index| texts[index].as_str()));
+                .attach(&raw, &with_record.map_or(first, |index| &texts[index]).ptx);
             (raw, entered.check(bell, operation)?)
         };
         Ok(Module::from_raw(self.context, name, raw, bell, texts))
@@ -116,7 +139,7 @@ impl Linker {
 }
 
 /// The linked image, in the current context. `log` takes the linker's messages.
-fn link(names: &[&str], texts: &[String], log: &mut CompilerLog) -> Result<Vec<u8>, Code> {
+fn link(names: &[&str], texts: &[Text], log: &mut CompilerLog) -> Result<Vec<u8>, Code> {
     let (mut options, mut values) = log.options();
     let mut state = std::ptr::null_mut();
     // SAFETY: the context is current; both arrays have two entries and, as the log, outlive the link, which ends here.
@@ -131,7 +154,7 @@ fn link(names: &[&str], texts: &[String], log: &mut CompilerLog) -> Result<Vec<u
     let complete = || {
         for (name, text) in names.iter().zip(texts) {
             // Neither has a zero within: the texts were checked, and a name without its end is a name.
-            let (name, text) = (c_string(name), c_string(text));
+            let (name, text) = (c_string(name), c_string(&text.ptx));
             // SAFETY: the link is open, the text as long as said, with its zero; the linker copies what it keeps.
             answer(unsafe {
                 sys::cuLinkAddData_v2(

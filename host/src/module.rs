@@ -10,6 +10,7 @@ use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::function::FunctionAttribute;
 use cust::sys;
 use elsa::sync::FrozenMap;
+use rumba_ptx::foot::{self, Unsealed};
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -55,10 +56,17 @@ struct Inner {
     name: String,
     ptx: String,
     /// The same apart, where several were linked.
-    texts: Vec<String>,
+    texts: Vec<Text>,
     declarations: OnceLock<Option<Declarations>>,
     /// Where its kernels ring when they panic, if they can.
     bell: Option<Arc<Bell>>,
+}
+
+/// A PTX text of a module.
+pub(crate) struct Text {
+    pub(crate) ptx: String,
+    /// Whether its end says that it is as `cuda_builder` wrote it, with what its kernels take.
+    pub(crate) sealed: bool,
 }
 
 /// Functions that are found without a look into the map.
@@ -106,11 +114,12 @@ impl Module {
             module: name.clone(),
             reason: format!("byte {} is not text", error.utf8_error().valid_up_to()),
         })?;
-        Module::from_text(context, name, &text)
+        Module::from_text(context, name, Text { ptx: text, sealed: true })
     }
 
-    pub(crate) fn from_text(context: Arc<Context>, name: String, ptx: &str) -> Result<Module> {
-        let text = checked(&name, ptx)?;
+    /// Of a text that is to be sealed, or of any other, for whose kernels somebody answers.
+    pub(crate) fn from_text(context: Arc<Context>, name: String, source: Text) -> Result<Module> {
+        let text = checked(&name, &source)?;
         let operation = || format!("load {name}");
         let (raw, bell) = {
             let entered = context.enter(operation)?;
@@ -118,10 +127,10 @@ impl Module {
                 Ok(raw) => raw,
                 Err(error) => return Err(load_error(&entered, name, error.into(), &text)),
             };
-            let bell = entered.check(context.panics.attach(&raw, ptx), operation)?;
+            let bell = entered.check(context.panics.attach(&raw, &source.ptx), operation)?;
             (raw, bell)
         };
-        Ok(Module::from_raw(context, name, raw, bell, vec![ptx.to_owned()]))
+        Ok(Module::from_raw(context, name, raw, bell, vec![source]))
     }
 
     /// A module that the driver has loaded from these texts.
@@ -130,7 +139,7 @@ impl Module {
         name: String,
         raw: cust::module::Module,
         bell: Option<Arc<Bell>>,
-        texts: Vec<String>,
+        texts: Vec<Text>,
     ) -> Module {
         let inner = Inner {
             context,
@@ -139,7 +148,7 @@ impl Module {
             named: FrozenMap::new(),
             raw: ManuallyDrop::new(raw),
             name,
-            ptx: texts.join("\n"),
+            ptx: texts.iter().map(|text| text.ptx.as_str()).collect::<Vec<_>>().join("\n"),
             texts,
             declarations: OnceLock::new(),
             bell,
@@ -268,8 +277,34 @@ impl Module {
         missing.into()
     }
 
-    /// An error if the PTX declares other parameters than the launcher passes.
+    /// An error if the kernel in the PTX is not the launcher's, as far as a launch relies on it. Of a text that is not
+    /// sealed, only the sizes of the parameters are known.
     fn compare(&self, kernel: &'static Kernel, parameters: &[ParameterBytes]) -> Result<()> {
+        let stale = |parameter, found, expected| ModuleError::StaleKernel {
+            kernel: kernel.name.to_owned(),
+            module: self.inner.name.clone(),
+            parameter,
+            found,
+            expected,
+            defined_at: place(kernel),
+        };
+        let mut sealed = self.inner.texts.iter().filter(|text| text.sealed);
+        match sealed.find_map(|text| foot::description(&text.ptx, kernel.name)) {
+            Some(described) => {
+                if let Some(other) = kernel.disagreement(&described) {
+                    return Err(stale(other.parameter, other.found, other.expected).into());
+                }
+            }
+            None if self.inner.texts.iter().all(|text| text.sealed) => {
+                let undescribed = ModuleError::UndescribedKernel {
+                    kernel: kernel.name.to_owned(),
+                    module: self.inner.name.clone(),
+                    defined_at: place(kernel),
+                };
+                return Err(undescribed.into());
+            }
+            None => {}
+        }
         let declared = self
             .signatures()
             .and_then(|all| all.iter().find(|signature| signature.name == kernel.name));
@@ -281,14 +316,8 @@ impl Module {
         if declared.parameters == passed {
             return Ok(());
         }
-        let stale = ModuleError::StaleKernel {
-            kernel: kernel.name.to_owned(),
-            module: self.inner.name.clone(),
-            found: sizes(&declared.parameters),
-            expected: sizes(&passed),
-            defined_at: place(kernel),
-        };
-        Err(stale.into())
+        let (found, expected) = (sizes(&declared.parameters), sizes(&passed));
+        Err(stale(None, format!("takes {found}"), format!("passes {expected}")).into())
     }
 
     fn signatures(&self) -> Option<&[Signature]> {
@@ -298,7 +327,7 @@ impl Module {
     fn declarations(&self) -> Option<&Declarations> {
         self.inner
             .declarations
-            .get_or_init(|| ptx::declarations_of(&self.inner.texts))
+            .get_or_init(|| ptx::declarations_of(self.inner.texts.iter().map(|text| text.ptx.as_str())))
             .as_ref()
     }
 
@@ -374,8 +403,8 @@ impl Function {
     }
 }
 
-/// The text as the driver takes it, if it can be PTX at all.
-pub(crate) fn checked(name: &str, ptx: &str) -> Result<CString> {
+/// The text as the driver takes it, if it can be PTX at all and is sealed if it is to be.
+pub(crate) fn checked(name: &str, Text { ptx, sealed }: &Text) -> Result<CString> {
     let not_ptx = |reason: &str| ModuleError::NotPtx {
         module: name.to_owned(),
         reason: reason.to_owned(),
@@ -386,7 +415,15 @@ pub(crate) fn checked(name: &str, ptx: &str) -> Result<CString> {
     if !ptx.contains(".version") {
         return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
     }
-    let text = CString::new(ptx).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
+    let text = CString::new(ptx.as_str())
+        .map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
+    if *sealed && let Err(unsealed) = foot::check(ptx) {
+        let foreign = ModuleError::ForeignPtx {
+            module: name.to_owned(),
+            changed: unsealed == Unsealed::Changed,
+        };
+        return Err(foreign.into());
+    }
     Ok(text)
 }
 

@@ -3,7 +3,7 @@
 //! The driver says neither, and both make better errors: a kernel that is not there is named beside
 //! those that are, and PTX that is older than its launcher is noticed before it is launched.
 
-use rumba_ptx::ast;
+use rumba_ptx::{ast, foot};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ pub(crate) fn declarations(text: &str) -> Option<Declarations> {
 }
 
 /// The declarations of texts that were linked. None: one of them is beyond our parser.
-pub(crate) fn declarations_of(texts: &[String]) -> Option<Declarations> {
+pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Declarations> {
     let mut all = Declarations {
         kernels: Vec::new(),
         constants: Vec::new(),
@@ -72,6 +72,8 @@ pub(crate) fn declarations_of(texts: &[String]) -> Option<Declarations> {
 /// A text that is looked through once, and of which kernels are then taken one by one: so that the driver compiles nothing
 /// but what is used.
 pub(crate) struct Pieces {
+    sealed: &'static str,
+    /// Without its foot.
     text: &'static str,
     /// Functions and variables by name, in the order of the text; of everything else there is little. Empty where the text is
     /// beyond our parser.
@@ -79,7 +81,8 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    pub(crate) fn new(text: &'static str) -> Self {
+    pub(crate) fn new(sealed: &'static str) -> Self {
+        let text = foot::without(sealed);
         let items = rumba_ptx::parse(text).map_or_else(|_| Vec::new(), |module| module.items);
         let named = items.iter().filter_map(|item| match item {
             ast::Item::Function(function) => Some((function.name, function.span.range())),
@@ -87,12 +90,13 @@ impl Pieces {
             _ => None,
         });
         Self {
+            sealed,
             text,
             named: named.collect(),
         }
     }
 
-    /// The text with one kernel alone, and what it needs.
+    /// The text with one kernel alone, and what it needs. It is sealed, with the kernel's description.
     pub(crate) fn only(&self, kernel: &str) -> String {
         let (text, named) = (self.text, &self.named);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
@@ -116,7 +120,10 @@ impl Pieces {
                 }
             }
         }
-        result + &text[at..]
+        result.push_str(&text[at..]);
+        let description = foot::description(self.sealed, kernel);
+        foot::seal(&mut result, description.iter().map(|text| (kernel, text.as_str())));
+        result
     }
 }
 
@@ -129,6 +136,8 @@ fn bytes(parameter: &ast::Variable<'_>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Declarations, Signature, declarations};
+    #[cfg(feature = "algorithms")]
+    use rumba_ptx::foot;
 
     #[test]
     fn kernels_and_parameter_sizes() {
@@ -156,6 +165,7 @@ mod tests {
                       .visible .entry first() { call helper; ret; }\n";
         let rest = ".global .b32 ab;\n.visible .entry second() { .reg .b32 %r; ld.global.b32 %r, [ab]; ret; }\n";
         let one = super::Pieces::new(format!("{head}{needed}{rest}").leak()).only("first");
-        assert_eq!(one.trim_end(), format!("{head}{needed}").trim_end());
+        assert_eq!(foot::check(&one), Ok(()));
+        assert_eq!(foot::without(&one).trim_end(), format!("{head}{needed}").trim_end());
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 
 use cuda_std::DisjointSlice;
-use cuda_std::launch::{Argument, Call, Kernel, Parameter, Role};
+use cuda_std::launch::{Argument, Call, Kernel, Parameter};
 
 /// The kernels.
 pub const PTX: &str = include_str!("test_kernels.ptx");
@@ -21,8 +21,8 @@ pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<f32>>) -> 
         file!(),
         line!(),
         &[
-            Parameter::new("factor", "f32", Role::Value),
-            Parameter::new("values", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
+            Parameter::bound::<f32>("factor", "f32"),
+            Parameter::bound::<DisjointSlice<f32>>("values", "DisjointSlice<f32>"),
         ],
     );
     // SAFETY: both parameters are bound below, in order.
@@ -40,9 +40,9 @@ pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, Disjo
         file!(),
         line!(),
         &[
-            Parameter::new("a", "f32", Role::Value),
-            Parameter::new("x", "&[f32]", Role::Input),
-            Parameter::new("y", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
+            Parameter::bound::<f32>("a", "f32"),
+            Parameter::bound::<[f32]>("x", "&[f32]"),
+            Parameter::bound::<DisjointSlice<f32>>("y", "DisjointSlice<f32>"),
         ],
     );
     // SAFETY: all parameters are bound below, in order.
@@ -51,4 +51,26 @@ pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, Disjo
     x.bind(call.arguments_mut());
     y.bind(call.arguments_mut());
     call
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_ptx::foot;
+
+    /// `UPDATE_EXPECT=1` writes it.
+    #[test]
+    fn the_text_ends_as_the_builder_would_end_it() {
+        let (x, mut y) = ([0.0], [0.0]);
+        let scale = super::scale(1.0, &mut y).kernel();
+        let saxpy = super::saxpy(1.0, &x, &mut y).kernel();
+        let described = [scale, saxpy].map(|kernel| (kernel.name, kernel.describe()));
+        let mut expected = foot::without(super::PTX).to_owned();
+        foot::seal(&mut expected, described.iter().map(|(name, text)| (*name, text.as_str())));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/test_kernels.ptx");
+            std::fs::write(file, expected).expect("the file is ours");
+        } else {
+            assert_eq!(super::PTX, expected);
+        }
+    }
 }

@@ -574,11 +574,12 @@ impl GridGroup {
 unsafe impl KernelParameter for GridGroup {
     const COOPERATIVE: bool = true;
     const ROLE: Role = Role::Value;
+    type Element = Atomic<u32>;
     type A = &'static [Atomic<u32>; 2];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(words: Self::A, _: usize, (): (), (): ()) -> Self {

@@ -65,6 +65,7 @@ extern crate std;
 extern crate self as cuda_std;
 
 mod contract;
+mod description;
 mod device;
 mod parameter;
 mod slice;
@@ -96,12 +97,16 @@ pub mod view;
 pub mod warp;
 
 pub use contract::Contract;
+#[doc(hidden)]
+pub use description::Description;
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use float::GpuFloat;
 pub use glam;
 #[doc(inline)]
 pub use io::{print, println};
 pub use parameter::{Element, KernelParameter, Role};
+#[doc(hidden)]
+pub use parameter::Parameter;
 pub use slice::{
     ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice,
     DisjointSlice2, DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace,

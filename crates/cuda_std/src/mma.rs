@@ -692,11 +692,12 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const M: usize,
         );
         Role::PerThread { rank: 2, elements: 1 }
     };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {

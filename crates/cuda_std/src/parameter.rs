@@ -6,6 +6,8 @@
 
 use bytemuck::{NoUninit, Pod};
 
+use crate::shared::SharedParameter;
+
 /// What a kernel does with a parameter, as the runtime needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,8 +30,97 @@ pub enum Role {
     PerBlock,
     /// A slice of dynamic shared memory, whose length the host passes.
     Shared,
+    /// Shared memory that the entry declares: the host passes nothing, and keeps to the largest block.
+    Tile {
+        /// Threads along x, y and z.
+        block: [u32; 3],
+    },
     /// A raw pointer: the launcher is an `unsafe fn`, whose caller answers for it.
     Pointer,
+}
+
+/// A parameter of a kernel. The compilations for the device and for the host each make one, and a runtime compares what
+/// they must agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// Its name in the Rust source.
+    pub name: &'static str,
+    /// Its type as written in the Rust source, for messages.
+    pub ty: &'static str,
+    /// What the kernel does with it.
+    pub role: Role,
+    /// How it lies in memory.
+    pub layout: Layout,
+}
+
+/// What a parameter is in memory: its elements, and the PTX parameters that stand for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Layout {
+    /// Bytes of an element; of a value, the value's.
+    pub size: usize,
+    /// What the address of an element is a multiple of.
+    pub align: usize,
+    /// Bytes of each PTX parameter; 0 for those that it does not have.
+    pub words: [usize; 4],
+}
+
+impl Layout {
+    const fn of<T>(words: [usize; 4]) -> Self {
+        Self {
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            words,
+        }
+    }
+}
+
+impl Parameter {
+    /// A parameter that is bound as its type says.
+    #[must_use]
+    pub const fn bound<P: KernelParameter + ?Sized>(name: &'static str, ty: &'static str) -> Self {
+        let words = [size_of::<P::A>(), size_of::<P::B>(), size_of::<P::C>(), size_of::<P::D>()];
+        Self {
+            name,
+            ty,
+            role: P::ROLE,
+            layout: Layout::of::<P::Element>(words),
+        }
+    }
+
+    /// A value of any type, of an unsafe kernel.
+    #[must_use]
+    pub const fn copied<T>(name: &'static str, ty: &'static str) -> Self {
+        Self {
+            name,
+            ty,
+            role: Role::Value,
+            layout: Layout::of::<T>([size_of::<T>(), 0, 0, 0]),
+        }
+    }
+
+    /// A raw pointer or a reference, of an unsafe kernel.
+    #[must_use]
+    pub const fn pointer<T>(name: &'static str, ty: &'static str) -> Self {
+        Self {
+            name,
+            ty,
+            role: Role::Pointer,
+            layout: Layout::of::<T>([size_of::<*const T>(), 0, 0, 0]),
+        }
+    }
+
+    /// Shared memory that the entry declares.
+    #[must_use]
+    pub const fn tile<S: SharedParameter>(name: &'static str, ty: &'static str) -> Self {
+        Self {
+            name,
+            ty,
+            role: Role::Tile { block: S::BLOCK },
+            layout: Layout::of::<S::Memory>([0; 4]),
+        }
+    }
 }
 
 /// A type that may be the element of a slice that host and device share.
@@ -92,6 +183,8 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
 pub unsafe trait KernelParameter {
     /// What the kernel does with it.
     const ROLE: Role;
+    /// What lies in the memory behind it, which host and device must lay out alike; of a value, its type.
+    type Element;
     /// The first PTX parameter.
     type A;
     /// The second PTX parameter, or `()`.
@@ -100,8 +193,9 @@ pub unsafe trait KernelParameter {
     type C;
     /// The fourth PTX parameter, or `()`.
     type D;
-    /// What the body of the kernel sees.
-    type Value;
+    /// What the body of the kernel sees, in a launch that lasts for `'l`. The body takes it for any `'l`, so nothing that
+    /// it is passed outlives the launch.
+    type Value<'l>;
 
     /// How many of the block's barriers are its own: one, or none.
     const BARRIERS: u32 = 0;
@@ -114,7 +208,7 @@ pub unsafe trait KernelParameter {
     ///
     /// The parameters are those that the launch of this very kernel was given, the memory they
     /// refer to stays valid while the kernel runs, and each thread calls this once.
-    unsafe fn assemble(a: Self::A, b: Self::B, c: Self::C, d: Self::D) -> Self::Value;
+    unsafe fn assemble(a: Self::A, b: Self::B, c: Self::C, d: Self::D) -> Self::Value<'static>;
 
     /// Gives the value its barrier, if it has one.
     ///
@@ -123,7 +217,7 @@ pub unsafe trait KernelParameter {
     /// Nothing else uses the barrier; it has the same number in every thread.
     #[must_use]
     #[inline(always)]
-    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value) -> Self::Value {
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
         value
     }
 }
@@ -131,11 +225,12 @@ pub unsafe trait KernelParameter {
 // SAFETY: one PTX parameter, by value; `NoUninit` types have no padding that could be missing.
 unsafe impl<T: NoUninit> KernelParameter for T {
     const ROLE: Role = Role::Value;
+    type Element = T;
     type A = T;
     type B = ();
     type C = ();
     type D = ();
-    type Value = T;
+    type Value<'l> = T;
 
     #[inline(always)]
     unsafe fn assemble(value: T, (): (), (): (), (): ()) -> T {
@@ -146,13 +241,14 @@ unsafe impl<T: NoUninit> KernelParameter for T {
 // SAFETY: pointer and length, which every thread may read; `Element` tells what else it may do.
 unsafe impl<T: Element> KernelParameter for [T] {
     const ROLE: Role = T::ROLE;
+    type Element = T;
     // A reference rather than a pointer: it makes the parameter `noalias readonly`, and the loads
     // `ld.global.nc`, unless the element has interior mutability.
     type A = &'static [T; 0];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = &'static [T];
+    type Value<'l> = &'l [T];
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> &'static [T] {

@@ -275,15 +275,16 @@ impl<T, const N: usize> fmt::Debug for View<'_, T, N> {
 // SAFETY: address and dimensions of elements that no thread writes; see `Argument` for views.
 unsafe impl<T: Element + Copy, const N: usize> KernelParameter for View<'_, T, N> {
     const ROLE: Role = Role::Input;
+    type Element = T;
     // A reference rather than a pointer: see `[T]`.
     type A = &'static [T; 0];
     type B = Dimensions<N>;
     type C = ();
     type D = ();
-    type Value = View<'static, T, N>;
+    type Value<'l> = View<'l, T, N>;
 
     #[inline(always)]
-    unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self::Value {
+    unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self::Value<'static> {
         // Whether memory is aligned for the element.
         let _ = T::ROLE;
         // SAFETY: the caller passes what the launch was given.

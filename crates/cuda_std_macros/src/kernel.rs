@@ -117,6 +117,37 @@ impl<'k> Kernel<'k> {
         quote! { #(#checks)* }
     }
 
+    /// The `cuda_std::launch::Parameter`s: those that a call binds, and the shared memory.
+    fn descriptions(self) -> (Vec<TokenStream>, Vec<TokenStream>) {
+        let (mut bound, mut tiles) = (Vec::new(), Vec::new());
+        for Parameter {
+            name,
+            ty: written,
+            kind,
+            ..
+        } in self.parameters
+        {
+            let (label, text) = (name.to_string(), source_text(written));
+            let parameter = quote! { ::cuda_std::Parameter };
+            match kind {
+                Kind::Shared => tiles.push(quote! { #parameter::tile::<#written>(#label, #text) }),
+                Kind::Pointer => {
+                    let pointee = match written {
+                        syn::Type::Ptr(pointer) => &pointer.elem,
+                        other => other,
+                    };
+                    bound.push(quote! { #parameter::pointer::<#pointee>(#label, #text) });
+                }
+                Kind::Reference(ty) => bound.push(quote! { #parameter::pointer::<#ty>(#label, #text) }),
+                Kind::Copied => bound.push(quote! { #parameter::copied::<#written>(#label, #text) }),
+                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
+                    bound.push(quote_spanned! { written.span() => #parameter::bound::<#ty>(#label, #text) });
+                }
+            }
+        }
+        (bound, tiles)
+    }
+
     /// The names of the type and const parameters.
     fn type_parameters(self) -> Vec<&'k Ident> {
         let parameters = self.function.sig.generics.params.iter();
@@ -261,6 +292,21 @@ impl Kernel<'_> {
                 unsafe { CONTRACT.assume() };
             };
         }
+        let contract = self.arguments.contract();
+        let (bound, tiles) = self.descriptions();
+        // Where the builder looks for it.
+        let symbol = format!("__rumba_kernel_{entry}");
+        statics.push(quote! {
+            const DESCRIPTION: ::cuda_std::Description<'static> = ::cuda_std::Description {
+                module_path: ::core::module_path!(),
+                version: ::core::option_env!("CARGO_PKG_VERSION"),
+                contract: #contract,
+                parameters: &[#(#bound),*],
+                tiles: &[#(#tiles),*],
+            };
+            #[unsafe(export_name = #symbol)]
+            static TEXT: [u8; DESCRIPTION.length()] = DESCRIPTION.text();
+        });
         let parameters = self.type_parameters();
         let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });
         // Where the builder looks for it.
@@ -448,33 +494,7 @@ impl Kernel<'_> {
 
     /// The `cuda_std::launch::Kernel`, as a constant expression.
     fn description(self, entry: &Ident) -> TokenStream {
-        let mut descriptions = Vec::new();
-        let mut tiles = Vec::new();
-        for Parameter {
-            name,
-            ty: written,
-            kind,
-            ..
-        } in self.parameters
-        {
-            let (label, text) = (name.to_string(), source_text(written));
-            let role = match kind {
-                Kind::Shared => {
-                    tiles.push(quote! {
-                        <#written as ::cuda_std::shared::SharedParameter>::BLOCK
-                    });
-                    continue;
-                }
-                Kind::Pointer | Kind::Reference(_) => quote! { ::cuda_std::launch::Role::Pointer },
-                Kind::Copied => quote! { ::cuda_std::launch::Role::Value },
-                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
-                    quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::ROLE }
-                }
-            };
-            descriptions.push(quote! {
-                ::cuda_std::launch::Parameter::new(#label, #text, #role)
-            });
-        }
+        let (parameters, tiles) = self.descriptions();
         let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
         let label = entry.to_string();
         let line = u32::try_from(self.name().span().unwrap().line()).unwrap_or(0);
@@ -484,8 +504,9 @@ impl Kernel<'_> {
                 ::core::module_path!(),
                 ::core::file!(),
                 #line,
-                &[#(#descriptions),*],
+                &[#(#parameters),*],
             )
+            .of_version(::core::option_env!("CARGO_PKG_VERSION"))
             #tiles
         };
         match self.arguments.place() {

@@ -5,12 +5,15 @@
 //! (or any part of it) prints PTX that reads back as the same tree. [`LineIndex`] finds the line of
 //! an instruction at run time.
 //!
+//! [`foot`] is what the builder of kernels writes behind the PTX, as comments.
+//!
 //! It covers what today's compilers print (LLVM's NVPTX back end, nvcc, NVRTC, libNVVM) and what
 //! older ones printed since PTX 2. It deliberately knows no semantics: which instructions exist,
 //! what types they take and what a name stands for is up to whoever reads the tree.
 
 pub mod ast;
 mod diagnostic;
+pub mod foot;
 mod lexer;
 mod line_index;
 mod parser;

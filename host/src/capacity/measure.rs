@@ -8,7 +8,8 @@ use super::Unit;
 use crate::error::Result;
 use crate::{Device, Module, units};
 use comfy_table::{CellAlignment, Table, presets};
-use cuda_std::launch::{Argument, Call, Kernel, Parameter, Role};
+use cuda_std::DisjointSlice;
+use cuda_std::launch::{Argument, Call, Kernel, Parameter};
 use std::fmt;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -97,7 +98,7 @@ impl Device {
         let mut rates = Vec::new();
         for (unit, program) in Unit::ALL.into_iter().zip(&PROGRAMS) {
             // What the device's compiler refuses, the device does not have.
-            if let Ok(module) = self.load_named("a measurement", &program.ptx()) {
+            if let Ok(module) = program.load(self) {
                 rates.push((unit, program.measure(self, &module)?));
             }
         }
@@ -115,7 +116,7 @@ impl Device {
 
     fn launch_latency(&self) -> Result<Duration> {
         let program = &PROGRAMS[2];
-        let module = self.load_named("a measurement", &program.ptx())?;
+        let module = program.load(self)?;
         let mut nothing = self.zeros::<u32>(1)?;
         let mut least = Duration::MAX;
         for _ in 0..50 * RUNS {
@@ -159,8 +160,8 @@ struct Program {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("passes", "u32", Role::Value),
-    Parameter::new("out", "DisjointSlice<u32>", Role::Value),
+    Parameter::bound::<u32>("passes", "u32"),
+    Parameter::bound::<DisjointSlice<u32>>("out", "DisjointSlice<u32>"),
 ];
 
 const fn program(
@@ -287,7 +288,12 @@ impl Program {
         text
     }
 
-    fn call<'a>(&'static self, passes: u32, out: impl Argument<'a, cuda_std::DisjointSlice<u32>>) -> Call<'a> {
+    fn load(&self, device: &Device) -> Result<Module> {
+        // SAFETY: its kernel is `call`'s: it takes a number and a slice, and writes to the first element at most.
+        unsafe { device.load_unchecked("a measurement", &self.ptx()) }
+    }
+
+    fn call<'a>(&'static self, passes: u32, out: impl Argument<'a, DisjointSlice<u32>>) -> Call<'a> {
         // SAFETY: both parameters are bound below, in order; the kernel writes to the first element at most.
         let mut call = unsafe { Call::new(&self.kernel) };
         call.arguments_mut().push_value(passes);

@@ -29,6 +29,21 @@ pub enum ModuleError {
         reason: String,
     },
 
+    /// The text is not as `cuda_builder` wrote it.
+    #[error(
+        "{module} {}\n\
+         help: build it anew with `cuda_builder` or `cargo xtask build-ptx`; PTX from nvcc or written by hand is loaded by \
+         `Device::load_unchecked` or `Linker::add_unchecked`, which are unsafe: nothing tells whether its kernels are those \
+         of their launchers",
+        if *changed { "has changed since `cuda_builder` wrote it" } else { "was not written by `cuda_builder`, or its end is missing" }
+    )]
+    ForeignPtx {
+        /// Where the text came from.
+        module: String,
+        /// Whether it was once.
+        changed: bool,
+    },
+
     /// The driver could not compile or link the PTX.
     #[error("could not load {module}: {} ({})\n{}", error.text, error.name, log.trim_end())]
     Ptx {
@@ -55,21 +70,39 @@ pub enum ModuleError {
         defined_at: Option<String>,
     },
 
-    /// The kernel in the module takes other parameters than its launcher passes.
+    /// The kernel in the module is not its launcher's: a parameter differs, or what they state.
     #[error(
-        "the kernel `{kernel}` in {module} takes {found}, but its launcher passes {expected}\n\
-         help: the PTX is older or newer than the launcher from {defined_at}; build both from the same source"
+        "the kernel `{kernel}` in {module} {found}, but its launcher {expected}\n\
+         help: build the PTX and the launcher, which is defined at {defined_at}, from the same source, and without conditions \
+         (`cfg`, features, `debug_assertions`) on what kernels and hosts share: the two compilations may differ in them"
     )]
     StaleKernel {
         /// The kernel.
         kernel: String,
         /// Where the module came from.
         module: String,
-        /// What the PTX declares.
+        /// The launcher's parameter, if it is one that differs.
+        parameter: Option<&'static str>,
+        /// What the kernel in the PTX does: `takes ..`.
         found: String,
-        /// What the launcher passes.
+        /// What the launcher does: `passes ..`.
         expected: String,
         /// File and line of the kernel's source.
+        defined_at: String,
+    },
+
+    /// The PTX does not say what the kernel takes, and so not whether it is the launcher's.
+    #[error(
+        "the kernel `{kernel}` in {module} was not written with `#[kernel]`, so it cannot be the launcher's from {defined_at}\n\
+         help: build the PTX from the launcher's crate; a kernel of another origin is launched from PTX that \
+         `Device::load_unchecked` loads"
+    )]
+    UndescribedKernel {
+        /// The kernel.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// File and line of the launcher's source.
         defined_at: String,
     },
 

@@ -7,6 +7,7 @@
 
 mod atomics;
 mod contract;
+mod description;
 mod fast_math;
 mod floats;
 mod inputs;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rumba_ptx::foot;
 
 use crate::arch::NvvmArch;
 use crate::error::BuildError;
@@ -103,6 +105,16 @@ pub(crate) struct Output {
     pub(crate) ir: Option<String>,
 }
 
+impl Output {
+    /// With what the kernels say of themselves, and a hash over all of it.
+    fn sealed(mut self, whole: &Whole) -> Self {
+        let descriptions = whole.descriptions.iter();
+        let descriptions = descriptions.map(|(kernel, text)| (kernel.as_str(), text.as_str()));
+        foot::seal(&mut self.ptx, descriptions);
+        self
+    }
+}
+
 /// Failures inside a thread that runs LLVM.
 enum Failure {
     Llvm(LlvmError),
@@ -160,7 +172,7 @@ pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
                 }
                 need = need.max(whole.directives);
                 if floor.allows(need) {
-                    return Ok(output);
+                    return Ok(output.sealed(&whole));
                 }
             }
             // An instruction that this version lacks: a newer one may have it.
@@ -193,6 +205,7 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
     redirect::remainders(&module);
     redirect::halves(&module, &machine)?;
     let directives = contract::apply(&module);
+    let descriptions = description::take(&module);
     memory::place(&module);
     let symbols = symbols::internalise(&module);
     machine.run(&module, c"globaldce")?;
@@ -200,6 +213,7 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
         bitcode: module.to_bitcode(),
         symbols,
         directives,
+        descriptions,
     })
 }
 

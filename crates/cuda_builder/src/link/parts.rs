@@ -3,7 +3,7 @@
 //! A part depends on nothing else of the crate: a kernel's code is the same whatever stands beside it. What several
 //! kernels use is in several parts, and one again in the text (see `merge`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Failure;
 use super::symbols::{self, Symbols};
@@ -16,6 +16,8 @@ pub(super) struct Whole {
     pub(super) symbols: Symbols,
     /// What the kernels' directives need, which an older floor leaves out.
     pub(super) directives: Need,
+    /// What the kernels say of themselves.
+    pub(super) descriptions: BTreeMap<String, String>,
 }
 
 impl Whole {

@@ -342,7 +342,13 @@ pub(super) fn check(
                     });
                 }
             }
-            Role::PerThread { .. } | Role::Value | Role::Input | Role::Atomic | Role::Shared | Role::Pointer => {}
+            Role::PerThread { .. }
+            | Role::Value
+            | Role::Input
+            | Role::Atomic
+            | Role::Shared
+            | Role::Tile { .. }
+            | Role::Pointer => {}
         }
     }
     Ok(())

@@ -41,6 +41,7 @@
 mod argument;
 mod arguments;
 mod contract;
+mod disagreement;
 mod elementwise;
 mod looped;
 mod map;
@@ -49,6 +50,7 @@ mod operand;
 pub use argument::{Argument, Elements, In, InOut, Out, Workspace};
 pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Transfer};
 pub use contract::{ContractError, ViewError};
+pub use disagreement::Disagreement;
 #[doc(hidden)]
 pub use looped::{Length, Signature};
 #[doc(hidden)]
@@ -57,7 +59,7 @@ pub use map::{Launch, Map, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 
 pub use crate::contract::Contract;
-pub use crate::parameter::Role;
+pub use crate::parameter::{Layout, Parameter, Role};
 
 /// A kernel as the macro `#[kernel]` describes it: one constant for each kernel.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,12 +69,16 @@ pub struct Kernel {
     pub name: &'static str,
     /// The module that the function is in, as `module_path!()` gives it.
     pub module_path: &'static str,
+    /// The version of its package, if cargo compiles it.
+    pub version: Option<&'static str>,
     /// The source file, as the compiler was given it.
     pub file: &'static str,
     /// The line of the function in `file`, from 1.
     pub line: u32,
-    /// Its parameters, in order.
+    /// The parameters that a call binds, in order.
     pub parameters: &'static [Parameter],
+    /// Its shared memory, in order.
+    pub tiles: &'static [Parameter],
     /// The highest number of dimensions that a launch may have, or `None` where any will do. With
     /// an output of one element per thread it is that output's: a second dimension of threads
     /// would share the elements of the first.
@@ -117,9 +123,11 @@ impl Kernel {
         Self {
             name,
             module_path,
+            version: None,
             file,
             line,
             parameters,
+            tiles: &[],
             rank,
             elements,
             max_block: None,
@@ -127,17 +135,27 @@ impl Kernel {
         }
     }
 
-    /// Adds the largest block of each tile of shared memory. For the macro.
+    /// Adds the version of the package. For the macro.
     #[must_use]
-    pub const fn with_tiles(mut self, tiles: &[[u32; 3]]) -> Self {
+    pub const fn of_version(mut self, version: Option<&'static str>) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Adds shared memory, and with it the largest block. For the macro.
+    #[must_use]
+    pub const fn with_tiles(mut self, tiles: &'static [Parameter]) -> Self {
         let mut index = 0;
         while index < tiles.len() {
-            self.max_block = Some(match self.max_block {
-                Some(least) => crate::shared::smaller(least, tiles[index]),
-                None => tiles[index],
-            });
+            if let Role::Tile { block } = tiles[index].role {
+                self.max_block = Some(match self.max_block {
+                    Some(least) => crate::shared::smaller(least, block),
+                    None => block,
+                });
+            }
             index += 1;
         }
+        self.tiles = tiles;
         self
     }
 
@@ -168,26 +186,6 @@ impl Kernel {
         }
         self.contract = contract;
         self
-    }
-}
-
-/// A parameter of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Parameter {
-    /// Its name in the Rust source.
-    pub name: &'static str,
-    /// Its type as written in the Rust source, for messages.
-    pub ty: &'static str,
-    /// What the kernel does with it.
-    pub role: Role,
-}
-
-impl Parameter {
-    /// Describes a parameter. For the macro.
-    #[must_use]
-    pub const fn new(name: &'static str, ty: &'static str, role: Role) -> Self {
-        Self { name, ty, role }
     }
 }
 

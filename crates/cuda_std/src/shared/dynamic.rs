@@ -122,11 +122,12 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
         );
         Role::Shared
     };
+    type Element = T;
     type A = u32;
     type B = u32;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(offset: u32, length: u32, (): (), (): ()) -> Self {
@@ -140,7 +141,7 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
     }
 
     #[inline(always)]
-    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value) -> Self::Value {
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
         const {
             assert!(
                 0 < BARRIER && BARRIER < 16,

@@ -207,11 +207,12 @@ impl<T: Element> Row<'_, T> {
 // launch of rank 1 a row is one block's or warp's, by the remainder of its number, and a column of it one thread's.
 unsafe impl<T: Element, G> KernelParameter for DisjointRows<T, G> {
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
@@ -358,11 +359,12 @@ unsafe impl<T: Element, const LAYERS: usize> KernelParameter for DisjointColumns
         assert!(LAYERS > 0, "a thread has at least one layer");
         Role::PerThread { rank: 3, elements: 1 }
     };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
     type D = u32;
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, layers: u32, rows: u32, columns: u32) -> Self {

@@ -76,11 +76,12 @@ impl<T: Element> DisjointSlice2<T> {
 // are there. A thread reaches only the element of its own index, in a launch of rank 2 or less.
 unsafe impl<T: Element> KernelParameter for DisjointSlice2<T> {
     const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
@@ -155,11 +156,12 @@ impl<T: Element> DisjointSlice3<T> {
 // SAFETY: as for `DisjointSlice2`, with a third length.
 unsafe impl<T: Element> KernelParameter for DisjointSlice3<T> {
     const ROLE: Role = Role::PerThread { rank: 3, elements: 1 };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = u32;
     type C = u32;
     type D = u32;
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, layers: u32, rows: u32, columns: u32) -> Self {

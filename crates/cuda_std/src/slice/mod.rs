@@ -140,12 +140,13 @@ impl<T: Element> DisjointSlice<T> {
 // modulo the grid's size, which is no other thread's in a launch of rank 1.
 unsafe impl<T: Element> KernelParameter for DisjointSlice<T> {
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
+    type Element = T;
     // A mutable reference rather than a pointer, which makes the parameter `noalias`.
     type A = &'static mut [T; 0];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {

@@ -54,11 +54,12 @@ impl<T: Element> PerBlock<T> {
 // SAFETY: pointer and length; one thread of a block reaches the block's element, the others none.
 unsafe impl<T: Element> KernelParameter for PerBlock<T> {
     const ROLE: Role = Role::PerBlock;
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {

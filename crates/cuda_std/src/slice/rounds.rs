@@ -218,11 +218,12 @@ unsafe impl<T: Element, const N: usize, const V: usize, const RUN: usize> Kernel
             (N * V * RUN) as u32
         },
     };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {

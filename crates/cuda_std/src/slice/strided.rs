@@ -114,11 +114,12 @@ unsafe impl<T: Element, const N: usize> KernelParameter for DisjointView<T, N> {
         },
         elements: 1,
     };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = Dimensions<N>;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self {

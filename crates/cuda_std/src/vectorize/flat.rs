@@ -15,11 +15,12 @@ pub struct Flat<T> {
 // SAFETY: an address of as many elements as the result has, or a number and an address that nobody reads.
 unsafe impl<T: Value> KernelParameter for Flat<T> {
     const ROLE: Role = Role::Input;
+    type Element = T;
     type A = &'static [T; 0];
     type B = T;
     type C = u32;
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, number: T, is_number: u32, (): ()) -> Self {
@@ -72,11 +73,12 @@ unsafe impl<T: Value> KernelParameter for FlatResult<T> {
         rank: 1,
         elements: CHUNK as u32,
     };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = usize;
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {

@@ -18,11 +18,12 @@ pub struct Looped<T, const N: usize> {
 // SAFETY: an address, strides and dimensions of elements that no thread writes.
 unsafe impl<T: Value, const N: usize> KernelParameter for Looped<T, N> {
     const ROLE: Role = Role::Input;
+    type Element = T;
     type A = &'static [T; 0];
     type B = [i32; AXES];
     type C = Dimensions<N>;
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, dimensions: Self::C, (): ()) -> Self {
@@ -41,11 +42,12 @@ pub struct Single<T>(Looped<T, 0>);
 // SAFETY: as for `Looped`.
 unsafe impl<T: Value> KernelParameter for Single<T> {
     const ROLE: Role = Role::Input;
+    type Element = T;
     type A = &'static [T; 0];
     type B = [i32; AXES];
     type C = ();
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, (): (), (): ()) -> Self {
@@ -84,11 +86,12 @@ impl<T: Value, const N: usize> LoopedResult<T, N> {
 // SAFETY: address, strides, dimensions and axes of elements that are there once. What a thread reaches is its own: `each`.
 unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = [i32; AXES];
     type C = Dimensions<N>;
     type D = Axes;
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, dimensions: Self::C, axes: Axes) -> Self {

@@ -19,11 +19,12 @@ pub struct Strided<T> {
 // SAFETY: an address and a stride for each axis of the result, or a number and an address that nobody reads.
 unsafe impl<T: Value> KernelParameter for Strided<T> {
     const ROLE: Role = Role::Input;
+    type Element = T;
     type A = &'static [T; 0];
     type B = [i32; AXES];
     type C = T;
     type D = u32;
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, number: T, is_number: u32) -> Self {
@@ -169,11 +170,12 @@ impl Axes {
 // SAFETY: address, strides and axes of elements that are there once. What a thread reaches is its own: see `each`.
 unsafe impl<T: Value> KernelParameter for StridedResult<T> {
     const ROLE: Role = Role::PerThread { rank: 3, elements: 1 };
+    type Element = T;
     type A = &'static mut [T; 0];
     type B = [i32; AXES];
     type C = Axes;
     type D = ();
-    type Value = Self;
+    type Value<'l> = Self;
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, axes: Axes, (): ()) -> Self {
