@@ -2,7 +2,8 @@
 //!
 //! The driver calls from a thread of its own, in which nothing may call the driver. So what [`Stream::add_callback`] was given
 //! is handed on to a thread of ours, where everything is allowed. What [`Stream::launch_host_fn`] was given runs in the
-//! driver's thread, because the stream waits for it, and calls of this library from there are refused.
+//! driver's thread, because the stream waits for it, and calls of this library from there are refused. What is dropped there
+//! and must call the driver for it is handed on to another thread of ours: see [`OutsideHostFn`].
 
 use crate::Stream;
 use crate::error::{Code, Result, answer};
@@ -10,28 +11,36 @@ use crate::profile::recording::{self, Recorder};
 use cust::sys;
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// Something for the callbacks' thread to do.
+/// Something for a thread of ours to do.
 type Task = Box<dyn FnOnce() + Send>;
 
-/// Where tasks go. They run one after the other.
-static TASKS: LazyLock<Sender<Task>> = LazyLock::new(|| {
+/// Where callbacks go. They run one after the other.
+static CALLBACKS: LazyLock<Sender<Task>> = LazyLock::new(|| worker("rumba-callbacks"));
+
+/// Where releases go: a thread of their own, because a release may wait for a stream whose work waits for a callback.
+static RELEASES: LazyLock<Sender<Task>> = LazyLock::new(|| worker("rumba-releases"));
+
+/// Starts a thread that runs tasks one after the other, as long as the process lives.
+fn worker(name: &str) -> Sender<Task> {
     let (sender, tasks) = channel::<Task>();
     thread::Builder::new()
-        .name("rumba-callbacks".to_owned())
+        .name(name.to_owned())
         .spawn(move || {
             for task in tasks {
-                // A callback that panics has said so; the others are not concerned.
+                // A task that panics has said so; the others are not concerned.
                 let _ = catch_unwind(AssertUnwindSafe(task));
             }
         })
         .expect("the system has room for one more thread");
     sender
-});
+}
 
 thread_local! {
     static IN_HOST_FN: Cell<bool> = const { Cell::new(false) };
@@ -40,6 +49,48 @@ thread_local! {
 /// Whether this thread runs a function that a stream waits for, and that must not call the driver.
 pub(crate) fn in_host_fn() -> bool {
     IN_HOST_FN.get()
+}
+
+/// Runs a release, which may wait for the device: at once, or in a host function on the releases' thread.
+pub(crate) fn outside_host_fn(release: impl FnOnce() + Send + 'static) {
+    if !in_host_fn() {
+        release();
+    } else if let Err(unsent) = RELEASES.send(Box::new(release)) {
+        // The thread has ended, with the process. What cannot be released is kept.
+        std::mem::forget(unsent);
+    }
+}
+
+/// A value whose drop calls the driver, and so never runs in a host function: see [`outside_host_fn`].
+#[derive(Clone)]
+pub(crate) struct OutsideHostFn<T: Send + 'static>(ManuallyDrop<T>);
+
+impl<T: Send + 'static> OutsideHostFn<T> {
+    pub(crate) fn new(value: T) -> OutsideHostFn<T> {
+        OutsideHostFn(ManuallyDrop::new(value))
+    }
+}
+
+impl<T: Send + 'static> Deref for OutsideHostFn<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Send + 'static> DerefMut for OutsideHostFn<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T: Send + 'static> Drop for OutsideHostFn<T> {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here; not used afterwards.
+        let value = unsafe { ManuallyDrop::take(&mut self.0) };
+        outside_host_fn(move || drop(value));
+    }
 }
 
 /// What the driver gives back when the stream is there.
@@ -74,7 +125,7 @@ impl Stream {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn add_callback(&self, function: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
-        LazyLock::force(&TASKS);
+        LazyLock::force(&CALLBACKS);
         let operation = || "add a callback to a stream".to_owned();
         let lane = self.lane(operation)?;
         let entered = self.context().enter(operation)?;
@@ -101,7 +152,8 @@ impl Stream {
     ///
     /// It runs on a thread of the driver's. There every call of this library fails with
     /// [`Error::InHostFunction`](crate::Error::InHostFunction), since the device may be waiting for that very function; what
-    /// it drops of this library's is not released. After a fault on the device the driver does not call it.
+    /// it drops of this library's is released a little later, by another thread. After a fault on the device the driver does
+    /// not call it.
     ///
     /// # Errors
     /// The driver's, or that the context is lost.
@@ -122,7 +174,7 @@ impl Stream {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn launch_host_fn(&self, function: impl FnMut() + Send + 'static) -> Result<()> {
-        LazyLock::force(&TASKS);
+        LazyLock::force(&RELEASES);
         let operation = || "launch a host function".to_owned();
         let lane = self.lane(operation)?;
         let entered = self.context().enter(operation)?;
@@ -148,14 +200,16 @@ unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_voi
         recorder,
         function,
     } = callback;
-    later(move || {
+    let task = move || {
         let operation = || "finish the work of a stream".to_owned();
         let outcome = stream
             .context()
             .enter(operation)
             .and_then(|entered| entered.check_wait(Code::from_number(status), operation));
         recording::within(recorder, || function(outcome));
-    });
+    };
+    // The receiver lives as long as the process.
+    let _ = CALLBACKS.send(Box::new(task));
 }
 
 unsafe extern "C" fn call(function: *mut c_void) {
@@ -164,13 +218,7 @@ unsafe extern "C" fn call(function: *mut c_void) {
     IN_HOST_FN.set(true);
     // Nothing may unwind into the driver. The panic has been reported where it happened.
     let _ = catch_unwind(AssertUnwindSafe(|| (function.0)()));
-    IN_HOST_FN.set(false);
     // What it has captured may call the driver when it is dropped.
-    later(move || drop(function));
-}
-
-/// Runs something on the callbacks' thread.
-fn later(task: impl FnOnce() + Send + 'static) {
-    // The receiver lives as long as the process.
-    let _ = TASKS.send(Box::new(task));
+    outside_host_fn(move || drop(function));
+    IN_HOST_FN.set(false);
 }

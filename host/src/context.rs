@@ -151,13 +151,7 @@ impl Context {
     /// Makes the context current on the calling thread, for as long as an [`Entered`] keeps it alive. It mostly is already, and
     /// asking takes the driver less time than setting.
     pub(crate) fn make_current(&self) -> Result<(), Code> {
-        let mut current = ptr::null_mut();
-        // SAFETY: the place is valid. cust has no such call.
-        let asked = unsafe { sys::cuCtxGetCurrent(&mut current) };
-        if asked == sys::CUresult::CUDA_SUCCESS && current == self.handle.get_inner() {
-            return Ok(());
-        }
-        CurrentContext::set_current(&*self.handle).map_err(Code::from)
+        make_current(&self.handle)
     }
 
     /// Keeps this context alive during an operation of another one, which stays current.
@@ -177,12 +171,10 @@ impl Context {
         &self.handle
     }
 
-    /// Begins the release of something. None: the driver has released it already, with the context, or must not be
-    /// called here.
+    /// Begins the release of something, also in a context that a fault has ended. None: the driver has released it already,
+    /// with the context. Not for host functions, in which the driver must not be called: see [`callback::OutsideHostFn`].
     pub(crate) fn enter_to_release(&self) -> Option<Entered<'_>> {
-        if callback::in_host_fn() {
-            return None;
-        }
+        debug_assert!(!callback::in_host_fn(), "a release in a host function");
         let alive = self.alive.read_recursive();
         if !*alive || self.make_current().is_err() {
             return None;
@@ -201,6 +193,8 @@ impl Context {
         }
         recording::forget(self.ordinal);
         recording::was_default_stream(self.lanes.default.raw.as_inner());
+        // Nothing may write to the host's memory any more when the context is gone. Whatever comes back, it ends below.
+        let _ = self.make_current().map(|()| CurrentContext::synchronize());
         let reset = {
             let mut resets = RESETS.lock();
             *resets.entry(self.ordinal).or_default() += 1;
@@ -230,24 +224,46 @@ impl Context {
     }
 }
 
+/// As [`Context::make_current`], for its handle alone.
+fn make_current(handle: &cust::context::Context) -> Result<(), Code> {
+    let mut current = ptr::null_mut();
+    // SAFETY: the place is valid. cust has no such call.
+    let asked = unsafe { sys::cuCtxGetCurrent(&mut current) };
+    if asked == sys::CUresult::CUDA_SUCCESS && current == handle.get_inner() {
+        return Ok(());
+    }
+    CurrentContext::set_current(handle).map_err(Code::from)
+}
+
 impl Drop for Context {
     fn drop(&mut self) {
-        // Held to the end, so that no reset comes in between.
-        let resets = RESETS.lock();
         if *self.alive.get_mut() {
             recording::was_default_stream(self.lanes.default.raw.as_inner());
         }
-        let alive = *self.alive.get_mut() && resets.get(&self.ordinal).copied().unwrap_or(0) == self.resets;
-        if alive && self.make_current().is_ok() {
-            self.pool.get_mut().release();
-            self.staging.release();
-            std::mem::take(&mut self.builtin).unload();
-            // SAFETY: dropped once, here, while the context is alive; not used afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.lanes) };
-        }
-        // SAFETY: dropped once, here. Releasing is right after a reset too: the driver counts retains
-        // and releases of the primary context apart from what a reset does to it.
-        unsafe { ManuallyDrop::drop(&mut self.handle) };
+        let (ordinal, alive, began) = (self.ordinal, *self.alive.get_mut(), self.resets);
+        let mut pool = std::mem::take(self.pool.get_mut());
+        let mut staging = std::mem::take(&mut self.staging);
+        let builtin = std::mem::take(&mut self.builtin);
+        // SAFETY: both are taken once, here; not used afterwards.
+        let (lanes, handle) = unsafe {
+            (
+                ManuallyDrop::take(&mut self.lanes),
+                ManuallyDrop::take(&mut self.handle),
+            )
+        };
+        callback::outside_host_fn(move || {
+            // Held to the end, so that no reset comes in between.
+            let resets = RESETS.lock();
+            if alive && resets.get(&ordinal).copied().unwrap_or(0) == began && make_current(&handle).is_ok() {
+                pool.release();
+                staging.release();
+                builtin.unload();
+                lanes.release();
+            }
+            // Releasing is right after a reset too: the driver counts retains and releases of the primary context apart
+            // from what a reset does to it.
+            drop(handle);
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::memory::DeviceBuffer;
 use crate::module::Text;
 use crate::profile::recording;
 use crate::stream::Stream;
-use crate::{Event, Linker, Module, PinnedBuffer, driver};
+use crate::{Event, Linker, Module, PinnedBuffer, callback, driver};
 use bytemuck::Pod;
 use cust::context::CurrentContext;
 use cust::device::DeviceAttribute;
@@ -437,8 +437,12 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::NeedsRestart`] after a kernel's failure if the driver keeps it until the process ends,
-    /// as NVIDIA's does; the driver's.
+    /// as NVIDIA's does; [`Error::InHostFunction`]; the driver's.
     pub fn reset(&self) -> Result<()> {
+        if callback::in_host_fn() {
+            let operation = format!("reset device {}", self.ordinal());
+            return Err(Error::InHostFunction { operation });
+        }
         let mut context = self.slot.context.write();
         let destroyed = context.destroy(self.slot.raw);
         *context = Context::new(self.slot.ordinal, self.slot.raw)?;

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 
 /// The moment at which some work of a device is done: what [`Stream::done`] and [`Event::done`] give to `.await`.
 ///
-/// Dropping it changes nothing for the work.
+/// Dropping it changes nothing for the work. Polled again, it has the same outcome.
 #[must_use = "a future does nothing unless awaited"]
 pub struct Done {
     state: Arc<Mutex<State>>,
@@ -23,8 +23,7 @@ pub struct Done {
 enum State {
     /// Whom to wake, once somebody has asked.
     Waiting(Option<Waker>),
-    /// None: the outcome has been given to somebody.
-    Over(Option<Result<()>>),
+    Over(Result<()>),
 }
 
 impl Done {
@@ -33,13 +32,13 @@ impl Done {
         let state = Arc::new(Mutex::new(State::Waiting(None)));
         let told = state.clone();
         let added = stream.add_callback(move |outcome| {
-            let before = std::mem::replace(&mut *told.lock(), State::Over(Some(outcome)));
+            let before = std::mem::replace(&mut *told.lock(), State::Over(outcome));
             if let State::Waiting(Some(waker)) = before {
                 waker.wake();
             }
         });
         if let Err(error) = added {
-            *state.lock() = State::Over(Some(Err(error)));
+            *state.lock() = State::Over(Err(error));
         }
         Done { state }
     }
@@ -56,7 +55,7 @@ impl Future for Done {
                     .clone_from(context.waker());
                 Poll::Pending
             }
-            State::Over(outcome) => Poll::Ready(outcome.take().unwrap_or(Ok(()))),
+            State::Over(outcome) => Poll::Ready(outcome.clone()),
         }
     }
 }
@@ -103,7 +102,7 @@ impl Event {
         match waiting {
             Ok(stream) => Done::of(&stream),
             Err(error) => Done {
-                state: Arc::new(Mutex::new(State::Over(Some(Err(error))))),
+                state: Arc::new(Mutex::new(State::Over(Err(error)))),
             },
         }
     }
@@ -137,6 +136,7 @@ impl<T> Future for CopyDone<T> {
         match Pin::new(&mut self.done).poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            // Only a wait that went well says that the copy is over.
             Poll::Ready(Ok(())) => match self.copy.take() {
                 Some(copy) => Poll::Ready(Ok(copy.over())),
                 // Polled again after it was ready.

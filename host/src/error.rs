@@ -19,14 +19,16 @@ pub use launch::LaunchError;
 pub use module::ModuleError;
 
 use crate::nccl::NcclError;
+use std::sync::Arc;
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call of this library failed.
 ///
-/// The text is meant to be shown to the person at the keyboard as it is.
-#[derive(Debug, thiserror::Error)]
+/// The text is meant to be shown to the person at the keyboard as it is. An error can be cloned, since several may wait for
+/// the same work.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no device to work with, or `RUMBA_DEVICE` asks for one that is not there.
@@ -195,7 +197,7 @@ pub enum Error {
         /// The file, or its folder.
         path: std::path::PathBuf,
         /// What the system says.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
 
     /// More elements than an algorithm takes.

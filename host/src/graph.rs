@@ -3,6 +3,7 @@
 //! Recording happens here and not in the driver's stream capture, during which calls of other threads fail. A graph
 //! consists of launches with device memory, in the order of the recording; copies and waits are not among them.
 
+use crate::callback::OutsideHostFn;
 use crate::context::{Context, Entered};
 use crate::error::{Code, GraphError, Result, answer};
 use crate::memory::{Access, Memory};
@@ -45,8 +46,13 @@ use std::sync::Arc;
 /// # Ok::<(), rumba::Error>(())
 /// ```
 pub struct Graph {
+    inner: OutsideHostFn<Inner>,
+}
+
+struct Inner {
     context: Arc<Context>,
     raw: sys::CUgraph,
+    /// Null: it could not be made, and nothing can be launched.
     executable: sys::CUgraphExec,
     nodes: Vec<sys::CUgraphNode>,
     steps: Vec<Step>,
@@ -56,9 +62,9 @@ pub struct Graph {
 
 // SAFETY: the handles are names that the driver looks up; its calls may be made from any thread, and
 // every one of ours makes the context current first.
-unsafe impl Send for Graph {}
+unsafe impl Send for Inner {}
 // SAFETY: as above; the methods that change the graph borrow it mutably.
-unsafe impl Sync for Graph {}
+unsafe impl Sync for Inner {}
 
 /// A launch that has passed the checks, with a copy of its arguments.
 pub(crate) struct Step {
@@ -175,7 +181,8 @@ impl Device {
     pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         let context = self.context();
         let steps = record(&context, work)?;
-        Graph::new(context, steps)
+        let inner = OutsideHostFn::new(Inner::new(context, steps)?);
+        Ok(Graph { inner })
     }
 }
 
@@ -186,10 +193,10 @@ fn record(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> R
     done.map(|()| steps)
 }
 
-impl Graph {
-    fn new(context: Arc<Context>, mut steps: Vec<Step>) -> Result<Graph> {
+impl Inner {
+    fn new(context: Arc<Context>, mut steps: Vec<Step>) -> Result<Inner> {
         let operation = || "make a graph".to_owned();
-        let mut graph = Graph {
+        let mut graph = Inner {
             context: context.clone(),
             raw: ptr::null_mut(),
             executable: ptr::null_mut(),
@@ -222,40 +229,6 @@ impl Graph {
         Ok(graph)
     }
 
-    /// How many launches it has.
-    pub fn len(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
-    /// The names of the kernels that it launches, in order.
-    pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
-        self.steps.iter().map(|step| step.kernel.name)
-    }
-
-    /// Puts all launches on the default stream.
-    ///
-    /// # Errors
-    /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
-    pub fn launch(&self) -> Result<()> {
-        let entered = self.context.enter(launching)?;
-        self.put(&self.context.lanes.default, &entered)
-    }
-
-    /// Puts all launches on a stream.
-    ///
-    /// # Errors
-    /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
-    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
-        stream.belongs_to(&self.context, launching)?;
-        let entered = self.context.enter(launching)?;
-        self.put(stream.lane(launching)?, &entered)
-    }
-
     fn put(&self, lane: &Lane, entered: &Entered<'_>) -> Result<()> {
         let mut order = self.context.lanes.order.lock();
         for (memory, access) in &self.uses {
@@ -270,12 +243,49 @@ impl Graph {
         let launched = recording::on_stream(lane.raw.as_inner(), || Operation::Graph, launch);
         entered.check(launched, launching)
     }
+}
+
+impl Graph {
+    /// How many launches it has.
+    pub fn len(&self) -> usize {
+        self.inner.steps.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.inner.steps.is_empty()
+    }
+
+    /// The names of the kernels that it launches, in order.
+    pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
+        self.inner.steps.iter().map(|step| step.kernel.name)
+    }
+
+    /// Puts all launches on the default stream.
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
+    pub fn launch(&self) -> Result<()> {
+        let context = &self.inner.context;
+        self.inner.put(&context.lanes.default, &context.enter(launching)?)
+    }
+
+    /// Puts all launches on a stream.
+    ///
+    /// # Errors
+    /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
+    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
+        let context = &self.inner.context;
+        stream.belongs_to(context, launching)?;
+        self.inner.put(stream.lane(launching)?, &context.enter(launching)?)
+    }
 
     /// Records again and takes over the new arguments, grids and blocks. Where the kernels are the same, which is the
     /// purpose, that costs a fraction of making a new graph.
     ///
     /// # Errors
-    /// As [`Device::capture`]; the graph is then as it was.
+    /// As [`Device::capture`]; the graph is then as it was, or, where the driver does not allow even that, one that cannot be
+    /// launched.
     ///
     /// # Examples
     /// ```
@@ -291,33 +301,36 @@ impl Graph {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
-        let mut steps = record(&self.context, work)?;
+        let graph = &mut *self.inner;
+        let mut steps = record(&graph.context, work)?;
         let functions = |steps: &[Step]| steps.iter().map(|step| step.function).collect::<Vec<_>>();
-        if functions(&steps) != functions(&self.steps) {
-            *self = Graph::new(self.context.clone(), steps)?;
+        if functions(&steps) != functions(&graph.steps) {
+            *graph = Inner::new(graph.context.clone(), steps)?;
             return Ok(());
         }
-        let entered = self.context.enter(launching)?;
-        for (step, &node) in steps.iter_mut().zip(&self.nodes) {
+        let context = graph.context.clone();
+        let entered = context.enter(launching)?;
+        for (step, &node) in steps.iter_mut().zip(&graph.nodes) {
             let set = step.with_parameters(|parameters| {
                 // SAFETY: graph and node are alive, their context current; the function is the node's.
-                unsafe { sys::cuGraphExecKernelNodeSetParams(self.executable, node, parameters) }
+                unsafe { sys::cuGraphExecKernelNodeSetParams(graph.executable, node, parameters) }
             });
             if let Err(error) = entered.check(set, || format!("update `{}` in a graph", step.kernel.name)) {
-                // What is set already goes with the old executable.
-                drop(entered);
-                let old = std::mem::take(&mut self.steps);
-                *self = Graph::new(self.context.clone(), old)?;
+                // What is set already goes with the old executable, which must not be launched: nothing keeps the memory of
+                // the new arguments.
+                graph.destroy_executable();
+                let old = std::mem::take(&mut graph.steps);
+                *graph = Inner::new(context.clone(), old)?;
                 return Err(error);
             }
         }
         drop(entered);
         // Work of earlier launches may still use what only they used.
         let (old_steps, old_uses) = (
-            std::mem::replace(&mut self.steps, steps),
-            std::mem::take(&mut self.uses),
+            std::mem::replace(&mut graph.steps, steps),
+            std::mem::take(&mut graph.uses),
         );
-        self.uses = all_uses(&self.steps);
+        graph.uses = all_uses(&graph.steps);
         drop((old_steps, old_uses));
         Ok(())
     }
@@ -346,19 +359,27 @@ impl fmt::Debug for Graph {
     }
 }
 
-impl Drop for Graph {
+impl Inner {
+    /// The context must be current. Launches that are still running are not disturbed.
+    fn destroy_executable(&mut self) {
+        let executable = std::mem::replace(&mut self.executable, ptr::null_mut());
+        if !executable.is_null() {
+            // SAFETY: made by `new`, destroyed once, in a living context. An error is a fault that every later call reports.
+            let _ = unsafe { sys::cuGraphExecDestroy(executable) };
+        }
+    }
+}
+
+impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(_entered) = self.context.enter_to_release() {
+        let context = self.context.clone();
+        if let Some(_entered) = context.enter_to_release() {
             // Its launches may still be running. An error is a fault that every later call reports.
             let _ = cust::context::CurrentContext::synchronize();
-            // SAFETY: destroyed once, here, in a living context; a null handle was never made.
-            unsafe {
-                if !self.executable.is_null() {
-                    let _ = sys::cuGraphExecDestroy(self.executable);
-                }
-                if !self.raw.is_null() {
-                    let _ = sys::cuGraphDestroy(self.raw);
-                }
+            self.destroy_executable();
+            if !self.raw.is_null() {
+                // SAFETY: destroyed once, here, in a living context.
+                let _ = unsafe { sys::cuGraphDestroy(self.raw) };
             }
         }
     }

@@ -507,8 +507,8 @@ impl Staging<'_> {
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
         if self.in_use {
-            // Something failed between the launch and the wait. If this fails too, the context is lost.
-            let _ = self.lane.raw.synchronize();
+            // Something failed between the launch and the wait.
+            self.entered.settle(self.lane);
         }
         let mut pool = self.entered.context.pool.lock();
         for &(bytes, address) in self.blocks.iter().filter(|block| block.0 > 0) {

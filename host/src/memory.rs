@@ -1,5 +1,26 @@
 //! Memory: typed buffers on the device, views of them, page-locked host memory, and the pool behind
 //! kernel arguments that are host slices.
+//!
+//! # When memory is given back
+//!
+//! What the device may still read or write is neither freed nor given to the caller. All of the runtime keeps to these rules:
+//!
+//! 1. A wait that was refused is not a wait. Only an answer of the driver to `cuStreamSynchronize`, `cuCtxSynchronize` or
+//!    `cuEventSynchronize` ends one: success, or the fault of a context, whose work the driver has stopped by then. An error
+//!    of our own, made before the driver was asked (in a host function, in a context that is lost), says nothing about the
+//!    device. [`Entered::settle`] asks the driver in every case.
+//! 2. Every owner of something that the device may be using waits in its drop: [`PendingCopy`] and [`CopyScope`] for their
+//!    streams, graphs and modules for the context. Freeing device memory waits by itself (`cuMemFree`), and what the driver
+//!    does not free, in a context that is lost, stays until the context is gone. Host memory that the runtime allocated is
+//!    freed in any case, after the wait.
+//! 3. In a host function nothing can wait. There a drop is handed on to a thread of the runtime's:
+//!    [`crate::callback::OutsideHostFn`], in which every handle is kept.
+//! 4. A stream is busy until a synchronisation of its driver handle has returned, not until its last [`Stream`] is gone:
+//!    [`crate::stream::Lanes`] keeps the handle so long, and the order between streams is made on handles.
+//! 5. `Device::reset` waits for the calls in progress and for the device. What refers to the old context owns nothing in it
+//!    any more; its host memory is freed without asking the driver.
+//!
+//! [`Stream`]: crate::Stream
 
 mod buffer;
 mod copies;
@@ -25,6 +46,7 @@ pub(crate) use staged::Staging;
 pub(crate) use uses::{Access, Order, OrderId, Uses};
 pub(crate) use view::same_length;
 
+use crate::callback::OutsideHostFn;
 use crate::context::{Context, Entered};
 use crate::driver;
 use crate::error::{Code, Error, Result};
@@ -36,7 +58,7 @@ use std::sync::Arc;
 /// A handle to an allocation on a device. Kernel arguments find their way back to it, whatever the type of
 /// its elements: see [`cuda_std::launch::Arguments::borrowed`].
 #[derive(Clone)]
-pub(crate) struct Memory(Arc<Allocation>);
+pub(crate) struct Memory(OutsideHostFn<Arc<Allocation>>);
 
 /// The allocation, freed with its last handle.
 pub(crate) struct Allocation {
@@ -56,7 +78,7 @@ enum Origin {
     /// A pool of stream-ordered memory.
     Pool {
         /// It lives as long as its memory.
-        _pool: Arc<ordered::Handle>,
+        _pool: OutsideHostFn<Arc<ordered::Handle>>,
     },
     /// `cuMemAllocManaged`: the host has it at the same address.
     Managed,
@@ -100,14 +122,14 @@ impl Memory {
         } else {
             allocate(&context.enter(operation)?, bytes, &operation)?
         };
-        Ok(Memory(Arc::new(Allocation {
+        Ok(Memory(OutsideHostFn::new(Arc::new(Allocation {
             uses: Uses::new(context.lanes.order_id),
             context,
             address,
             bytes,
             origin,
             element,
-        })))
+        }))))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Modules: PTX loaded onto a device, and the kernels in it.
 
+use crate::callback::OutsideHostFn;
 use crate::compiler_log::CompilerLog;
 use crate::context::{Context, Entered};
 use crate::driver;
@@ -41,7 +42,7 @@ use std::sync::{Arc, OnceLock};
 /// ```
 #[derive(Clone)]
 pub struct Module {
-    inner: Arc<Inner>,
+    inner: OutsideHostFn<Arc<Inner>>,
 }
 
 struct Inner {
@@ -104,9 +105,9 @@ pub struct KernelInfo {
 
 impl Module {
     pub(crate) fn from_file(context: Arc<Context>, path: &Path) -> Result<Module> {
-        let unreadable = |source| ModuleError::File {
+        let unreadable = |source: std::io::Error| ModuleError::File {
             path: path.to_owned(),
-            source,
+            source: source.into(),
         };
         let bytes = std::fs::read(path).map_err(unreadable)?;
         let name = format!("the PTX file {}", path.display());
@@ -153,7 +154,9 @@ impl Module {
             declarations: OnceLock::new(),
             bell,
         };
-        Module { inner: Arc::new(inner) }
+        Module {
+            inner: OutsideHostFn::new(Arc::new(inner)),
+        }
     }
 
     /// Where the module came from, as errors name it.

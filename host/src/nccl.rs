@@ -12,6 +12,7 @@ mod through_host;
 pub use element::{Element, ReduceOp};
 pub use error::NcclError;
 
+use crate::callback::outside_host_fn;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut};
@@ -343,16 +344,19 @@ impl fmt::Debug for Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        let Way::Nccl { library, comms } = &self.way else {
+        let Way::Nccl { library, comms } = &mut self.way else {
             return;
         };
-        for (context, comm) in self.contexts.iter().zip(comms) {
-            if let Some(entered) = context.enter_to_release() {
-                // Its operations may still be running. An error is a fault that every later call reports.
-                let _ = entered.context.lanes.default.raw.synchronize();
-                // SAFETY: made by `join`, destroyed once, in a living context.
-                unsafe { library.leave(*comm) };
+        let (library, comms, contexts) = (*library, std::mem::take(comms), std::mem::take(&mut self.contexts));
+        outside_host_fn(move || {
+            for (context, comm) in contexts.iter().zip(comms) {
+                if let Some(entered) = context.enter_to_release() {
+                    // Its operations may still be running.
+                    entered.settle(&entered.context.lanes.default);
+                    // SAFETY: made by `join`, destroyed once, in a living context.
+                    unsafe { library.leave(comm) };
+                }
             }
-        }
+        });
     }
 }

@@ -5,6 +5,7 @@
 //! has no data races between streams, and work that shares nothing, or only reads it, overlaps freely.
 
 use crate::Event;
+use crate::callback::OutsideHostFn;
 use crate::context::{Context, Entered};
 use crate::error::{Code, Error, GraphError, Result, answer};
 use crate::graph::Recording;
@@ -17,13 +18,14 @@ use cust::sys;
 use parking_lot::Mutex;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 /// A queue of work on a device: what is put on it is done in order, and may overlap with work on
 /// other streams that uses other buffers, other parts of them, or only reads the same.
 ///
-/// Dropping a stream waits for its work. Cloning gives another handle to the same stream.
+/// Dropping the last handle to a stream waits for its work; in a host function, another thread does so. Cloning gives
+/// another handle to the same stream.
 ///
 /// # The default stream
 ///
@@ -47,7 +49,7 @@ use std::sync::{Arc, Weak};
 /// ```
 #[derive(Clone)]
 pub struct Stream {
-    inner: Arc<Inner>,
+    inner: OutsideHostFn<Arc<Inner>>,
 }
 
 impl PartialEq for Stream {
@@ -60,7 +62,7 @@ impl Eq for Stream {}
 
 struct Inner {
     context: Arc<Context>,
-    lane: ManuallyDrop<Lane>,
+    lane: Arc<Lane>,
     /// For a graph: the stream takes note of launches and does nothing.
     recording: Option<Recording>,
 }
@@ -82,14 +84,16 @@ impl Stream {
             let id = context.lanes.next.fetch_add(1, Ordering::Relaxed);
             entered.check(Lane::new(id, priority), operation)?
         };
-        let id = lane.id;
+        let lane = Arc::new(lane);
+        context.lanes.others.lock().push(lane.clone());
         let inner = Arc::new(Inner {
             context,
-            lane: ManuallyDrop::new(lane),
+            lane,
             recording,
         });
-        inner.context.lanes.others.lock().push((id, Arc::downgrade(&inner)));
-        Ok(Stream { inner })
+        Ok(Stream {
+            inner: OutsideHostFn::new(inner),
+        })
     }
 
     /// Waits until all work that was put on this stream is done.
@@ -146,6 +150,13 @@ impl Stream {
         event.make_wait(self.lane(|| "wait for an event".to_owned())?)
     }
 
+    /// Waits until nothing that is on this stream now runs any more: see [`Entered::settle`]. Not for host functions.
+    pub(crate) fn settle(&self) {
+        if let Some(entered) = self.inner.context.enter_to_release() {
+            entered.settle(&self.inner.lane);
+        }
+    }
+
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
     }
@@ -193,16 +204,23 @@ impl fmt::Debug for Stream {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let Some(entered) = self.context.enter_to_release() else {
-            return;
-        };
-        // A stream that is gone has no work left: `Lane::order_after` relies on it. An error here is
-        // a fault that every later call reports.
-        let _ = self.lane.raw.synchronize();
-        let id = self.lane.id;
-        entered.context.lanes.others.lock().retain(|(other, _)| *other != id);
-        // SAFETY: dropped once, here, in a living context; not used afterwards.
-        unsafe { ManuallyDrop::drop(&mut self.lane) };
+        if let Some(entered) = self.context.enter_to_release() {
+            entered.settle(&self.lane);
+            // Until here others have found the stream and waited for it. With the lock held none is just using it.
+            let mut others = entered.context.lanes.others.lock();
+            others.retain(|other| !Arc::ptr_eq(other, &self.lane));
+            // SAFETY: the handle is this one's and no longer in the list; the context is alive.
+            unsafe { self.lane.destroy() };
+        }
+    }
+}
+
+impl Entered<'_> {
+    /// Waits until nothing that is on a stream now runs any more, whatever became of it. The driver is asked also in a
+    /// context that a fault has ended, and what it answers does not matter: with success the work is done, and with a fault
+    /// the device has stopped.
+    pub(crate) fn settle(&self, lane: &Lane) {
+        let _ = lane.raw.synchronize();
     }
 }
 
@@ -210,7 +228,9 @@ impl Drop for Inner {
 pub(crate) struct Lanes {
     /// Where work goes that names no stream.
     pub(crate) default: Lane,
-    others: Mutex<Vec<(u64, Weak<Inner>)>>,
+    /// All others, from when they are made until their work is done and they are destroyed: a stream whose last handle is
+    /// being dropped is among them.
+    others: Mutex<Vec<Arc<Lane>>>,
     next: AtomicU64,
     /// Held while a buffer's last use is noted and the use itself put on its stream, so that another
     /// thread that finds the note also finds the work.
@@ -237,7 +257,7 @@ impl Lanes {
 
 /// A stream as the driver knows it, with a number of our own that is never used again.
 pub(crate) struct Lane {
-    pub(crate) raw: cust::stream::Stream,
+    pub(crate) raw: ManuallyDrop<cust::stream::Stream>,
     id: u64,
 }
 
@@ -247,16 +267,21 @@ impl Lanes {
         if id == Lane::DEFAULT {
             return entered.check_wait(self.default.raw.synchronize(), operation);
         }
-        let stream = self
-            .others
-            .lock()
-            .iter()
-            .find(|other| other.0 == id)
-            .and_then(|other| other.1.upgrade());
-        // One that is not found has been dropped, after its work was done.
-        stream.map_or(Ok(()), |stream| {
-            entered.check_wait(stream.lane.raw.synchronize(), operation)
-        })
+        let event = {
+            let others = self.others.lock();
+            match others.iter().find(|other| other.id == id) {
+                Some(lane) => entered.check(lane.mark(), &operation)?,
+                // Its work is done.
+                None => return Ok(()),
+            }
+        };
+        entered.check_wait(event.synchronize(), operation)
+    }
+
+    /// Destroys the default stream, in the current context.
+    pub(crate) fn release(self) {
+        // SAFETY: the handle is this one's, and the last thing of its context.
+        unsafe { self.default.destroy() };
     }
 }
 
@@ -271,9 +296,25 @@ impl Lane {
         // Without NON_BLOCKING (which cust removes in any case): plain copies go through the null
         // stream, which waits for all such streams and they for it.
         Ok(Lane {
-            raw: cust::stream::Stream::new(StreamFlags::DEFAULT, priority)?,
+            raw: ManuallyDrop::new(cust::stream::Stream::new(StreamFlags::DEFAULT, priority)?),
             id,
         })
+    }
+
+    /// Destroys the stream.
+    ///
+    /// # Safety
+    /// Its context is current, and nothing is done with it afterwards.
+    unsafe fn destroy(&self) {
+        // SAFETY: the caller's promise. An error is a fault that every later call reports.
+        let _ = unsafe { sys::cuStreamDestroy_v2(self.raw.as_inner()) };
+    }
+
+    /// An event after what is on the stream now.
+    fn mark(&self) -> CudaResult<cust::event::Event> {
+        let event = cust::event::Event::new(EventFlags::DISABLE_TIMING)?;
+        event.record(&self.raw)?;
+        Ok(event)
     }
 
     /// Notes that the next work on this stream uses something, after making the stream wait for the streams whose uses
@@ -298,9 +339,7 @@ impl Lane {
 
     /// Makes later work wait for what is on another stream now. That stream's context must be current.
     pub(crate) fn wait_for(&self, earlier: &Lane) -> CudaResult<()> {
-        let event = cust::event::Event::new(EventFlags::DISABLE_TIMING)?;
-        event.record(&earlier.raw)?;
-        self.raw.wait_event(event, StreamWaitEventFlags::DEFAULT)
+        self.raw.wait_event(earlier.mark()?, StreamWaitEventFlags::DEFAULT)
     }
 
     #[cold]
@@ -309,10 +348,10 @@ impl Lane {
         let waited = if id == Lane::DEFAULT {
             self.wait_for(&lanes.default)
         } else {
-            let find = |others: &[(u64, Weak<Inner>)]| others.iter().find(|other| other.0 == id)?.1.upgrade();
-            let found = find(&lanes.others.lock());
-            // One that is not found has been dropped, after its work was done.
-            found.map_or(Ok(()), |stream| self.wait_for(&stream.lane))
+            let others = lanes.others.lock();
+            // The work of one that is not there is done.
+            let found = others.iter().find(|other| other.id == id);
+            found.map_or(Ok(()), |lane| self.wait_for(lane))
         };
         entered.check(waited, || "order the work of two streams".to_owned())
     }

@@ -156,7 +156,7 @@ fn samples() -> Vec<(&'static str, String)> {
             "Error::Unwritable",
             Error::Unwritable {
                 path: path("target/profile"),
-                source: no_such_file(),
+                source: no_such_file().into(),
             },
         ),
         ("Error::NoSuchDevice", Error::NoSuchDevice { ordinal: 3, count: 2 }),
@@ -506,7 +506,7 @@ fn samples() -> Vec<(&'static str, String)> {
             "ModuleError::File",
             ModuleError::File {
                 path: path("target/ptx/kernels.ptx"),
-                source: no_such_file(),
+                source: no_such_file().into(),
             },
         ),
         (

@@ -100,9 +100,13 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
             );
             entered.check(copied, operation)?;
         }
-        // What writes the source later waits for the sender, and the sender for the copy.
+        // What writes the source later waits for the sender, and the sender for the copy; or else the host waits here.
         let entered = to.context.enter(operation)?;
-        entered.check(sender.wait_for(receiver), operation)
+        let ordered = sender.wait_for(receiver);
+        if ordered.is_err() {
+            entered.settle(receiver);
+        }
+        entered.check(ordered, operation)
     }
 }
 

@@ -3,7 +3,7 @@
 use cuda_std::launch::ContractError;
 
 /// Why a launch was refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// A block has more threads than the device runs in one.

@@ -2,9 +2,10 @@
 
 use super::DriverError;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why PTX could not be loaded, or a kernel could not be taken from it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
     /// The file could not be read.
@@ -17,7 +18,7 @@ pub enum ModuleError {
         /// The file's path.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
 
     /// The text cannot be PTX at all.

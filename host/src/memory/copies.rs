@@ -7,6 +7,7 @@
 use super::view::same_length;
 use super::{Access, DeviceSlice, DeviceSliceMut, Memory, PinnedBuffer, raw};
 use crate::Device;
+use crate::callback::{in_host_fn, outside_host_fn};
 use crate::error::Result;
 use crate::stream::Stream;
 use bytemuck::Pod;
@@ -82,7 +83,8 @@ fn put(
     entered.check(copy(&lane.raw), || memory.operation(verb))
 }
 
-/// A copy between a device and page-locked memory that may still be in progress. Dropping it waits.
+/// A copy between a device and page-locked memory that may still be in progress. Dropping it waits; in a host function,
+/// another thread waits and then frees the memory.
 #[must_use = "dropping a copy in progress waits for it; keep it, and call `wait` when the data is needed"]
 pub struct PendingCopy<T> {
     /// None: given back.
@@ -138,9 +140,12 @@ impl<T> fmt::Debug for PendingCopy<T> {
 
 impl<T> Drop for PendingCopy<T> {
     fn drop(&mut self) {
-        if self.host.is_some() {
-            // If this fails the context is lost or gone, and the copy with it.
-            let _ = self.stream.synchronize();
+        if let Some(host) = self.host.take() {
+            let (stream, pages) = (self.stream.clone(), host.into_pages());
+            outside_host_fn(move || {
+                stream.settle();
+                drop(pages);
+            });
         }
     }
 }
@@ -257,7 +262,13 @@ impl Streams {
     fn wait(&self) -> Result<()> {
         let mut first = Ok(());
         for stream in self.0.lock().drain(..) {
-            first = first.and(stream.synchronize());
+            let waited = stream.synchronize();
+            // The call may have been refused without a wait, in a context that is lost. In a host function it was, but there
+            // no copy can have been put on the stream.
+            if waited.is_err() && !in_host_fn() {
+                stream.settle();
+            }
+            first = first.and(waited);
         }
         first
     }
@@ -265,7 +276,7 @@ impl Streams {
 
 impl Drop for Streams {
     fn drop(&mut self) {
-        // If this fails the context is lost or gone, and the copies with it.
+        // Somebody has panicked, whose message matters more than an error here.
         let _ = self.wait();
     }
 }

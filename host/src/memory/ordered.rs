@@ -6,6 +6,7 @@
 
 use super::{Access, Allocation, DeviceBuffer, Memory, Origin};
 use crate::Device;
+use crate::callback::OutsideHostFn;
 use crate::context::{Context, Entered};
 use crate::error::{Code, Result, answer};
 use bytemuck::Pod;
@@ -34,7 +35,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct MemoryPool {
-    handle: Arc<Handle>,
+    handle: OutsideHostFn<Arc<Handle>>,
 }
 
 pub(super) struct Handle {
@@ -88,7 +89,9 @@ impl Device {
             entered.check(set, operation)?;
             pool
         };
-        Ok(MemoryPool { handle: Arc::new(raw) })
+        Ok(MemoryPool {
+            handle: OutsideHostFn::new(Arc::new(raw)),
+        })
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! The memory is the host's own, made known to the driver, so it outlives a reset of the device.
 
+use crate::callback::OutsideHostFn;
 use crate::context::Context;
 use crate::error::{Error, Result, answer};
 use bytemuck::Pod;
 use cust::sys;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,17 +17,24 @@ use std::sync::Arc;
 /// Elements in page-locked host memory: a slice on the host that devices copy from and to fastest,
 /// and that copies on a stream need. Made by [`crate::Device::pinned`].
 pub struct PinnedBuffer<T> {
-    context: Arc<Context>,
-    start: NonNull<T>,
+    pages: OutsideHostFn<Pages>,
     length: usize,
+    elements: PhantomData<Box<[T]>>,
+}
+
+/// The memory itself: unregistered and freed when dropped, which must be after the last copy from and to it, and not in a
+/// host function.
+pub(super) struct Pages {
+    context: Arc<Context>,
+    start: NonNull<u8>,
     /// None: no bytes, nothing allocated.
     layout: Option<Layout>,
 }
 
-// SAFETY: it owns its elements as `Box<[T]>` does.
-unsafe impl<T: Send> Send for PinnedBuffer<T> {}
+// SAFETY: it owns the bytes, and gives them to nobody by itself.
+unsafe impl Send for Pages {}
 // SAFETY: as above.
-unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
+unsafe impl Sync for Pages {}
 
 impl<T: Pod> PinnedBuffer<T> {
     pub(crate) fn zeros(context: Arc<Context>, length: usize) -> Result<PinnedBuffer<T>> {
@@ -38,19 +47,15 @@ impl<T: Pod> PinnedBuffer<T> {
         let operation = || format!("page-lock {bytes} bytes of host memory");
         if bytes == 0 {
             context.enter(operation)?;
-            return Ok(PinnedBuffer {
-                context,
-                start: NonNull::dangling(),
-                length,
-                layout: None,
-            });
+            let start = NonNull::<T>::dangling().cast();
+            return Ok(PinnedBuffer::of(context, start, None, length));
         }
         // Whole pages, because that is what the driver locks: two buffers must not share one.
         let size = bytes.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
         let layout = Layout::from_size_align(size, PAGE.max(align_of::<T>())).map_err(|_| too_large())?;
         // SAFETY: the layout's size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(memory.cast::<T>()) else {
+        let Some(start) = NonNull::new(memory) else {
             handle_alloc_error(layout)
         };
         let registered = context.enter(operation).and_then(|entered| {
@@ -65,12 +70,22 @@ impl<T: Pod> PinnedBuffer<T> {
             unsafe { dealloc(memory, layout) };
             return Err(error);
         }
-        Ok(PinnedBuffer {
-            context,
-            start,
+        Ok(PinnedBuffer::of(context, start, Some(layout), length))
+    }
+
+    fn of(context: Arc<Context>, start: NonNull<u8>, layout: Option<Layout>, length: usize) -> PinnedBuffer<T> {
+        PinnedBuffer {
+            pages: OutsideHostFn::new(Pages { context, start, layout }),
             length,
-            layout: Some(layout),
-        })
+            elements: PhantomData,
+        }
+    }
+}
+
+impl<T> PinnedBuffer<T> {
+    /// The memory without its type. Elements are plain data, of which none is dropped.
+    pub(super) fn into_pages(self) -> OutsideHostFn<Pages> {
+        self.pages
     }
 }
 
@@ -79,14 +94,14 @@ impl<T> Deref for PinnedBuffer<T> {
 
     fn deref(&self) -> &[T] {
         // SAFETY: `length` elements are there, at first zeros, which are valid for `Pod` types.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+        unsafe { std::slice::from_raw_parts(self.pages.start.as_ptr().cast(), self.length) }
     }
 }
 
 impl<T> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above, and `self` is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+        unsafe { std::slice::from_raw_parts_mut(self.pages.start.as_ptr().cast(), self.length) }
     }
 }
 
@@ -101,17 +116,17 @@ impl<T> fmt::Debug for PinnedBuffer<T> {
     }
 }
 
-impl<T> Drop for PinnedBuffer<T> {
+impl Drop for Pages {
     fn drop(&mut self) {
         let Some(layout) = self.layout else { return };
-        let memory = self.start.as_ptr().cast::<u8>();
+        let memory = self.start.as_ptr();
         if let Some(_entered) = self.context.enter_to_release() {
             // SAFETY: registered by `zeros`, unregistered once. An error here is a fault that every
             // later call reports.
             let _ = unsafe { sys::cuMemHostUnregister(memory.cast()) };
         }
-        // SAFETY: allocated by `zeros` with this layout; no copy is in progress, since one in
-        // progress would own the buffer.
+        // SAFETY: allocated by `zeros` with this layout; no copy is in progress: a copy owns the pages until it is over,
+        // and a scope that has borrowed them has waited for its copies.
         unsafe { dealloc(memory, layout) };
     }
 }

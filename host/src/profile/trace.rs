@@ -75,11 +75,14 @@ impl Profile {
         let folder = folder.as_ref();
         std::fs::create_dir_all(folder).map_err(|source| Error::Unwritable {
             path: folder.to_owned(),
-            source,
+            source: source.into(),
         })?;
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
-            std::fs::write(&path, bytes).map_err(|source| Error::Unwritable { path, source })
+            std::fs::write(&path, bytes).map_err(|source| Error::Unwritable {
+                path,
+                source: source.into(),
+            })
         };
         write("profile.txt", format!("{self}\n").as_bytes())?;
         write("trace.json", self.trace().as_bytes())?;

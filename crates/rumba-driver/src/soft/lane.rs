@@ -27,6 +27,10 @@ pub(crate) struct Fate {
     failure: OnceLock<Code>,
     /// Whether a call that waits or asks has met the failure.
     is_told: AtomicBool,
+    /// Pieces of the device's own work that are running: kernels, copies, fills.
+    running: Mutex<u32>,
+    /// The last of them has ended.
+    idle: Condvar,
 }
 
 impl Fate {
@@ -51,12 +55,32 @@ impl Fate {
     }
 
     /// The same for calls that wait or ask how far work is: from then on the failure is known to all.
+    ///
+    /// It is told when nothing runs any more in the context, also on other streams: callers free what the device was
+    /// writing to, as they do after an error of NVIDIA's driver, which has stopped the device by then.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
         let outcome = self.usable();
         if outcome.is_err() {
+            let mut running = self.lock_running();
+            while *running > 0 {
+                running = self.idle.wait(running).unwrap_or_else(PoisonError::into_inner);
+            }
             self.is_told.store(true, Ordering::Release);
         }
         outcome
+    }
+
+    /// Begins a piece of the device's own work, unless a kernel has failed.
+    pub(crate) fn begin(&self) -> Option<Running<'_>> {
+        let mut running = self.lock_running();
+        // With the lock held: a failure is set before its caller counts what is running.
+        self.usable().ok()?;
+        *running += 1;
+        Some(Running(self))
+    }
+
+    fn lock_running(&self) -> MutexGuard<'_, u32> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that a kernel failed: once that is known, every call in this context gets `code`.
@@ -76,6 +100,19 @@ impl Fate {
     /// Whether work that waits for a value in memory has to give up.
     pub(crate) fn gives_up(&self) -> bool {
         self.closing.load(Ordering::Acquire) || self.usable().is_err()
+    }
+}
+
+/// A piece of the device's own work, for as long as it runs.
+pub(crate) struct Running<'f>(&'f Fate);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut running = self.0.lock_running();
+        *running -= 1;
+        if *running == 0 {
+            self.0.idle.notify_all();
+        }
     }
 }
 
@@ -366,5 +403,36 @@ fn serve() {
         };
         lane.lock().scheduled = false;
         while lane.step(true) {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::Fate;
+    use crate::code::Code;
+
+    #[test]
+    fn a_failure_is_told_when_nothing_runs_any_more() {
+        let fate = Fate::default();
+        let other = fate.begin().expect("nothing has failed");
+        fate.fail(Code::ILLEGAL_ADDRESS);
+        assert!(fate.begin().is_none(), "nothing begins after a failure");
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(fate.outcome().is_err());
+                assert!(
+                    ended.load(Ordering::Acquire),
+                    "told while another stream's work was running"
+                );
+            });
+            // However long this takes, the waiter is not told before.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            ended.store(true, Ordering::Release);
+            drop(other);
+        });
+        assert!(fate.accepts().is_err());
     }
 }

@@ -273,9 +273,15 @@ impl Work {
             }
             _ => {}
         }
-        if fate.usable().is_err() {
-            return;
-        }
+        let _running = match self {
+            // Not the device's own work: a host function may itself wait to hear of the failure.
+            Self::Host(..) | Self::Wait(_) | Self::Nothing if fate.usable().is_err() => return,
+            Self::Host(..) | Self::Wait(_) | Self::Nothing => None,
+            _ => match fate.begin() {
+                None => return,
+                running => running,
+            },
+        };
         let outcome = match self {
             Self::Kernel(kernel) => return run_kernel(driver, kernel, fate),
             Self::Transfer(transfer) => transfer.run(driver),
