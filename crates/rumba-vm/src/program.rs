@@ -119,6 +119,12 @@ impl<'m> Pool<'m> {
         }
     }
 
+    /// Whether the program asks where the state of its grid's barrier is.
+    pub(crate) fn knows_grid(&self) -> bool {
+        let is_workspace = |value: &Fixed| matches!(value, Fixed::Special(Special::GridWorkspace(_)));
+        self.fixed.iter().any(|(_, value)| is_workspace(value))
+    }
+
     /// The slot of a fixed value.
     pub(crate) fn fixed(&mut self, class: Class, value: Fixed) -> Place {
         let next = self.fixed.len() as u32;
