@@ -229,6 +229,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be loaded")))?;
         let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
         draft.extra |= Order::of_access(m).bits();
+        draft.moves = bytes as u8;
         put(&mut draft, places);
         draft.defines = [0b1, 0b101, 0b1101, 0b11101][places.len() - 1];
         l.emit(draft);
@@ -385,6 +386,7 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be stored")))?;
         let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
         draft.extra |= Order::of_access(m).bits();
+        draft.moves = bytes as u8;
         put(&mut draft, places);
         draft.defines = 0;
         l.emit(draft);
