@@ -283,6 +283,8 @@ pub(crate) struct Block {
     pub(crate) state: *mut BlockState,
     /// Whether it was left before all its threads had exited.
     left: bool,
+    /// What [`Self::waits_for_grid`] said when it was last left because of that.
+    grid_rows: Option<u64>,
     /// In which order the warps take their turns, if not in their own.
     order: Vec<u8>,
     chance: Chance,
@@ -305,6 +307,7 @@ impl Block {
             warps: Vec::new(),
             state: Box::into_raw(Box::new(BlockState::new())),
             left: false,
+            grid_rows: None,
             order: Vec::new(),
             chance: Chance::default(),
         }
@@ -322,6 +325,7 @@ impl Block {
     ) {
         self.coordinates = coordinates;
         self.left = false;
+        self.grid_rows = None;
         // SAFETY: no warp runs.
         let state = unsafe { &mut *self.state };
         state.start(threads);
@@ -348,6 +352,9 @@ impl Block {
             warp.behind = 0;
             warp.failed_waits = 0;
             warp.failed_at = (0, 0);
+            warp.grid_waits = 0;
+            warp.grid_rows = 0;
+            warp.grid_asked = (0, 0);
             warp.fault = None;
         }
     }
@@ -431,6 +438,11 @@ impl Block {
             }
             if self.is_stalled() {
                 return Outcome::Deadlock;
+            }
+            if let Some(rows) = self.waits_for_grid() {
+                // Unless it has done nothing else since the last time.
+                let progress = self.grid_rows.replace(rows) != Some(rows);
+                return Outcome::Blocked { grid: true, progress };
             }
             if !progress && self.warps.iter().all(|warp| warp.stop != Stop::Turn) {
                 return self.blocked(any_progress).unwrap_or(Outcome::Deadlock);
@@ -517,6 +529,18 @@ impl Block {
         }) && stalled
     }
 
+    /// How often the block has begun to ask the barrier of the grid, if every warp has ended, waits, or asks for a phase that
+    /// this block cannot complete.
+    fn waits_for_grid(&self) -> Option<u64> {
+        let mut asked = false;
+        let waits = self.warps.iter().all(|warp| {
+            let asks = warp.stop == Stop::Turn && warp.asks_grid();
+            asked |= asks;
+            asks || matches!(warp.stop, Stop::Done | Stop::Blocked)
+        });
+        (waits && asked).then(|| self.warps.iter().map(|warp| warp.grid_rows).sum())
+    }
+
     /// How the turn ended of a block in which nobody can go on, if other blocks can help.
     fn blocked(&self, progress: bool) -> Option<Outcome> {
         // SAFETY: no warp runs.
@@ -527,8 +551,9 @@ impl Block {
         (grid || cluster).then_some(Outcome::Blocked { grid, progress })
     }
 
-    /// What to say of a block in which nobody can go on, and the warp that is to say it.
-    pub(crate) fn deadlock(&self, in_cluster: bool) -> (u32, RawFault) {
+    /// What to say of a block in which nobody can go on, and the warp that is to say it. `whole` is what waits: the block, or
+    /// more.
+    pub(crate) fn deadlock(&self, whole: &str) -> (u32, RawFault) {
         let missing = self
             .warps
             .iter()
@@ -539,7 +564,6 @@ impl Block {
         let split = warp.splits.first();
         let lane = split.map_or(warp.live, |split| split.mask).trailing_zeros() as usize % LANES;
         let pc = split.map_or(warp.pc, |split| split.pc);
-        let whole = if in_cluster { "cluster" } else { "block" };
         let message = format!("every thread of the {whole} waits for others, and none of them can go on");
         let wait = split.map(|split| split.wait);
         (
@@ -563,6 +587,7 @@ impl Block {
                     Wait::Ready if warp.failed_waits >= sync::VAIN => {
                         "waiting for a phase of an mbarrier that nobody completes".to_owned()
                     }
+                    Wait::Ready if warp.asks_grid() => "waiting at the barrier of the grid".to_owned(),
                     Wait::Ready => "running".to_owned(),
                     Wait::Lanes { members } | Wait::AnyLanes { members } => {
                         let missing = members & warp.live & !mask;

@@ -5,7 +5,7 @@
 //! lets shared memory do without atomic instructions. Which clusters run when is decided in [`crate::launch`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::arena::SHARED_STRIDE;
 use crate::block::{BlockState, MAX_WARPS};
@@ -231,6 +231,9 @@ struct GridState {
     arrived: u64,
     /// Blocks that have not ended.
     live: u64,
+    /// How often anything was done that may let a waiting block go on, and how many blocks were found to wait since then.
+    epoch: u64,
+    stalled: u64,
 }
 
 impl GridBarrier {
@@ -240,6 +243,8 @@ impl GridBarrier {
             state: Mutex::new(GridState {
                 arrived: 0,
                 live: blocks,
+                epoch: 1,
+                stalled: 0,
             }),
         }
     }
@@ -259,9 +264,38 @@ impl GridBarrier {
         self.change(|state| state.live -= blocks);
     }
 
+    /// A block did something for which others may be waiting.
+    pub(crate) fn progressed(&self) {
+        self.change(|_| {});
+    }
+
+    /// How often a block did something for which others may be waiting.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.state().epoch
+    }
+
+    /// A block has done nothing but wait for others since the epoch `now`; `seen` is the last one in which that was so.
+    /// Whether all blocks that have not ended do the same.
+    pub(crate) fn stalls(&self, now: u64, seen: &mut u64) -> bool {
+        let mut state = self.state();
+        if now != state.epoch {
+            return false;
+        }
+        if std::mem::replace(seen, now) != now {
+            state.stalled += 1;
+        }
+        state.stalled >= state.live
+    }
+
+    fn state(&self) -> MutexGuard<'_, GridState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn change(&self, change: impl FnOnce(&mut GridState)) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         change(&mut state);
+        state.epoch += 1;
+        state.stalled = 0;
         if state.arrived > 0 && state.arrived >= state.live {
             state.arrived = 0;
             self.phase.fetch_add(1, Ordering::Release);
@@ -311,6 +345,20 @@ mod tests {
         assert!(cluster.resolve(2, offset, 4, 1032).is_err());
         cluster.finish(1);
         assert!(cluster.resolve(rank, offset, 4, 1032).is_err());
+    }
+
+    #[test]
+    fn a_grid_stalls_when_all_its_blocks_do() {
+        let barrier = GridBarrier::new(3);
+        let [mut a, mut b] = [0; 2];
+        let first = barrier.epoch();
+        assert!(!barrier.stalls(first, &mut a) && !barrier.stalls(first, &mut a) && !barrier.stalls(first, &mut b));
+        barrier.finish(1);
+        assert!(!barrier.stalls(barrier.epoch(), &mut a));
+        barrier.progressed();
+        assert!(!barrier.stalls(barrier.epoch(), &mut b));
+        assert!(!barrier.stalls(first, &mut a));
+        assert!(barrier.stalls(barrier.epoch(), &mut a));
     }
 
     #[test]

@@ -1,13 +1,21 @@
 //! The functions of cooperative groups that compiled code calls by name instead of bringing them: `cudaCGSynchronize`
 //! and its kin, for the group of all threads of a grid.
 //!
+//! A barrier of that kind that is never completed is found here, too: the workspace is the launch's own, so that once all
+//! threads of the grid have exited, wait, or only ask whether the counter there has changed, nothing can change it.
+//!
 //! Groups of several grids are refused: no launch makes them. Newer compilers do without these functions: the code finds
 //! its workspace in `%envreg1` and `%envreg2` and builds a barrier there.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::block::BlockState;
 use crate::native::{argument, set_result, writable};
 use crate::op::{Handlers, Pc};
 use crate::warp::{Wait, Warp, lanes_of};
+
+/// Where the counter lies in a grid's workspace.
+const GRID_COUNTER: u64 = 4;
 
 /// `cudaCGScopeGrid`
 const SCOPE_GRID: u64 = 1;
@@ -60,6 +68,59 @@ unsafe fn synchronize(warp: &mut Warp, pc: Pc) -> Pc {
     let phase = block.arrive_at_grid(waiting.count_ones());
     warp.observe_grid(phase, waiting, true);
     warp.park_some(pc.next(), waiting, Wait::Grid { phase })
+}
+
+/// Reads of the barrier's state that find the same, with nothing else in between, after which they count as in vain.
+const VAIN: u32 = 256;
+/// Operations between two of them that are no more than a loop that asks.
+const ASKING: u64 = 64;
+
+impl Warp {
+    /// The active lanes have read from `[a + imm]`, and may be waiting there for something.
+    pub(crate) fn watch_grid(&mut self, pc: Pc) {
+        let workspace = self.context().grid_workspace;
+        if workspace == 0 {
+            return;
+        }
+        let addresses = self.lanes::<u64>(pc.a);
+        let asks = |lane: usize| {
+            // SAFETY: the slot has 32 lanes of 64 bits.
+            let address = unsafe { (*addresses.add(lane)).wrapping_add(pc.imm) };
+            (address == workspace + GRID_COUNTER).then_some(address)
+        };
+        let Some(address) = lanes_of(self.active)
+            .map(asks)
+            .reduce(|a, b| if a == b { a } else { None })
+            .flatten()
+        else {
+            return;
+        };
+        let found = grid_counter(address);
+        let (now, (then, before)) = (self.executed(), self.grid_asked);
+        if found == before && now.saturating_sub(then) <= ASKING {
+            self.grid_waits = self.grid_waits.saturating_add(1);
+        } else {
+            self.grid_waits = 1;
+            self.grid_rows += 1;
+        }
+        self.grid_asked = (now, found);
+    }
+
+    /// Whether lanes do nothing but ask the barrier of the grid, which has not changed since they began, and all others of
+    /// the warp wait.
+    pub(crate) fn asks_grid(&self) -> bool {
+        let (then, found) = self.grid_asked;
+        self.grid_waits >= VAIN
+            && self.executed().saturating_sub(then) <= ASKING
+            && self.splits.iter().all(|split| split.wait != Wait::Ready)
+            && grid_counter(self.context().grid_workspace + GRID_COUNTER) == found
+    }
+}
+
+/// What the counter of a grid's barrier holds.
+fn grid_counter(address: u64) -> u32 {
+    // SAFETY: the launch has a workspace, whose counter lies there; others may change it at any time.
+    unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Acquire)
 }
 
 /// Writes two words where two pointers say, unless they are null.

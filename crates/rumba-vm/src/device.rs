@@ -442,7 +442,7 @@ impl Device {
             kernel: None,
             sides: Vec::new(),
             address: Some(first),
-            place: self.inner.allocations.describe(first, 1),
+            place: map.explain(first, self.inner.allocations.describe(first, 1)),
             count,
             seed: self.inner.config.seed,
         };

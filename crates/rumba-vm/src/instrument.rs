@@ -135,12 +135,19 @@ impl Probe {
             Form::Store { bytes, .. } => (bytes, STORES),
             _ => return None,
         };
-        Some(Draft {
+        let mut probe = Self::of_bytes(draft, bytes, handlers);
+        probe.extra |= stores;
+        Some(probe)
+    }
+
+    /// The same of the first bytes of any load or store.
+    pub(crate) fn of_bytes(draft: &Draft, bytes: u8, handlers: Handlers) -> Draft {
+        Draft {
             a: draft.a,
             imm: draft.imm,
-            extra: draft.extra & 0xff | u16::from(bytes) << 8 | stores,
+            extra: draft.extra & 0xff | u16::from(bytes) << 8,
             ..Draft::new(handlers)
-        })
+        }
     }
 
     /// What the operation that [`Probe::before`] made was made for.

@@ -477,6 +477,11 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
             live.extend(resident.block.live(context));
             continue;
         }
+        let epoch = if context.cooperative {
+            context.grid_barrier.epoch()
+        } else {
+            0
+        };
         let outcome = resident.block.run(turn, &mut done.operations);
         if let Outcome::Finished = outcome {
             done.blocks += 1;
@@ -490,6 +495,9 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
         if !matches!(outcome, Outcome::Blocked { progress: false, .. }) {
             worker.cluster(current).idle = 0;
             waiting = 0;
+            if context.cooperative {
+                context.grid_barrier.progressed();
+            }
         }
         match outcome {
             Outcome::Finished => {}
@@ -500,10 +508,13 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
             Outcome::Blocked { grid, .. } => {
                 let cluster = worker.cluster(current);
                 cluster.idle = if grid { 0 } else { cluster.idle + 1 };
-                if cluster.idle > cluster.unfinished {
+                let is_alone = cluster.idle > cluster.unfinished;
+                let stalled = &mut worker.residents[current].stalled;
+                let is_all = context.cooperative && context.grid_barrier.stalls(epoch, stalled);
+                if is_alone || is_all {
                     // Unless it is because another one of them has failed.
                     if progress.failed_at.load(Ordering::Acquire) == u64::MAX {
-                        let fault = deadlock(context, worker, current);
+                        let fault = deadlock(context, worker, current, !is_alone);
                         progress.fail(context, index, fault);
                     }
                     finish(worker, current, &mut idle);
@@ -517,7 +528,7 @@ pub(crate) fn work(context: &Context<'_>, worker: &mut Worker) {
                 }
             }
             Outcome::Deadlock => {
-                let fault = deadlock(context, worker, current);
+                let fault = deadlock(context, worker, current, false);
                 progress.fail(context, index, fault);
                 finish(worker, current, &mut idle);
             }
@@ -567,6 +578,7 @@ fn begin(
         resident.index = first + u64::from(rank);
         resident.cluster = cluster;
         resident.rank = rank;
+        resident.stalled = 0;
         if let Err(error) = resident.start(outset, &context.place(coordinates, rank), state) {
             idle.append(&mut members);
             return Err(error);
@@ -588,8 +600,8 @@ fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>) {
     }
 }
 
-/// The fault of a block whose threads all wait in vain.
-fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize) -> Fault {
+/// The fault of a block whose threads all wait in vain, as do those of the whole grid if it says so.
+fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bool) -> Fault {
     let block = &worker.residents[resident].block;
     let members = &worker.clusters[worker.residents[resident].cluster].members;
     let live = members
@@ -599,7 +611,12 @@ fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize) -> Fault {
     if members.len() > 1 {
         live = LiveThreads::summary(live);
     }
-    let (warp, raw) = block.deadlock(members.len() > 1);
+    let whole = match members.len() {
+        _ if of_grid => "grid",
+        1 => "block",
+        _ => "cluster",
+    };
+    let (warp, raw) = block.deadlock(whole);
     describe(context, block, warp, raw, live)
 }
 

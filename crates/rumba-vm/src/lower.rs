@@ -61,6 +61,8 @@ pub struct Draft {
     pub extra: u16,
     /// See [`crate::op::Op::imm`].
     pub imm: u64,
+    /// Bytes of each of the values that a load or store moves between memory and its places other than `a`; 0 if it is none.
+    pub moves: u8,
 }
 
 /// For [`Draft::defines`]: `dst` and `c`.
@@ -80,6 +82,7 @@ impl Draft {
             defines: 1,
             extra: 0,
             imm: 0,
+            moves: 0,
         }
     }
 

@@ -100,6 +100,8 @@ pub(crate) struct Pool<'m> {
     pub(crate) instruments: Instruments,
     /// Registers that may be read before they are written, for reports.
     pub(crate) register_names: Vec<String>,
+    /// Whether the program may store registers that hold nothing, and keeps track of them.
+    pub(crate) undefines: bool,
 }
 
 impl<'m> Pool<'m> {
@@ -116,7 +118,14 @@ impl<'m> Pool<'m> {
             shared_variables: Vec::new(),
             instruments: Instruments::default(),
             register_names: Vec::new(),
+            undefines: false,
         }
+    }
+
+    /// Whether the program asks where the state of its grid's barrier is.
+    pub(crate) fn knows_grid(&self) -> bool {
+        let is_workspace = |value: &Fixed| matches!(value, Fixed::Special(Special::GridWorkspace(_)));
+        self.fixed.iter().any(|(_, value)| is_workspace(value))
     }
 
     /// The slot of a fixed value.
@@ -350,6 +359,8 @@ pub(crate) struct Program {
     pub(crate) explicit_cluster: bool,
     /// `.blocksareclusters`: the grid that a launch asks for is one of clusters.
     pub(crate) blocks_are_clusters: bool,
+    /// Whether memory may be given values that are undefined, and loads go on from there; see [`crate::check::registers`].
+    pub(crate) undefines: bool,
     /// Registers as a GPU would count them, for occupancy.
     pub(crate) registers: u32,
     pub(crate) debug: Debug,

@@ -104,6 +104,8 @@ pub(crate) struct Resident {
     /// Which of the worker's clusters it belongs to, and its rank there.
     pub(crate) cluster: usize,
     pub(crate) rank: u32,
+    /// When it was last found to wait for the grid; see [`GridBarrier::stalls`](crate::cluster::GridBarrier::stalls).
+    pub(crate) stalled: u64,
 }
 
 impl Resident {
@@ -117,6 +119,7 @@ impl Resident {
             index: 0,
             cluster: 0,
             rank: 0,
+            stalled: 0,
         }
     }
 

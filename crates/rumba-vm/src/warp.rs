@@ -129,6 +129,11 @@ pub struct Warp {
     /// How often in a row a wait at an mbarrier failed, and when it last did: operations executed, changes of mbarriers.
     pub(crate) failed_waits: u32,
     pub(crate) failed_at: (u64, u64),
+    /// Reads in a row of the state of the grid's barrier that found the same, how many such rows there were, and the last
+    /// of the reads: when it was, and what it found.
+    pub(crate) grid_waits: u32,
+    pub(crate) grid_rows: u64,
+    pub(crate) grid_asked: (u64, u32),
     /// Operations executed in this block, up to the last time somebody counted.
     pub(crate) counted: u64,
     pub(crate) fault: Option<Box<RawFault>>,
@@ -183,6 +188,9 @@ impl Warp {
             polled: 0,
             failed_waits: 0,
             failed_at: (0, 0),
+            grid_waits: 0,
+            grid_rows: 0,
+            grid_asked: (0, 0),
             counted: 0,
             fault: None,
             behind: 0,

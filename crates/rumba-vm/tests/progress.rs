@@ -218,6 +218,76 @@ fn the_barrier_of_a_grid_as_nvcc_compiles_it() {
     assert_eq!(fault.kind, FaultKind::Trap);
 }
 
+/// A barrier of the grid as compiled code has it, in its workspace; `before` is done first.
+fn compiled_barrier(before: &str) -> String {
+    format!(
+        "
+        mov.u32 %r21, %envreg2;
+        mov.u32 %r22, %envreg1;
+        mov.b64 %rd10, {{%r21, %r22}};
+        {before}
+        barrier.sync 0;
+        setp.ne.u32 %p1, %r2, 0;
+        @%p1 bra over;
+        setp.eq.u32 %p2, %r3, 0;
+        mov.u32 %r23, %nctaid.x;
+        sub.u32 %r24, 0x80000001, %r23;
+        selp.b32 %r25, %r24, 1, %p2;
+        atom.add.release.gpu.u32 %r26, [%rd10+4], %r25;
+    again:
+        ld.acquire.gpu.u32 %r27, [%rd10+4];
+        xor.b32 %r28, %r27, %r26;
+        setp.gt.s32 %p3, %r28, -1;
+        @%p3 bra again;
+    over:
+        barrier.sync 0;
+        st.global.u32 [%rd2], %r2;"
+    )
+}
+
+#[test]
+fn a_block_that_does_not_come_to_the_barrier_of_the_grid_is_missed_at_once() {
+    let run = |before: &str, seed: Option<u64>| {
+        let config = Config {
+            seed,
+            time_limit: Some(Duration::from_secs(120)),
+            ..Config::default()
+        };
+        let bench = Bench::with(&kernel("", &compiled_barrier(before)), config);
+        let out = bench.zeros(4 * 7 * 64);
+        bench.launch_as("k", cooperative(7, 64), &[out.into(), 0u32.into()])
+    };
+    let begun = Instant::now();
+    for seed in [None, Some(1), Some(2)] {
+        // All of it exits, or the thread that counts it in.
+        for before in [
+            "setp.eq.u32 %p4, %r3, 3; @%p4 exit;",
+            "mad.lo.u32 %r30, %r3, 64, %r2; setp.eq.u32 %p4, %r30, 192; @%p4 exit;",
+        ] {
+            match run(before, seed) {
+                Err(LaunchFailure::Fault(fault)) => {
+                    let text = fault.to_string();
+                    assert_eq!(fault.kind, FaultKind::Deadlock, "{text}");
+                    assert!(text.contains("waiting at the barrier of the grid"), "{text}");
+                }
+                other => panic!("a deadlock was expected, not {other:?}"),
+            }
+        }
+        // One that comes late is waited for.
+        let late = "
+        setp.ne.u32 %p4, %r3, 3;
+        mov.u32 %r30, 0;
+    slow:
+        @%p4 bra early;
+        add.u32 %r30, %r30, 1;
+        setp.lt.u32 %p5, %r30, 300000;
+        @%p5 bra slow;
+    early:";
+        run(late, seed).unwrap();
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60));
+}
+
 const COOPERATIVE_GROUPS: &str = "
 .extern .func (.param .b64 result) cudaCGGetIntrinsicHandle(.param .b32 scope);
 .extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);

@@ -162,7 +162,10 @@ fn flags_between_blocks_need_release_and_acquire() {
     let volatile = "membar.gl; st.volatile.global.u32 [%rd1], 1;";
     let volatile_read = "ld.volatile.global.u32 %r12, [%rd1]; membar.gl;";
     let found = findings("", &flag(volatile, volatile_read), 2, 32);
-    assert!(found.iter().all(|finding| finding.kind == FindingKind::VolatileRace), "{found:#?}");
+    assert!(
+        found.iter().all(|finding| finding.kind == FindingKind::VolatileRace),
+        "{found:#?}"
+    );
     let counted = "fence.acq_rel.gpu; atom.global.add.u32 %r14, [%rd1], 1;";
     is_clean("", &flag(counted, then_fence), 2, 32);
 
@@ -238,9 +241,15 @@ fn phases_of_mbarriers_order() {
 #[test]
 fn both_sides_of_a_handshake_need_a_scope_with_the_other_in_it() {
     let device = "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1;";
-    let (block, far) = (device.replace("rel.gpu", "rel.cta"), device.replace("relaxed.gpu", "relaxed.cta"));
+    let (block, far) = (
+        device.replace("rel.gpu", "rel.cta"),
+        device.replace("relaxed.gpu", "relaxed.cta"),
+    );
     let then = "ld.relaxed.gpu.global.u32 %r12, [%rd1]; fence.acq_rel.gpu;";
-    let (then_block, then_near) = (then.replace("rel.gpu", "rel.cta"), then.replace("relaxed.gpu", "relaxed.cta"));
+    let (then_block, then_near) = (
+        then.replace("rel.gpu", "rel.cta"),
+        then.replace("relaxed.gpu", "relaxed.cta"),
+    );
     let acquire = "ld.acquire.gpu.global.u32 %r12, [%rd1];";
     let acquire_block = acquire.replace(".gpu", ".cta");
     let release = "st.release.gpu.global.u32 [%rd1], 1;";
@@ -261,7 +270,9 @@ fn both_sides_of_a_handshake_need_a_scope_with_the_other_in_it() {
     }
     // Two warps of one block.
     let near = |release: &str, acquire: &str| {
-        let both = flag(release, acquire).replace("%r2, 0;", "%r20, 0;").replace("%r3, 0;", "%r21, 0;");
+        let both = flag(release, acquire)
+            .replace("%r2, 0;", "%r20, 0;")
+            .replace("%r3, 0;", "%r21, 0;");
         let body = format!("and.b32 %r20, %r2, 31;\n shr.u32 %r21, %r2, 5;\n {both}");
         is_clean("", &body, 1, 64);
     };
@@ -286,11 +297,9 @@ first:
     bra done;
 wait:"
     );
-    body.replacen("wait:", &middle, 1).replace("@%p2 bra wait;", "@%p2 bra others;").replacen(
-        "setp.ne.u32 %p4",
-        "others:\n setp.ne.u32 %p4",
-        1,
-    )
+    body.replacen("wait:", &middle, 1)
+        .replace("@%p2 bra wait;", "@%p2 bra others;")
+        .replacen("setp.ne.u32 %p4", "others:\n setp.ne.u32 %p4", 1)
 }
 
 #[test]
@@ -300,7 +309,13 @@ fn a_read_modify_write_hands_a_release_on() {
     is_clean("", &handed_on(&by("gpu"), acquire), 3, 32);
     // The one in between does not belong to the sequence of its reader or writer.
     races("", &handed_on(&by("cta"), acquire), 3, 32, FindingKind::DataRace);
-    races("", &handed_on(&by("gpu"), &acquire.replace("gpu", "cta")), 3, 32, FindingKind::DataRace);
+    races(
+        "",
+        &handed_on(&by("gpu"), &acquire.replace("gpu", "cta")),
+        3,
+        32,
+        FindingKind::DataRace,
+    );
 }
 
 #[test]
@@ -357,13 +372,22 @@ fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
 
 #[test]
 fn registered_host_memory_is_like_any_other() {
-    let (release, acquire) = ("st.release.sys.global.u32 [%rd1], 1;", "ld.acquire.sys.global.u32 %r12, [%rd1];");
+    let (release, acquire) = (
+        "st.release.sys.global.u32 [%rd1], 1;",
+        "ld.acquire.sys.global.u32 %r12, [%rd1];",
+    );
     let found = findings_in_host_memory(&flag(release, acquire), 2);
     assert!(found.is_empty(), "{}", found[0]);
     let relaxed = release.replace("release", "relaxed");
     let found = findings_in_host_memory(&flag(&relaxed, acquire), 2);
-    assert!(found.iter().all(|finding| finding.kind == FindingKind::DataRace) && !found.is_empty(), "{found:#?}");
-    assert_eq!(findings_in_host_memory("st.global.u32 [%rd1], %r3;", 2)[0].kind, FindingKind::DataRace);
+    assert!(
+        found.iter().all(|finding| finding.kind == FindingKind::DataRace) && !found.is_empty(),
+        "{found:#?}"
+    );
+    assert_eq!(
+        findings_in_host_memory("st.global.u32 [%rd1], %r3;", 2)[0].kind,
+        FindingKind::DataRace
+    );
     assert!(findings_in_host_memory("st.global.u32 [%rd2], %r3;", 2).is_empty());
 }
 
@@ -547,30 +571,49 @@ again:
         )
     };
     let finding = only("", &turns("mul.lo.u32 %r12, %r11, 3;"), 32);
-    assert_eq!((finding.kind, finding.severity), (FindingKind::SameValueRace, Severity::Info));
+    assert_eq!(
+        (finding.kind, finding.severity),
+        (FindingKind::SameValueRace, Severity::Info)
+    );
     // By lane, or by turn, it is another one each time.
     for value in ["mov.u32 %r12, %r2;", "add.u32 %r12, %r10, 1;"] {
         assert_eq!(only("", &turns(value), 32).kind, FindingKind::DataRace);
     }
-    is_clean("", &turns("mov.u32 %r12, 3; cvt.u64.u32 %rd10, %r2; add.s64 %rd10, %rd1, %rd10;"), 1, 32);
+    is_clean(
+        "",
+        &turns("mov.u32 %r12, 3; cvt.u64.u32 %rd10, %r2; add.s64 %rd10, %rd1, %rd10;"),
+        1,
+        32,
+    );
 }
 
 #[test]
 fn unordered_volatile_accesses_are_information() {
     let neighbour = |store: &str, between: &str, load: &str| {
-        format!("{OWN}\n {store}.shared.u32 [%r10], %r2;\n {between}\n xor.b32 %r11, %r10, 4;\n {load}.shared.u32 %r12, [%r11];")
+        format!(
+            "{OWN}\n {store}.shared.u32 [%r10], %r2;\n {between}\n xor.b32 %r11, %r10, 4;\n {load}.shared.u32 %r12, [%r11];"
+        )
     };
     let volatile = ["st.volatile", "ld.volatile"];
     let finding = only(TILE, &neighbour(volatile[0], "", volatile[1]), 32);
-    assert_eq!((finding.kind, finding.severity), (FindingKind::VolatileRace, Severity::Info));
+    assert_eq!(
+        (finding.kind, finding.severity),
+        (FindingKind::VolatileRace, Severity::Info)
+    );
     let barrier = "bar.warp.sync 0xffffffff;";
     is_clean(TILE, &neighbour(volatile[0], barrier, volatile[1]), 1, 32);
     is_clean(TILE, &neighbour("st.relaxed.cta", "", "ld.relaxed.cta"), 1, 32);
     is_clean(TILE, &neighbour("st.relaxed.cta", "", volatile[1]), 1, 32);
     is_clean(TILE, "ld.volatile.global.u32 %r12, [%rd1];", 2, 32);
     // With a plain one it is a race.
-    assert_eq!(only(TILE, &neighbour(volatile[0], "", "ld"), 32).kind, FindingKind::DataRace);
-    assert_eq!(only(TILE, &neighbour("st", "", volatile[1]), 32).kind, FindingKind::DataRace);
+    assert_eq!(
+        only(TILE, &neighbour(volatile[0], "", "ld"), 32).kind,
+        FindingKind::DataRace
+    );
+    assert_eq!(
+        only(TILE, &neighbour("st", "", volatile[1]), 32).kind,
+        FindingKind::DataRace
+    );
 }
 
 #[test]

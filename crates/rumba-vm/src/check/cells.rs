@@ -395,7 +395,8 @@ impl Cells {
                 }) else {
                     continue;
                 };
-                at.told |= 1 << lane;
+                // What is no race hides none.
+                at.told |= u32::from(kind != ConflictKind::Volatile) << lane;
                 found.push(Conflict {
                     touch: mine.touch(lane as u32, word),
                     earlier: record.touch(other, word),

@@ -216,10 +216,13 @@ impl Warp {
         let Some(monitor) = context.monitor else { return };
         let (block, warp) = (self.block_number(), self.index as u8);
         if let Some(map) = &context.allocations.unwritten {
+            let follows = context.program.undefines && kind == AccessKind::Read;
+            let place = |address| map.explain(address, place(address));
             for lane in lanes_of(lanes) {
                 let address = host(lane);
                 if kind != AccessKind::Write
                     && let Some(first) = map.met(address, bytes)
+                    && !(follows && map.is_undefined(first, 1))
                 {
                     let index = (usize::from(warp) * LANES + lane) as u16;
                     let touch = Touch {
@@ -291,7 +294,9 @@ impl Warp {
     /// Whether accesses to an allocation have to be told of, even where they are in bounds.
     pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
         let context = self.context();
-        let is_partial = |map: &Unwritten| map.knows(start) && !map.is_written(start, start + bytes);
+        // What is written may become undefined again.
+        let undefines = context.program.undefines;
+        let is_partial = |map: &Unwritten| map.knows(start) && (undefines || !map.is_written(start, start + bytes));
         // SAFETY: as in `Monitor::race`.
         let is_shared = |races: &UnsafeCell<Races>| unsafe { (*races.get()).knows(start) };
         context.monitor.is_some_and(|monitor| {
@@ -305,6 +310,7 @@ impl Warp {
         let context = self.context();
         if let Some(monitor) = context.monitor
             && monitor.races.is_none()
+            && !context.program.undefines
             && self.shared_known < self.shared_end
             && let Some(map) = &context.allocations.unwritten
         {

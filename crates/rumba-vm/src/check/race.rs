@@ -52,10 +52,10 @@ impl Access {
 }
 
 /// The release patterns whose writes head the release sequence that ends in the last atomic write of an address (manual,
-/// section 8.9.1, "Release and Acquire Patterns").
+/// section 8.8, "Release and Acquire Patterns").
 ///
 /// An acquire synchronises with those of them of which the scopes of both sides include the other thread, which is what
-/// morally strong asks for (section 8.7.1). So releases are kept by block; those of scope `.gpu` also together, since most
+/// morally strong asks for (section 8.7). So releases are kept by block; those of scope `.gpu` also together, since most
 /// acquires have that scope, too.
 struct Published {
     /// All releases of scope `.gpu`.

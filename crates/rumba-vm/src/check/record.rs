@@ -151,7 +151,7 @@ impl Record {
     }
 
     /// What two accesses are that nothing orders, in clusters of so many blocks; nothing if each is atomic for the other
-    /// (morally strong; manual, section 8.7.1).
+    /// (morally strong; manual, section 8.7).
     pub(super) fn conflict_with(&self, later: &Self, cluster: u32) -> Option<ConflictKind> {
         if !self.is_strong() || !later.is_strong() {
             return Some(ConflictKind::Race);

@@ -1,13 +1,14 @@
-//! Which bytes nobody has written since the memory was handed out: what reads of them are told by.
+//! Which bytes hold nothing: what reads of them are told by. Nothing has been written there since the memory was handed
+//! out, or what was written last was undefined (see [`super::registers`]).
 //!
 //! A bit for each byte of the windows for shared memory, stacks and heap lies at a fixed place, so that workers look and
 //! write side by side. Memory that was never entered here counts as written: module variables, the parameters, the
 //! host's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::check::shadow::Shadow;
@@ -19,13 +20,28 @@ const WORD: u64 = 64;
 /// of a structure is copied with them, and is no mistake.
 const LEAST: u64 = 8;
 
-/// The bytes that were not written.
+/// Bytes of a structure that may be copied by itself, and then have any padding.
+const STRUCTURE: u64 = 256;
+
+/// Gaps of which one is found again in the next element of a copy, if they lie between fields.
+const MOST_GAPS: usize = 16;
+
+/// Words of which it is remembered where what they hold came from.
+const ORIGINS: usize = 1 << 12;
+
+/// The bytes that hold nothing.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     /// The addresses that it knows.
     window: Range<u64>,
-    /// A bit for each byte of the window that was not written.
+    /// A bit for each byte of the window that holds nothing.
     bits: Shadow,
+    /// A bit for each of those that something undefined was written to. It means nothing where the other bit is not set.
+    undefined: Shadow,
+    /// Whether there ever was such a byte.
+    has_undefined: AtomicBool,
+    /// Where such a byte came from, by number of the word.
+    origins: Mutex<HashMap<u64, String>>,
     /// Allocations that were not found to be wholly written, by start: where the first byte may be that was not.
     partial: Mutex<BTreeMap<u64, u64>>,
 }
@@ -41,12 +57,36 @@ fn words(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
+/// The first of the gaps in a copy of so many bytes that does not repeat with the size of any element, if there is one.
+fn without_period(gaps: &[Range<u64>], bytes: u64) -> Option<&Range<u64>> {
+    let first = gaps.first()?;
+    let length = |gap: &Range<u64>| gap.end - gap.start;
+    // The size is the distance of gaps that are one element apart.
+    let distances = gaps.iter().take(MOST_GAPS).map(|gap| gap.start - first.start);
+    let sizes = distances.filter(|size| *size > 0 && size * 2 <= bytes);
+    let stray = |size: u64| {
+        let class = |gap: &Range<u64>| (gap.start % size, length(gap));
+        let mut counts: HashMap<(u64, u64), u64> = HashMap::new();
+        gaps.iter().for_each(|gap| *counts.entry(class(gap)).or_default() += 1);
+        gaps.iter().find(|gap| counts[&class(gap)] * 2 <= bytes / size)
+    };
+    let mut found = None;
+    for size in sizes {
+        let gap = stray(size)?;
+        found.get_or_insert(gap);
+    }
+    found.or(Some(first))
+}
+
 impl Unwritten {
     /// A map of a window, which starts at a multiple of a page.
     pub(crate) fn new(window: Range<u64>) -> io::Result<Self> {
         let words = (window.end - window.start).div_ceil(WORD) + 1;
         Ok(Self {
             bits: Shadow::new(words as usize * size_of::<u64>())?,
+            undefined: Shadow::new(words as usize * size_of::<u64>())?,
+            has_undefined: AtomicBool::new(false),
+            origins: Mutex::default(),
             window,
             partial: Mutex::default(),
         })
@@ -68,9 +108,14 @@ impl Unwritten {
     /// A word of the map.
     #[inline(always)]
     fn word(&self, number: u64) -> &AtomicU64 {
-        debug_assert!((number as usize) < self.bits.bytes() / size_of::<u64>());
+        Self::word_of(&self.bits, number)
+    }
+
+    #[inline(always)]
+    fn word_of(bits: &Shadow, number: u64) -> &AtomicU64 {
+        debug_assert!((number as usize) < bits.bytes() / size_of::<u64>());
         // SAFETY: callers stay inside of the window, which has that many words, and all access is atomic.
-        unsafe { AtomicU64::from_ptr(self.bits.base::<u64>().wrapping_add(number as usize)) }
+        unsafe { AtomicU64::from_ptr(bits.base::<u64>().wrapping_add(number as usize)) }
     }
 
     fn partial(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
@@ -110,9 +155,73 @@ impl Unwritten {
         true
     }
 
+    /// Something undefined has been written, to an allocation if one holds it. `origin` says where it came from.
+    pub(crate) fn undefine(
+        &self,
+        start: u64,
+        bytes: u64,
+        allocation: impl FnOnce() -> Option<u64>,
+        origin: impl FnOnce() -> String,
+    ) {
+        let (offset, inside) = self.inside(start, bytes);
+        if inside == 0 {
+            return;
+        }
+        self.hand_out(start, bytes);
+        self.has_undefined.store(true, Ordering::Relaxed);
+        for (word, bits) in words(offset, inside) {
+            Self::word_of(&self.undefined, word).fetch_or(bits, Ordering::Relaxed);
+        }
+        if let Some(allocation) = allocation() {
+            self.partial().insert(allocation, allocation);
+        }
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if origins.len() < ORIGINS {
+            origins.entry(offset / WORD).or_insert_with(origin);
+        }
+    }
+
+    /// Whether any byte of a range holds something undefined that was written there.
+    pub(crate) fn is_undefined(&self, start: u64, bytes: u64) -> bool {
+        if !self.has_undefined.load(Ordering::Relaxed) {
+            return false;
+        }
+        let (start, bytes) = self.inside(start, bytes);
+        words(start, bytes).any(|(word, bits)| {
+            let undefined = Self::word_of(&self.undefined, word).load(Ordering::Relaxed);
+            self.word(word).load(Ordering::Relaxed) & undefined & bits != 0
+        })
+    }
+
+    /// The description of a place, with where what is undefined there came from if that is known.
+    pub(crate) fn explain(&self, address: u64, place: String) -> String {
+        match self.origin(address) {
+            Some(origin) => format!("{place}; {origin}"),
+            None => place,
+        }
+    }
+
+    /// Where the undefined byte at an address came from, if there is one and that is known.
+    fn origin(&self, address: u64) -> Option<String> {
+        if !self.is_undefined(address, 1) {
+            return None;
+        }
+        let word = (address - self.window.start) / WORD;
+        let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.get(&word).cloned()
+    }
+
     /// Memory is handed out.
     pub(crate) fn hand_out(&self, start: u64, bytes: u64) {
         let (start, bytes) = self.inside(start, bytes);
+        if self.has_undefined.load(Ordering::Relaxed) {
+            for (word, bits) in words(start, bytes) {
+                let word = Self::word_of(&self.undefined, word);
+                if word.load(Ordering::Relaxed) & bits != 0 {
+                    word.fetch_and(!bits, Ordering::Relaxed);
+                }
+            }
+        }
         for (word, bits) in words(start, bytes) {
             let word = self.word(word);
             if bits == u64::MAX {
@@ -159,9 +268,24 @@ impl Unwritten {
     /// Bytes are copied to the allocation at `allocation`, with what is known of them.
     pub(crate) fn copy(&self, allocation: u64, to: u64, from: u64, bytes: u64) {
         let runs = self.runs(from, bytes);
+        let undefined: Vec<u64> = if self.has_undefined.load(Ordering::Relaxed) {
+            let all = runs.iter().flat_map(Range::clone);
+            all.filter(|address| self.is_undefined(*address, 1)).collect()
+        } else {
+            Vec::new()
+        };
+        let origins: Vec<String> = undefined
+            .first()
+            .and_then(|address| self.origin(*address))
+            .into_iter()
+            .collect();
         self.write(to, bytes);
         for run in &runs {
             self.hand_out(to + (run.start - from), run.end - run.start);
+        }
+        for address in undefined {
+            let origin = || origins.first().cloned().unwrap_or_default();
+            self.undefine(to + (address - from), 1, || None, origin);
         }
         if !runs.is_empty() && self.knows(to) {
             self.partial().insert(allocation, allocation);
@@ -199,20 +323,30 @@ impl Unwritten {
         runs
     }
 
-    /// The first byte of those that a copy of whole elements should not have met. A shorter gap than [`LEAST`] may lie
-    /// between the fields of structures; but a structure is padded by that much only where a field is of twice the size,
-    /// and if such a field was written nearby is to be seen. So every other number that is missing is found, too.
+    /// The first byte of those that a copy to the host should not have met: of an element that is missing or incomplete.
+    ///
+    /// The elements' type is not known here, and what is between the fields of a structure is copied with them. A gap may
+    /// be padding if it is shorter than [`LEAST`] and a field of twice the size, which alone asks for padding, was written
+    /// nearby. Where more is copied than one structure may have, padding also repeats: most of the elements have it.
     pub(crate) fn met_by_copy(&self, start: u64, bytes: u64) -> Option<u64> {
+        let gaps = self.any(start, bytes).then(|| self.runs(start, bytes))?;
         let end = start + bytes;
         let is_padding = |gap: &Range<u64>| {
             let length = gap.end - gap.start;
             let field = 2 << length.ilog2();
             let (near, far) = (start.max(gap.start.saturating_sub(WORD)), end.min(gap.end + WORD));
             let mut fields = (near.next_multiple_of(field)..far.saturating_sub(field - 1)).step_by(field as usize);
-            length < LEAST && fields.any(|at| !self.any(at, field))
+            length < LEAST && !self.is_undefined(gap.start, length) && fields.any(|at| !self.any(at, field))
         };
-        let gaps = self.any(start, bytes).then(|| self.runs(start, bytes))?;
-        gaps.into_iter().find(|gap| !is_padding(gap)).map(|gap| gap.start)
+        let missing = gaps.iter().find(|gap| !is_padding(gap));
+        let missing = missing.or_else(|| {
+            if bytes > STRUCTURE {
+                without_period(&gaps, bytes)
+            } else {
+                None
+            }
+        });
+        missing.map(|gap| gap.start)
     }
 
     /// The first byte of those that a read should not have met.
@@ -310,6 +444,63 @@ mod tests {
                 assert_eq!(map.met_by_copy(at, size * count), None);
             }
         }
+    }
+
+    #[test]
+    fn an_incomplete_element_is_no_padding() {
+        let written = |size: u64, count: u64, gaps: &[(u64, u64)]| {
+            let (map, at) = (map(), START + 4096);
+            map.allocate(at, size * count);
+            map.write(at, size * count);
+            for (start, bytes) in gaps {
+                map.hand_out(at + start, *bytes);
+            }
+            map.met_by_copy(at, size * count).map(|first| first - at)
+        };
+        // One byte of 123 numbers, or the same byte of a few of them.
+        assert_eq!(written(4, 123, &[(201, 1)]), Some(201));
+        assert_eq!(written(4, 123, &[(201, 1), (241, 1), (401, 1)]), Some(201));
+        assert_eq!(written(8, 64, &[(0, 4), (264, 4)]), Some(0));
+        // Structures of 8 bytes with a gap, of which some were copied as a whole.
+        let gaps: Vec<(u64, u64)> = (0..64)
+            .filter(|element| element % 3 != 0)
+            .map(|element| (element * 8 + 1, 1))
+            .collect();
+        assert_eq!(written(8, 64, &gaps), None);
+        let with_missing = [&gaps[..], &[(8 * 12 + 5, 1)]].concat();
+        let mut sorted = with_missing;
+        sorted.sort_unstable();
+        assert_eq!(written(8, 64, &sorted), Some(8 * 12 + 5));
+        // Two gaps in each structure of 24 bytes.
+        let gaps: Vec<(u64, u64)> = (0..20)
+            .flat_map(|element| [(element * 24 + 1, 1), (element * 24 + 12, 4)])
+            .collect();
+        assert_eq!(written(24, 20, &gaps), None);
+        // A small structure by itself.
+        assert_eq!(written(16, 1, &[(5, 1)]), None);
+    }
+
+    #[test]
+    fn what_was_stored_undefined_is_remembered() {
+        let (map, at) = (map(), START + 4096);
+        map.allocate(at, 64);
+        map.write(at, 64);
+        assert!(map.is_written(at, at + 64));
+        map.undefine(at + 8, 4, || Some(at), || "here".into());
+        assert!(!map.is_written(at, at + 64) && map.is_undefined(at, 64) && !map.is_undefined(at, 8));
+        assert_eq!(map.origin(at + 9).as_deref(), Some("here"));
+        // It is no padding, and a copy takes it along.
+        assert_eq!(map.met_by_copy(at, 64), Some(at + 8));
+        let to = START + 8192;
+        map.allocate(to, 64);
+        map.copy(to, to, at, 64);
+        assert_eq!(map.origin(to + 8).as_deref(), Some("here"));
+        map.write(at + 8, 4);
+        assert!(!map.is_undefined(at, 64) && map.origin(at + 9).is_none());
+        // Memory that is handed out anew was not stored to.
+        map.hand_out(to, 64);
+        assert!(!map.is_undefined(to, 64));
+        assert_eq!(map.met(to, 4), Some(to));
     }
 
     /// Against a set of bytes, over ranges of all alignments.

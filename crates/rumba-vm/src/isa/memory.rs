@@ -18,13 +18,16 @@ use crate::scope::Binding;
 use crate::types::ScalarType;
 use crate::warp::Warp;
 
-/// Orders what follows a load behind it.
+/// Orders what follows a load behind it; if `extra` is not 0, one of a word at `[a + imm]`.
 const AFTER_LOAD: Handlers = Handlers::same(after_load);
 /// Orders what precedes a store before it.
 const BEFORE_STORE: Handlers = Handlers::same(before_store);
 
 unsafe fn after_load(warp: &mut Warp, pc: Pc) -> Pc {
     std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+    if pc.extra != 0 {
+        warp.watch_grid(pc);
+    }
     // Whoever reads like that may well be waiting for another thread.
     warp.poll();
     pc.next()
@@ -226,12 +229,24 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be loaded")))?;
         let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
         draft.extra |= Order::of_access(m).bits();
+        draft.moves = bytes as u8;
         put(&mut draft, places);
         draft.defines = [0b1, 0b101, 0b1101, 0b11101][places.len() - 1];
         l.emit(draft);
     }
     if matches!(m.get("sem"), Some(".volatile" | ".relaxed" | ".acquire")) {
-        l.emit(Draft::new(AFTER_LOAD));
+        // Code that has asked where the state of the grid's barrier is may wait there.
+        let is_word = count == 1 && bytes == 4 && matches!(space, Space::Generic | Space::Global);
+        l.emit(if is_word && l.pool.knows_grid() {
+            Draft {
+                a: address.base,
+                imm: address.offset.cast_unsigned(),
+                extra: 1,
+                ..Draft::new(AFTER_LOAD)
+            }
+        } else {
+            Draft::new(AFTER_LOAD)
+        });
     }
     Ok(())
 }
@@ -371,6 +386,7 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be stored")))?;
         let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
         draft.extra |= Order::of_access(m).bits();
+        draft.moves = bytes as u8;
         put(&mut draft, places);
         draft.defines = 0;
         l.emit(draft);

@@ -101,7 +101,7 @@ mod setmaxnreg;
 mod setp;
 pub mod shape;
 mod shf;
-mod shfl;
+pub(crate) mod shfl;
 mod shl;
 mod shr;
 mod sin;

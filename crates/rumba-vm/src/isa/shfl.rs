@@ -60,7 +60,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         c: predicate,
         defines: DST_AND_C,
         extra,
-        ..Draft::new(Handlers::same(without_members))
+        ..Draft::new(Handlers::same(without_members::<false>))
     };
     if m.form() == 1 {
         l.emit(draft);
@@ -70,7 +70,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     l.emit_control(
         Draft {
             d,
-            handlers: Handlers::same(shfl),
+            handlers: Handlers::same(shfl::<false>),
             ..draft
         },
         Control::Park,
@@ -83,15 +83,33 @@ fn pack(lane: u32, clamp: u32) -> u32 {
     (lane & 31) | (clamp & 0x1f1f) << 16
 }
 
-unsafe fn shfl(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the operation was made by `lower`.
-    unsafe { rendezvous::together(warp, pc, pc.d, |warp, group| exchange(warp, pc, group)) }
+/// The operation beside a shuffle that is followed: in `dst` and `a`, the predicates of the values in the shuffle's.
+const BESIDE: Handlers = Handlers::same(beside);
+
+unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
+    pc.next()
 }
 
-unsafe fn without_members(warp: &mut Warp, pc: Pc) -> Pc {
+/// The same shuffle, which also lets the predicate `dst` have what the predicate `a` has in the lanes that are read, and
+/// the operation that has to come right after it.
+pub(crate) fn follow(shuffle: &Draft, dst: Place, a: Place) -> (Draft, Draft) {
+    let handlers = if shuffle.d == Place::None {
+        Handlers::same(without_members::<true>)
+    } else {
+        Handlers::same(shfl::<true>)
+    };
+    (Draft { handlers, ..*shuffle }, Draft::unary(BESIDE, dst, a))
+}
+
+unsafe fn shfl<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the operation was made by `lower`.
+    unsafe { rendezvous::together(warp, pc, pc.d, |warp, group| exchange::<FOLLOWED>(warp, pc, group)) }
+}
+
+unsafe fn without_members<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
     // SAFETY: the operation was made by `lower`.
-    unsafe { exchange(warp, pc, active) };
+    unsafe { exchange::<FOLLOWED>(warp, pc, active) };
     pc.next()
 }
 
@@ -116,7 +134,7 @@ fn unanswered(warp: &Warp, pc: Pc, readers: u32, packed: &[u32; LANES]) {
 /// The pseudocode of the manual. A lane that is not in the group gives its own value back, which is one of the things
 /// that undefined values can be.
 #[inline(always)]
-unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
+unsafe fn exchange<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc, group: u32) {
     // SAFETY: the slots have 32 lanes.
     let (values, packed) = unsafe { (*warp.lanes::<[u32; LANES]>(pc.a), *warp.lanes::<[u32; LANES]>(pc.b)) };
     let mut sources = [0; LANES];
@@ -158,6 +176,15 @@ unsafe fn exchange(warp: &mut Warp, pc: Pc, group: u32) {
         for lane in lanes_of(group) {
             // SAFETY: as above.
             unsafe { *to.add(lane) = values[sources[lane] as usize & (LANES - 1)] };
+        }
+    }
+    if FOLLOWED {
+        let beside = pc.next();
+        // SAFETY: `follow` has put that operation there, whose operands are predicates of the program.
+        unsafe {
+            let from = warp.predicate(beside.a);
+            let taken = |lane: usize| (from >> (sources[lane] & 31) & 1) << lane;
+            warp.set_predicate(beside.dst, lanes_of(group).map(taken).sum());
         }
     }
     // SAFETY: `c` is a predicate of the program.

@@ -88,6 +88,59 @@ pub unsafe fn flag_with_fence_of_block_scope(flag: *mut u32, data: *mut u32, y: 
     }
 }
 
+/// The reader's fence reaches its own block only.
+//@ wrong, 2 x 1: zero 1, zero 1, out 1
+#[kernel]
+pub unsafe fn flag_with_acquire_fence_of_block_scope(flag: *mut u32, data: *mut u32, y: *mut u32) {
+    if bid() == 0 {
+        *data = 5; //~ data-race
+        device_fence();
+        atomic(flag).device().store(1, Relaxed);
+    } else {
+        while atomic(flag).device().load(Relaxed) == 0 {}
+        block_fence();
+        *y = *data; //~ data-race
+    }
+}
+
+//@ wrong, 2 x 1: zero 1, zero 1, out 1
+#[kernel]
+pub unsafe fn flag_acquired_with_block_scope(flag: *mut u32, data: *mut u32, y: *mut u32) {
+    if bid() == 0 {
+        *data = 5; //~ data-race
+        atomic(flag).device().store(1, Release); //~ scoped-race?
+    } else {
+        while atomic(flag).block().load(Acquire) == 0 {} //~ scoped-race?
+        *y = *data; //~ data-race
+    }
+}
+
+/// Block scope is enough for the warps of one block.
+//@ right, 1 x 64: zero 1, zero 1, out 1
+#[kernel]
+pub unsafe fn flag_with_fences_of_block_scope_in_a_block(flag: *mut u32, data: *mut u32, y: *mut u32) {
+    if tid() == 0 {
+        *data = 5;
+        block_fence();
+        atomic(flag).device().store(1, Relaxed);
+    } else if tid() == 32 {
+        while atomic(flag).device().load(Relaxed) == 0 {}
+        block_fence();
+        *y = *data;
+    }
+}
+
+/// The flag is information only: PTX takes volatile accesses for atomic ones.
+//@ right, 2 x 1: zero 1
+#[kernel]
+pub unsafe fn volatile_accesses_of_two_blocks(x: *mut u32) {
+    let mut seen = 0;
+    for _ in 0..3 {
+        seen += x.read_volatile(); //~ volatile-race
+        x.write_volatile(seen + 1); //~ volatile-race
+    }
+}
+
 //@ wrong, 2 x 1: zero 1, zero 1, out 1
 #[kernel]
 pub unsafe fn flag_released_and_not_acquired(flag: *mut u32, data: *mut u32, y: *mut u32) {
