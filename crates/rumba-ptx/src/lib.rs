@@ -9,6 +9,8 @@
 //! older ones printed since PTX 2. It deliberately knows no semantics: which instructions exist,
 //! what types they take and what a name stands for is up to whoever reads the tree.
 
+#![forbid(unsafe_code)]
+
 pub mod ast;
 mod diagnostic;
 mod lexer;

@@ -4,6 +4,7 @@
 //! Groups of several grids are refused: no launch makes them. Newer compilers do without these functions: the code finds
 //! its workspace in `%envreg1` and `%envreg2` and builds a barrier there.
 
+use crate::access::Element;
 use crate::block::BlockState;
 use crate::native::{argument, set_result, writable};
 use crate::op::{Handlers, Pc};
@@ -75,7 +76,7 @@ fn write_pair(warp: &Warp, pc: Pc, lane: usize, values: [u32; 2]) -> bool {
             continue;
         }
         // SAFETY: the four bytes were just found to be the device's; races are the kernel's own.
-        unsafe { (address as *mut u32).write(value) };
+        unsafe { u32::write(address, value) };
     }
     fine
 }
