@@ -20,6 +20,7 @@ mod nvcc;
 mod profile;
 mod quiet;
 mod run;
+mod sanitize;
 mod setup;
 mod shell;
 mod test;
@@ -63,6 +64,7 @@ enum Command {
     Verdicts(verdicts::Args),
     Ulp(ulp::Args),
     Fuzz(fuzz::Args),
+    Sanitize(sanitize::Args),
     New(new::Args),
     Book(book::Args),
     Ci(ci::Args),
@@ -101,6 +103,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Verdicts(args) => verdicts::run(args),
         Command::Ulp(args) => ulp::run(args),
         Command::Fuzz(args) => fuzz::run(args),
+        Command::Sanitize(args) => sanitize::run(args),
         Command::New(args) => new::run(args),
         Command::Book(args) => book::run(args),
         Command::Ci(args) => ci::run(args),

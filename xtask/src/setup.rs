@@ -112,7 +112,8 @@ fn rustup_component(missing: &NotFound) -> Result<Option<String>> {
     )))
 }
 
-fn rustup() -> Option<PathBuf> {
+/// The program that manages toolchains, if it is installed.
+pub(crate) fn rustup() -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(std::env::home_dir()?.join(".cargo")))

@@ -11,6 +11,8 @@
 //! older ones printed since PTX 2. It deliberately knows no semantics: which instructions exist,
 //! what types they take and what a name stands for is up to whoever reads the tree.
 
+#![forbid(unsafe_code)]
+
 pub mod ast;
 mod diagnostic;
 pub mod foot;

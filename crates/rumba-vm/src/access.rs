@@ -82,6 +82,34 @@ impl Element for u128 {
     }
 }
 
+/// Copies bytes from one place to another, of which other threads may access both meanwhile. Where the places overlap, it is
+/// not said what is copied.
+///
+/// # Safety
+/// Both ranges are live memory that may be written: an atomic access asks for that even where it reads.
+pub(crate) unsafe fn copy(from: u64, to: u64, bytes: u64) {
+    /// Copies the whole elements from an offset on, and gives the offset behind them.
+    unsafe fn elements<E: Element>(from: u64, to: u64, mut offset: u64, bytes: u64) -> u64 {
+        while offset + E::BYTES <= bytes {
+            // SAFETY: the element is in the range, and aligned as the caller has seen.
+            unsafe { E::write(to + offset, E::read(from + offset)) };
+            offset += E::BYTES;
+        }
+        offset
+    }
+    let mut offset = 0;
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (from | to).is_multiple_of(8) {
+            offset = elements::<u64>(from, to, offset, bytes);
+        }
+        if (from | to).is_multiple_of(4) {
+            offset = elements::<u32>(from, to, offset, bytes);
+        }
+        elements::<u8>(from, to, offset, bytes);
+    }
+}
+
 /// What an access does, for each target.
 trait Body {
     /// What it can do with regular addresses.
@@ -397,3 +425,29 @@ macro_rules! table {
 
 table!(load, Load, "How `count` elements of `bytes` bytes are loaded.");
 table!(store, Store, "How `count` elements of `bytes` bytes are stored.");
+
+#[cfg(test)]
+mod tests {
+    use super::copy;
+
+    #[test]
+    fn copies_of_every_length_and_alignment_are_whole() {
+        let mut source: Vec<u8> = (1..=48).collect();
+        let offsets = || [0, 1, 3, 4, 8];
+        let places = offsets().into_iter().flat_map(|from| offsets().map(|to| (from, to)));
+        for ((from, to), bytes) in places.flat_map(|places| (0..33).map(move |bytes| (places, bytes))) {
+            let mut target = [0_u8; 48];
+            // SAFETY: both ranges lie in arrays of 48 bytes.
+            unsafe {
+                copy(
+                    source[from..].as_mut_ptr() as u64,
+                    target[to..].as_mut_ptr() as u64,
+                    bytes as u64,
+                )
+            };
+            let mut expected = [0; 48];
+            expected[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
+            assert_eq!(target, expected, "{bytes} bytes from {from} to {to}");
+        }
+    }
+}

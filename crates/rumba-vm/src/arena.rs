@@ -7,10 +7,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use crate::pages::Pages;
 use crate::seats::SEATS;
 
 const MIB: usize = 1 << 20;
-const GIB: usize = 1 << 30;
+
+/// Bytes of one launch's window for stacks, and at most of the heap. Miri has no reservations: there an arena is as small as
+/// tests can do with.
+const STACKS: usize = if cfg!(miri) { 16 * MIB } else { 64 << 30 };
+const MOST_HEAP: usize = if cfg!(miri) { 64 * MIB } else { usize::MAX };
 
 /// Commits happen in steps of this size.
 const STEP: usize = 2 * MIB;
@@ -53,8 +58,7 @@ impl Window {
 /// The reservation.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    base: *mut libc::c_void,
-    bytes: usize,
+    pages: Pages,
     /// Addresses of functions; never memory.
     pub(crate) functions: Window,
     /// Parameters of the running launches, read-only for kernels.
@@ -73,11 +77,6 @@ pub(crate) struct Arena {
     committed: Mutex<Vec<(u64, u64)>>,
 }
 
-// SAFETY: the base address is only used to unmap; everything else is plain data behind a lock.
-unsafe impl Send for Arena {}
-// SAFETY: as above.
-unsafe impl Sync for Arena {}
-
 impl Arena {
     /// Reserves room for `heap` bytes of heap and `blocks` resident blocks of each launch.
     pub(crate) fn new(heap: usize, blocks: usize) -> io::Result<Self> {
@@ -88,33 +87,19 @@ impl Arena {
             256 * MIB,
             STEP,
             SEATS * round(blocks * SHARED_STRIDE),
-            SEATS * 64 * GIB,
-            round(heap),
+            SEATS * STACKS,
+            round(heap.min(MOST_HEAP)),
         ];
         let bytes = sizes.iter().sum::<usize>() + STEP;
-        // SAFETY: an anonymous mapping at an address of the system's choice replaces nothing.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let mut next = (base as u64).next_multiple_of(STEP as u64);
+        let pages = Pages::reserve(bytes)?;
+        let mut next = pages.range().start.next_multiple_of(STEP as u64);
         let [functions, parameters, constants, grids, shared, local, heap] = sizes.map(|size| {
             let start = next;
             next += size as u64;
             Window { start, end: next }
         });
         Ok(Self {
-            base,
-            bytes,
+            pages,
             functions,
             parameters,
             constants,
@@ -145,12 +130,9 @@ impl Arena {
             return Ok(());
         }
         let to = end.next_multiple_of(STEP as u64).min(window.end);
-        protect(from..to)?;
+        self.pages.make_usable(from..to)?;
         if window == self.heap {
-            // SAFETY: advice about our own pages; failure only costs speed.
-            unsafe {
-                libc::madvise(from as *mut libc::c_void, (to - from) as usize, libc::MADV_HUGEPAGE);
-            }
+            self.pages.prefer_huge(from..to);
         }
         committed[index].1 = to;
         Ok(())
@@ -177,51 +159,12 @@ impl Arena {
         const WORTHWHILE: u64 = 256 * 1024;
         let (start, end) = (range.start & !4095, range.end.next_multiple_of(4096));
         if end - start >= WORTHWHILE && self.is_committed(start, end - start) {
-            // SAFETY: pages of our own mapping, which keep what they hold; failure only costs speed.
-            unsafe {
-                libc::madvise(
-                    start as *mut libc::c_void,
-                    (end - start) as usize,
-                    libc::MADV_POPULATE_WRITE,
-                );
-            }
+            self.pages.populate(start..end);
         }
     }
 
     /// Gives the memory behind a range back to the system; it reads as zeros afterwards.
     pub(crate) fn discard(&self, range: Range<u64>) {
-        let start = range.start.next_multiple_of(4096);
-        let end = range.end & !4095;
-        if start < end && start >= self.base as u64 && end <= self.base as u64 + self.bytes as u64 {
-            // SAFETY: whole pages of our own mapping, which the caller owns and no longer needs.
-            unsafe {
-                libc::madvise(start as *mut libc::c_void, (end - start) as usize, libc::MADV_DONTNEED);
-            }
-        }
-    }
-}
-
-fn protect(range: Range<u64>) -> io::Result<()> {
-    let bytes = (range.end - range.start) as usize;
-    // SAFETY: pages of our own reservation become readable and writable.
-    let result = unsafe {
-        libc::mprotect(
-            range.start as *mut libc::c_void,
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing that points into it outlives the device.
-        unsafe {
-            libc::munmap(self.base, self.bytes);
-        }
+        self.pages.discard(range);
     }
 }

@@ -134,25 +134,29 @@ impl BlockState {
         for id in lanes_of(u32::from(self.used)) {
             self.complete(id);
         }
-        if self.cluster().exited(self.rank, warp, mask) {
+        if self.change_cluster(|cluster| cluster.exited(self.rank, warp, mask)) {
             self.completed |= OUTSIDE;
         }
         self.complete_grid();
     }
 
     /// The block's cluster.
-    #[allow(
-        clippy::mut_from_ref,
-        reason = "one worker has all of a cluster and uses one operation's part at a time"
-    )]
-    pub(crate) fn cluster(&self) -> &mut Cluster {
-        // SAFETY: the launch has set it, and it belongs to the worker that runs the block.
-        unsafe { &mut *self.cluster }
+    pub(crate) fn cluster(&self) -> &Cluster {
+        // SAFETY: the launch has set it, it belongs to the worker that runs the block, and what changes it
+        // (`change_cluster`) returns before anything else looks.
+        unsafe { &*self.cluster }
+    }
+
+    /// Changes the block's cluster. No reference to it is held meanwhile.
+    pub(crate) fn change_cluster<R>(&self, change: impl FnOnce(&mut Cluster) -> R) -> R {
+        // SAFETY: the launch has set it, and it belongs to the worker that runs the block. A cluster knows no more of its
+        // blocks than their addresses, so that `change` cannot come back here.
+        change(unsafe { &mut *self.cluster })
     }
 
     /// Lanes arrive at the barrier of the cluster.
     pub(crate) fn arrive_at_cluster(&mut self, warp: u32, mask: u32) -> Result<(), String> {
-        if self.cluster().arrive(self.rank, warp, mask)? {
+        if self.change_cluster(|cluster| cluster.arrive(self.rank, warp, mask))? {
             self.completed |= OUTSIDE;
         }
         Ok(())
@@ -456,11 +460,13 @@ impl Block {
     /// Wakes the lanes that wait at completed barriers.
     fn release(&mut self) {
         // SAFETY: no warp runs.
-        let state = unsafe { &mut *self.state };
-        let completed = std::mem::take(&mut state.completed);
-        if state.watch.is_some() {
-            sync::completed(state, &self.warps, completed);
+        let completed = unsafe { std::mem::take(&mut (*self.state).completed) };
+        // SAFETY: as above.
+        if unsafe { (*self.state).watch.is_some() } {
+            sync::completed(self.state, &self.warps, completed);
         }
+        // SAFETY: as above. What warps ask their block for below, they only read.
+        let state = unsafe { &*self.state };
         let cluster_phase = state.cluster().phase();
         // SAFETY: the launch has set it and outlives its blocks.
         let grid_phase = unsafe { (*state.grid).phase() };

@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::access::Element;
 use crate::block::BlockState;
 use crate::native::{argument, set_result, writable};
 use crate::op::{Handlers, Pc};
@@ -136,7 +137,7 @@ fn write_pair(warp: &Warp, pc: Pc, lane: usize, values: [u32; 2]) -> bool {
             continue;
         }
         // SAFETY: the four bytes were just found to be the device's; races are the kernel's own.
-        unsafe { (address as *mut u32).write(value) };
+        unsafe { u32::write(address, value) };
     }
     fine
 }

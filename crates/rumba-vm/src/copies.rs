@@ -7,6 +7,7 @@
 //!
 //! Addresses come through the door for memory when a copy is begun.
 
+use crate::access::{self, Element};
 use crate::warp::{LANES, lanes_of};
 
 /// A copy. The memory at both ends stays mapped as long as the launch runs.
@@ -38,17 +39,19 @@ impl Copy {
     /// # Safety
     /// The addresses came through the door in this launch.
     pub(crate) unsafe fn arrive(self) {
-        let (from, to, bytes) = (self.from as *const u8, self.to as *mut u8, self.bytes as usize);
-        // SAFETY: as the caller promises; a race is the kernel's own, and yields old or new bytes.
+        let (from, to, bytes) = (self.from, self.to, u64::from(self.bytes));
+        // SAFETY: as the caller promises. Every access is atomic: a race is the kernel's own, and yields old or new bytes.
         unsafe {
             if self.mask == u16::MAX {
-                std::ptr::copy(from, to, bytes);
+                access::copy(from, to, bytes);
             } else {
                 for byte in (0..bytes).filter(|byte| self.mask >> (byte % 16) & 1 != 0) {
-                    to.add(byte).write(from.add(byte).read());
+                    u8::write(to + byte, u8::read(from + byte));
                 }
             }
-            std::ptr::write_bytes(to.add(bytes), 0, self.zeros as usize);
+            for zero in 0..u64::from(self.zeros) {
+                u8::write(to + bytes + zero, 0);
+            }
         }
     }
 }
@@ -196,30 +199,25 @@ mod tests {
 
     #[test]
     fn groups_arrive_in_order_and_lane_by_lane() {
-        let source = [1u8, 2, 3, 4];
-        let mut target = [9u8; 4];
+        let (mut source, mut target) = ([1u8, 2, 3, 4], [9u8; 4]);
+        let (from, to) = (source.as_mut_ptr() as u64, (&raw mut target).cast::<u8>() as u64);
+        // SAFETY: the array is alive.
+        let seen = || unsafe { (to as *const [u8; 4]).read() };
         let mut groups = Groups::new();
-        let copy = |index: usize, target: &mut [u8; 4]| {
-            Copy::whole(
-                std::ptr::from_ref(&source[index]) as u64,
-                std::ptr::from_mut(&mut target[index]) as u64,
-                1,
-            )
-        };
         for index in 0..3 {
-            groups.begin(0, copy(index, &mut target));
+            groups.begin(0, Copy::whole(from + index, to + index, 1));
             groups.commit(1);
         }
-        groups.begin(1, copy(3, &mut target));
+        groups.begin(1, Copy::whole(from + 3, to + 3, 1));
         // SAFETY: the arrays are alive.
         unsafe { groups.wait(0b11, 1) };
-        assert_eq!(target, [1, 2, 9, 9]);
+        assert_eq!(seen(), [1, 2, 9, 9]);
         // SAFETY: as above.
         unsafe { groups.wait(0b11, 0) };
-        assert_eq!(target, [1, 2, 3, 9]);
+        assert_eq!(seen(), [1, 2, 3, 9]);
         // SAFETY: as above.
         unsafe { groups.wait_all(0b10) };
-        assert_eq!(target, source);
+        assert_eq!(seen(), [1, 2, 3, 4]);
         assert!(groups.is_empty());
     }
 }

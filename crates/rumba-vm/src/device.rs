@@ -131,6 +131,10 @@ impl Default for Config {
 }
 
 fn half_of_memory() -> usize {
+    // Miri does not know how much there is.
+    if cfg!(miri) {
+        return 1 << 30;
+    }
     // SAFETY: a question without arguments that matter.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let bytes = (pages.max(0) as usize).saturating_mul(size.max(0) as usize);

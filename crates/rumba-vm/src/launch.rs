@@ -247,6 +247,14 @@ struct ResidentCluster {
 // SAFETY: a cluster is used by one worker at a time.
 unsafe impl Send for ResidentCluster {}
 
+impl ResidentCluster {
+    /// What its blocks share. Not by `get_mut`, which would end what the blocks' own pointers may do.
+    fn state(&mut self) -> &mut Cluster {
+        // SAFETY: the worker that has it is here, so none of the blocks is running.
+        unsafe { &mut *self.state.get() }
+    }
+}
+
 /// What a worker keeps from launch to launch.
 pub(crate) struct Worker {
     number: usize,
@@ -269,7 +277,7 @@ impl Worker {
 
     /// The cluster of a resident.
     fn cluster(&mut self, resident: usize) -> &mut Cluster {
-        self.clusters[self.residents[resident].cluster].state.get_mut()
+        self.clusters[self.residents[resident].cluster].state()
     }
 }
 
@@ -571,7 +579,7 @@ fn begin(
     for _ in 1..context.cluster_size() {
         members.push(member(worker));
     }
-    worker.clusters[cluster].state.get_mut().clear();
+    worker.clusters[cluster].state().clear();
     let state = worker.clusters[cluster].state.get();
     for (rank, resident) in (0..).zip(&members) {
         let resident = &mut worker.residents[*resident];
@@ -593,9 +601,8 @@ fn begin(
 fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>) {
     let Resident { cluster, rank, .. } = worker.residents[resident];
     let cluster = &mut worker.clusters[cluster];
-    let state = cluster.state.get_mut();
-    state.finish(rank);
-    if state.unfinished == 0 {
+    cluster.state().finish(rank);
+    if cluster.state().unfinished == 0 {
         idle.append(&mut cluster.members);
     }
 }

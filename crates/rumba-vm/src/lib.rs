@@ -6,7 +6,7 @@
 //! In reading order: [`types`], [`op`] and [`warp`] are what instructions work with, [`lower`] is how they describe
 //! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
 //! sources into programs; `launch`, `resident`, `block` and `schedule` run them; `form` and `lockstep` make those for warps in step;
-//! `arena`, `allocations` and `check` are their memory.
+//! `pages`, `arena`, `allocations` and `check` are their memory.
 
 mod access;
 mod allocations;
@@ -38,6 +38,7 @@ pub mod lower;
 mod mbarrier;
 mod native;
 pub mod op;
+mod pages;
 mod pool;
 mod printf;
 mod profile;

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::access;
 use crate::allocations::{Allocation, AllocationKind};
 use crate::cooperative;
 use crate::fault::{FaultKind, Location, RawFault};
@@ -96,9 +97,9 @@ fn room(warp: &Warp, lane: usize, address: u64, suits: impl Fn(&Allocation) -> b
 /// Copies what a lane may read from `address` on, at most `limit` bytes.
 fn bytes_at(warp: &Warp, lane: usize, address: u64, limit: usize) -> Vec<u8> {
     let length = readable(warp, lane, address, limit);
-    let mut bytes = vec![0; length];
+    let mut bytes = vec![0_u8; length];
     // SAFETY: that many bytes were just found to be the device's; a race with a kernel's writes yields old or new bytes.
-    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length) };
+    unsafe { access::copy(address, bytes.as_mut_ptr() as u64, length as u64) };
     bytes
 }
 

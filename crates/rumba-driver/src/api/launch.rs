@@ -239,14 +239,13 @@ fn check_shape(function: &Function, shape: &Shape) -> Result<(), Error> {
 
 /// Builds the parameter block from either form in which parameters are passed.
 fn gather(function: &Function, parameters: In<u64>, extra: In<u64>) -> Result<ParameterBlock, Error> {
-    let mut block = ParameterBlock::new();
     let taken = function.kernel.parameter_bytes();
+    let mut block = ParameterBlock::zeros(taken);
     match (parameters.is_null(), extra.is_null()) {
         _ if taken == 0 => {}
         (true, true) => return Err(Error::Null("kernelParams")),
         (false, false) => return Err(wrong("extra", "given", "kernelParams is given too")),
         (false, true) => {
-            block.resize(taken, 0);
             for (index, parameter) in function.kernel.parameters().iter().enumerate() {
                 let value = In::<u8>::from_address(parameters.get("kernelParams", index)?);
                 let value = value.slice("an element of kernelParams", parameter.bytes)?;
@@ -268,7 +267,7 @@ fn gather(function: &Function, parameters: In<u64>, extra: In<u64>) -> Result<Pa
                     "the kernel takes more",
                 ));
             }
-            block.extend_from_slice(bytes);
+            block.copy_from_slice(bytes);
         }
     }
     Ok(block)

@@ -158,13 +158,12 @@ fn kernel_params(handle: CUgraphNode) -> Result<KernelParams2, Error> {
     let function = driver.function_in(kernel.function.module, &kernel.function.name)?;
     let mut pointers = node.pointers.lock().unwrap_or_else(PoisonError::into_inner);
     let start = kernel.parameters.as_ptr() as u64;
-    *pointers = kernel
-        .function
-        .kernel
-        .parameters()
-        .iter()
-        .map(|one| start + one.offset as u64)
-        .collect();
+    let places = kernel.function.kernel.parameters().iter();
+    let places: Vec<u64> = places.map(|one| start + one.offset as u64).collect();
+    // What was given out before stays valid until the node's parameters change.
+    if *pointers != places {
+        *pointers = places;
+    }
     Ok(KernelParams2 {
         first: KernelParams {
             function,

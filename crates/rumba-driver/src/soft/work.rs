@@ -3,6 +3,7 @@
 //! A piece of work was checked when it was enqueued. What still goes wrong when it runs is a failure of its context.
 
 use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,8 +21,37 @@ use crate::soft::module::Function;
 use crate::soft::order::Stamp;
 use crate::soft::report;
 
-/// Room on the stack for the parameters of ordinary kernels.
-pub(crate) type ParameterBlock = SmallVec<[u8; 256]>;
+/// A kernel's parameters as it lays them out, with room for those of ordinary kernels in itself. They lie at a multiple of 16:
+/// a program that asks a graph's node for them reads them there as what they are.
+#[derive(Clone, Default)]
+pub(crate) struct ParameterBlock {
+    words: SmallVec<[u128; 16]>,
+    bytes: usize,
+}
+
+impl ParameterBlock {
+    /// Parameters of so many bytes, all of them 0.
+    pub(crate) fn zeros(bytes: usize) -> Self {
+        let words = SmallVec::from_elem(0, bytes.div_ceil(size_of::<u128>()));
+        Self { words, bytes }
+    }
+}
+
+impl Deref for ParameterBlock {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the words have at least as many bytes, and any bytes are valid.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
+    }
+}
+
+impl DerefMut for ParameterBlock {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, also for bytes that are written.
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
+    }
+}
 
 /// A host function with its argument.
 pub(crate) type HostFunction = extern "C" fn(*mut c_void);

@@ -246,18 +246,16 @@ impl Cells {
         view: &View<'_>,
         found: &mut Vec<Conflict>,
     ) {
-        // SAFETY: as above.
-        let cell = unsafe { &mut *place };
         let mut at = At {
             start: address / CELL * CELL,
             private,
             told: 0,
         };
         let is_read = mine.is_read();
-        let is_harmless = !is_read && cell.common == mine.nature() && mine.is_harmless(private);
-        // SAFETY: the cell is one of these, and its lists are as long as it says.
+        // SAFETY: the cell is one of these and this one's alone, and its lists are as long as it says.
         unsafe {
-            if cell.lengths[WRITES] > 0 && !is_harmless {
+            let is_harmless = !is_read && (*place).common == mine.nature() && mine.is_harmless(private);
+            if (*place).lengths[WRITES] > 0 && !is_harmless {
                 if is_read && mine.is_non_coherent() {
                     self.stale(place, WRITES, mine, at.start, found);
                 } else if is_read && !private {
@@ -269,8 +267,8 @@ impl Cells {
             if is_read {
                 return self.push_read(place, mine, view);
             }
-            if cell.lengths[READS] > 0 {
-                if cell.reads.iter().any(Record::is_non_coherent) {
+            if (*place).lengths[READS] > 0 {
+                if (*place).reads.iter().any(Record::is_non_coherent) {
                     self.stale(place, READS, mine, at.start, found);
                 }
                 self.compare::<true>(place, READS, mine, view, &mut at, found);

@@ -292,10 +292,14 @@ impl Warp {
 
 /// Looks at barriers that were completed, given the warps of the block.
 #[cold]
-pub(crate) fn completed(state: &mut BlockState, warps: &[Warp], completed: u32) {
+///
+/// The warps look at their block meanwhile, so no reference to the whole of it is held.
+pub(crate) fn completed(state: *mut BlockState, warps: &[Warp], completed: u32) {
     for id in (0..BARRIERS).filter(|id| completed >> id & 1 != 0) {
-        let barrier = state.barriers[id];
-        let Some(watch) = state.watch.as_deref_mut() else {
+        // SAFETY: the block is alive, and none of its warps runs.
+        let barrier = unsafe { (*state).barriers[id] };
+        // SAFETY: as above.
+        let Some(watch) = (unsafe { (*state).watch.as_deref_mut() }) else {
             return;
         };
         if watch.partial[id].is_empty() && watch.exits.is_empty() {

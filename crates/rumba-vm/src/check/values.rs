@@ -1,5 +1,6 @@
 //! What a store is about to write, for races of which both sides write the same.
 
+use crate::access::Element;
 use crate::check::record::Conflict;
 use crate::form::Form;
 use crate::program::Class;
@@ -32,7 +33,7 @@ impl Warp {
             .take(bytes)
             .enumerate()
             // SAFETY: the address came through the door.
-            .all(|(byte, value)| unsafe { ((address + byte as u64) as *const u8).read_volatile() } == *value)
+            .all(|(byte, value)| unsafe { u8::read(address + byte as u64) } == u32::from(*value))
     }
 
     /// How far behind that of another lane the address is that the store of an instruction writes to for a lane.

@@ -130,11 +130,12 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: `c` is a predicate of the program.
     let positive = unsafe { (warp.predicate(pc.c) ^ flip) & group }.count_ones();
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
-    let block = unsafe { &mut *warp.block };
-    let phase = block.phase(id as usize);
+    let phase = unsafe { (*warp.block).phase(id as usize) };
     // The constant predicates are 0 and 1.
     warp.watch_arrival(pc, id as usize, phase, group, pc.d == 1);
-    if let Err(message) = block.arrive(id as usize, warp.index, group, count, positive) {
+    // SAFETY: as above.
+    let arrived = unsafe { (*warp.block).arrive(id as usize, warp.index, group, count, positive) };
+    if let Err(message) = arrived {
         return warp.raise(fault(message));
     }
     let id = id as u8;
@@ -172,7 +173,7 @@ unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
     let block = unsafe { &*warp.block };
-    match block.cluster().wait(block.rank, warp.index, warp.active) {
+    match block.change_cluster(|cluster| cluster.wait(block.rank, warp.index, warp.active)) {
         Ok((waiting, phase)) => {
             // The others find the phase over that they arrived in.
             warp.observe_cluster(phase.wrapping_sub(1), warp.active & !waiting, false);

@@ -74,6 +74,16 @@ pub fn graphs() {
         0 => cuGraphKernelNodeGetParams_v2(run, &mut known);
     }
     assert_eq!((number, kind, nodes), (3, 3, [fill, run, host, 0]));
+    // Programs read parameters where they lie, and as often as they ask.
+    let mut again = launching;
+    steps! { 0 => cuGraphKernelNodeGetParams_v2(run, &mut again); }
+    // SAFETY: the node keeps its parameters, and their addresses, until it gets others.
+    let (first, second) = unsafe { (*known.parameters, *again.parameters) };
+    assert_eq!((known.parameters, first), (again.parameters, second));
+    assert!(
+        !is_soft() || first.addr().is_multiple_of(16),
+        "parameters lie at {first:?}"
+    );
     // SAFETY: the first parameter is a word, and the node keeps it.
     assert_eq!(unsafe { (*known.parameters).cast::<u32>().read() }, 4);
     steps! {
