@@ -66,6 +66,7 @@ extern crate self as cuda_std;
 
 mod contract;
 mod device;
+mod help;
 mod parameter;
 mod slice;
 mod strided;
