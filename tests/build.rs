@@ -1,5 +1,5 @@
 //! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, those of tests/forms.rs, tests/arrays.rs,
-//! tests/ui.rs and tests/unsound.rs, and those behind the runtime's arrays.
+//! tests/indices.rs, tests/ui.rs and tests/unsound.rs, and those behind the runtime's arrays.
 
 use cuda_builder::{CudaBuilder, DebugInfo};
 use std::process::ExitCode;
@@ -8,6 +8,7 @@ fn main() -> ExitCode {
     let crates = [
         ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
         ("FORMS_PTX", CudaBuilder::new("forms")),
+        ("INDICES_PTX", CudaBuilder::new("indices")),
         ("UI_PTX", CudaBuilder::new("ui")),
         ("UNSOUND_PTX", CudaBuilder::new("unsound")),
         (

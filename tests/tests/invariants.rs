@@ -90,6 +90,65 @@ fn unsafe_doors_of_the_device_library_are_listed() {
     assert!(doors > 0, "nothing was found to look for");
 }
 
+/// Public traits of the device library that anyone may implement without `unsafe`, so that no argument for the safety of
+/// anything may rest on an implementation. All others are unsafe or sealed.
+const OPEN_TRAITS: [&str; 22] = [
+    // Their values are only computed with.
+    "Bits",
+    "Extreme",
+    "Generator",
+    "GpuFloat",
+    "Half",
+    "Identity",
+    "Operator",
+    "Sum",
+    // What they return is sound by its own type: a call, a shape.
+    "Broadcast",
+    "Compiled",
+    "Join",
+    "Split",
+    // Implemented for all types with the unsafe traits before them, so for no others.
+    "Shuffle",
+    "Unchanging",
+    "Value",
+    // Their methods are unsafe, and called with what they are implemented for.
+    "FlatOperands",
+    "LoopedOperands",
+    "StridedOperands",
+    // Implemented for no type: they word a message.
+    "AfterSync",
+    "Arithmetic",
+    "ByIndex",
+    "ByIndices",
+];
+
+#[test]
+fn public_traits_of_the_device_library_are_sealed_or_unsafe_or_known() {
+    let mut known = 0;
+    for (path, lines) in code("crates/cuda_std/src") {
+        for line in &lines {
+            // Those of modules within a file are private: they seal others.
+            let Some(declared) = line.strip_prefix("pub trait ") else {
+                continue;
+            };
+            let name = declared
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+                .unwrap_or_default();
+            if declared.contains("sealed::") {
+                continue;
+            }
+            assert!(
+                OPEN_TRAITS.contains(&name),
+                "{}: anyone can implement `{name}`; seal it, make it unsafe, or say why nothing rests on it",
+                path.display()
+            );
+            known += 1;
+        }
+    }
+    assert_eq!(known, OPEN_TRAITS.len(), "a trait of the list is gone");
+}
+
 #[test]
 fn the_machine_does_not_know_the_driver_api() {
     forbid(

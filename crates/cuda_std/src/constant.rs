@@ -107,6 +107,17 @@ impl<T> core::ops::Deref for Constant<T> {
     }
 }
 
+/// What can be a static in constant memory: nothing in it changes. `Copy` says so, since what has interior mutability is not.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be in constant memory, to which threads do not write",
+    label = "not `Copy`, so it may change",
+    note = "numbers, arrays and structures with `#[derive(Clone, Copy)]` can; what threads change is passed as `&[Atomic<..>]`"
+)]
+pub trait Unchanging: Copy {}
+
+impl<T: Copy> Unchanging for T {}
+
 /// Declares variables in constant memory, with what they hold before the host writes them.
 ///
 /// ```

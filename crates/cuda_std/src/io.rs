@@ -51,12 +51,17 @@ pub struct Conversion {
     float: bool,
 }
 
-/// A type that a kernel can print.
+mod sealed {
+    /// `CONVERSION` is how C prints a `Word`.
+    pub trait Print {}
+}
+
+/// A type that a kernel can print: numbers, `bool` and `char`.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot print `{Self}`",
     note = "it prints numbers, `bool` and `char`; print the parts of anything else one by one"
 )]
-pub trait Print: Copy {
+pub trait Print: sealed::Print + Copy {
     /// The type that C passes for it.
     type Word: Copy;
     /// How C prints it.
@@ -66,19 +71,29 @@ pub trait Print: Copy {
 }
 
 /// Values of one `print!`, as C lays them out. For the macros.
-pub trait Values: Sized {
+///
+/// # Safety
+///
+/// The memory of the type is the words of the values one after the other, each at a multiple of its size, and the conversions
+/// are theirs.
+pub unsafe trait Values: Sized {
     /// How each is printed.
     const CONVERSIONS: &'static [Conversion];
 }
 
 /// A format string as a type. For the macros.
-pub trait Pieces {
+///
+/// # Safety
+///
+/// Flags are signs, zeros, width and precision: nothing that C takes for another value.
+pub unsafe trait Pieces {
     /// Its parts.
     const PIECES: &'static [Piece];
 }
 
 macro_rules! print {
     ($($ty:ident as $word:ident: $length:literal $letter:literal;)*) => {$(
+        impl sealed::Print for $ty {}
         impl Print for $ty {
             type Word = $word;
             const CONVERSION: Conversion =
@@ -108,6 +123,7 @@ print! {
     char as u32: "" b'c';
 }
 
+impl sealed::Print for bool {}
 impl Print for bool {
     type Word = *const u8;
     const CONVERSION: Conversion = Conversion {
@@ -202,8 +218,12 @@ impl<P: Pieces, V: Values> Joined<P, V> {
 
 /// Prints. For the macros; on the host, where the standard library prints, it only checks the
 /// format string.
+///
+/// # Safety
+///
+/// The format has as many values as there are.
 #[inline(always)]
-pub fn emit<P: Pieces, V: Values>(_: P, values: V) {
+pub unsafe fn emit<P: Pieces, V: Values>(_: P, values: V) {
     let format = Joined::<P, V>::TEXT.bytes.as_ptr();
     #[cfg(target_arch = "nvptx64")]
     {
@@ -212,7 +232,7 @@ pub fn emit<P: Pieces, V: Values>(_: P, values: V) {
             /// The driver's; declared as CUDA's headers do.
             fn vprintf(format: *const c_void, values: *const c_void) -> i32;
         }
-        // SAFETY: the format ends in a NUL, and asks for the values in their order and types.
+        // SAFETY: the format ends in a NUL, and asks for the values in their order and types, say the traits.
         unsafe { vprintf(format.cast(), (&raw const values).cast()) };
     }
     #[cfg(not(target_arch = "nvptx64"))]

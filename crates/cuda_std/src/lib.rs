@@ -67,6 +67,7 @@ extern crate self as cuda_std;
 mod contract;
 mod description;
 mod device;
+mod help;
 mod parameter;
 mod slice;
 mod strided;

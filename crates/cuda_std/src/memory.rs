@@ -40,16 +40,22 @@ macro_rules! vectors {
         #[repr(C, align($align))]
         pub struct $vector(pub [$ty; $n]);
 
+        impl sealed::Vector for $vector {}
         impl Vector for $vector {
             type Number = $ty;
         }
     )*};
 }
 
-/// Numbers that are loaded and stored together: aligned to their whole size.
-pub trait Vector: Pod {
+/// Numbers that are loaded and stored together: aligned to their whole size. The types of this module, and no others.
+pub trait Vector: sealed::Vector + Pod {
     /// One of them.
     type Number: Pod;
+}
+
+mod sealed {
+    /// An array of numbers, without padding.
+    pub trait Vector {}
 }
 
 vectors! {

@@ -65,7 +65,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::device;
 use crate::half::{bf16, f16};
-use crate::parameter::{Element, KernelParameter, Role, start_of};
+use crate::parameter::{Element, KernelParameter, Role, demand, start_of};
 use crate::shared::TileRow;
 use crate::slice::MOST;
 use crate::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
@@ -686,9 +686,9 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const M: usize,
     for DisjointFragments<T, ROWS, COLUMNS, M, N>
 {
     const ROLE: Role = {
-        assert!(
+        demand(
             ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
-            "a tile has 1 to 2^20 rows and columns"
+            "a tile has 1 to 2^20 rows and columns",
         );
         Role::PerThread { rank: 2, elements: 1 }
     };

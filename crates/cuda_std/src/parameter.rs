@@ -146,12 +146,18 @@ pub unsafe trait Element: 'static {
 // SAFETY: `Pod` demands the first; a `Pod` type has no interior mutability.
 unsafe impl<T: Pod> Element for T {
     const ROLE: Role = {
-        assert!(
+        demand(
             align_of::<T>() <= 256,
-            "device memory is aligned to 256 bytes, and what an element asks for in `align` is no more"
+            "device memory is aligned to 256 bytes: an element cannot ask for more by `repr(align(..))`",
         );
         Role::Input
     };
+}
+
+/// What has to hold of a kernel's constants; the error is at the place that asks.
+#[track_caller]
+pub(crate) const fn demand(holds: bool, message: &'static str) {
+    assert!(holds, "{}", message);
 }
 
 /// The address of an output's elements, which is the first of its PTX parameters.

@@ -103,11 +103,11 @@ pub fn system_fence() {
 ///     sum.store(sum.load() + 1);
 ///     lock.system().swap(0, Release);
 ///
-///     while lock.block().fetch_max(1, Relaxed) == 1 {}
+///     while lock.nearest().fetch_max(1, Relaxed) == 1 {}
 ///     fence::<System>(SeqCst);
 ///     sum.store(sum.load() + 1);
 ///     fence::<Block>(AcqRel);
-///     lock.block().fetch_and(0, SeqCst);
+///     lock.nearest().fetch_and(0, SeqCst);
 /// }
 ///
 /// # fn main() {
@@ -116,7 +116,7 @@ pub fn system_fence() {
 /// assert_eq!(sum, [150]);
 /// # let opcodes = [
 /// #     "atom.acquire.gpu.global.cas.b32", "st.release.gpu.global.b32", "atom.acq_rel.sys.global.or.b32",
-/// #     "atom.release.sys.global.exch.b32", "atom.global.max.u32", "fence.sc.sys", "fence.acq_rel.cta", "fence.sc.cta",
+/// #     "atom.release.sys.global.exch.b32", "atom.global.max.u32", "fence.sc.sys", "fence.acq_rel.cta", "fence.sc.gpu",
 /// # ];
 /// # examples::becomes("sum_with_a_lock", &opcodes);
 /// # }

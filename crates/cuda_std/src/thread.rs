@@ -239,6 +239,32 @@ pub fn grid<const N: usize>() -> ThreadIndex<N> {
     }
 }
 
+/// What an output of `N` dimensions is asked for the thread's element by: the thread's [index](ThreadIndex).
+#[diagnostic::on_unimplemented(
+    message = "a thread reaches its own element only, by the index `grid::<{N}>()`, and not by a `{Self}`",
+    label = "not the index of the thread",
+    note = "write `y.get_mut(grid::<{N}>())` or, shorter, `y.own()`",
+    note = "elements that any thread may change are a parameter `&[Atomic<T>]`"
+)]
+pub trait OwnIndex<const N: usize>: sealed::OwnIndex {
+    /// The index.
+    #[doc(hidden)]
+    fn own(self) -> ThreadIndex<N>;
+}
+
+mod sealed {
+    pub trait OwnIndex {}
+}
+
+impl<const N: usize> sealed::OwnIndex for ThreadIndex<N> {}
+
+impl<const N: usize> OwnIndex<N> for ThreadIndex<N> {
+    #[inline(always)]
+    fn own(self) -> Self {
+        self
+    }
+}
+
 impl<const N: usize> ThreadIndex<N> {
     /// The position along x: of a matrix, the column.
     #[inline(always)]

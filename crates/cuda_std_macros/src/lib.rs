@@ -242,9 +242,11 @@ pub fn reduction(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Puts a static into an address space: `shared`, `constant` or `global`.
 ///
 /// A static in shared memory is one for each block, and its initialiser is not used: what it holds at
-/// first is unspecified. Of a `static mut` every use is `unsafe`: no thread may write an element that
-/// another reads or writes before both have passed a barrier. `cuda_std::shared::Shared` needs no such
-/// care. On the host the static is an ordinary one.
+/// first is unspecified. So it is a `static mut`, every use of which is `unsafe`, or a
+/// `cuda_std::shared::Storage`, which gives a raw pointer: no thread may read an element that nobody has
+/// written, nor write one that another reads or writes before both have passed a barrier.
+/// `cuda_std::shared::Shared` needs no such care. A static in constant memory is `Copy`, so that nothing in it
+/// changes. On the host the static is an ordinary one.
 ///
 /// `.shared` or `.const`; PTX 1.0.
 ///

@@ -1,8 +1,9 @@
 //! Attributes of items that are not kernels: where a static stands, and functions for the device only.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
-use syn::{Error, Ident, Item, ItemFn, ItemStatic};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Ident, Item, ItemFn, ItemStatic, StaticMutability};
 
 /// The address spaces of a static, and the section by which the builder knows each.
 const SPACES: [(&str, Option<&str>); 3] = [
@@ -22,10 +23,29 @@ pub(crate) fn address_space(arguments: TokenStream, item: TokenStream) -> syn::R
         ));
     };
     let item = static_item("address_space", item)?;
+    // What a type has to be for its statics to be used without `unsafe` there.
+    let bound = match space.to_string().as_str() {
+        "shared" => Some(quote! { ::cuda_std::shared::Uninitialised }),
+        "constant" => Some(quote! { ::cuda_std::constant::Unchanging }),
+        _ => None,
+    };
+    let check = match (&item.mutability, bound) {
+        (StaticMutability::None, Some(bound)) => {
+            let (ty, conditions) = (&item.ty, conditions(&item.attrs));
+            Some(quote_spanned! { ty.span() =>
+                #(#conditions)*
+                const _: () = {
+                    const fn is<T: #bound>() {}
+                    is::<#ty>();
+                };
+            })
+        }
+        _ => None,
+    };
     let section = section.map(|section| {
         quote! { #[cfg_attr(target_arch = "nvptx64", unsafe(link_section = #section))] }
     });
-    Ok(quote! { #section #item })
+    Ok(quote! { #check #section #item })
 }
 
 /// `#[externally_visible] static ..`
@@ -72,13 +92,17 @@ pub(crate) fn gpu_only(item: TokenStream) -> syn::Result<TokenStream> {
     })
 }
 
-fn static_item(attribute: &str, item: TokenStream) -> syn::Result<TokenStream> {
+/// The conditions under which an item is compiled, for items beside it.
+fn conditions(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"))
+}
+
+fn static_item(attribute: &str, item: TokenStream) -> syn::Result<ItemStatic> {
     let place = item.clone();
-    let item: ItemStatic = syn::parse2(item).map_err(|_| {
+    syn::parse2(item).map_err(|_| {
         Error::new_spanned(
             place,
             format!("`#[{attribute}(..)]` goes on a static: `#[{attribute}(shared)] static mut TILE: [f32; 256] = [0.0; 256];`"),
         )
-    })?;
-    Ok(item.into_token_stream())
+    })
 }

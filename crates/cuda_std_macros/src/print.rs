@@ -222,7 +222,8 @@ pub(crate) fn expand(input: TokenStream, line_end: bool) -> syn::Result<TokenStr
         ::cuda_std::io::__std::#std_macro!(#original);
         if cfg!(target_arch = "nvptx64") {
             struct Format;
-            impl ::cuda_std::io::Pieces for Format {
+            // SAFETY: flags are of the syntax above, and there is a value for each.
+            unsafe impl ::cuda_std::io::Pieces for Format {
                 const PIECES: &'static [::cuda_std::io::Piece] = &[#(#parts),*];
             }
             #[repr(C)]
@@ -234,12 +235,14 @@ pub(crate) fn expand(input: TokenStream, line_end: bool) -> syn::Result<TokenStr
                     Self(#(::cuda_std::io::Print::word(#fields)),*)
                 }
             }
-            impl<#(#generics: ::cuda_std::io::Print),*> ::cuda_std::io::Values for Values<#(#generics),*> {
+            // SAFETY: the words lie one after the other, as C's variable arguments do.
+            unsafe impl<#(#generics: ::cuda_std::io::Print),*> ::cuda_std::io::Values for Values<#(#generics),*> {
                 const CONVERSIONS: &'static [::cuda_std::io::Conversion] =
                     &[#(<#generics as ::cuda_std::io::Print>::CONVERSION),*];
             }
             match (#(&(#expressions),)*) {
-                (#(#names,)*) => ::cuda_std::io::emit(Format, Values::new(#(#printed),*)),
+                // SAFETY: the pieces are of these values.
+                (#(#names,)*) => unsafe { ::cuda_std::io::emit(Format, Values::new(#(#printed),*)) },
             }
         }
     }})

@@ -221,7 +221,7 @@ macro_rules! halves {
                     let order = weaker::<S>(order, AcqRel);
                     let cell = self.cell.0.get().cast::<$word>();
                     return $ty::from_bits(provided!(
-                        S, order, [Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acqrel"],
+                        S::at(cell.cast()), order, [Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acqrel"],
                         "add", $name, [(cell => *mut $word, value.to_bits() => $word) -> $word]
                     ));
                 }
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!((x.fetch_add(2.0), x.load()), (1.5, 3.5));
         assert_eq!((x.fetch_min(-1.0), x.load()), (3.5, -1.0));
         assert_eq!((x.fetch_max(f32::NAN), x.load()), (-1.0, -1.0));
-        assert_eq!(x.block().fetch_max(7.0, SeqCst), -1.0);
+        assert_eq!(x.nearest().fetch_max(7.0, SeqCst), -1.0);
         assert_eq!(x.system().compare_exchange(7.0, -0.0, AcqRel), Ok(7.0));
         assert!(x.compare_exchange(0.0, 1.0).is_err_and(f32::is_sign_negative));
         assert!(x.compare_exchange(-0.0, 1.0).is_ok());
@@ -270,7 +270,7 @@ mod tests {
         let pair = Atomic::new(F16x2::from_f32(1.0, -1.0));
         pair.fetch_add(F16x2::from_f32(0.5, 2.0));
         pair.fetch_max(F16x2::from_f32(-9.0, 9.0));
-        assert_eq!(pair.block().load(Acquire).to_f32(), (1.5, 9.0));
+        assert_eq!(pair.nearest().load(Acquire).to_f32(), (1.5, 9.0));
 
         let pair = Atomic::new(Bf16x2::ZERO);
         pair.fetch_sub(Bf16x2::from_f32(3.0, 4.0));

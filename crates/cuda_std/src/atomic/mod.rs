@@ -5,7 +5,7 @@
 //!
 //! The operations of [`Atomic`] itself are relaxed and of the device's scope, as CUDA's `atomicAdd` and its
 //! kin are: each is indivisible, and orders nothing else. Where a thread must see what another wrote before,
-//! choose a scope and an ordering ([`Atomic::block`], [`Atomic::device`], [`Atomic::system`]), or put a
+//! choose a scope and an ordering ([`Atomic::nearest`], [`Atomic::device`], [`Atomic::system`]), or put a
 //! [fence](crate::sync::device_fence) or a barrier between.
 //!
 //! ```
@@ -39,7 +39,7 @@
 mod scoped;
 mod floats;
 
-pub use scoped::{Block, Device, Scope, Scoped, System};
+pub use scoped::{Block, Device, Nearest, Scope, Scoped, System};
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::Relaxed;

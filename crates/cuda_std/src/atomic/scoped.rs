@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqC
 use super::Atomic;
 use crate::sync::fence;
 
-/// Who takes part in an ordering: [`Block`], [`Device`] or [`System`].
+/// Who takes part in an ordering: [`Block`], [`Device`], [`System`] or [`Nearest`].
 pub trait Scope: sealed::Scope {
     /// See [`fence`].
     #[doc(hidden)]
@@ -25,10 +25,16 @@ pub enum Device {}
 #[derive(Clone, Copy, Debug)]
 pub enum System {}
 
+/// The threads that can reach a number: those of the block in its shared memory, and of the device elsewhere. A fence is
+/// the device's.
+#[derive(Clone, Copy, Debug)]
+pub enum Nearest {}
+
 pub(super) mod sealed {
     pub trait Scope: Copy {
+        /// The scope of an operation on a number.
         #[cfg(target_arch = "nvptx64")]
-        const SCOPE: Which;
+        fn at(address: *const u8) -> Which;
     }
 
     #[cfg(target_arch = "nvptx64")]
@@ -44,8 +50,8 @@ pub(super) mod sealed {
 /// constants where this is inlined, so that one call remains.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! provided {
-    ($scope:ident, $order:expr, [$($ordering:ident = $word:literal),*], $operation:literal, $ty:literal, $call:tt) => {
-        match ($order, <$scope as sealed::Scope>::SCOPE) {
+    ($scope:expr, $order:expr, [$($ordering:ident = $word:literal),*], $operation:literal, $ty:literal, $call:tt) => {
+        match ($order, $scope) {
             $(
                 ($ordering, sealed::Which::Block) => provided!(@ $operation, $ty, $word, "block", $call),
                 ($ordering, sealed::Which::Device) => provided!(@ $operation, $ty, $word, "device", $call),
@@ -91,7 +97,10 @@ macro_rules! scopes {
         }
         impl sealed::Scope for $scope {
             #[cfg(target_arch = "nvptx64")]
-            const SCOPE: sealed::Which = sealed::Which::$scope;
+            #[inline(always)]
+            fn at(_: *const u8) -> sealed::Which {
+                sealed::Which::$scope
+            }
         }
     )*};
 }
@@ -102,8 +111,28 @@ scopes! {
     System = "system";
 }
 
-/// A number with the scope that its orderings hold in: what [`Atomic::block`], [`Atomic::device`] and
-/// [`Atomic::system`] give.
+impl Scope for Nearest {
+    #[inline(always)]
+    fn fence(order: Ordering) {
+        Device::fence(order);
+    }
+}
+
+impl sealed::Scope for Nearest {
+    // Where the compiler knows which memory it is, as it does of `Shared` parameters and slices, there is no branch.
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    fn at(address: *const u8) -> sealed::Which {
+        if crate::device::is_shared(address) {
+            sealed::Which::Block
+        } else {
+            sealed::Which::Device
+        }
+    }
+}
+
+/// A number with the scope that its orderings hold in: what [`Atomic::nearest`], [`Atomic::device`], [`Atomic::system`] and
+/// [`Atomic::block`] give.
 ///
 /// ```
 /// use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -148,10 +177,25 @@ impl<T, S> Clone for Scoped<'_, T, S> {
 impl<T, S> Copy for Scoped<'_, T, S> {}
 
 impl<T> Atomic<T> {
-    /// The number, for operations that order within the block: enough for shared memory.
+    /// The number, for operations that order among all threads that can reach it: those of the block if it is in shared
+    /// memory, and those of the device elsewhere.
     #[inline(always)]
     #[must_use]
-    pub fn block(&self) -> Scoped<'_, T, Block> {
+    pub fn nearest(&self) -> Scoped<'_, T, Nearest> {
+        self.scoped()
+    }
+
+    /// The number, for operations that order within the block, wherever the number is. In shared memory
+    /// [`nearest`](Self::nearest) is the same.
+    ///
+    /// # Safety
+    ///
+    /// No thread of another block uses the number in the launch. Operations of threads that are not in each other's scope are
+    /// not even indivisible to each other: they are a data race (PTX ISA, "Memory Consistency Model", "Morally Strong
+    /// Operations"). `rumba::check` finds it.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn block(&self) -> Scoped<'_, T, Block> {
         self.scoped()
     }
 
@@ -202,7 +246,7 @@ macro_rules! changes {
                     let order = weaker::<S>(order, AcqRel);
                     #[cfg(target_arch = "nvptx64")]
                     {
-                        provided!(S, order, [Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acqrel"],
+                        provided!(S::at(self.cell.0.get().cast()), order, [Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acqrel"],
                             $operation, $name, [(self.cell.0.get() => *mut $ty, value => $ty) -> $ty])
                     }
                     #[cfg(not(target_arch = "nvptx64"))]
@@ -233,7 +277,7 @@ macro_rules! words {
                 let order = weaker::<S>(order, Acquire);
                 #[cfg(target_arch = "nvptx64")]
                 {
-                    provided!(S, order, [Relaxed = "relaxed", Acquire = "acquire"], "load", $name,
+                    provided!(S::at(self.cell.0.get().cast()), order, [Relaxed = "relaxed", Acquire = "acquire"], "load", $name,
                         [(self.cell.0.get() => *mut $ty) -> $ty])
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -254,7 +298,7 @@ macro_rules! words {
                 let order = weaker::<S>(order, Release);
                 #[cfg(target_arch = "nvptx64")]
                 {
-                    provided!(S, order, [Relaxed = "relaxed", Release = "release"], "store", $name,
+                    provided!(S::at(self.cell.0.get().cast()), order, [Relaxed = "relaxed", Release = "release"], "store", $name,
                         [(self.cell.0.get() => *mut $ty, value => $ty)])
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -356,7 +400,7 @@ macro_rules! exchanges {
                 let order = weaker::<S>(order, AcqRel);
                 #[cfg(target_arch = "nvptx64")]
                 {
-                    let old = provided!(S, order,
+                    let old = provided!(S::at(self.cell.0.get().cast()), order,
                         [Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acqrel"],
                         "cas", $name, [(self.cell.0.get() => *mut $ty, current => $ty, new => $ty) -> $ty]);
                     if old == current { Ok(old) } else { Err(old) }

@@ -36,6 +36,12 @@ use portable::{double, single};
 ///     GpuFloat::hypot(x, y)
 /// }
 /// assert_eq!(norm(3.0_f32, 4.0), 5.0);
+///
+/// /// Constants are written as `f64`.
+/// fn mean<F: GpuFloat>(x: F, y: F) -> F {
+///     F::from_f64(0.5) * (x + y)
+/// }
+/// assert_eq!((mean(1.0_f32, 2.0), mean(1.0_f64, 2.0)), (1.5, 1.5));
 /// ```
 pub trait GpuFloat:
     Copy
@@ -49,6 +55,9 @@ pub trait GpuFloat:
     + Neg<Output = Self>
     + 'static
 {
+    /// The number, rounded to nearest if it has to be: how functions of any of these types write a constant.
+    #[must_use]
+    fn from_f64(value: f64) -> Self;
     /// The square root, correctly rounded. `sqrt.rn`; PTX 1.4, sm_20.
     #[must_use]
     fn sqrt(self) -> Self;
@@ -297,6 +306,11 @@ macro_rules! gpu_float {
         ldexp = $nv_ldexp:literal, $libm_ldexp:path;
     ) => {
         impl GpuFloat for $float {
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast, reason = "one line for both types")]
+            fn from_f64(value: f64) -> Self {
+                value as $float
+            }
             $(
                 #[inline(always)]
                 fn $method(self $(, $operand: Self)*) -> Self {

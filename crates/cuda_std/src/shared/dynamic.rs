@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use super::{Layout, Shared, Storage};
 use crate::device;
-use crate::parameter::{Element, KernelParameter, Role};
+use crate::parameter::{Element, KernelParameter, Role, demand};
 use crate::thread::{index_in_block, threads_in_block};
 
 /// A slice of shared memory. The host passes its length in the parameter's place, as `Elements(256)`; a kernel may have
@@ -115,10 +115,10 @@ impl<T: Element> super::Part<'_, Slice<T>> {
 unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
     const BARRIERS: u32 = 1;
     const ROLE: Role = {
-        assert!(size_of::<T>() > 0, "elements of shared memory have a size");
-        assert!(
+        demand(size_of::<T>() > 0, "elements of shared memory have a size");
+        demand(
             align_of::<T>() <= 16,
-            "dynamic shared memory is aligned to 16 bytes, and an element of a `SharedSlice` to no more"
+            "dynamic shared memory is aligned to 16 bytes: an element cannot ask for more by `repr(align(..))`",
         );
         Role::Shared
     };

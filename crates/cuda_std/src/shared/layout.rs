@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ops::{Deref, Index, IndexMut};
 use core::ptr::addr_of_mut;
 
-use crate::parameter::Element;
+use crate::parameter::{Element, demand};
 use crate::thread::{
     block_dim_x, block_dim_y, block_dim_z, index_in_block, thread_idx_x, thread_idx_y, thread_idx_z, threads_in_block,
 };
@@ -268,8 +268,8 @@ unsafe impl<T: Element, const WARPS: usize> Layout for PerWarp<T, WARPS> {
     }
 }
 
-/// Layouts of one tile, whose own elements can be visited with their indices.
-pub trait Elements: Layout {
+/// Layouts of one tile, whose own elements can be visited with their indices: those of this library.
+pub trait Elements: Layout + sealed::Elements {
     /// The elements.
     type Element: Element;
     /// An index: a number, or row and column and so on.
@@ -281,8 +281,15 @@ pub trait Elements: Layout {
         Self: Sized;
 }
 
+mod sealed {
+    /// What is visited are elements of the part, in shared memory.
+    pub trait Elements {}
+}
+
 macro_rules! elements {
     ($($layout:ty, $index:ty, [$($generic:tt)*];)*) => {$(
+        impl<T: Element, $($generic)*> sealed::Elements for $layout {}
+
         impl<T: Element, $($generic)*> Elements for $layout {
             type Element = T;
             type Index = $index;
@@ -315,15 +322,16 @@ const MOST: usize = 227 * 1024;
 /// # Panics
 /// For memory that no block can have. So numbers of elements are small, and computing with them does not wrap.
 #[expect(clippy::cast_possible_truncation, reason = "each is at most `MOST`")]
+#[track_caller]
 const fn block<T, M>([x, y, z]: [usize; 3]) -> [u32; 3] {
-    assert!(size_of::<T>() > 0, "elements of shared memory have a size");
-    assert!(
+    demand(size_of::<T>() > 0, "elements of shared memory have a size");
+    demand(
         size_of::<M>() <= MOST,
-        "a block has at most 227 KiB (232448 bytes) of shared memory"
+        "a block has at most 227 KiB (232448 bytes) of shared memory",
     );
-    assert!(
+    demand(
         x > 0 && y > 0 && z > 0 && x <= MOST && y <= MOST && z <= MOST,
-        "a tile of shared memory has at least one element for each thread"
+        "a tile of shared memory has at least one element along each dimension",
     );
     [x as u32, y as u32, z as u32]
 }

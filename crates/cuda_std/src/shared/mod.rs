@@ -101,6 +101,23 @@ pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
 // SAFETY: it hands out a raw pointer only; whoever follows the pointer answers for it.
 unsafe impl<M> Sync for Storage<M> {}
 
+/// What can be a static in shared memory that is not `mut`: it says nothing of what is there.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a static in shared memory has no value at first, so a `{Self}` there cannot be used without `unsafe`",
+    label = "its initialiser would not be used",
+    note = "write `static mut`, every use of which is `unsafe`",
+    note = "or take shared memory as a parameter of the kernel, which needs no `unsafe`: `mut tile: Shared<Tile<f32, 256>>`"
+)]
+pub trait Uninitialised: sealed::Uninitialised {}
+
+mod sealed {
+    pub trait Uninitialised {}
+}
+
+impl<M> sealed::Uninitialised for Storage<M> {}
+impl<M> Uninitialised for Storage<M> {}
+
 impl<M> Storage<M> {
     /// The only value it can have: shared memory has no initialiser.
     #[must_use]
@@ -241,17 +258,30 @@ impl<L: OneTile> Deref for View<L> {
 
 mod one_tile {
     /// A layout whose view is a reference to its memory.
-    pub trait OneTile: super::Layout {}
+    pub trait OneTile: super::Layout {
+        /// What an index of the view gives: an element or a row.
+        type Indexed;
+    }
 }
-use one_tile::OneTile;
+pub(crate) use one_tile::OneTile;
 
-impl<T: Element, const N: usize> OneTile for Tile<T, N> {}
-impl<T: Element, const R: usize, const C: usize, const P: usize> OneTile for Tile2<T, R, C, P> {}
-impl<T: Element, const L: usize, const R: usize, const C: usize> OneTile for Tile3<T, L, R, C> {}
-impl<T: Element, const N: usize> OneTile for Table<T, N> {}
-impl<T: Element, const R: usize, const C: usize> OneTile for Table2<T, R, C> {}
-impl<T: Element, const WARPS: usize> OneTile for PerWarp<T, WARPS> {}
-impl<T: Element> OneTile for Slice<T> {}
+macro_rules! one_tile {
+    ($($layout:ty, [$($generic:tt)*], $indexed:ty;)*) => {$(
+        impl<T: Element, $($generic)*> OneTile for $layout {
+            type Indexed = $indexed;
+        }
+    )*};
+}
+
+one_tile! {
+    Tile<T, N>, [const N: usize], T;
+    Tile2<T, R, C, P>, [const R: usize, const C: usize, const P: usize], TileRow<T, C, P>;
+    Tile3<T, L, R, C>, [const L: usize, const R: usize, const C: usize], [[T; C]; R];
+    Table<T, N>, [const N: usize], T;
+    Table2<T, R, C>, [const R: usize, const C: usize], [T; C];
+    PerWarp<T, WARPS>, [const WARPS: usize], T;
+    Slice<T>, [], T;
+}
 
 /// [`Shared`], [`Alternating`] or [`Pipeline`], to the macro that declares the memory.
 ///

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use crate::parameter::{Element, KernelParameter, Role, start_of};
-use crate::thread::{ThreadIndex, block_dim_x, block_idx_x, grid, grid_dim_x, thread_idx_x};
+use crate::thread::{OwnIndex, block_dim_x, block_idx_x, grid, grid_dim_x, thread_idx_x};
 use crate::warp::WARP_SIZE;
 
 /// A matrix of which each block of a 1-D launch has a row, or each warp if `GROUP` is [`ByWarp`]; a grid of any size
@@ -287,8 +287,8 @@ impl<T: Element, const LAYERS: usize> DisjointColumns<T, LAYERS> {
     /// The column of the thread whose index this is, or `None` for a thread beyond the faces.
     #[inline(always)]
     #[must_use]
-    pub fn get_mut(&mut self, index: ThreadIndex<3>) -> Option<Column<'_, T>> {
-        let [column, row, part] = index.to_array();
+    pub fn get_mut(&mut self, index: impl OwnIndex<3>) -> Option<Column<'_, T>> {
+        let [column, row, part] = index.own().to_array();
         let [layers, rows, columns] = self.shape();
         let first = (part as usize).saturating_mul(LAYERS);
         let distance = rows * columns;

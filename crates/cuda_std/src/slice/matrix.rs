@@ -1,7 +1,7 @@
 //! Outputs of two and three dimensions, in row-major order.
 
 use crate::parameter::{Element, KernelParameter, Role, start_of};
-use crate::thread::{ThreadIndex, grid};
+use crate::thread::{OwnIndex, grid};
 
 /// A matrix with one element for each thread of a 2-D launch: row y, column x.
 ///
@@ -49,8 +49,8 @@ impl<T: Element> DisjointSlice2<T> {
     /// The element of the thread whose index this is, or `None` for a thread beyond the edges.
     #[inline(always)]
     #[must_use]
-    pub fn get_mut(&mut self, index: ThreadIndex<2>) -> Option<&mut T> {
-        let [column, row] = index.to_array();
+    pub fn get_mut(&mut self, index: impl OwnIndex<2>) -> Option<&mut T> {
+        let [column, row] = index.own().to_array();
         (row < self.rows && column < self.columns).then(|| {
             let offset = row as usize * self.columns as usize + column as usize;
             // SAFETY: within the matrix. No other thread has this index: the launch is 2-D at most.
@@ -129,8 +129,8 @@ impl<T: Element> DisjointSlice3<T> {
     /// The element of the thread whose index this is, or `None` for a thread beyond the faces.
     #[inline(always)]
     #[must_use]
-    pub fn get_mut(&mut self, index: ThreadIndex<3>) -> Option<&mut T> {
-        let [column, row, layer] = index.to_array();
+    pub fn get_mut(&mut self, index: impl OwnIndex<3>) -> Option<&mut T> {
+        let [column, row, layer] = index.own().to_array();
         (layer < self.layers && row < self.rows && column < self.columns).then(|| {
             let line = layer as usize * self.rows as usize + row as usize;
             let offset = line * self.columns as usize + column as usize;

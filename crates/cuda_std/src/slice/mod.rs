@@ -43,7 +43,7 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
 use crate::parameter::{Element, KernelParameter, Role, start_of};
-use crate::thread::{ThreadIndex, grid, gridsize};
+use crate::thread::{OwnIndex, grid, gridsize};
 
 /// An output with one element for each thread of a 1-D launch, or one for each step of a
 /// grid-stride loop.
@@ -90,8 +90,8 @@ impl<T: Element> DisjointSlice<T> {
     /// Only [`grid::<1>()`](grid) makes an index, and only the calling thread's own.
     #[inline(always)]
     #[must_use]
-    pub fn get_mut(&mut self, index: ThreadIndex<1>) -> Option<&mut T> {
-        let index = index.get();
+    pub fn get_mut(&mut self, index: impl OwnIndex<1>) -> Option<&mut T> {
+        let index = index.own().get();
         // SAFETY: within the slice. No other thread has this index: the launch is 1-D. This thread
         // has no other reference to the element, since `self` is borrowed.
         (index < self.length).then(|| unsafe { &mut *self.start.add(index) })
@@ -100,8 +100,8 @@ impl<T: Element> DisjointSlice<T> {
     /// The element of the thread whose index this is, to read.
     #[inline(always)]
     #[must_use]
-    pub fn get(&self, index: ThreadIndex<1>) -> Option<&T> {
-        let index = index.get();
+    pub fn get(&self, index: impl OwnIndex<1>) -> Option<&T> {
+        let index = index.own().get();
         // SAFETY: as in `get_mut`.
         (index < self.length).then(|| unsafe { &*self.start.add(index) })
     }

@@ -2,7 +2,7 @@
 
 use core::array;
 
-use crate::parameter::{Element, KernelParameter, Role, start_of};
+use crate::parameter::{Element, KernelParameter, Role, demand, start_of};
 use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 
 /// Numbers of one vector: 16 bytes that are loaded and stored together.
@@ -210,10 +210,10 @@ unsafe impl<T: Element, const N: usize, const V: usize, const RUN: usize> Kernel
     const ROLE: Role = Role::PerThread {
         rank: 1,
         elements: {
-            assert!(
+            demand(
                 // Each by itself first, so that the product does not wrap.
                 N > 0 && V > 0 && RUN > 0 && N <= 256 && V <= 256 && RUN <= 256 && N * V * RUN <= 256,
-                "a thread has 1 to 256 elements in a run"
+                "a thread has 1 to 256 elements in a run",
             );
             (N * V * RUN) as u32
         },

@@ -2,7 +2,7 @@
 
 use crate::parameter::{Element, KernelParameter, Role, start_of};
 use crate::strided::{Dimensions, element};
-use crate::thread::{ThreadIndex, grid, gridsize};
+use crate::thread::{OwnIndex, grid, gridsize};
 
 /// An array, or a view of one, of which the thread at (x, y, z) has the elements whose last three indices are x, y and z,
 /// the last being x; a grid of any size shares all elements out.
@@ -83,8 +83,8 @@ macro_rules! own {
             /// The element of the thread whose index this is, or `None` for a thread outside.
             #[inline(always)]
             #[must_use]
-            pub fn get_mut(&mut self, index: ThreadIndex<$rank>) -> Option<&mut T> {
-                let mut index = index.to_array().map(|at| at as usize);
+            pub fn get_mut(&mut self, index: impl OwnIndex<$rank>) -> Option<&mut T> {
+                let mut index = index.own().to_array().map(|at| at as usize);
                 index.reverse();
                 let offset = self.dimensions.offset(index)?;
                 // SAFETY: inside the shape, and each element is there once. No other thread has this index, and this

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::parameter::{Element, KernelParameter, Role, start_of};
+use crate::parameter::{Element, KernelParameter, Role, demand, start_of};
 use crate::thread::{block_dim_x, block_dim_y, block_idx_x, block_idx_y, thread_idx_x, thread_idx_y};
 
 /// A matrix of which each block of a 2-D launch has a tile of `ROWS` by `COLUMNS` elements; thread (x, y) of the block
@@ -180,9 +180,9 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, O> KernelParame
     for DisjointTiles<T, ROWS, COLUMNS, O>
 {
     const ROLE: Role = {
-        assert!(
+        demand(
             ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
-            "a tile has 1 to 2^20 rows and columns"
+            "a tile has 1 to 2^20 rows and columns",
         );
         Role::PerThread { rank: 2, elements: 1 }
     };
