@@ -106,6 +106,25 @@ impl<'k> Kernel<'k> {
         }
     }
 
+    /// A proof that the body takes what it is passed for any lifetime of a launch, and so keeps nothing beyond it, whatever
+    /// its types are called. The function must be in scope.
+    fn outlived(self) -> TokenStream {
+        let name = self.name();
+        let parameters = self.parameters.iter().map(|Parameter { ty: written, kind, .. }| match kind {
+            Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
+                quote! { <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+            }
+            Kind::Pointer | Kind::Reference(_) | Kind::Copied | Kind::Shared => quote! { #written },
+        });
+        let unsafety = self.function.sig.unsafety;
+        let types = self.type_parameters();
+        let generics = (!types.is_empty()).then(|| quote! { ::<#(#types),*> });
+        quote! {
+            #[allow(unused_lifetimes)]
+            const _: for<'launch> #unsafety fn(#(#parameters),*) = #name #generics;
+        }
+    }
+
     /// The `cuda_std::launch::Parameter`s: those that a call binds, and the shared memory.
     fn descriptions(self) -> (Vec<TokenStream>, Vec<TokenStream>) {
         let (mut bound, mut tiles) = (Vec::new(), Vec::new());
@@ -276,6 +295,7 @@ impl Kernel<'_> {
                 unsafe { CONTRACT.assume() };
             };
         }
+        let outlived = self.outlived();
         let contract = self.arguments.contract();
         let (bound, tiles) = self.descriptions();
         // Where the builder looks for it.
@@ -304,6 +324,7 @@ impl Kernel<'_> {
                 #fast_math
                 #vis fn #entry(#(#inputs),*) {
                     #body
+                    #outlived
                     #(#statics)*
                     #assumptions
                     // SAFETY: the host's launcher passed these, and checked what they rest on.
@@ -425,8 +446,10 @@ impl Kernel<'_> {
                 Kind::Shared => continue,
                 Kind::Copied => {
                     inputs.push(quote! { #name: #written });
-                    binds
-                        .push(quote_spanned! { written.span() => #call.arguments_mut().push_copy::<#written>(#name); });
+                    // SAFETY: the next parameter is of this type.
+                    binds.push(
+                        quote_spanned! { written.span() => unsafe { #call.arguments_mut() }.push_copy::<#written>(#name); },
+                    );
                     continue;
                 }
                 Kind::Pointer => quote! { #written },
@@ -440,7 +463,8 @@ impl Kernel<'_> {
                 quote! { #name }
             };
             binds.push(quote! {
-                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, #call.arguments_mut());
+                // SAFETY: the next parameter is of this type.
+                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, unsafe { #call.arguments_mut() });
             });
         }
         let params = function.sig.generics.params.iter();
@@ -452,6 +476,8 @@ impl Kernel<'_> {
             .flat_map(|clause| &clause.predicates);
         let (finder, kernel) = self.constant();
         let body = self.body(None);
+        // The parameters of a generic function are no names for a constant: there the device's compilation finds it.
+        let outlived = (!self.is_generic()).then(|| self.outlived());
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             #kept
@@ -462,6 +488,7 @@ impl Kernel<'_> {
                 #(#predicates),*
             {
                 #body
+                #outlived
                 // SAFETY: each parameter of the kernel is bound below, in order and by its type.
                 let mut #call = unsafe { ::cuda_std::launch::Call::new(#kernel) };
                 #(#binds)*
