@@ -126,7 +126,8 @@ impl<T> core::ops::Deref for Constant<T> {
 macro_rules! constant {
     ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $ty:ty = $value:expr;)*) => {$(
         $(#[$attribute])*
-        #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle), unsafe(link_section = ".constant"))]
+        #[$crate::externally_visible]
+        #[$crate::address_space(constant)]
         $visibility static $name: $crate::constant::Constant<$ty> =
             $crate::constant::Constant::new(stringify!($name), $value);
     )*};

@@ -107,22 +107,30 @@ impl<'k> Kernel<'k> {
     }
 
     /// A proof that the body takes what it is passed for any lifetime of a launch, and so keeps nothing beyond it, whatever
-    /// its types are called. The function must be in scope.
+    /// its types are called: for each type that may have a lifetime inside. The function must be in scope.
     fn outlived(self) -> TokenStream {
-        let name = self.name();
-        let parameters = self.parameters.iter().map(|Parameter { ty: written, kind, .. }| match kind {
-            Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
-                quote! { <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
-            }
-            Kind::Pointer | Kind::Reference(_) | Kind::Copied | Kind::Shared => quote! { #written },
-        });
-        let unsafety = self.function.sig.unsafety;
-        let types = self.type_parameters();
+        let (unsafety, types) = (self.function.sig.unsafety, self.type_parameters());
         let generics = (!types.is_empty()).then(|| quote! { ::<#(#types),*> });
-        quote! {
-            #[allow(unused_lifetimes)]
-            const _: for<'launch> #unsafety fn(#(#parameters),*) = #name #generics;
-        }
+        let doubtful = self.parameters.iter().enumerate().filter_map(|(index, parameter)| {
+            let (Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty)) = &parameter.kind else {
+                return None;
+            };
+            // A slice has the lifetime that the function leaves out.
+            (!matches!(parameter.ty, syn::Type::Reference(_)) && !signature::is_known(&parameter.ty)).then_some((index, ty))
+        });
+        let proofs = doubtful.map(|(index, ty)| {
+            let place = self.parameters[index].ty.span();
+            let passed = self.parameters.iter().enumerate().map(|(other, Parameter { ty: written, .. })| {
+                if other == index {
+                    quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+                } else {
+                    quote! { #written }
+                }
+            });
+            let name = Ident::new(&self.name().to_string(), place);
+            quote_spanned! { place => const _: for<'launch> #unsafety fn(#(#passed),*) = #name #generics; }
+        });
+        quote! { #(#proofs)* }
     }
 
     /// The `cuda_std::launch::Parameter`s: those that a call binds, and the shared memory.

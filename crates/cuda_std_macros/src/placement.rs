@@ -4,6 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Error, Ident, Item, ItemFn, ItemStatic};
 
+use crate::symbols;
+
 /// The address spaces of a static, and the section by which the builder knows each.
 const SPACES: [(&str, Option<&str>); 3] = [
     ("shared", Some(".shared")),
@@ -36,15 +38,17 @@ pub(crate) fn externally_visible(arguments: TokenStream, item: TokenStream) -> s
             "`#[externally_visible]` takes no arguments; the host finds the item by its name",
         ));
     }
-    let item = match syn::parse2::<Item>(item)? {
-        item @ (Item::Static(_) | Item::Fn(_)) => item,
+    let item = syn::parse2::<Item>(item)?;
+    match &item {
+        Item::Static(item) => symbols::check(&item.ident)?,
+        Item::Fn(item) => symbols::check(&item.sig.ident)?,
         other => {
             return Err(Error::new_spanned(
                 other,
                 "`#[externally_visible]` goes on a static, which the host then finds by its name",
             ));
         }
-    };
+    }
     Ok(quote! { #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))] #item })
 }
 
