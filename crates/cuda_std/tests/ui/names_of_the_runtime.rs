@@ -6,7 +6,7 @@ pub fn memset(mut y: DisjointSlice<f32>) {
 }
 
 #[kernel]
-pub fn r#free(mut y: DisjointSlice<f32>) {
+pub fn free(mut y: DisjointSlice<f32>) {
     let _ = y.own();
 }
 
