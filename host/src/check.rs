@@ -58,7 +58,7 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
 /// #     static SHIFT: Kernel = Kernel::new("shift", "", "", 0, &[Parameter::bound::<u64>("x", "u64")]);
 /// #     let x = gpu.zeros::<u32>(65)?;
 /// #     let mut call = unsafe { Call::new(&SHIFT) };
-/// #     call.arguments_mut().push_value(x.as_device_pointer().address());
+/// #     unsafe { call.arguments_mut() }.push_value(x.as_device_pointer().address());
 /// #     unsafe { gpu.load_unchecked("shift.ptx", PTX) }?.launch((1, 64), call)?;
 /// #     gpu.synchronize()
 /// # }

@@ -155,10 +155,12 @@ impl Module {
             block,
             shared,
         };
-        if call.arguments().transfers().is_empty() && timings.is_none() {
-            return launch.enqueue(call.arguments_mut());
+        // SAFETY: nothing is bound, and the memory for each transfer is taken for this launch.
+        let arguments = unsafe { call.arguments_mut() };
+        if arguments.transfers().is_empty() && timings.is_none() {
+            return launch.enqueue(arguments);
         }
-        launch.finish(self, call.arguments_mut(), timings)
+        launch.finish(self, arguments, timings)
     }
 
     /// Grid and block of a launch. None: there is nothing to do.

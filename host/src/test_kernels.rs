@@ -27,8 +27,10 @@ pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<f32>>) -> 
     );
     // SAFETY: both parameters are bound below, in order.
     let mut call = unsafe { Call::new(&KERNEL) };
-    call.arguments_mut().push_value(factor);
-    values.bind(call.arguments_mut());
+    // SAFETY: as above.
+    let arguments = unsafe { call.arguments_mut() };
+    arguments.push_value(factor);
+    values.bind(arguments);
     call
 }
 
@@ -47,9 +49,11 @@ pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, Disjo
     );
     // SAFETY: all parameters are bound below, in order.
     let mut call = unsafe { Call::new(&KERNEL) };
-    call.arguments_mut().push_value(a);
-    x.bind(call.arguments_mut());
-    y.bind(call.arguments_mut());
+    // SAFETY: as above.
+    let arguments = unsafe { call.arguments_mut() };
+    arguments.push_value(a);
+    x.bind(arguments);
+    y.bind(arguments);
     call
 }
 

@@ -31,6 +31,98 @@ fn launch_error(result: rumba::Result<()>, parts: &[&str]) -> LaunchError {
     }
 }
 
+fn unchecked(name: &str, ptx: &str) -> rumba::Result<Module> {
+    // SAFETY: what is launched from it is refused.
+    unsafe { device().load_unchecked(name, ptx) }
+}
+
+/// A text that ends as the builder ends it.
+fn sealed(ptx: &str, descriptions: &[(&str, String)]) -> String {
+    let mut sealed = rumba_ptx::foot::without(ptx).to_owned();
+    rumba_ptx::foot::seal(&mut sealed, descriptions.iter().map(|(name, text)| (*name, text.as_str())));
+    sealed
+}
+
+#[test]
+fn a_text_of_another_origin() {
+    let foreign = |result: rumba::Result<Module>, parts: &[&str], was_changed: bool| match says(result, parts) {
+        Error::Module(error) => match *error {
+            ModuleError::ForeignPtx { changed, .. } => assert_eq!(changed, was_changed),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    let by_hand = rumba_ptx::foot::without(PTX);
+    let remedy = ["by hand", "was not written by `cuda_builder`", "load_unchecked"];
+    foreign(device().load_named("by hand", by_hand), &remedy, false);
+    foreign(device().linker().add("by hand", by_hand).load(), &remedy, false);
+    let edited = PTX.replacen("mul.f32", "add.f32", 1);
+    foreign(device().load(&edited), &["has changed since `cuda_builder` wrote it"], true);
+    foreign(
+        device().linker().add("first", PTX).add("second", &edited).load(),
+        &["second has changed"],
+        true,
+    );
+    let path = std::env::temp_dir().join(format!("rumba-edited-{}.ptx", std::process::id()));
+    std::fs::write(&path, &edited).expect("the temporary folder is writable");
+    let loaded = device().load_file(&path);
+    std::fs::write(&path, PTX).expect("the temporary folder is writable");
+    let unchanged = device().load_file(&path);
+    std::fs::remove_file(&path).expect("the file was written");
+    foreign(loaded, &["has changed"], true);
+    assert_eq!(unchanged.expect("as it was built").kernels(), ["scale", "saxpy"]);
+}
+
+/// The launcher's kernel and the one in the PTX, whose parameters have the same sizes.
+#[test]
+fn a_kernel_that_is_not_the_launchers() {
+    let mut values = [1.0; 4];
+    let own = scale(1.0, &mut values).kernel().describe();
+    let described = |description: String| sealed(PTX, &[("scale", description)]);
+    let launch = |ptx: &str| {
+        let module = device().load_named("other.ptx", ptx).expect("it is sealed");
+        module.for_each(4, scale(2.0, &mut [1.0; 4]))
+    };
+    launch(&described(own.clone())).expect("the same");
+    launch(&described(own.replace("values: DisjointSlice<f32>", "renamed: Other"))).expect("names may differ");
+
+    let stale = |description: String, parts: &[&str], named: Option<&str>| match says(launch(&described(description)), parts) {
+        Error::Module(error) => match *error {
+            ModuleError::StaleKernel { parameter, .. } => assert_eq!(parameter, named),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    stale(
+        own.replace("per-thread 1 1 4 4", "per-thread 1 1 32 4"),
+        &["`scale`", "other.ptx", "takes `values: DisjointSlice<f32>`", "of 32 bytes", "of 4 bytes", "`cfg`"],
+        Some("values"),
+    );
+    stale(
+        own.replace("per-thread 1 1", "per-thread 2 1"),
+        &["2-D launches", "1-D launches"],
+        Some("values"),
+    );
+    stale(
+        own.replace("value 0 0 4 4 4", "value 0 0 8 4 8"),
+        &["`factor: f32`", "a value of 8 bytes"],
+        Some("factor"),
+    );
+    stale(
+        own.replace("- 0 0 0", "- 128 1 1"),
+        &["states `block = [128, 1, 1]`", "states no `block`"],
+        None,
+    );
+    stale(own.replace("rumba -", "other 1.0"), &["is of the crate `other 1.0`"], None);
+    let error = says(launch(&sealed(PTX, &[])), &["`scale`", "other.ptx", "was not written with `#[kernel]`"]);
+    assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::UndescribedKernel { .. })));
+
+    // Nothing but the sizes is known of a text that somebody answers for.
+    let module = unchecked("by hand", rumba_ptx::foot::without(PTX)).expect("valid PTX");
+    module.for_each(4, scale(2.0, &mut values)).expect("its kernel is the launcher's");
+    assert_eq!(values, [2.0; 4]);
+}
+
 #[test]
 fn a_missing_file() {
     let error = says(
@@ -59,7 +151,7 @@ fn text_that_is_no_ptx() {
 fn truncated_ptx() {
     let cut = PTX.find(".rn.f32 %f3").expect("the kernel has one");
     let line = PTX[..cut].lines().count().to_string();
-    let error = says(device().load_named("cut.ptx", &PTX[..cut]), &["cut.ptx", &line]);
+    let error = says(unchecked("cut.ptx", &PTX[..cut]), &["cut.ptx", &line]);
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::Ptx { .. })));
 }
 
@@ -68,7 +160,7 @@ fn a_syntax_error_has_its_line() {
     let wrong = PTX.replacen("mul.f32 %f2, %f1, %f0;", "mul.f32 %f2 %f1, %f0;", 1);
     let position = wrong.find("mul.f32 %f2 %f1").expect("replaced above");
     let line = wrong[..position].lines().count().to_string();
-    says(device().load_named("wrong.ptx", &wrong), &["wrong.ptx", &line]);
+    says(unchecked("wrong.ptx", &wrong), &["wrong.ptx", &line]);
 }
 
 #[test]
@@ -78,14 +170,12 @@ fn an_unknown_instruction_has_its_line() {
         .lines()
         .count()
         .to_string();
-    says(device().load_named("wrong.ptx", &wrong), &["wrong.ptx", &line]);
+    says(unchecked("wrong.ptx", &wrong), &["wrong.ptx", &line]);
 }
 
 #[test]
 fn a_kernel_that_is_not_there() {
-    let module = device()
-        .load_named("other.ptx", &PTX.replace("entry saxpy(", "entry saxpi("))
-        .expect("valid PTX");
+    let module = unchecked("other.ptx", &PTX.replace("entry saxpy(", "entry saxpi(")).expect("valid PTX");
     let mut y = [0.0];
     let result = module.for_each(1, saxpy(1.0, &[0.0], &mut y));
     let error = says(
@@ -111,7 +201,7 @@ fn ptx_that_is_older_than_its_launcher() {
         .replace(".param .u64 x_length,", "")
         .replace(".param .f32 a,", ".param .f64 a,");
     let old = old.replace("ld.param.f32 %f0, [a];", "mov.f32 %f0, 0f00000000;");
-    let module = device().load_named("old.ptx", &old).expect("valid PTX");
+    let module = unchecked("old.ptx", &old).expect("valid PTX");
     let mut y = [0.0];
     says(
         module.for_each(1, saxpy(1.0, &[0.0], &mut y)),

@@ -16,7 +16,8 @@ const HUNGRY: &str = ".version 7.0 .target sm_70 .address_size 64
 fn the_calculator_agrees_with_the_driver() -> rumba::Result<()> {
     let device = Device::new()?;
     for (ptx, kernel) in [(PTX, "scale"), (PTX, "saxpy"), (HUNGRY, "hungry")] {
-        let module = device.load(ptx)?;
+        // SAFETY: nothing is launched.
+        let module = unsafe { device.load_unchecked(kernel, ptx) }?;
         let info = module.info(kernel)?;
         for threads in [1, 31, 32, 33, 64, 96, 128, 192, 256, 384, 512, 768, 1000, 1024] {
             for shared in [0, 1, 1000, 8 << 10, 40 << 10] {
@@ -52,7 +53,8 @@ fn much_shared_memory() -> rumba::Result<()> {
 
 #[test]
 fn what_limits_is_named() -> rumba::Result<()> {
-    let module = Device::new()?.load(HUNGRY)?;
+    // SAFETY: nothing is launched.
+    let module = unsafe { Device::new()?.load_unchecked("hungry.ptx", HUNGRY) }?;
     let occupancy = module.occupancy("hungry", (16, 16), 0)?;
     assert_eq!(occupancy.threads, 256);
     assert_eq!(occupancy.limited_by().collect::<Vec<_>>(), [Resource::SharedMemory]);

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use cuda_std::Contract;
-use cuda_std::launch::{Call, Kernel, Parameter, Role};
+use cuda_std::launch::{Call, Kernel, Parameter};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use rumba::{Device, LaunchConfig};
 
@@ -287,7 +287,8 @@ impl Case {
     /// # Errors
     /// If it is not in the PTX, and what a launch returns: a kernel that faults is an error.
     pub fn launch(&self, device: &Device) -> Result<()> {
-        let module = device.load_named(self.file, &self.ptx()?)?;
+        // SAFETY: the kernel gets its own parameters below; what it does with them is the point.
+        let module = unsafe { device.load_unchecked(self.file, &self.ptx()?) }?;
         let mut words: Vec<Word> = Vec::new();
         let mut inputs: Vec<rumba::DeviceBuffer<u32>> = Vec::new();
         let mut outputs: Vec<(DeviceBuffer<u32>, bool)> = Vec::new();
@@ -337,7 +338,7 @@ impl Case {
     /// # Safety
     /// The words are what the kernel's parameters are.
     unsafe fn call(&self, words: &[Word]) -> Call<'static> {
-        let parameters = vec![Parameter::new("", "", Role::Value); words.len()];
+        let parameters = vec![Parameter::bound::<u64>("", ""); words.len()];
         let mut contract = Contract::ANY;
         contract.cooperative = self.cooperative;
         // A corpus is run by tests and ends with them.
@@ -346,9 +347,11 @@ impl Case {
         // SAFETY: the caller's, with what is bound below.
         let mut call = unsafe { Call::new(Box::leak(Box::new(kernel))) };
         for word in words {
+            // SAFETY: the caller's.
+            let arguments = unsafe { call.arguments_mut() };
             match *word {
-                Word::Number(number) => call.arguments_mut().push_value(number),
-                Word::Address(address) => call.arguments_mut().push_value(address),
+                Word::Number(number) => arguments.push_value(number),
+                Word::Address(address) => arguments.push_value(address),
             }
         }
         call

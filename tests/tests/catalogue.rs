@@ -517,6 +517,13 @@ fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "ModuleError::ForeignPtx",
+            ModuleError::ForeignPtx {
+                module: "the PTX text".into(),
+                changed: true,
+            },
+        ),
+        (
             "ModuleError::Ptx",
             ModuleError::Ptx {
                 module: "the PTX text".into(),
@@ -544,8 +551,19 @@ fn samples() -> Vec<(&'static str, String)> {
             ModuleError::StaleKernel {
                 kernel: kernel.into(),
                 module: "the PTX text".into(),
-                found: "3 parameters of 4, 8 and 8 bytes".into(),
-                expected: "5 parameters of 4, 8, 8, 8 and 8 bytes".into(),
+                parameter: Some("x"),
+                found: "takes `x: &[Point]` as elements to read, each of 16 bytes, aligned to 4 (PTX parameters of 8, 8 bytes)"
+                    .into(),
+                expected: "passes `x: &[Point]` as elements to read, each of 12 bytes, aligned to 4 (PTX parameters of 8, 8 bytes)"
+                    .into(),
+                defined_at: "kernels/src/lib.rs:12".into(),
+            },
+        ),
+        (
+            "ModuleError::UndescribedKernel",
+            ModuleError::UndescribedKernel {
+                kernel: kernel.into(),
+                module: "the PTX text".into(),
                 defined_at: "kernels/src/lib.rs:12".into(),
             },
         ),
@@ -634,6 +652,15 @@ fn samples() -> Vec<(&'static str, String)> {
             BuildError::TooNew {
                 version: "9.9".into(),
                 capability: 130,
+            },
+        ),
+        (
+            "BuildError::Clash",
+            BuildError::Clash {
+                symbol: "table_of".into(),
+                what: "variable",
+                defined: "kernels".into(),
+                function: "tables".into(),
             },
         ),
         (

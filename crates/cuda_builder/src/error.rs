@@ -117,6 +117,22 @@ pub enum BuildError {
         capability: u32,
     },
 
+    /// A variable or a kernel has the name of a function, which calls of the function would reach.
+    #[error(
+        "`{symbol}` is a {what} of {defined} and a function of {function}: calls of the function would reach the {what}; \
+         give the {what} another name"
+    )]
+    Clash {
+        /// The name.
+        symbol: String,
+        /// What it is besides a function: `variable` or `kernel`.
+        what: &'static str,
+        /// The crate that defines it.
+        defined: String,
+        /// The crate that has or calls the function.
+        function: String,
+    },
+
     /// Device code calls functions that nothing defines.
     #[error("the kernels call {}, which no crate of the build defines and the device does not provide", symbols.join(", "))]
     Undefined {

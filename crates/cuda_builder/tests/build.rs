@@ -370,6 +370,25 @@ fn a_missing_function_is_named() {
 }
 
 #[test]
+fn a_variable_that_calls_would_reach_is_refused() {
+    let error = try_build(&fixture("clash"), |builder| builder).expect_err("`vprintf` is taken");
+    match &error {
+        BuildError::Clash { symbol, what, .. } => assert_eq!((symbol.as_str(), *what), ("vprintf", "variable")),
+        other => panic!("{other}"),
+    }
+    assert_has(&error.to_string(), &["a variable of fixture_clash", "the runtime of the device"]);
+}
+
+#[test]
+fn the_text_ends_in_a_hash_of_it() {
+    let ptx = build(|builder| builder);
+    assert_eq!(rumba_ptx::foot::check(&ptx.text), Ok(()));
+    assert!(rumba_ptx::foot::check(&ptx.text.replacen(".visible", "", 1)).is_err());
+    // Its kernels are written without `#[kernel]`, and say nothing of themselves.
+    assert_lacks(&ptx.text, &["//@kernel"]);
+}
+
+#[test]
 fn a_folder_without_a_crate_is_named() {
     let error = try_build(&fixture("nothing"), |builder| builder).expect_err("there is no crate");
     assert_has(&error.to_string(), &["Cargo.toml", "fixtures/nothing"]);

@@ -137,7 +137,8 @@ impl<T: Copy> Unchanging for T {}
 macro_rules! constant {
     ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $ty:ty = $value:expr;)*) => {$(
         $(#[$attribute])*
-        #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle), unsafe(link_section = ".constant"))]
+        #[$crate::externally_visible]
+        #[$crate::address_space(constant)]
         $visibility static $name: $crate::constant::Constant<$ty> =
             $crate::constant::Constant::new(stringify!($name), $value);
     )*};

@@ -518,11 +518,11 @@ collective! {
 /// The barrier is a counter of the launch's own in device memory: the first thread of each block counts its block in, and
 /// waits for the others. A launch of such a kernel is waited for, as one with host memory.
 #[derive(Debug)]
-pub struct GridGroup {
-    counter: &'static Atomic<u32>,
+pub struct GridGroup<'l> {
+    counter: &'l Atomic<u32>,
 }
 
-impl GridGroup {
+impl GridGroup<'_> {
     /// How many threads the launch has.
     #[inline(always)]
     #[must_use]
@@ -571,7 +571,7 @@ impl GridGroup {
 }
 
 // SAFETY: a counter of the launch's own, which starts at 0: see `Workspace`.
-unsafe impl KernelParameter for GridGroup {
+unsafe impl KernelParameter for GridGroup<'_> {
     const COOPERATIVE: bool = true;
     const ROLE: Role = Role::Value;
     type Element = Atomic<u32>;
@@ -579,10 +579,10 @@ unsafe impl KernelParameter for GridGroup {
     type B = usize;
     type C = ();
     type D = ();
-    type Value<'l> = Self;
+    type Value<'l> = GridGroup<'l>;
 
     #[inline(always)]
-    unsafe fn assemble(words: Self::A, _: usize, (): (), (): ()) -> Self {
-        Self { counter: &words[0] }
+    unsafe fn assemble(words: Self::A, _: usize, (): (), (): ()) -> Self::Value<'static> {
+        GridGroup { counter: &words[0] }
     }
 }

@@ -104,7 +104,8 @@ fn arguments_are_the_parameters_of_the_ptx() {
         steps: [1, 2, 3, 4],
     };
     let mut call = everything(true, settings, &x, InOut(&mut bins), Out(&mut y), Out(&mut sums));
-    let arguments = call.arguments_mut();
+    // SAFETY: the call is not launched.
+    let arguments = unsafe { call.arguments_mut() };
     // One byte, a structure of 20 in three words, then four times a pointer and a length.
     let shape: Vec<_> = arguments.parameters().iter().map(|p| (p.word, p.bytes)).collect();
     assert_eq!(

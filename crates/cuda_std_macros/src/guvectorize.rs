@@ -229,6 +229,27 @@ impl<'f> Gufunc<'f> {
         Ok((function, parameters))
     }
 
+    /// A proof that the function takes views of any lifetime, and so keeps nothing beyond a launch. Of a generic function
+    /// the device's compilation finds it.
+    fn outlived(&self) -> TokenStream {
+        let sig = &self.item.sig;
+        if sig.generics.type_params().next().is_some() || sig.generics.const_params().next().is_some() {
+            return TokenStream::new();
+        }
+        let operands = self.operands.iter().zip(&self.layout.operands).map(|(array, axes)| {
+            let (element, rank) = (array.element, axes.len());
+            if array.single {
+                quote! { #element }
+            } else {
+                quote! { ::cuda_std::View<'launch, #element, #rank> }
+            }
+        });
+        let (name, element, rank) = (&sig.ident, self.result.element, self.layout.result.len());
+        quote! {
+            const _: for<'launch> fn(#(#operands,)* ::cuda_std::ViewMut<'launch, #element, #rank>) = #name;
+        }
+    }
+
     /// The type of the function's name, with the call.
     fn over(&self, kernel: Kernel<'_>) -> TokenStream {
         let ItemFn { sig, vis, .. } = self.item;
@@ -269,6 +290,7 @@ impl<'f> Gufunc<'f> {
             self.layout.operands.iter().map(|axes| lengths(axes)),
             lengths(&self.layout.result),
         );
+        let outlived = self.outlived();
         let params = sig.generics.params.iter();
         let predicates = sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
         let about = format!(
@@ -286,6 +308,7 @@ impl<'f> Gufunc<'f> {
             #conditions
             const _: () = {
                 #finder
+                #outlived
 
                 #[allow(dead_code)]
                 impl #name {

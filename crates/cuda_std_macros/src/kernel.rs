@@ -117,6 +117,33 @@ impl<'k> Kernel<'k> {
         quote! { #(#checks)* }
     }
 
+    /// A proof that the body takes what it is passed for any lifetime of a launch, and so keeps nothing beyond it, whatever
+    /// its types are called: for each type, since a name does not tell whether it has a lifetime inside. The function must be in scope.
+    fn outlived(self) -> TokenStream {
+        let (unsafety, types) = (self.function.sig.unsafety, self.type_parameters());
+        let generics = (!types.is_empty()).then(|| quote! { ::<#(#types),*> });
+        let doubtful = self.parameters.iter().enumerate().filter_map(|(index, parameter)| {
+            let (Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty)) = &parameter.kind else {
+                return None;
+            };
+            // A slice has the lifetime that the function leaves out.
+            (!matches!(parameter.ty, syn::Type::Reference(_))).then_some((index, ty))
+        });
+        let proofs = doubtful.map(|(index, ty)| {
+            let place = self.parameters[index].ty.span();
+            let passed = self.parameters.iter().enumerate().map(|(other, Parameter { ty: written, .. })| {
+                if other == index {
+                    quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+                } else {
+                    quote! { #written }
+                }
+            });
+            let name = Ident::new(&self.name().to_string(), place);
+            quote_spanned! { place => const _: for<'launch> #unsafety fn(#(#passed),*) = #name #generics; }
+        });
+        quote! { #(#proofs)* }
+    }
+
     /// The `cuda_std::launch::Parameter`s: those that a call binds, and the shared memory.
     fn descriptions(self) -> (Vec<TokenStream>, Vec<TokenStream>) {
         let (mut bound, mut tiles) = (Vec::new(), Vec::new());
@@ -292,6 +319,7 @@ impl Kernel<'_> {
                 unsafe { CONTRACT.assume() };
             };
         }
+        let outlived = self.outlived();
         let contract = self.arguments.contract();
         let (bound, tiles) = self.descriptions();
         // Where the builder looks for it.
@@ -320,6 +348,7 @@ impl Kernel<'_> {
                 #fast_math
                 #vis fn #entry(#(#inputs),*) {
                     #body
+                    #outlived
                     #(#statics)*
                     #assumptions
                     // SAFETY: the host's launcher passed these, and checked what they rest on.
@@ -445,8 +474,10 @@ impl Kernel<'_> {
                 Kind::Shared => continue,
                 Kind::Copied => {
                     inputs.push(quote! { #name: #written });
-                    binds
-                        .push(quote_spanned! { written.span() => #call.arguments_mut().push_copy::<#written>(#name); });
+                    // SAFETY: the next parameter is of this type.
+                    binds.push(
+                        quote_spanned! { written.span() => unsafe { #call.arguments_mut() }.push_copy::<#written>(#name); },
+                    );
                     continue;
                 }
                 Kind::Pointer => quote! { #written },
@@ -460,7 +491,8 @@ impl Kernel<'_> {
                 quote! { #name }
             };
             binds.push(quote! {
-                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, #call.arguments_mut());
+                // SAFETY: the next parameter is of this type.
+                ::cuda_std::launch::Argument::<'call, #ty>::bind(#value, unsafe { #call.arguments_mut() });
             });
         }
         let params = function.sig.generics.params.iter();
@@ -473,6 +505,8 @@ impl Kernel<'_> {
         let (finder, kernel) = self.constant();
         let cooperation = (!self.is_generic()).then(|| self.cooperation());
         let body = self.body(None);
+        // The parameters of a generic function are no names for a constant: there the device's compilation finds it.
+        let outlived = (!self.is_generic()).then(|| self.outlived());
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             #kept
@@ -484,6 +518,7 @@ impl Kernel<'_> {
             {
                 #body
                 #cooperation
+                #outlived
                 // SAFETY: each parameter of the kernel is bound below, in order and by its type.
                 let mut #call = unsafe { ::cuda_std::launch::Call::new(#kernel) };
                 #(#binds)*

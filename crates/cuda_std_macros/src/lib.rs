@@ -10,6 +10,7 @@ mod placement;
 mod print;
 mod reduction;
 mod signature;
+mod symbols;
 mod vectorize;
 
 use proc_macro::TokenStream;

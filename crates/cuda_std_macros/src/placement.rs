@@ -5,6 +5,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Ident, Item, ItemFn, ItemStatic, StaticMutability};
 
+use crate::symbols;
+
 /// The address spaces of a static, and the section by which the builder knows each.
 const SPACES: [(&str, Option<&str>); 3] = [
     ("shared", Some(".shared")),
@@ -56,15 +58,17 @@ pub(crate) fn externally_visible(arguments: TokenStream, item: TokenStream) -> s
             "`#[externally_visible]` takes no arguments; the host finds the item by its name",
         ));
     }
-    let item = match syn::parse2::<Item>(item)? {
-        item @ (Item::Static(_) | Item::Fn(_)) => item,
+    let item = syn::parse2::<Item>(item)?;
+    match &item {
+        Item::Static(item) => symbols::check(&item.ident)?,
+        Item::Fn(item) => symbols::check(&item.sig.ident)?,
         other => {
             return Err(Error::new_spanned(
                 other,
                 "`#[externally_visible]` goes on a static, which the host then finds by its name",
             ));
         }
-    };
+    }
     Ok(quote! { #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))] #item })
 }
 

@@ -8,6 +8,8 @@ use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{Attribute, Error, FnArg, GenericArgument, Ident, ItemFn, Lifetime, Pat, PathArguments, ReturnType, Type};
 
+use crate::symbols;
+
 /// A parameter of a kernel.
 pub(crate) struct Parameter {
     pub(crate) name: Ident,
@@ -49,7 +51,10 @@ impl Problems {
     }
 
     pub(crate) fn add(&mut self, place: impl ToTokens, message: impl std::fmt::Display) {
-        let error = Error::new_spanned(place, message);
+        self.combine(Error::new_spanned(place, message));
+    }
+
+    fn combine(&mut self, error: Error) {
         match &mut self.0 {
             Some(all) => all.combine(error),
             none => *none = Some(error),
@@ -90,6 +95,9 @@ fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
 /// Everything but the parameters.
 fn qualifiers(function: &ItemFn, problems: &mut Problems) {
     let signature = &function.sig;
+    if let Err(error) = symbols::check(&signature.ident) {
+        problems.combine(error);
+    }
     if let Some(asyncness) = signature.asyncness {
         problems.add(
             asyncness,
@@ -359,13 +367,14 @@ fn outliving(path: &syn::TypePath) -> Type {
     Type::Path(path)
 }
 
+const NUMBERS: [&str; 16] = [
+    "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+    "usize",
+];
+
 /// Whether a type is a number or an output of the library, by its name: an unsafe kernel passes those as
 /// a safe one does.
 fn is_bound(name: &str) -> bool {
-    const NUMBERS: [&str; 16] = [
-        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
-        "usize",
-    ];
     NUMBERS.contains(&name) || name.starts_with("Disjoint") || name == "PerBlock"
 }
 

@@ -148,6 +148,18 @@ unsafe impl<'a, T: Pod> Operand<'a, T> for Part<'a, T> {
     }
 }
 
+/// A new buffer, whose shape is known when it runs.
+struct Target<'a, T>(Region<'a>, PhantomData<T>);
+
+// SAFETY: the region of a buffer of `T` that nothing else refers to.
+unsafe impl<'a, T: Pod> OperandMut<'a, T> for Target<'a, T> {
+    type Rank = Dim<MOST>;
+
+    fn region_mut(self, _: bool) -> Region<'a> {
+        self.0
+    }
+}
+
 /// What an [`Expression`] is made of: arrays by reference, views, numbers and expressions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no term of an expression of `{T}`",
@@ -314,7 +326,7 @@ impl<T: Arithmetic, const N: usize> Expression<'_, T, Dim<N>> {
         match (last, &*values) {
             (Some(Step::Operator(operator)), [left, right]) => {
                 let map = T::over(operator, left.part(), right.part());
-                launch(&context, map, OperandMut::<T>::region_mut(output.reborrow(), true))
+                launch(&context, map, output.reborrow())
             }
             _ => unreachable!("the last step is an operator, and operators take two"),
         }
@@ -362,7 +374,7 @@ fn next<'a, T: Arithmetic>(context: &Arc<Context>, values: &mut Vec<Value<'a, T>
         }
         _ => {
             let buffer = DeviceBuffer::uninitialised(context.clone(), super::elements::<T, MOST>(shape)?)?;
-            launch(context, map(), axes(&buffer, &shape, 0, true))?;
+            launch(context, map(), Target(axes(&buffer, &shape, 0, true), PhantomData))?;
             Value::Own(buffer, shape)
         }
     };
@@ -373,7 +385,10 @@ fn next<'a, T: Arithmetic>(context: &Arc<Context>, values: &mut Vec<Value<'a, T>
 impl<T: Arithmetic> Value<'_, T> {
     fn part(&self) -> Part<'_, T> {
         let region = match self {
-            Value::Elements(of) => Region::device::<T>(of.address, of.memory, false, &of.shape, &of.strides),
+            // SAFETY: the elements of an array or a view that the expression borrows.
+            Value::Elements(of) => unsafe {
+                Region::device::<T>(of.address, of.memory, false, &of.shape, &of.strides)
+            },
             Value::Number(number) => Constant(*number).region(),
             Value::Own(buffer, shape) => {
                 // Axes that arrays of fewer dimensions do not have are in front.
@@ -389,21 +404,28 @@ impl<T: Arithmetic> Value<'_, T> {
 fn axes<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], unused: usize, writes: bool) -> Region<'b> {
     let slice = buffer.as_slice();
     let strides = Layout::row_major(0, *shape).strides;
-    Region::device::<T>(
-        slice.address(),
-        slice.memory(),
-        writes,
-        &shape[unused..],
-        &strides[unused..],
-    )
+    // SAFETY: the shape has the buffer's elements. One that is written is new, and nothing else refers to it.
+    unsafe {
+        Region::device::<T>(
+            slice.address(),
+            slice.memory(),
+            writes,
+            &shape[unused..],
+            &strides[unused..],
+        )
+    }
 }
 
-fn launch<T: Arithmetic>(context: &Context, map: Map<'_, T, Dim<MOST>>, output: Region<'_>) -> Result<()> {
-    let Some((call, grid, block)) = map.into_launch(output)? else {
+fn launch<'o, 'a: 'o, T: Arithmetic>(
+    context: &Context,
+    map: Map<'a, T, Dim<MOST>>,
+    output: impl OperandMut<'o, T>,
+) -> Result<()> {
+    let Some(planned) = map.into_launch(output)? else {
         return Ok(());
     };
     let entered = context.enter(|| "compute with arrays".to_owned())?;
-    builtin::launch(&entered, &KERNELS, call, grid, block)
+    builtin::launch(&entered, &KERNELS, planned)
 }
 
 impl<T: fmt::Debug, D> fmt::Debug for Expression<'_, T, D> {

@@ -9,7 +9,7 @@ use crate::ptx::Pieces;
 use crate::stream::same_context;
 use array_kernels::{Quad, copy};
 use bytemuck::Pod;
-use cuda_std::launch::{Constant, Dim, Map, Operand, Region};
+use cuda_std::launch::{Constant, Dim, Map, Operand, OperandMut, Region};
 use std::sync::LazyLock;
 
 static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(array_kernels::PTX));
@@ -63,7 +63,7 @@ fn copy_words<W: Word, T: Pod, const N: usize>(
 ) -> Result<()> {
     run(
         W::copy(Words(words::<W, T, N>(source, false))),
-        words::<W, T, N>(destination, true),
+        WordsMut(words::<W, T, N>(destination, true)),
         destination,
     )
 }
@@ -87,7 +87,7 @@ fn fill_words<W: Word, T: Pod, const N: usize>(value: T, destination: &ArrayView
     let word: W = bytemuck::pod_read_unaligned(bytemuck::bytes_of(&value));
     run(
         W::copy(Constant(word)),
-        words::<W, T, N>(destination, true),
+        WordsMut(words::<W, T, N>(destination, true)),
         destination,
     )
 }
@@ -103,7 +103,8 @@ fn words<'a, W: Word, T: Pod, const N: usize>(view: &ArrayView<'a, T, N>, writes
         strides.push(1);
     }
     let (memory, address) = view.place();
-    Region::device::<W>(address, memory, writes, &shape, &strides)
+    // SAFETY: the words of the elements of a view, which is borrowed mutably where they are written.
+    unsafe { Region::device::<W>(address, memory, writes, &shape, &strides) }
 }
 
 /// Words of device memory, of any shape.
@@ -119,15 +120,28 @@ unsafe impl<'a, W: Word> Operand<'a, W> for Words<'a> {
     }
 }
 
-fn run<'a, W, T: Pod, const N: usize>(
+/// Words of device memory to write, of any shape.
+struct WordsMut<'a>(Region<'a>);
+
+// SAFETY: the region of a view, which is borrowed mutably for `'a`; its elements are words of its own.
+unsafe impl<'a, W: Word> OperandMut<'a, W> for WordsMut<'a> {
+    /// The shape is known when it runs.
+    type Rank = Dim<0>;
+
+    fn region_mut(self, _: bool) -> Region<'a> {
+        self.0
+    }
+}
+
+fn run<'a, W: Word, T: Pod, const N: usize>(
     map: Map<'a, W, Dim<0>>,
-    to: Region<'a>,
+    to: WordsMut<'a>,
     destination: &ArrayView<'a, T, N>,
 ) -> Result<()> {
     let memory = destination.memory().memory();
-    let Some((call, grid, block)) = map.into_launch(to)? else {
+    let Some(planned) = map.into_launch(to)? else {
         return Ok(());
     };
     let entered = memory.context.enter(|| memory.operation("copy to"))?;
-    builtin::launch(&entered, &KERNELS, call, grid, block)
+    builtin::launch(&entered, &KERNELS, planned)
 }

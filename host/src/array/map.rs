@@ -81,10 +81,11 @@ impl Module {
         output: impl OperandMut<'o, T>,
         stream: Option<&Stream>,
     ) -> Result<()> {
-        let overwritten = map.writes_all();
-        let Some((call, grid, block)) = map.into_launch(output.region_mut(overwritten))? else {
+        let Some(planned) = map.into_launch(output)? else {
             return Ok(());
         };
+        // SAFETY: it is launched as planned.
+        let (call, grid, block) = unsafe { planned.into_parts() };
         let config = LaunchConfig::new(grid, block);
         self.launch(
             match stream {

@@ -121,6 +121,7 @@ where
             Some(elements) => HostMemory::In(bytemuck::cast_slice(elements)),
             None => HostMemory::Owned(array.iter().flat_map(bytemuck::bytes_of).copied().collect()),
         };
-        Region::host::<T>(memory, &shape, &strides)
+        // SAFETY: the elements of the shape, in row-major order.
+        unsafe { Region::host::<T>(memory, &shape, &strides) }
     }
 }

@@ -5,13 +5,16 @@ use crate::memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
 use bytemuck::Pod;
 use cuda_std::launch::{Dim, Operand, OperandMut, Region};
 
+/// The region of a view; `writes`: it was a mutable one.
 fn view<'a, T: Pod, const N: usize>(view: &ArrayView<'a, T, N>, writes: bool) -> Region<'a> {
     let (memory, address) = view.place();
-    Region::device::<T>(address, memory, writes, &view.layout().shape, &view.layout().strides)
+    // SAFETY: the elements of a view, which is borrowed for `'a`, mutably where they are written.
+    unsafe { Region::device::<T>(address, memory, writes, &view.layout().shape, &view.layout().strides) }
 }
 
 fn slice<'a, T: Pod>(slice: &DeviceSlice<'a, T>, writes: bool) -> Region<'a> {
-    Region::device::<T>(slice.address(), slice.memory(), writes, &[slice.len()], &[1])
+    // SAFETY: as above.
+    unsafe { Region::device::<T>(slice.address(), slice.memory(), writes, &[slice.len()], &[1]) }
 }
 
 /// What lends elements to read, and what to write.

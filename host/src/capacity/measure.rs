@@ -296,8 +296,10 @@ impl Program {
     fn call<'a>(&'static self, passes: u32, out: impl Argument<'a, DisjointSlice<u32>>) -> Call<'a> {
         // SAFETY: both parameters are bound below, in order; the kernel writes to the first element at most.
         let mut call = unsafe { Call::new(&self.kernel) };
-        call.arguments_mut().push_value(passes);
-        out.bind(call.arguments_mut());
+        // SAFETY: as above.
+        let arguments = unsafe { call.arguments_mut() };
+        arguments.push_value(passes);
+        out.bind(arguments);
         call
     }
 

@@ -7,7 +7,7 @@ use crate::context::Entered;
 use crate::error::{Code, LaunchError, Result};
 use crate::module::Function;
 use crate::ptx::Pieces;
-use cuda_std::launch::Call;
+use cuda_std::launch::PlannedCall;
 use elsa::sync::FrozenMap;
 use parking_lot::Mutex;
 use std::ffi::CString;
@@ -67,10 +67,10 @@ impl Builtin {
 pub(crate) fn launch(
     entered: &Entered<'_>,
     text: &Pieces,
-    mut call: Call<'_>,
-    grid: [u32; 3],
-    block: [u32; 3],
+    planned: PlannedCall<'_>,
 ) -> Result<()> {
+    // SAFETY: it is launched as planned.
+    let (mut call, grid, block) = unsafe { planned.into_parts() };
     let (context, kernel) = (entered.context, call.kernel());
     let function = context.builtin.function(entered, text, kernel.name)?;
     call.check(grid, block, 0).map_err(LaunchError::Contract)?;
@@ -83,5 +83,6 @@ pub(crate) fn launch(
         block,
         shared: 0,
     };
-    launch.enqueue(call.arguments_mut())
+    // SAFETY: they stay as they are; none of them is host memory.
+    launch.enqueue(unsafe { call.arguments_mut() })
 }

@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
+use std::path::Path;
 
 use object::read::ReadCache;
 use object::read::archive::ArchiveFile;
 
+use super::clash::Names;
 use super::{Failure, Input, LibraryFile, atomics, read, symbols};
 use crate::error::BuildError;
 use crate::llvm::{Linkage, Machine, Module, Value};
@@ -25,6 +27,8 @@ pub(super) struct Files {
 
 /// The bitcode files of an rlib.
 struct Library {
+    /// The crate's name.
+    name: String,
     members: Vec<Vec<u8>>,
     standard: bool,
 }
@@ -47,43 +51,52 @@ pub(super) fn read_all(input: &Input) -> Result<Files, BuildError> {
 pub(super) fn link_all<'c>(module: &Module<'c>, machine: &Machine<'c>, files: &'c Files) -> Result<(), Failure> {
     let context = module.context();
     let (kernels, others): (&[Library], &[Library]) = files.libraries.split_at(1.min(files.libraries.len()));
-    for bitcode in kernels.iter().flat_map(Library::bitcodes) {
-        module.link(Module::read(context, bitcode)?)?;
+    let mut names = Names::default();
+    for library in kernels {
+        for bitcode in library.bitcodes() {
+            let source = Module::read(context, bitcode)?;
+            names.add(&source, &library.name)?;
+            module.link(source)?;
+        }
     }
     for library in others.iter().filter(|library| !library.standard) {
         for bitcode in library.bitcodes() {
-            link_needed(module, Module::read(context, bitcode)?, Exports::Kept)?;
+            let source = Module::read(context, bitcode)?;
+            link_needed(module, source, Exports::Kept, &library.name, &mut names)?;
         }
     }
     // Crates need each other in both directions, so they are linked until nothing new comes of it.
-    link_until_done(module, others.iter().filter(|library| !library.standard))?;
-    let names = BTreeSet::from_iter(missing(module));
-    let generated: String = names.iter().filter_map(|name| atomics::definition(name)).collect();
+    link_until_done(module, others.iter().filter(|library| !library.standard), &mut names)?;
+    let wanted = BTreeSet::from_iter(missing(module));
+    let generated: String = wanted.iter().filter_map(|name| atomics::definition(name)).collect();
     for text in [BUILTINS, &generated] {
         let builtins = Module::parse(context, text)?;
         machine.adopt(&builtins);
-        link_needed(module, builtins, Exports::Dropped)?;
+        link_needed(module, builtins, Exports::Dropped, "cuda_builder", &mut names)?;
     }
     if let Some(libdevice) = &files.libdevice {
         let libdevice = Module::read(context, libdevice)?;
         machine.adopt(&libdevice);
-        link_needed(module, libdevice, Exports::Dropped)?;
+        link_needed(module, libdevice, Exports::Dropped, "libdevice", &mut names)?;
     }
-    link_until_done(module, others.iter())
+    link_until_done(module, others.iter(), &mut names)
 }
 
 /// Links what is needed of libraries, for as long as they add anything.
 fn link_until_done<'c>(
     module: &Module<'c>,
     libraries: impl Iterator<Item = &'c Library> + Clone,
+    names: &mut Names,
 ) -> Result<(), Failure> {
     loop {
         let mut progress = false;
-        for bitcode in libraries.clone().flat_map(Library::bitcodes) {
+        let bitcodes = libraries.clone();
+        for (library, bitcode) in bitcodes.flat_map(|library| library.bitcodes().map(move |bitcode| (library, bitcode))) {
             if missing(module).is_empty() {
                 return Ok(());
             }
-            progress |= link_needed(module, Module::read(module.context(), bitcode)?, Exports::Dropped)?;
+            let source = Module::read(module.context(), bitcode)?;
+            progress |= link_needed(module, source, Exports::Dropped, &library.name, names)?;
         }
         if !progress {
             return Ok(());
@@ -112,8 +125,14 @@ enum Exports {
     Dropped,
 }
 
-/// Links what `module` needs of `source`, and says whether that was anything.
-fn link_needed<'c>(module: &Module<'c>, source: Module<'c>, exports: Exports) -> Result<bool, Failure> {
+/// Links what `module` needs of `source`, which is of this crate, and says whether that was anything.
+fn link_needed<'c>(
+    module: &Module<'c>,
+    source: Module<'c>,
+    exports: Exports,
+    of: &str,
+    names: &mut Names,
+) -> Result<bool, Failure> {
     let missing = missing(module);
     let mut useful = false;
     let functions = source
@@ -137,6 +156,7 @@ fn link_needed<'c>(module: &Module<'c>, source: Module<'c>, exports: Exports) ->
         }
     }
     if useful {
+        names.add(&source, of)?;
         module.link(source)?;
     }
     Ok(useful)
@@ -169,7 +189,15 @@ fn library(library: &LibraryFile) -> Result<Library, BuildError> {
         members.push(data.to_vec());
     }
     Ok(Library {
+        name: crate_name(path),
         members,
         standard: library.standard,
     })
+}
+
+/// The crate of `libNAME-HASH.rlib`.
+fn crate_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_prefix("lib").unwrap_or(&stem);
+    stem.rsplit_once('-').map_or(stem, |(name, _)| name).to_owned()
 }

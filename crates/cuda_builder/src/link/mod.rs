@@ -6,6 +6,7 @@
 //! in this process.
 
 mod atomics;
+mod clash;
 mod contract;
 mod description;
 mod fast_math;

@@ -8,7 +8,7 @@ use crate::llvm::{Linkage, Module, Value};
 
 /// Functions that the driver or the device's runtime provides (CUDA C++ Programming Guide,
 /// "Formatted Output", "Assertion", "Dynamic Global Memory Allocation").
-const PROVIDED: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
+pub(super) const PROVIDED: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
 
 /// What nameless constants are called, perhaps with a number.
 pub(super) const CONSTANT: &str = "constant";

@@ -67,7 +67,7 @@ unsafe impl<T: NoUninit> Argument<'_, T> for T {
 pub struct Workspace;
 
 // SAFETY: a slice of two words, which the runtime copies to memory that is this call's alone.
-unsafe impl Argument<'_, GridGroup> for Workspace {
+unsafe impl Argument<'_, GridGroup<'_>> for Workspace {
     fn bind(self, arguments: &mut Arguments<'_>) {
         arguments.push_transfer(HostMemory::In(&[0; 8]), align_of::<u32>(), 2);
     }

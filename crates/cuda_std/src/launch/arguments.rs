@@ -16,6 +16,9 @@ use super::ViewError;
 use super::operand::Place;
 
 /// The bound arguments of a call.
+///
+/// A list by itself is only numbers. What is launched is a [`Call`](super::Call), whose list nothing but unsafe code reaches to
+/// change: [`Call::arguments_mut`](super::Call::arguments_mut).
 #[derive(Debug, Default)]
 pub struct Arguments<'a> {
     /// The bytes of all PTX parameters; each starts at a word of its own.

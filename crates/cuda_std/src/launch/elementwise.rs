@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::map::{Axis, Launch, broadcast, join, placed};
+use super::map::{Axis, PlannedCall, broadcast, join, placed};
 use super::operand::{Lengths, Place, Region, Strides};
 use super::{Arguments, Call, Kernel, ShapeError, ViewError};
 use crate::vectorize::{AXES, Axes, CHUNK};
@@ -34,7 +34,7 @@ impl Elementwise {
         &self,
         operands: SmallVec<[Region<'a>; 4]>,
         output: Region<'a>,
-    ) -> Result<Launch<'a>, ShapeError> {
+    ) -> Result<Option<PlannedCall<'a>>, ShapeError> {
         let function = self.function;
         let result = self.shape(&operands)?;
         if broadcast([&*result, &*output.shape]).ok().as_ref() != Some(&output.shape) {
@@ -56,7 +56,8 @@ impl Elementwise {
             Plan::Flat { elements } => {
                 // SAFETY: what each parameter is made of is bound below, in order, for the operands of the map.
                 let mut call = unsafe { Call::new(self.flat) };
-                let arguments = call.arguments_mut();
+                // SAFETY: as above.
+                let arguments = unsafe { call.arguments_mut() };
                 for operand in operands {
                     arguments.push_operand(operand, None);
                 }
@@ -65,7 +66,8 @@ impl Elementwise {
                 let block = self.flat.contract.block.unwrap_or([256, 1, 1]);
                 let blocks = elements.div_ceil(CHUNK * block[0] as usize);
                 let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-                (call, [blocks, 1, 1], block)
+                let grid = [blocks, 1, 1];
+                PlannedCall { call, grid, block }
             }
             Plan::Strided(order) => {
                 let axes = order.len();
@@ -98,7 +100,8 @@ impl Elementwise {
                 };
                 // SAFETY: as above.
                 let mut call = unsafe { Call::new(self.strided) };
-                let arguments = call.arguments_mut();
+                // SAFETY: as above.
+                let arguments = unsafe { call.arguments_mut() };
                 for (operand, steps) in operands.into_iter().zip(&steps[1..]) {
                     arguments.push_operand(operand, Some(steps));
                 }
@@ -106,7 +109,7 @@ impl Elementwise {
                 arguments.push_place(output.place, output.align, elements);
                 arguments.push_part(bytemuck::bytes_of(&steps[0]));
                 arguments.push_part(bytemuck::bytes_of(&axes));
-                (call, grid, block)
+                PlannedCall { call, grid, block }
             }
         };
         Ok(Some(launch))

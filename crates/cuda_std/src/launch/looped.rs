@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use smallvec::SmallVec;
 
-use super::map::{Axis, Launch, broadcast, join, placed};
+use super::map::{Axis, PlannedCall, broadcast, join, placed};
 use super::operand::{Lengths, Place, Region, Strides};
 use super::{Arguments, Call, HostMemory, Kernel, ShapeError, ViewError};
 use crate::strided::LONGEST;
@@ -97,7 +97,7 @@ impl Looped {
         &self,
         operands: SmallVec<[Region<'a>; 4]>,
         output: Region<'a>,
-    ) -> Result<Launch<'a>, ShapeError> {
+    ) -> Result<Option<PlannedCall<'a>>, ShapeError> {
         let function = self.function;
         let (around, result) = self.shapes(&operands)?;
         let fits = output.shape.len() >= result.len() && {
@@ -139,7 +139,8 @@ impl Looped {
         let (axes, mut steps) = placed(&order, 2, strides.len()).ok_or_else(too_long)?;
         // SAFETY: what each parameter is made of is bound below, in order, for the operands of the map.
         let mut call = unsafe { Call::new(self.kernel) };
-        let arguments = call.arguments_mut();
+        // SAFETY: as above.
+        let arguments = unsafe { call.arguments_mut() };
         for ((operand, axes), steps) in operands.into_iter().zip(self.signature.operands).zip(steps.drain(1..)) {
             let core = operand.core(axes.len()).ok_or_else(too_long)?;
             arguments.push_looped(operand, &steps, &core);
@@ -149,7 +150,7 @@ impl Looped {
         arguments.push_part(bytemuck::bytes_of(&axes));
         const THREADS: u32 = 128;
         let (grid, block) = ([axes.outer.div_ceil(THREADS), 1, 1], [THREADS, 1, 1]);
-        Ok(Some((call, grid, block)))
+        Ok(Some(PlannedCall { call, grid, block }))
     }
 }
 

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::elementwise::Elementwise;
 use super::looped::Looped;
-use super::operand::{Lengths, Region, Strides};
+use super::operand::{Lengths, OperandMut, Region, Strides};
 use super::{Call, Dim, Kernel, Signature, ViewError};
 use crate::strided::LONGEST;
 use crate::vectorize::{AXES, Axes, CHUNK};
@@ -153,8 +153,44 @@ impl fmt::Display for Shapes<'_> {
     }
 }
 
-/// A call, and the grid and block to launch it with. No call: the result has no elements.
-pub type Launch<'a> = Option<(Call<'a>, [u32; 3], [u32; 3])>;
+/// The call of a vectorized function, with the grid and the block that it is planned for: with others, threads would share
+/// elements of the result, or leave some out.
+#[derive(Debug)]
+#[must_use = "a call does nothing until it is launched"]
+pub struct PlannedCall<'a> {
+    pub(super) call: Call<'a>,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+}
+
+impl<'a> PlannedCall<'a> {
+    /// The kernel.
+    #[must_use]
+    pub fn kernel(&self) -> &'static Kernel {
+        self.call.kernel()
+    }
+
+    /// Blocks of the launch along x, y and z.
+    #[must_use]
+    pub fn grid(&self) -> [u32; 3] {
+        self.grid
+    }
+
+    /// Threads of a block along x, y and z.
+    #[must_use]
+    pub fn block(&self) -> [u32; 3] {
+        self.block
+    }
+
+    /// The call, the grid and the block. For runtimes.
+    ///
+    /// # Safety
+    /// The call is launched with this grid and this block, if at all.
+    #[must_use]
+    pub unsafe fn into_parts(self) -> (Call<'a>, [u32; 3], [u32; 3]) {
+        (self.call, self.grid, self.block)
+    }
+}
 
 impl<'a, T, D> Map<'a, T, D> {
     /// Joins a function's kernels and its operands. For the macros.
@@ -197,16 +233,18 @@ impl<'a, T, D> Map<'a, T, D> {
         }
     }
 
-    /// The call that writes the result to `output`, which may also have more axes or longer ones than the operands.
+    /// The call that writes the result to `output`, which may also have more axes or longer ones than the operands. None: it
+    /// has no elements.
     ///
     /// # Errors
     /// [`ShapeError`] if the operands do not broadcast to the shape of the output.
-    pub fn into_launch<'o>(self, output: Region<'o>) -> Result<Launch<'o>, ShapeError>
+    pub fn into_launch<'o>(self, output: impl OperandMut<'o, T>) -> Result<Option<PlannedCall<'o>>, ShapeError>
     where
         'a: 'o,
     {
         let function = self.function();
         self.lengths()?;
+        let output = output.region_mut(self.writes_all());
         if let Some(error) = output.problem.clone() {
             return Err(ShapeError::View { function, error });
         }

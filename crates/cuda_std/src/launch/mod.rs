@@ -55,7 +55,7 @@ pub use disagreement::Disagreement;
 pub use looped::{Length, Signature};
 #[doc(hidden)]
 pub use map::Kernels;
-pub use map::{Launch, Map, ShapeError};
+pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 
 pub use crate::contract::Contract;
@@ -228,17 +228,17 @@ impl<'a> Call<'a> {
         &self.arguments
     }
 
-    /// The arguments, for the runtime to fill in device addresses.
+    /// The arguments: for the macro to bind them, and for the runtime to fill in device addresses.
+    ///
+    /// # Safety
+    ///
+    /// They stay those of the kernel's parameters, in order: nothing is bound but by an [`Argument`] of the next parameter's
+    /// type, and a [`Transfer`]'s address is that of device memory that is as large as the host's, aligned as it says, and
+    /// this call's alone.
     #[must_use]
     #[inline]
-    pub fn arguments_mut(&mut self) -> &mut Arguments<'a> {
+    pub unsafe fn arguments_mut(&mut self) -> &mut Arguments<'a> {
         &mut self.arguments
-    }
-
-    /// Takes the call apart.
-    #[must_use]
-    pub fn into_parts(self) -> (&'static Kernel, Arguments<'a>) {
-        (self.kernel, self.arguments)
     }
 
     /// Checks the call against a launch of `grid` blocks of `block` threads, each with `dynamic_shared` bytes

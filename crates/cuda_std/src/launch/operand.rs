@@ -175,8 +175,12 @@ pub(super) enum Place<'a> {
 impl<'a> Region<'a> {
     /// Elements in device memory: the address of the one at index 0, the owner as for [`Borrowed`], whether they are
     /// written, and how many elements further the next one along each axis is.
+    ///
+    /// # Safety
+    /// All elements that shape and strides reach are of type `T`, there for `'a`, and not written by others; if `writes`,
+    /// they are borrowed mutably for `'a`, and each is reached once.
     #[must_use]
-    pub fn device<T>(
+    pub unsafe fn device<T>(
         address: u64,
         owner: &'a (dyn Any + Send + Sync),
         writes: bool,
@@ -199,8 +203,11 @@ impl<'a> Region<'a> {
     }
 
     /// Elements in host memory that is all theirs, with strides that are not negative.
+    ///
+    /// # Safety
+    /// The memory has all elements that shape and strides reach, of type `T`; if it is written, each is reached once.
     #[must_use]
-    pub fn host<T>(memory: HostMemory<'a>, shape: &[usize], strides: &[isize]) -> Self {
+    pub unsafe fn host<T>(memory: HostMemory<'a>, shape: &[usize], strides: &[isize]) -> Self {
         Self::new::<T>(Place::Host(memory), shape, strides)
     }
 
@@ -345,7 +352,8 @@ numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 f16 bf16);
 
 fn slice<'a, T: Pod>(slice: &'a [T]) -> Region<'a> {
     let memory = HostMemory::In(bytemuck::cast_slice(slice));
-    Region::host::<T>(memory, &[slice.len()], &[1])
+    // SAFETY: the elements of the slice.
+    unsafe { Region::host::<T>(memory, &[slice.len()], &[1]) }
 }
 
 fn slice_mut<'a, T: Pod>(slice: &'a mut [T], overwritten: bool) -> Region<'a> {
@@ -356,7 +364,8 @@ fn slice_mut<'a, T: Pod>(slice: &'a mut [T], overwritten: bool) -> Region<'a> {
     } else {
         HostMemory::InOut(bytes)
     };
-    Region::host::<T>(memory, &[elements], &[1])
+    // SAFETY: the elements of the slice, which is borrowed mutably.
+    unsafe { Region::host::<T>(memory, &[elements], &[1]) }
 }
 
 /// Host types that are slices.

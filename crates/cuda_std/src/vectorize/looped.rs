@@ -72,7 +72,7 @@ pub struct LoopedResult<T, const N: usize> {
 impl<T: Value, const N: usize> LoopedResult<T, N> {
     /// Makes the thread's calls.
     #[inline(always)]
-    pub fn each<I: LoopedOperands>(&mut self, operands: I, function: impl Fn(I::Item, ViewMut<'_, T, N>)) {
+    pub fn each<I: LoopedOperands>(&mut self, operands: I, function: impl for<'l> Fn(I::Item<'l>, ViewMut<'l, T, N>)) {
         for call in grid_stride(self.axes.outer as usize) {
             let at = self.axes.outer_index(call as u32);
             let start = self.start.wrapping_offset(offset(&self.strides, &at));
@@ -106,21 +106,21 @@ unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
 
 /// What a call of the function gets: of one operand, or of a tuple.
 pub trait LoopedOperands: Copy {
-    /// A view, a number, or a tuple of these.
-    type Item: Copy;
+    /// A view, a number, or a tuple of these, in a launch that lasts for `'l`.
+    type Item<'l>: Copy;
 
     /// What the call at an index gets.
     ///
     /// # Safety
     /// The operands have it.
-    unsafe fn at(&self, at: &[u32; AXES]) -> Self::Item;
+    unsafe fn at<'l>(&self, at: &[u32; AXES]) -> Self::Item<'l>;
 }
 
 impl<T: Value, const N: usize> LoopedOperands for Looped<T, N> {
-    type Item = View<'static, T, N>;
+    type Item<'l> = View<'l, T, N>;
 
     #[inline(always)]
-    unsafe fn at(&self, at: &[u32; AXES]) -> Self::Item {
+    unsafe fn at<'l>(&self, at: &[u32; AXES]) -> Self::Item<'l> {
         let start = self.start.wrapping_offset(offset(&self.strides, at));
         // SAFETY: the caller's; what a launch was given outlives the kernel.
         unsafe { View::from_parts(start, self.dimensions) }
@@ -128,10 +128,10 @@ impl<T: Value, const N: usize> LoopedOperands for Looped<T, N> {
 }
 
 impl<T: Value> LoopedOperands for Single<T> {
-    type Item = T;
+    type Item<'l> = T;
 
     #[inline(always)]
-    unsafe fn at(&self, at: &[u32; AXES]) -> T {
+    unsafe fn at<'l>(&self, at: &[u32; AXES]) -> Self::Item<'l> {
         let Self(Looped { start, strides, .. }) = self;
         // SAFETY: the caller's.
         unsafe { start.wrapping_offset(offset(strides, at)).read() }
@@ -142,10 +142,10 @@ macro_rules! tuples {
     ($($($name:ident)*;)*) => {$(
         #[allow(non_snake_case, reason = "one pattern for all lengths")]
         impl<$($name: LoopedOperands),*> LoopedOperands for ($($name,)*) {
-            type Item = ($($name::Item,)*);
+            type Item<'l> = ($($name::Item<'l>,)*);
 
             #[inline(always)]
-            unsafe fn at(&self, at: &[u32; AXES]) -> Self::Item {
+            unsafe fn at<'l>(&self, at: &[u32; AXES]) -> Self::Item<'l> {
                 let ($($name,)*) = self;
                 // SAFETY: the caller's.
                 ($(unsafe { $name.at(at) },)*)
