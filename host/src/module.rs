@@ -74,6 +74,10 @@ pub(crate) struct Function {
     pub(crate) info: KernelInfo,
     /// Whether the driver has been told to allow as much dynamic shared memory as there is.
     allows_shared: AtomicBool,
+    /// Whether the kernel reads the size of its grid, once that has been asked.
+    pub(crate) strides: OnceLock<bool>,
+    /// Whether the program was warned of a launch that leaves elements of an output untouched.
+    pub(crate) has_warned: AtomicBool,
 }
 
 // SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread.
@@ -348,6 +352,8 @@ impl Function {
             raw,
             info,
             allows_shared: AtomicBool::new(false),
+            strides: OnceLock::new(),
+            has_warned: AtomicBool::new(false),
         })
     }
 

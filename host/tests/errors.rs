@@ -294,3 +294,38 @@ fn a_refused_launch_names_the_device_and_what_would_fit() {
     );
     assert_eq!(values, [1.0; 8], "nothing ran");
 }
+
+/// A program whose `main` returns an error prints its `Debug`, and so does `unwrap`: here this test, run again by itself.
+#[test]
+fn main_and_unwrap_print_the_sentence() {
+    use std::process::Termination;
+
+    const CHILD: &str = "RUMBA_TEST_MAIN";
+    let refused = || module().launch((1, 2048), scale(2.0, &mut [1.0; 2048]));
+    if std::env::var_os(CHILD).is_some() {
+        // What the runtime of Rust does with the value of `main`.
+        let _ = refused().report();
+        refused().unwrap();
+    }
+    let child = std::process::Command::new(std::env::current_exe().expect("a test knows itself"))
+        .args(["--exact", "main_and_unwrap_print_the_sentence", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .expect("a test can be run again");
+    let text = String::from_utf8_lossy(&child.stderr);
+    let sentence = refused().expect_err("the block is too large").to_string();
+    assert!(
+        sentence.starts_with("cannot launch `scale`: a block of 2048 threads"),
+        "{sentence}"
+    );
+    assert!(text.contains(&format!("Error: {sentence}\n")), "{text}");
+    assert!(text.contains(&format!("on an `Err` value: {sentence}\n")), "{text}");
+
+    // Also of those within.
+    let Err(Error::Launch(within)) = refused() else {
+        panic!("the launch is refused");
+    };
+    assert_eq!(format!("{within:?}"), sentence);
+    let fault = Error::NoDevice("there is none".to_owned());
+    assert_eq!(format!("{fault:?}"), "there is none");
+}
