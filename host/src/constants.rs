@@ -16,8 +16,9 @@ struct Plain<T>(T);
 unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
 
 impl Module {
-    /// Writes a variable in constant memory. Kernels launched later see it; the call waits for work on the default stream,
-    /// and a kernel that runs on another stream meanwhile may see either value.
+    /// Writes a variable in constant memory. Kernels that were launched before, on any stream of the device, see the old
+    /// value, and those launched later the new one: the copy is on CUDA's legacy default stream, which waits for the work of
+    /// all other streams, as they wait for it. So a kernel never sees the value change.
     ///
     /// # Examples
     /// ```no_run

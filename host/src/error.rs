@@ -16,6 +16,7 @@ pub use driver::{DriverError, Fault};
 pub use graph::GraphError;
 pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
+pub(crate) use launch::threads;
 pub use module::ModuleError;
 
 use crate::nccl::NcclError;
@@ -26,9 +27,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call of this library failed.
 ///
-/// The text is meant to be shown to the person at the keyboard as it is. An error can be cloned, since several may wait for
+/// The text is meant to be shown to the person at the keyboard as it is. `Debug` gives the same text, so that a `main` which
+/// returns this error and an `unwrap` show it too. An error can be cloned, since several may wait for
 /// the same work.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no device to work with, or `RUMBA_DEVICE` asks for one that is not there.
@@ -227,6 +229,19 @@ pub enum Error {
         size: usize,
     },
 }
+
+// All of them in one place, so that none is forgotten.
+cuda_std::__debug_as_display!(
+    Error,
+    DriverError,
+    Fault,
+    KernelPanic,
+    ModuleError,
+    LaunchError,
+    GraphError,
+    ArrayError,
+    NcclError,
+);
 
 impl From<DriverError> for Error {
     fn from(error: DriverError) -> Error {

@@ -7,6 +7,7 @@
 mod argument;
 pub(crate) mod builtin;
 mod config;
+mod reach;
 mod timings;
 
 pub use config::{Dim3, LaunchConfig};
@@ -58,7 +59,8 @@ impl Module {
     /// work is put on the stream; reading a buffer waits for it, and so does `synchronize`.
     ///
     /// # Errors
-    /// [`LaunchError`] for a launch that the device or the kernel does not allow,
+    /// [`LaunchError`] for a launch that the device or the kernel does not allow, or that does not reach all elements of an
+    /// [`Out`](crate::Out); where it leaves elements of another output as they are, there is a [warning](crate::Warning).
     /// [`crate::ModuleError`] for a kernel that is not in the module, [`crate::Error::Fault`] for
     /// one that failed, [`crate::Error::Panic`] for one of whose threads one panicked.
     ///
@@ -112,6 +114,9 @@ impl Module {
         };
         check_device(kernel, function, entered.context, grid, block, shared)?;
         call.check(grid, block, shared).map_err(LaunchError::Contract)?;
+        for output in call.unreached(grid, block) {
+            self.unreached(kernel, function, config, (grid, block), output, Location::caller())?;
+        }
         check_kernel(kernel, function, entered.context, grid, block)?;
         function.allow_shared(&entered, shared)?;
         if kernel.contract.cooperative {
@@ -423,10 +428,10 @@ impl Launch<'_> {
 
         staging.in_use = false;
         let computed = Instant::now();
-        for (transfer, &(_, address)) in arguments.transfers_mut().iter_mut().zip(&staging.blocks) {
+        for (transfer, block) in arguments.transfers_mut().iter_mut().zip(&staging.blocks) {
             if let Some(destination) = transfer.host.destination() {
                 self.entered
-                    .check(staged::copy_out(self.entered, address, destination), || {
+                    .check(staged::copy_out(self.entered, block.address, destination), || {
                         self.copying("results of")
                     })?;
             }
@@ -462,7 +467,7 @@ impl Launch<'_> {
         for index in 0..arguments.transfers().len() {
             let transfer = &arguments.transfers()[index];
             let bytes = transfer.host.bytes();
-            let address = staging.add(bytes, || self.copying("arguments of"))?;
+            let address = staging.add(bytes, transfer.align, || self.copying("arguments of"))?;
             if let Some(source) = transfer.host.source() {
                 self.entered.check(staged::copy_in(self.entered, address, source), || {
                     self.copying("arguments of")
@@ -485,15 +490,28 @@ struct Staging<'e> {
     lane: &'e Lane,
     /// A kernel may be using it.
     in_use: bool,
-    /// Bytes and address, in the order of the transfers.
-    blocks: SmallVec<[(usize, u64); 8]>,
+    /// In the order of the transfers.
+    blocks: SmallVec<[Block; 8]>,
+}
+
+/// Device memory of the pool, for one transfer.
+struct Block {
+    /// 0: it has none.
+    bytes: usize,
+    start: u64,
+    /// The elements' address in it.
+    address: u64,
 }
 
 impl Staging<'_> {
+    /// Memory for so many bytes at a multiple of `align`, a power of two.
     #[track_caller]
-    fn add(&mut self, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
-        let address = if bytes == 0 {
-            Memory::EMPTY
+    fn add(&mut self, bytes: usize, align: usize, operation: impl Fn() -> String) -> Result<u64> {
+        // What an allocation is not aligned to by itself is found in a longer one.
+        let slack = align.saturating_sub(Memory::ALIGNMENT);
+        let bytes = if bytes == 0 { 0 } else { bytes.saturating_add(slack) };
+        let start = if bytes == 0 {
+            Memory::ALIGNMENT as u64
         } else {
             let kept = self.entered.context.pool.lock().take(bytes);
             match kept {
@@ -501,7 +519,8 @@ impl Staging<'_> {
                 None => memory::allocate(self.entered, bytes, operation)?,
             }
         };
-        self.blocks.push((bytes, address));
+        let address = start.next_multiple_of(align as u64);
+        self.blocks.push(Block { bytes, start, address });
         Ok(address)
     }
 }
@@ -513,8 +532,42 @@ impl Drop for Staging<'_> {
             self.entered.settle(self.lane);
         }
         let mut pool = self.entered.context.pool.lock();
-        for &(bytes, address) in self.blocks.iter().filter(|block| block.0 > 0) {
-            pool.give(bytes, address);
+        for block in self.blocks.iter().filter(|block| block.bytes > 0) {
+            pool.give(block.bytes, block.start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Staging;
+    use crate::Device;
+    use crate::memory::Memory;
+    use smallvec::SmallVec;
+
+    #[test]
+    fn host_memory_of_a_launch_is_aligned_on_the_device_as_its_elements_must_be() {
+        let device = Device::new().unwrap();
+        let context = device.context();
+        let entered = context.enter(String::new).unwrap();
+        let mut staging = Staging {
+            entered: &entered,
+            lane: &context.lanes.default,
+            in_use: false,
+            blocks: SmallVec::new(),
+        };
+        for align in [1, 16, Memory::ALIGNMENT, 512, 4096, 1 << 16] {
+            for bytes in [0, 1, 100, 4096] {
+                let address = staging.add(bytes, align, String::new).unwrap();
+                assert!(address > 0 && address.is_multiple_of(align as u64), "{bytes} {align}");
+                let block = staging.blocks.last().unwrap();
+                let end = block.start + block.bytes as u64;
+                assert!(bytes == 0 || block.start <= address && address + bytes as u64 <= end);
+                assert!(
+                    align > Memory::ALIGNMENT || block.bytes == bytes,
+                    "no byte more than asked for"
+                );
+            }
         }
     }
 }

@@ -87,9 +87,21 @@ enum Origin {
 }
 
 impl Memory {
+    /// What the address of an allocation is a multiple of (CUDA C++ Programming Guide, "Device Memory Accesses").
+    pub(crate) const ALIGNMENT: usize = 256;
     /// What stands for the address of nothing: not null, since kernels take references, and aligned
     /// as an allocation is.
-    pub(crate) const EMPTY: u64 = 256;
+    pub(crate) const EMPTY: u64 = Memory::ALIGNMENT as u64;
+
+    /// That elements lie where they must in an allocation, from the start on.
+    pub(crate) const fn aligns<T>() {
+        const {
+            assert!(
+                align_of::<T>() <= Memory::ALIGNMENT,
+                "elements in device memory are aligned to 256 bytes at most"
+            );
+        }
+    }
 
     #[track_caller]
     fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
@@ -107,6 +119,7 @@ impl Memory {
         length: usize,
         allocate: impl FnOnce(&Entered<'_>, usize, &dyn Fn() -> String) -> Result<(u64, Origin)>,
     ) -> Result<Memory> {
+        Memory::aligns::<T>();
         let bytes = length
             .checked_mul(size_of::<T>())
             .filter(|&bytes| isize::try_from(bytes).is_ok());

@@ -82,6 +82,10 @@ pub(crate) struct Function {
     pub(crate) info: KernelInfo,
     /// Whether the driver has been told to allow as much dynamic shared memory as there is.
     allows_shared: AtomicBool,
+    /// Whether the kernel reads the size of its grid, once that has been asked.
+    pub(crate) strides: OnceLock<bool>,
+    /// Whether the program was warned of a launch that leaves elements of an output untouched.
+    pub(crate) has_warned: AtomicBool,
 }
 
 // SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread.
@@ -115,7 +119,14 @@ impl Module {
             module: name.clone(),
             reason: format!("byte {} is not text", error.utf8_error().valid_up_to()),
         })?;
-        Module::from_text(context, name, Text { ptx: text, sealed: true })
+        Module::from_text(
+            context,
+            name,
+            Text {
+                ptx: text,
+                sealed: true,
+            },
+        )
     }
 
     /// Of a text that is to be sealed, or of any other, for whose kernels somebody answers.
@@ -149,7 +160,11 @@ impl Module {
             named: FrozenMap::new(),
             raw: ManuallyDrop::new(raw),
             name,
-            ptx: texts.iter().map(|text| text.ptx.as_str()).collect::<Vec<_>>().join("\n"),
+            ptx: texts
+                .iter()
+                .map(|text| text.ptx.as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
             texts,
             declarations: OnceLock::new(),
             bell,
@@ -377,6 +392,8 @@ impl Function {
             raw,
             info,
             allows_shared: AtomicBool::new(false),
+            strides: OnceLock::new(),
+            has_warned: AtomicBool::new(false),
         })
     }
 
@@ -418,8 +435,8 @@ pub(crate) fn checked(name: &str, Text { ptx, sealed }: &Text) -> Result<CString
     if !ptx.contains(".version") {
         return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
     }
-    let text = CString::new(ptx.as_str())
-        .map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
+    let text =
+        CString::new(ptx.as_str()).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
     if *sealed && let Err(unsealed) = foot::check(ptx) {
         let foreign = ModuleError::ForeignPtx {
             module: name.to_owned(),

@@ -1,16 +1,17 @@
-//! Warnings about programs that work, but slowly: at present one, of launches that copy the same host memory again and
-//! again (Numba's `NumbaPerformanceWarning`).
+//! Warnings about programs that work, but perhaps not as meant: launches that copy the same host memory again and again
+//! (Numba's `NumbaPerformanceWarning`), and launches with fewer threads than an output has elements.
 //!
-//! A warning is printed to stderr once for each place in the program. `RUMBA_WARNINGS=off` or [`set_warnings`] silence all;
+//! A warning is printed to stderr once for each place in the program, or for each kernel. `RUMBA_WARNINGS=off` or [`set_warnings`] silence all;
 //! stderr rather than a logging crate, because the program that needs it most has no logger. Tests capture it.
 
+use crate::error::threads;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, LazyLock};
 
-/// Something that costs time for nothing.
+/// Something that costs time for nothing, or is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -27,26 +28,65 @@ pub enum Warning {
         /// Bytes of host memory that each of them copies.
         bytes: usize,
     },
+    /// A launch that leaves elements of an output as they are, because it has too few threads or blocks. Told once for each
+    /// kernel. [`Module::for_each`](crate::Module::for_each), which is told how many elements are meant, gives none.
+    Unreached {
+        /// The file of the program that launches.
+        file: &'static str,
+        /// The line there, from 1.
+        line: u32,
+        /// The kernel.
+        kernel: &'static str,
+        /// The output.
+        parameter: &'static str,
+        /// Blocks of the launch.
+        grid: [u32; 3],
+        /// Threads of a block.
+        block: [u32; 3],
+        /// Elements that the threads have.
+        reached: usize,
+        /// Elements that there are.
+        elements: usize,
+    },
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Warning::RepeatedCopies {
-            file,
-            line,
-            kernel,
-            launches,
-            bytes,
-        } = self;
-        write!(
-            f,
-            "{file}:{line}: `{kernel}` was launched {launches} times with the same host memory, {bytes} bytes of which are copied \
-             each time\n\
-             help: keep it on the device: `let x = device.buffer_from(&x)?`, and pass `&x`; `RUMBA_WARNINGS=off` or \
-             `rumba::set_warnings(|_| ())` silences this"
-        )
+        match self {
+            Warning::RepeatedCopies {
+                file,
+                line,
+                kernel,
+                launches,
+                bytes,
+            } => write!(
+                f,
+                "{file}:{line}: `{kernel}` was launched {launches} times with the same host memory, {bytes} bytes of which are \
+                 copied each time\n\
+                 help: keep it on the device: `let x = device.buffer_from(&x)?`, and pass `&x`; {SILENCED}"
+            ),
+            Warning::Unreached {
+                file,
+                line,
+                kernel,
+                parameter,
+                grid,
+                block,
+                reached,
+                elements,
+            } => write!(
+                f,
+                "{file}:{line}: {} of `{kernel}` reach {reached} of the {elements} elements of `{parameter}`, and leave the \
+                 others as they are\n\
+                 help: launch more, or with `for_each(n, ..)`, which has a thread for each of n elements; pass only the part that \
+                 is meant, or let the kernel go around with `{parameter}.grid_stride()`; {SILENCED}",
+                threads(grid, block)
+            ),
+        }
     }
 }
+
+const SILENCED: &str = "`RUMBA_WARNINGS=off` or `rumba::set_warnings(|_| ())` silences this";
 
 /// Calls `handler` with each warning from now on, instead of printing it.
 ///
@@ -124,7 +164,12 @@ pub(crate) fn copied(
             launches,
             bytes,
         };
-        let handler = HANDLER.lock().clone();
-        handler(&warning);
+        warn(&warning);
     }
+}
+
+/// Tells the program.
+pub(crate) fn warn(warning: &Warning) {
+    let handler = HANDLER.lock().clone();
+    handler(warning);
 }

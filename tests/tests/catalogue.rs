@@ -330,6 +330,17 @@ fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "LaunchError::Unreached",
+            LaunchError::Unreached {
+                kernel,
+                parameter: "y",
+                grid: [1, 1, 1],
+                block: [64, 1, 1],
+                reached: 64,
+                elements: 1000,
+            },
+        ),
+        (
             "LaunchError::Contract",
             LaunchError::Contract(ContractError::DynamicShared {
                 kernel,
@@ -787,8 +798,14 @@ fn samples() -> Vec<(&'static str, String)> {
             .into(),
         ),
     ];
-    fn said<T: std::fmt::Display>(of: Vec<(&'static str, T)>) -> impl Iterator<Item = (&'static str, String)> {
-        of.into_iter().map(|(name, error)| (name, error.to_string()))
+    fn said<T: std::fmt::Display + std::fmt::Debug>(
+        of: Vec<(&'static str, T)>,
+    ) -> impl Iterator<Item = (&'static str, String)> {
+        of.into_iter().map(|(name, error)| {
+            // What `main` and `unwrap` print.
+            assert_eq!(format!("{error:?}"), error.to_string(), "the Debug of {name}");
+            (name, error.to_string())
+        })
     }
     said(errors)
         .chain(said(launches))

@@ -73,7 +73,7 @@ impl fmt::Display for NvvmArch {
 }
 
 /// The text names no architecture.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not an architecture: use one of {}", list())]
 pub struct UnknownArch {
     given: String,

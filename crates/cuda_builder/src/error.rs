@@ -5,14 +5,15 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use crate::arch::NvvmArch;
+use crate::arch::{NvvmArch, UnknownArch};
+use crate::inspect::InspectError;
 use crate::llvm::LlvmError;
-use crate::toolchain::NotFound;
+use crate::toolchain::{Lack, NotFound};
 
 /// Why no PTX was made.
 ///
-/// `Debug` prints the sentence that `Display` prints, so that a build script may return the error
-/// from `main` or unwrap it and the user still reads plain text.
+/// `Debug` prints the sentence that `Display` prints, here and for the other errors of this crate, so that a build script
+/// may return the error from `main` or unwrap it and the user still reads plain text.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -141,11 +142,18 @@ pub enum BuildError {
     },
 }
 
-impl fmt::Debug for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+/// All public errors print by `Debug` what they print by `Display`, which tells of their sources.
+macro_rules! debug_as_display {
+    ($($error:ty),* $(,)?) => {$(
+        impl fmt::Debug for $error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
 }
+
+debug_as_display!(BuildError, InspectError, NotFound, Lack, UnknownArch);
 
 impl BuildError {
     /// Gives LLVM's error its place.

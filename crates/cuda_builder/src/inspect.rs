@@ -11,7 +11,7 @@ use crate::arch::NvvmArch;
 use crate::wheels;
 
 /// Why a look at PTX failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
     /// The tool is not installed.

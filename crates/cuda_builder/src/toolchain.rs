@@ -103,7 +103,7 @@ pub struct Rejected {
 }
 
 /// What a compiler lacks.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
     /// It does not run.
@@ -124,7 +124,7 @@ pub enum Lack {
 }
 
 /// No compiler can build kernels.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NotFound {
     /// The compilers that were looked at, in order.
     pub rejected: Vec<Rejected>,

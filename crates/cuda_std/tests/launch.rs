@@ -279,6 +279,46 @@ fn outputs_are_long_enough() {
 }
 
 #[test]
+fn a_launch_tells_what_it_does_not_reach() {
+    #[kernel]
+    #[allow(unused_variables)]
+    fn all_kinds(
+        tiles: DisjointTiles<f32, 32, 32>,
+        exchanged: DisjointTiles<f32, 32, 32, Transposed>,
+        matrix: DisjointSlice2<f32>,
+        sums: PerBlock<f32>,
+    ) {
+    }
+
+    let (mut a, mut b, mut c, mut sums) = (vec![0.0; 96 * 128], vec![0.0; 128 * 96], vec![0.0; 96 * 128], [0.0; 12]);
+    let mut unreached = |grid, block| -> Vec<(&str, usize, bool)> {
+        let call = all_kinds(
+            (Out(&mut a), [96, 128]),
+            (&mut b, [128, 96]),
+            (&mut c, [96, 128]),
+            Out(&mut sums),
+        );
+        let all = call.unreached(grid, block);
+        all.map(|output| (output.parameter, output.reached, output.comes_back))
+            .collect()
+    };
+    // Tiles of both orders by as many blocks; a thread has one element of the matrix.
+    assert_eq!(unreached([4, 3, 1], [32, 32, 1]), []);
+    assert_eq!(unreached([4, 3, 1], [32, 8, 1]), [("matrix", 24 * 128, false)]);
+    // Rows and columns of blocks exchanged.
+    assert_eq!(
+        unreached([3, 4, 1], [32, 32, 1]),
+        [
+            ("tiles", 96 * 96, true),
+            ("exchanged", 96 * 96, false),
+            ("matrix", 96 * 96, false)
+        ]
+    );
+    assert_eq!(unreached([4, 2, 1], [64, 64, 1])[0], ("tiles", 64 * 128, true));
+    assert_eq!(unreached([4, 2, 1], [64, 64, 1])[2], ("sums", 8, true));
+}
+
+#[test]
 fn blocks_fit_their_tiles() {
     let call = tiles();
     assert_eq!(call.kernel().max_block, Some([16, 8, 1]));

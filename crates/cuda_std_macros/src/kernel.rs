@@ -131,13 +131,17 @@ impl<'k> Kernel<'k> {
         });
         let proofs = doubtful.map(|(index, ty)| {
             let place = self.parameters[index].ty.span();
-            let passed = self.parameters.iter().enumerate().map(|(other, Parameter { ty: written, .. })| {
-                if other == index {
-                    quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
-                } else {
-                    quote! { #written }
-                }
-            });
+            let passed = self
+                .parameters
+                .iter()
+                .enumerate()
+                .map(|(other, Parameter { ty: written, .. })| {
+                    if other == index {
+                        quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+                    } else {
+                        quote! { #written }
+                    }
+                });
             let name = Ident::new(&self.name().to_string(), place);
             quote_spanned! { place => const _: for<'launch> #unsafety fn(#(#passed),*) = #name #generics; }
         });

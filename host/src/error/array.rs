@@ -4,7 +4,7 @@ use super::Error;
 use cuda_std::launch::ShapeError;
 
 /// An array that cannot have a shape, or arrays whose shapes do not fit together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
     /// A shape that does not multiply up to the elements that are there.

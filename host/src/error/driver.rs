@@ -7,7 +7,7 @@ use cust::sys;
 use std::ffi::CStr;
 
 /// A call that the driver refused, with NVIDIA's name and text for the reason.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("could not {operation}: {text} ({name}, {code}){}", help(*.code))]
 pub struct DriverError {
     /// What was being done, as the end of "could not …".
@@ -21,7 +21,7 @@ pub struct DriverError {
 }
 
 /// A kernel that failed on the device. Its context is lost.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub struct Fault {
     /// What the driver said, and during which operation it said so. Launches are asynchronous, so
     /// that may be a later call than the launch.

@@ -1,7 +1,7 @@
 //! What cannot be part of a graph.
 
 /// Why a launch was not recorded for a graph.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
     /// A launch with host memory, which is copied and waited for.

@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// The thread ended there; the others ran on, and the launch to its end. What the kernel has written is incomplete.
 /// Unlike after a [`crate::Fault`], everything in the context can still be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelPanic {
     /// The message, as Rust words it.

@@ -3,7 +3,7 @@
 use cuda_std::launch::ContractError;
 
 /// Why a launch was refused.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// A block has more threads than the device runs in one.
@@ -149,6 +149,30 @@ pub enum LaunchError {
         limit: u64,
     },
 
+    /// Host memory that is only copied back has more elements than the launch reaches, and the others would come back as the
+    /// device's memory happens to be.
+    #[error(
+        "cannot launch `{kernel}`: {} reach {reached} of the {elements} elements of `{parameter}`, and its `Out(..)` would \
+         bring back the others as the device's memory happens to be\n\
+         help: launch more, or with `for_each({elements}, ..)`; pass only the part that is meant; or pass `InOut(..)`, which keeps \
+         the others as they are",
+        threads(grid, block)
+    )]
+    Unreached {
+        /// The kernel.
+        kernel: &'static str,
+        /// The output.
+        parameter: &'static str,
+        /// Blocks of the launch.
+        grid: [u32; 3],
+        /// Threads of a block.
+        block: [u32; 3],
+        /// Elements that the launch reaches.
+        reached: usize,
+        /// Elements that there are.
+        elements: usize,
+    },
+
     /// The launch does not keep to what the kernel states, or the arguments do not fit its shape.
     #[error("cannot launch {0}")]
     Contract(ContractError),
@@ -192,6 +216,15 @@ fn shape(dimensions: &[u32; 3]) -> String {
         [x, y, 1] => format!("{x} × {y}"),
         [x, y, z] => format!("{x} × {y} × {z}"),
     }
+}
+
+/// "4 blocks of 256 threads".
+pub(crate) fn threads(grid: &[u32; 3], block: &[u32; 3]) -> String {
+    let noun = |lengths: &[u32; 3], one: &str| match lengths {
+        [1, 1, 1] => format!("1 {one}"),
+        lengths => format!("{} {one}s", shape(lengths)),
+    };
+    format!("{} of {}", noun(grid, "block"), noun(block, "thread"))
 }
 
 fn swap(axis: char) -> &'static str {

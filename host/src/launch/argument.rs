@@ -3,7 +3,7 @@
 use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
 use bytemuck::Pod;
 use cuda_std::atomic::Atomic;
-use cuda_std::launch::{Argument, Arguments, Borrowed};
+use cuda_std::launch::{Argument, Arguments, Borrowed, Output};
 use cuda_std::{DisjointChunks, DisjointRounds, DisjointSlice, PerBlock};
 
 fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Arguments<'a>) {
@@ -45,6 +45,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.as_slice_mut().into_view(), true, arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
 
@@ -52,6 +53,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut UnifiedBuffer<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.as_slice_mut().into_view(), true, arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
 
@@ -59,6 +61,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind(self.into_view(), true, arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
     )*};

@@ -70,9 +70,12 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     ///
+    /// Elements that are aligned to more than 256 bytes do not compile.
+    ///
     /// # Panics
     /// If the view does not start or end where such an element does.
     pub fn cast<U: Pod>(&self) -> DeviceSlice<'a, U> {
+        Memory::aligns::<U>();
         let (start, bytes, size) = (self.start * size_of::<T>(), self.bytes(), size_of::<U>());
         assert!(
             size > 0 && start.is_multiple_of(size) && bytes.is_multiple_of(size),

@@ -1,7 +1,7 @@
 //! Why collective operations fail before or inside NCCL.
 
 /// Why a [`Communicator`](super::Communicator) could not be made or used.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum NcclError {
     /// The library does not load.

@@ -7,6 +7,7 @@ use std::vec::Vec;
 
 use bytemuck::{NoUninit, Pod};
 
+use super::reach::Output;
 use super::{Arguments, HostMemory};
 use crate::atomic::Atomic;
 use crate::groups::GridGroup;
@@ -91,7 +92,8 @@ pub struct In<S>(pub S);
 /// Host memory that is copied back from the device after the call.
 ///
 /// The kernel is expected to write every element. What it does not write comes back with
-/// unspecified contents: use [`InOut`] to keep the old ones.
+/// unspecified contents: use [`InOut`] to keep the old ones. A runtime refuses a launch that has too few threads or blocks to
+/// reach every element.
 #[derive(Debug)]
 pub struct Out<S>(pub S);
 
@@ -208,6 +210,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut [T] {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
 
@@ -215,6 +218,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut Vec<T> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
 
@@ -222,6 +226,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod, const LENGTH: usize $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut [T; LENGTH] {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self, arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
 
@@ -229,6 +234,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $($(, const $constant: usize)*)?> Argument<'a, $parameter> for InOut<S> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_in_out(self.0.slice_mut(), arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
 
@@ -236,6 +242,7 @@ macro_rules! outputs {
         unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $($(, const $constant: usize)*)?> Argument<'a, $parameter> for Out<S> {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 bind_out(self.0.slice_mut(), arguments);
+                arguments.written(<$parameter as Output>::REACH);
             }
         }
     )*};
@@ -250,10 +257,11 @@ macro_rules! shaped {
         unsafe impl<'a, T: Element, A $(, $($generic)*)?> Argument<'a, $parameter> for (A, [usize; $rank])
         where
             A: Argument<'a, DisjointSlice<T>>,
+            $parameter: Output,
         {
             fn bind(self, arguments: &mut Arguments<'a>) {
                 self.0.bind(arguments);
-                arguments.shape_last(self.1);
+                arguments.shape_last(self.1, <$parameter as Output>::REACH);
             }
         }
     )*};

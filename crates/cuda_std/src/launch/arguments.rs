@@ -14,6 +14,7 @@ use std::vec::Vec;
 
 use super::ViewError;
 use super::operand::Place;
+use super::reach::Reach;
 
 /// The bound arguments of a call.
 ///
@@ -28,6 +29,8 @@ pub struct Arguments<'a> {
     transfers: Vec<Transfer<'a>>,
     extents: SmallVec<[Extent; 12]>,
     borrowed: SmallVec<[Borrowed<'a>; 8]>,
+    /// Of what kernels write to, what a launch may leave untouched.
+    outputs: SmallVec<[BoundOutput; 4]>,
     /// Bytes of dynamic shared memory that have been given out.
     shared: u64,
     /// The first argument that could not be bound, by its number, and why.
@@ -47,6 +50,16 @@ pub struct Borrowed<'a> {
     pub bytes: u64,
     /// Whether the kernel may write there.
     pub writes: bool,
+}
+
+/// An argument that a kernel writes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BoundOutput {
+    /// Its number.
+    pub(super) argument: usize,
+    pub(super) reach: Reach,
+    /// Whether it is host memory that is copied back only.
+    pub(super) comes_back: bool,
 }
 
 /// Where the bytes of one PTX parameter are.
@@ -95,6 +108,8 @@ impl Extent {
 pub struct Transfer<'a> {
     /// The word that takes the device address: see [`Arguments::set_address`].
     pub word: usize,
+    /// The number of its argument.
+    pub argument: usize,
     /// The memory.
     pub host: HostMemory<'a>,
     /// The alignment that the elements need, in bytes.
@@ -201,7 +216,18 @@ impl<'a> Arguments<'a> {
     pub fn push_transfer(&mut self, host: HostMemory<'a>, align: usize, elements: usize) {
         let word = self.words.len();
         self.push_slice(0, elements);
-        self.transfers.push(Transfer { word, host, align });
+        self.push_host(word, host, align);
+    }
+
+    /// Host memory of the argument that was bound last.
+    fn push_host(&mut self, word: usize, host: HostMemory<'a>, align: usize) {
+        let argument = self.extents.len() - 1;
+        self.transfers.push(Transfer {
+            word,
+            argument,
+            host,
+            align,
+        });
     }
 
     /// Binds the next `elements` elements of dynamic shared memory, each of `size` bytes and aligned to `align`.
@@ -212,6 +238,20 @@ impl<'a> Arguments<'a> {
         // What 32 bits cannot hold, no device has: the launch is refused by the sum.
         for word in [start, elements as u64] {
             self.push_initialised(&u32::try_from(word).unwrap_or(u32::MAX).to_ne_bytes());
+        }
+    }
+
+    /// Remembers that the kernel writes to the argument that was bound last, and what a launch reaches of it.
+    #[inline]
+    pub fn written(&mut self, reach: Reach) {
+        if reach != Reach::All {
+            let argument = self.extents.len() - 1;
+            let own = self.transfers.last().filter(|transfer| transfer.argument == argument);
+            self.outputs.push(BoundOutput {
+                argument,
+                reach,
+                comes_back: own.is_some_and(|transfer| matches!(transfer.host, HostMemory::Out(_))),
+            });
         }
     }
 
@@ -235,7 +275,7 @@ impl<'a> Arguments<'a> {
                 address
             }
             Place::Host(host) => {
-                self.transfers.push(Transfer { word, host, align });
+                self.push_host(word, host, align);
                 0
             }
             Place::Number(_) => NOWHERE,
@@ -260,8 +300,14 @@ impl<'a> Arguments<'a> {
     }
 
     /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with
-    /// its lengths in place of the slice's. Slowest dimension first.
-    pub(super) fn shape_last<const N: usize>(&mut self, shape: [usize; N]) {
+    /// its lengths in place of the slice's. Slowest dimension first. It was bound as an output of one element per thread.
+    pub(super) fn shape_last<const N: usize>(&mut self, shape: [usize; N], reach: Reach) {
+        let argument = self.extents.len() - 1;
+        if let Some(output) = self.outputs.last_mut()
+            && output.argument == argument
+        {
+            output.reach = reach;
+        }
         let elements = match self.extents.pop() {
             Some(Extent::Slice { elements }) => elements,
             other => unreachable!("a shape follows a slice, not {other:?}"),
@@ -364,6 +410,11 @@ impl<'a> Arguments<'a> {
     /// If `word` is not one of this list's.
     pub fn set_address(&mut self, word: usize, address: u64) {
         self.words[word] = MaybeUninit::new(address);
+    }
+
+    /// What the kernel writes to and a launch may leave untouched.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = BoundOutput> {
+        self.outputs.iter().copied()
     }
 
     /// How many elements each argument has: one entry for each parameter in the Rust source.

@@ -10,7 +10,7 @@ use std::vec::Vec;
 use super::{Extent, Kernel, Role};
 
 /// A launch that would break what a kernel relies on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
     /// Blocks of another shape than the kernel states.
@@ -182,7 +182,7 @@ pub enum ContractError {
 }
 
 /// An array that a kernel's view cannot be made of.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
     /// A slice with a shape that does not multiply up to its number of elements.
@@ -204,6 +204,8 @@ pub enum ViewError {
         strides: Vec<isize>,
     },
 }
+
+crate::__debug_as_display!(ContractError, ViewError);
 
 /// The number of elements of a shape.
 fn product(shape: &[usize; 3]) -> u128 {

@@ -62,7 +62,7 @@ impl Kernels {
 }
 
 /// Operands whose shapes do not fit together, or not the result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// An axis has several lengths, none of which is 1.
@@ -136,6 +136,8 @@ pub enum ShapeError {
         error: ViewError,
     },
 }
+
+crate::__debug_as_display!(ShapeError);
 
 struct Shapes<'s>(&'s [Vec<usize>]);
 

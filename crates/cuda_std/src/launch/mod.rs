@@ -41,15 +41,19 @@
 mod argument;
 mod arguments;
 mod contract;
+mod debug;
 mod disagreement;
 mod elementwise;
 mod looped;
 mod map;
 mod operand;
+mod reach;
 
 pub use argument::{Argument, Elements, In, InOut, Out, Workspace};
 pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Transfer};
 pub use contract::{ContractError, ViewError};
+#[doc(hidden)]
+pub use debug::tell;
 pub use disagreement::Disagreement;
 #[doc(hidden)]
 pub use looped::{Length, Signature};
@@ -57,6 +61,9 @@ pub use looped::{Length, Signature};
 pub use map::Kernels;
 pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
+#[doc(hidden)]
+pub use reach::Output;
+pub use reach::{Reach, Unreached};
 
 pub use crate::contract::Contract;
 pub use crate::parameter::{Layout, Parameter, Role};
@@ -268,6 +275,12 @@ impl<'a> Call<'a> {
         }
         contract::check_stated(self.kernel, grid, block, dynamic_shared)?;
         contract::check(self.kernel, self.arguments.extents(), grid, block)
+    }
+
+    /// The outputs of which a launch of `grid` blocks of `block` threads leaves elements untouched, for want of threads or of
+    /// blocks. Whether one that may stride does is for the caller to find out.
+    pub fn unreached(&self, grid: [u32; 3], block: [u32; 3]) -> impl Iterator<Item = Unreached> {
+        reach::unreached(self.kernel, &self.arguments, grid, block)
     }
 
     /// Checks, for a launch of one thread for each of `n` elements, that every output of one

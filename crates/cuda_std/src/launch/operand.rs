@@ -12,6 +12,7 @@ use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use super::argument::host;
+use super::reach::Output;
 use super::{Argument, Arguments, Borrowed, HostMemory, In, InOut, Out, ViewError};
 use crate::parameter::Element;
 use crate::strided::{Dimensions, LONGEST};
@@ -319,6 +320,7 @@ unsafe impl<'a, T: Element, A: OperandMut<'a, T, Rank = Dim<N>>, const N: usize>
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
         self.region_mut(false).bind::<N>(arguments);
+        arguments.written(<DisjointView<T, N> as Output>::REACH);
     }
 }
 
