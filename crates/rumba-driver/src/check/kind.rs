@@ -104,6 +104,7 @@ kinds! {
         RepeatedArrival: Sync,
         AbandonedBarrier: Sync,
         MaskMismatch: Sync,
+        MaskWithoutCaller: Sync,
         ExitedLanes: Sync,
         ShuffleSource: Sync,
         MbarrierInUse: Sync,

@@ -80,7 +80,7 @@ impl Order {
 
     /// Of `atom` or `red`.
     pub(crate) fn of_atomic(m: &Matched<'_>) -> Self {
-        Self::named(m.get("sem").or(m.get("order")), m.get("scope"))
+        Self::named(m.get("sem"), m.get("scope"))
     }
 
     /// Of a fence.
