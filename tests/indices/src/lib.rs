@@ -66,7 +66,7 @@ macro_rules! launches {
 
 macro_rules! table {
     ($($form:ident $name:ident [$($function:literal),*] |$n:ident, $x:ident, $y:ident: $output:ty
-       $(, shared $shared:ident: $memory:ty)? $(, dynamic $dynamic:ident: $slice:ty = $length:tt)?| $body:block)*) => {
+       $(, shared $shared:ident: $memory:ty)? $(, dynamic $dynamic:ident: $slice:ty = $length:literal)?| $body:block)*) => {
         $(
             #[kernel]
             pub fn $name($n: u64, $x: &[u32], mut $y: $output $(, mut $shared: $memory)? $(, mut $dynamic: $slice)?) {
@@ -80,7 +80,7 @@ macro_rules! table {
             name: stringify!($name),
             functions: &[$($function),*],
             launches: launches!($form),
-            call: |n, x, y| $name(n, x, output!($form y) $(, $length)?),
+            call: |n, x, y| $name(n, x, output!($form y) $(, Elements($length))?),
         }),*];
     };
 }
@@ -125,7 +125,7 @@ table! {
         }
     }
     slice slice_part_get_mut ["Part::get_mut"]
-        |n, _x, y: DisjointSlice<u32>, dynamic tile: SharedSlice<u32> = (Elements(128))| {
+        |n, _x, y: DisjointSlice<u32>, dynamic tile: SharedSlice<u32> = 128| {
         if let Some(own) = tile.own() {
             *own = 0;
         }
@@ -232,7 +232,8 @@ table! {
         }
         if thread::thread_idx_x() == 1 {
             let mut row = ViewMut::new(&mut own, [8]);
-            row[n] = row[n] + 1;
+            let old = row[n];
+            row[n] = old + 1;
         }
     }
     slice plain_views ["View2::new", "View2::get", "View3::new", "View3::get"] |n, x, y: DisjointSlice<u32>| {

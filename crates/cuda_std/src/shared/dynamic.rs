@@ -146,7 +146,7 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
             assert!(
                 0 < BARRIER && BARRIER < 16,
                 "a barrier of the block, less that of `sync_threads`"
-            )
+            );
         };
         Self {
             barrier: BARRIER,

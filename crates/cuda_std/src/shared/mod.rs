@@ -337,7 +337,7 @@ unsafe fn enter<L: Layout, const BARRIER: u32>() {
         assert!(
             0 < BARRIER && BARRIER < 16,
             "a barrier of the block, less that of `sync_threads`"
-        )
+        );
     };
     // SAFETY: no larger block, says the caller. Then indices of threads need no check in a tile.
     unsafe {
