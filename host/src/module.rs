@@ -114,7 +114,14 @@ impl Module {
             module: name.clone(),
             reason: format!("byte {} is not text", error.utf8_error().valid_up_to()),
         })?;
-        Module::from_text(context, name, Text { ptx: text, sealed: true })
+        Module::from_text(
+            context,
+            name,
+            Text {
+                ptx: text,
+                sealed: true,
+            },
+        )
     }
 
     /// Of a text that is to be sealed, or of any other, for whose kernels somebody answers.
@@ -148,7 +155,11 @@ impl Module {
             named: FrozenMap::new(),
             raw: ManuallyDrop::new(raw),
             name,
-            ptx: texts.iter().map(|text| text.ptx.as_str()).collect::<Vec<_>>().join("\n"),
+            ptx: texts
+                .iter()
+                .map(|text| text.ptx.as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
             texts,
             declarations: OnceLock::new(),
             bell,
@@ -415,8 +426,8 @@ pub(crate) fn checked(name: &str, Text { ptx, sealed }: &Text) -> Result<CString
     if !ptx.contains(".version") {
         return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
     }
-    let text = CString::new(ptx.as_str())
-        .map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
+    let text =
+        CString::new(ptx.as_str()).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
     if *sealed && let Err(unsealed) = foot::check(ptx) {
         let foreign = ModuleError::ForeignPtx {
             module: name.to_owned(),

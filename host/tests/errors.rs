@@ -39,7 +39,10 @@ fn unchecked(name: &str, ptx: &str) -> rumba::Result<Module> {
 /// A text that ends as the builder ends it.
 fn sealed(ptx: &str, descriptions: &[(&str, String)]) -> String {
     let mut sealed = rumba_ptx::foot::without(ptx).to_owned();
-    rumba_ptx::foot::seal(&mut sealed, descriptions.iter().map(|(name, text)| (*name, text.as_str())));
+    rumba_ptx::foot::seal(
+        &mut sealed,
+        descriptions.iter().map(|(name, text)| (*name, text.as_str())),
+    );
     sealed
 }
 
@@ -57,7 +60,11 @@ fn a_text_of_another_origin() {
     foreign(device().load_named("by hand", by_hand), &remedy, false);
     foreign(device().linker().add("by hand", by_hand).load(), &remedy, false);
     let edited = PTX.replacen("mul.f32", "add.f32", 1);
-    foreign(device().load(&edited), &["has changed since `cuda_builder` wrote it"], true);
+    foreign(
+        device().load(&edited),
+        &["has changed since `cuda_builder` wrote it"],
+        true,
+    );
     foreign(
         device().linker().add("first", PTX).add("second", &edited).load(),
         &["second has changed"],
@@ -86,16 +93,24 @@ fn a_kernel_that_is_not_the_launchers() {
     launch(&described(own.clone())).expect("the same");
     launch(&described(own.replace("values: DisjointSlice<f32>", "renamed: Other"))).expect("names may differ");
 
-    let stale = |description: String, parts: &[&str], named: Option<&str>| match says(launch(&described(description)), parts) {
-        Error::Module(error) => match *error {
-            ModuleError::StaleKernel { parameter, .. } => assert_eq!(parameter, named),
+    let stale =
+        |description: String, parts: &[&str], named: Option<&str>| match says(launch(&described(description)), parts) {
+            Error::Module(error) => match *error {
+                ModuleError::StaleKernel { parameter, .. } => assert_eq!(parameter, named),
+                other => panic!("{other:?}"),
+            },
             other => panic!("{other:?}"),
-        },
-        other => panic!("{other:?}"),
-    };
+        };
     stale(
         own.replace("per-thread 1 1 4 4", "per-thread 1 1 32 4"),
-        &["`scale`", "other.ptx", "takes `values: DisjointSlice<f32>`", "of 32 bytes", "of 4 bytes", "`cfg`"],
+        &[
+            "`scale`",
+            "other.ptx",
+            "takes `values: DisjointSlice<f32>`",
+            "of 32 bytes",
+            "of 4 bytes",
+            "`cfg`",
+        ],
         Some("values"),
     );
     stale(
@@ -113,13 +128,22 @@ fn a_kernel_that_is_not_the_launchers() {
         &["states `block = [128, 1, 1]`", "states no `block`"],
         None,
     );
-    stale(own.replace("rumba -", "other 1.0"), &["is of the crate `other 1.0`"], None);
-    let error = says(launch(&sealed(PTX, &[])), &["`scale`", "other.ptx", "was not written with `#[kernel]`"]);
+    stale(
+        own.replace("rumba -", "other 1.0"),
+        &["is of the crate `other 1.0`"],
+        None,
+    );
+    let error = says(
+        launch(&sealed(PTX, &[])),
+        &["`scale`", "other.ptx", "was not written with `#[kernel]`"],
+    );
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::UndescribedKernel { .. })));
 
     // Nothing but the sizes is known of a text that somebody answers for.
     let module = unchecked("by hand", rumba_ptx::foot::without(PTX)).expect("valid PTX");
-    module.for_each(4, scale(2.0, &mut values)).expect("its kernel is the launcher's");
+    module
+        .for_each(4, scale(2.0, &mut values))
+        .expect("its kernel is the launcher's");
     assert_eq!(values, [2.0; 4]);
 }
 

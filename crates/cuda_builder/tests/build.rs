@@ -376,7 +376,10 @@ fn a_variable_that_calls_would_reach_is_refused() {
         BuildError::Clash { symbol, what, .. } => assert_eq!((symbol.as_str(), *what), ("vprintf", "variable")),
         other => panic!("{other}"),
     }
-    assert_has(&error.to_string(), &["a variable of fixture_clash", "the runtime of the device"]);
+    assert_has(
+        &error.to_string(),
+        &["a variable of fixture_clash", "the runtime of the device"],
+    );
 }
 
 #[test]

@@ -97,16 +97,16 @@ pub mod view;
 pub mod warp;
 
 pub use contract::Contract;
+pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 #[doc(hidden)]
 pub use description::Description;
-pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use float::GpuFloat;
 pub use glam;
 #[doc(inline)]
 pub use io::{print, println};
-pub use parameter::{Element, KernelParameter, Role};
 #[doc(hidden)]
 pub use parameter::Parameter;
+pub use parameter::{Element, KernelParameter, Role};
 pub use slice::{
     ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice,
     DisjointSlice2, DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace,

@@ -80,7 +80,12 @@ impl Parameter {
     /// A parameter that is bound as its type says.
     #[must_use]
     pub const fn bound<P: KernelParameter + ?Sized>(name: &'static str, ty: &'static str) -> Self {
-        let words = [size_of::<P::A>(), size_of::<P::B>(), size_of::<P::C>(), size_of::<P::D>()];
+        let words = [
+            size_of::<P::A>(),
+            size_of::<P::B>(),
+            size_of::<P::C>(),
+            size_of::<P::D>(),
+        ];
         Self {
             name,
             ty,

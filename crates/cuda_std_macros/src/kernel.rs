@@ -116,17 +116,22 @@ impl<'k> Kernel<'k> {
                 return None;
             };
             // A slice has the lifetime that the function leaves out.
-            (!matches!(parameter.ty, syn::Type::Reference(_)) && !signature::is_known(&parameter.ty)).then_some((index, ty))
+            (!matches!(parameter.ty, syn::Type::Reference(_)) && !signature::is_known(&parameter.ty))
+                .then_some((index, ty))
         });
         let proofs = doubtful.map(|(index, ty)| {
             let place = self.parameters[index].ty.span();
-            let passed = self.parameters.iter().enumerate().map(|(other, Parameter { ty: written, .. })| {
-                if other == index {
-                    quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
-                } else {
-                    quote! { #written }
-                }
-            });
+            let passed = self
+                .parameters
+                .iter()
+                .enumerate()
+                .map(|(other, Parameter { ty: written, .. })| {
+                    if other == index {
+                        quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+                    } else {
+                        quote! { #written }
+                    }
+                });
             let name = Ident::new(&self.name().to_string(), place);
             quote_spanned! { place => const _: for<'launch> #unsafety fn(#(#passed),*) = #name #generics; }
         });

@@ -369,7 +369,10 @@ fn outliving(path: &syn::TypePath) -> Type {
 /// Whether a type is a number by its name, which has no lifetime inside.
 pub(crate) fn is_known(ty: &Type) -> bool {
     match ty {
-        Type::Path(path) => path.path.get_ident().is_some_and(|name| NUMBERS.contains(&&*name.to_string())),
+        Type::Path(path) => path
+            .path
+            .get_ident()
+            .is_some_and(|name| NUMBERS.contains(&&*name.to_string())),
         _ => false,
     }
 }

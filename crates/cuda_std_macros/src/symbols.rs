@@ -24,6 +24,8 @@ pub(crate) fn check(name: &Ident) -> syn::Result<()> {
     };
     Err(Error::new_spanned(
         name,
-        format!("{reason}, and this item keeps its own name in the PTX, where calls would reach it; give it another name"),
+        format!(
+            "{reason}, and this item keeps its own name in the PTX, where calls would reach it; give it another name"
+        ),
     ))
 }

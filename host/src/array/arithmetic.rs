@@ -386,9 +386,7 @@ impl<T: Arithmetic> Value<'_, T> {
     fn part(&self) -> Part<'_, T> {
         let region = match self {
             // SAFETY: the elements of an array or a view that the expression borrows.
-            Value::Elements(of) => unsafe {
-                Region::device::<T>(of.address, of.memory, false, &of.shape, &of.strides)
-            },
+            Value::Elements(of) => unsafe { Region::device::<T>(of.address, of.memory, false, &of.shape, &of.strides) },
             Value::Number(number) => Constant(*number).region(),
             Value::Own(buffer, shape) => {
                 // Axes that arrays of fewer dimensions do not have are in front.

@@ -64,11 +64,7 @@ impl Builtin {
 }
 
 /// Puts a call of a kernel in this text on the default stream.
-pub(crate) fn launch(
-    entered: &Entered<'_>,
-    text: &Pieces,
-    planned: PlannedCall<'_>,
-) -> Result<()> {
+pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<'_>) -> Result<()> {
     // SAFETY: it is launched as planned.
     let (mut call, grid, block) = unsafe { planned.into_parts() };
     let (context, kernel) = (entered.context, call.kernel());

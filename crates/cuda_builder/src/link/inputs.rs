@@ -91,7 +91,8 @@ fn link_until_done<'c>(
     loop {
         let mut progress = false;
         let bitcodes = libraries.clone();
-        for (library, bitcode) in bitcodes.flat_map(|library| library.bitcodes().map(move |bitcode| (library, bitcode))) {
+        for (library, bitcode) in bitcodes.flat_map(|library| library.bitcodes().map(move |bitcode| (library, bitcode)))
+        {
             if missing(module).is_empty() {
                 return Ok(());
             }
