@@ -48,6 +48,15 @@ use proc_macro::TokenStream;
 /// The PTX entry has the name of the function, so two kernels of one crate need two names, even in
 /// different modules.
 ///
+/// Such a name must not be a function's of the device's runtime (`vprintf`, `malloc`, `memcpy`, names with `__` in front).
+///
+/// # What both sides agree on
+///
+/// Each side has its own compilation, which sees its own `cfg`s, features and `debug_assertions`. So the PTX says what each
+/// parameter is: its role, size and alignment of its elements, its PTX parameters, the size of shared memory, and what the
+/// kernel states. When a kernel is first launched, a runtime compares this with the launcher and refuses what differs. What a
+/// kernel is passed lives as long as the launch, whatever its type is called: it cannot be kept in a static.
+///
 /// # What a kernel states about its launches
 ///
 /// The compiler uses it, the launcher refuses launches that do not keep to it, and the driver sees it

@@ -250,8 +250,8 @@ mod tests {
             )
         );
         assert_eq!(
-            compare(kernel(PARAMETERS).with_contract(Contract::ANY.block([64, 2, 1]))),
-            differs(None, "states `block = [64, 2, 1]`", "states no `block`")
+            compare(kernel(PARAMETERS).with_contract(Contract::ANY.block([64, 1, 1]))),
+            differs(None, "states `block = [64, 1, 1]`", "states no `block`")
         );
         assert_eq!(
             compare(kernel(PARAMETERS).with_contract(Contract::ANY.cooperative())),

@@ -188,7 +188,6 @@ impl<'a> PlannedCall<'a> {
     ///
     /// # Safety
     /// The call is launched with this grid and this block, if at all.
-    #[must_use]
     pub unsafe fn into_parts(self) -> (Call<'a>, [u32; 3], [u32; 3]) {
         (self.call, self.grid, self.block)
     }
