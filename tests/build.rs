@@ -7,11 +7,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let crates = [
         ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
-        ("FORMS_PTX", CudaBuilder::new("forms")),
-        ("UI_PTX", CudaBuilder::new("ui")),
+        ("FORMS_PTX", CudaBuilder::new("forms").overflow_checks(false)),
+        ("UI_PTX", CudaBuilder::new("ui").overflow_checks(false)),
         (
             "ARRAY_KERNELS_PTX",
-            CudaBuilder::new("../crates/array-kernels").debug(DebugInfo::None),
+            CudaBuilder::new("../crates/array-kernels")
+                .debug(DebugInfo::None)
+                .overflow_checks(false),
         ),
     ];
     for (variable, builder) in crates {
