@@ -1,5 +1,7 @@
 //! Builds the kernels of the features that are on to PTX, and tells the library and the programs where the texts are.
 //!
+//! They are the same in all profiles, without overflow checks: measured in one, they are known in all.
+//!
 //! Without such a feature there is nothing to build, and no kernel toolchain is needed.
 
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ fn kernels() -> Result<(), (&'static str, cuda_builder::BuildError)> {
     #[cfg(feature = "gallery")]
     {
         let ptx = CudaBuilder::new("../kernels-gpu")
+            .overflow_checks(false)
             .build()
             .map_err(|error| ("the gallery", error))?;
         println!("cargo::rustc-env=GALLERY_PTX={}", ptx.path.display());
@@ -31,6 +34,7 @@ fn kernels() -> Result<(), (&'static str, cuda_builder::BuildError)> {
     #[cfg(feature = "algorithms")]
     {
         let ptx = CudaBuilder::new("../crates/rumba-algorithms")
+            .overflow_checks(false)
             .build()
             .map_err(|error| ("the algorithms", error))?;
         println!("cargo::rustc-env=ALGORITHMS_PTX={}", ptx.path.display());

@@ -7,13 +7,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let crates = [
         ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
-        ("FORMS_PTX", CudaBuilder::new("forms")),
-        ("INDICES_PTX", CudaBuilder::new("indices")),
-        ("UI_PTX", CudaBuilder::new("ui")),
-        ("UNSOUND_PTX", CudaBuilder::new("unsound")),
+        ("FORMS_PTX", CudaBuilder::new("forms").overflow_checks(false)),
+        ("INDICES_PTX", CudaBuilder::new("indices").overflow_checks(false)),
+        ("UI_PTX", CudaBuilder::new("ui").overflow_checks(false)),
+        ("UNSOUND_PTX", CudaBuilder::new("unsound").overflow_checks(false)),
         (
             "ARRAY_KERNELS_PTX",
-            CudaBuilder::new("../crates/array-kernels").debug(DebugInfo::None),
+            CudaBuilder::new("../crates/array-kernels")
+                .debug(DebugInfo::None)
+                .overflow_checks(false),
         ),
     ];
     for (variable, builder) in crates {

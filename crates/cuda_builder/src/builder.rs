@@ -1,7 +1,7 @@
 //! The builder: what to build, how, and where the PTX goes.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,7 @@ impl CudaBuilder {
             fma_contraction: true,
             emit_llvm_ir: false,
             debug: DebugInfo::LineTables,
-            overflow_checks: false,
+            overflow_checks: terminal::in_build_script() && is_debug(env::var_os("PROFILE").as_deref()),
             panic_messages: true,
             opt_level: OptLevel::O3,
             alloc: false,
@@ -170,7 +170,11 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether integer overflow panics. Off by default, as in release builds.
+    /// Whether integer overflow panics, in the kernels and in what they use of `cuda_std`; otherwise it wraps around.
+    ///
+    /// By default as in the program: in a build script it is on in `cargo build`, `run` and `test`, and off with `--release`
+    /// (cargo's `PROFILE`, which is `debug` for the profile `dev` and those that inherit from it). Outside of build scripts
+    /// it is off.
     pub fn overflow_checks(mut self, overflow_checks: bool) -> Self {
         self.overflow_checks = overflow_checks;
         self
@@ -393,6 +397,11 @@ impl CudaBuilder {
         }
         flags
     }
+}
+
+/// Whether a program is built for debugging, by the `PROFILE` that cargo tells a build script.
+fn is_debug(profile: Option<&OsStr>) -> bool {
+    profile.is_some_and(|profile| profile == "debug")
 }
 
 /// Flags for the kernel crate alone.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A thread of a kernel panicked: an index out of bounds, an overflow, a failed assertion, an `unwrap` of nothing.
+/// A thread of a kernel panicked: an index out of bounds, a failed assertion, an overflow where it is checked, an `unwrap` of nothing.
 ///
 /// The thread ended there; the others ran on, and the launch to its end. What the kernel has written is incomplete.
 /// Unlike after a [`crate::Fault`], everything in the context can still be used.

@@ -8,7 +8,7 @@ use crate::error::{LaunchError, Result};
 use crate::launch::config::{LaunchConfig, Shape};
 use crate::module::{Function, Module};
 use crate::warning::{self, Warning};
-use cuda_std::launch::{Kernel, Unreached};
+use cuda_std::launch::{Kernel, Parameter, Role, Unreached};
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
@@ -40,6 +40,20 @@ impl Module {
             comes_back,
             ..
         } = output;
+        let is_per_block = || {
+            let same = |known: &&Parameter| known.name == parameter;
+            kernel
+                .parameters
+                .iter()
+                .find(same)
+                .is_some_and(|known| known.role == Role::PerBlock)
+        };
+        // A number of elements was asked for, or as many blocks as there happens to be room for.
+        let is_meant = match config.shape {
+            Shape::Elements(_) => !is_shaped,
+            Shape::AtOnce { .. } => is_per_block(),
+            Shape::Blocks { .. } => false,
+        };
         let kernel = kernel.name;
         if comes_back {
             let error = LaunchError::Unreached {
@@ -52,9 +66,7 @@ impl Module {
             };
             return Err(error.into());
         }
-        // A number of elements was asked for: the others are meant to stay as they are.
-        let is_asked_for = matches!(config.shape, Shape::Elements(_)) && !is_shaped;
-        if !is_asked_for && !function.has_warned.swap(true, Ordering::Relaxed) {
+        if !is_meant && !function.has_warned.swap(true, Ordering::Relaxed) {
             warning::warn(&Warning::Unreached {
                 file: at.file(),
                 line: at.line(),
