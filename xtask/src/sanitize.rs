@@ -27,8 +27,8 @@ use toolchain::Nightly;
 
 /// Run tests under Miri, ThreadSanitizer and AddressSanitizer (needs a nightly toolchain)
 ///
-/// Miri interprets the tests and finds undefined behaviour; the sanitizers run them as compiled code, with the standard
-/// library instrumented too, and find data races and stray accesses. What each tool runs, and what is left out for which
+/// Miri interprets the tests and finds undefined behaviour; the sanitizers run them as compiled code, and find data races and
+/// stray accesses. What each tool runs, and what is left out for which
 /// reason, is shown by --list. Components that the toolchain lacks are installed with rustup.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -261,21 +261,24 @@ fn command(tool: Tool, nightly: &Nightly, suite: &Suite, filter: &[String], repo
     if tool == Tool::Miri {
         command.arg("miri");
     }
-    command.args(["test", "--package", suite.package]).args(suite.targets);
+    command.arg("test").args(suite.selection());
     command.arg("--target-dir").arg(tool.folder());
     for setting in plan.settings {
         command.args(["--config", setting]);
     }
     command.envs(plan.environment.iter().copied());
     if tool != Tool::Miri {
-        // Naming a target keeps build scripts and macros free of the flags. The standard library is built with them: an
-        // uninstrumented one hides its synchronisation and its accesses.
-        command.args(["--target", &nightly.host, "-Zbuild-std"]);
+        // Naming a target keeps build scripts and macros free of the flags.
+        command.args(["--target", &nightly.host]);
         command.env("CARGO_ENCODED_RUSTFLAGS", format!("-Zsanitizer={}", tool.name()));
-        for (variable, options) in plan.options {
-            let report = reports.join("report");
-            command.env(variable, format!("{options}:log_path={}", report.display()));
-        }
+    }
+    if tool == Tool::Thread {
+        // A standard library that was built without it hides its synchronisation.
+        command.arg("-Zbuild-std");
+    }
+    for (variable, options) in plan.options {
+        let report = reports.join("report");
+        command.env(variable, format!("{options}:log_path={}", report.display()));
     }
     command.arg("--");
     if filter.is_empty() {
@@ -320,6 +323,9 @@ fn list(tool: Tool) {
     println!("{}:", tool.name());
     for suite in plan.suites {
         println!("  {}", suite.name());
+        if !suite.only.is_empty() {
+            println!("    only {}", suite.only.join(", "));
+        }
         for (test, reason) in suite.without {
             println!("    without {test}: {reason}");
         }

@@ -56,13 +56,11 @@ impl Counts {
                 }
             }
         }
-        // `error[E…]` and the like of Miri's: its reports name the test's thread in brackets in some versions.
-        if REPORTS.iter().any(|report| line.contains(report)) {
-            self.findings += 1;
-            self.excerpt.push(line.to_owned());
-        } else if line.starts_with("test ") && line.ends_with("FAILED") {
-            self.excerpt.push(line.to_owned());
-        } else if !self.excerpt.is_empty() && self.excerpt.len() < SHOWN {
+        let is_report = REPORTS.iter().any(|report| line.contains(report));
+        self.findings += usize::from(is_report);
+        let is_failure = line.starts_with("test ") && line.ends_with("FAILED");
+        let goes_on = !self.excerpt.is_empty() && self.excerpt.len() < SHOWN;
+        if is_report || is_failure || goes_on {
             self.excerpt.push(line.to_owned());
         }
     }

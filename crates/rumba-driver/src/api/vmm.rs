@@ -212,7 +212,10 @@ pub(crate) extern "C" fn cuMemUnmap(pointer: CUdeviceptr, bytes: usize) -> Code 
             context.finish();
         }
         driver.hide(pointer, bytes as u64);
-        driver.addresses.lock().unmap(pointer, bytes as u64).map_err(system)
+        match driver.addresses.lock().unmap(pointer, bytes as u64).map_err(system)? {
+            true => Ok(()),
+            false => Err(not_mapped(pointer)),
+        }
     })
 }
 

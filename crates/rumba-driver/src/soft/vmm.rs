@@ -167,8 +167,12 @@ impl State {
         Ok(())
     }
 
-    /// Ends the mappings of a range, which stays reserved.
-    pub(crate) fn unmap(&mut self, start: u64, bytes: u64) -> io::Result<()> {
+    /// Ends the mappings of a range, which stays reserved; `false` if whole mappings do not make it up. Whoever asked that
+    /// before and let go of the lock may find that another thread has given the addresses back.
+    pub(crate) fn unmap(&mut self, start: u64, bytes: u64) -> io::Result<bool> {
+        if !self.is_mapped(start, bytes) {
+            return Ok(false);
+        }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         map(start, bytes as usize, libc::PROT_NONE, flags, -1, 0)?;
         let ended: Vec<u64> = self
@@ -179,12 +183,13 @@ impl State {
         for first in ended {
             self.mapped.remove(&first);
         }
-        Ok(())
+        Ok(true)
     }
 }
 
 fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, offset: i64) -> io::Result<u64> {
-    // SAFETY: a fixed place is only passed for a range that `reserve` made and no Rust object lies in.
+    // SAFETY: a fixed place is only passed for a range that is reserved at this moment, as its caller has found with the state
+    // locked; no Rust object lies in it.
     let place = unsafe { libc::mmap(start as *mut _, bytes, protection, flags, file, offset) };
     if place == libc::MAP_FAILED {
         Err(io::Error::last_os_error())
@@ -216,7 +221,9 @@ mod tests {
         };
         assert_eq!(seen, 7);
         assert!(!state.release(start, 2 * GRANULARITY), "it has mappings");
-        state.unmap(start, 2 * GRANULARITY).expect("no mapping");
+        assert!(state.unmap(start, 2 * GRANULARITY).expect("no mapping"));
         assert!(state.is_free(start, GRANULARITY) && state.release(start, 2 * GRANULARITY));
+        // What lies there now is somebody else's.
+        assert!(!state.unmap(start, 2 * GRANULARITY).expect("nothing to do"));
     }
 }
