@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// A build that takes longer is spoken of.
-const SILENCE: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let program = match std::env::current_exe() {
