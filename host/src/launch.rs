@@ -18,6 +18,7 @@ use crate::error::{Code, LaunchError, Result, answer};
 use crate::graph::Step;
 use crate::memory::{self, Access, Memory, staged};
 use crate::module::Function;
+use crate::panics::{Bell, Waiting};
 use crate::profile::{Launched, Operation, recording};
 use crate::stream::{Lane, same_context};
 use crate::warning;
@@ -414,17 +415,19 @@ impl Launch<'_> {
         let copied_in = Instant::now();
 
         staging.in_use = true;
+        let waiting = module.bell().map(Bell::wait);
         let mut kernel_time = None;
         if timings.is_some() {
             let before = Event::on(module.context(), self.lane)?;
             self.enqueue(arguments)?;
             let after = Event::on(module.context(), self.lane)?;
-            self.wait()?;
+            self.wait(waiting.as_ref())?;
             kernel_time = Some(after.since(&before)?);
         } else {
             self.enqueue(arguments)?;
-            self.wait()?;
+            self.wait(waiting.as_ref())?;
         }
+        drop(waiting);
 
         staging.in_use = false;
         let computed = Instant::now();
@@ -446,11 +449,11 @@ impl Launch<'_> {
         Ok(())
     }
 
-    fn wait(&self) -> Result<()> {
+    fn wait(&self, own: Option<&Waiting<'_>>) -> Result<()> {
         let waited = recording::on_host("wait", || self.lane.raw.synchronize());
         let waited = self
             .entered
-            .check_wait(waited, || format!("run `{}`", self.kernel.name));
+            .check_wait_of(own, waited, || format!("run `{}`", self.kernel.name));
         waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 

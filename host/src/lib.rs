@@ -68,9 +68,6 @@ mod stream;
 mod units;
 mod warning;
 
-#[cfg(feature = "gallery")]
-#[doc(hidden)]
-pub mod showcase;
 #[doc(hidden)]
 pub mod test_kernels;
 

@@ -202,6 +202,11 @@ impl Module {
         Ok(self.named(&entered, kernel)?.info)
     }
 
+    /// Where its kernels ring when they panic, if they can.
+    pub(crate) fn bell(&self) -> Option<&Bell> {
+        self.inner.bell.as_deref()
+    }
+
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
     }

@@ -3,6 +3,10 @@
 //! Every module whose kernels can panic has a record in device memory ([`cuda_std::panic`]) and a bell, a word of host
 //! memory to which the device writes the record's address. Looking at a bell costs a load; the record is read only when
 //! it has rung. When to look is the callers' business: after each wait for the device.
+//!
+//! A launch that waits for its own kernel is told of its panic, whatever other threads wait for meanwhile; so are all such
+//! launches of the module that are in progress then, since a record does not say of which launch it is. Any other panic is
+//! told once, to the thread that waits for the device next.
 
 use crate::context::Entered;
 use crate::error::{Code, KernelPanic, Result, answer};
@@ -34,6 +38,26 @@ pub(crate) struct Panics {
 /// A word of pinned host memory: 0, or the address of a record in which a panic is written.
 pub(crate) struct Bell {
     word: *mut u64,
+    /// Held while the word is read, so that a panic is taken by the launch that waits for it.
+    heard: Mutex<Heard>,
+}
+
+/// Who waits for a bell, and what it has rung for.
+#[derive(Default)]
+struct Heard {
+    /// Launches in progress that look by themselves.
+    waiting: usize,
+    /// How many panics were taken by them.
+    count: u64,
+    /// The last of them.
+    last: Option<KernelPanic>,
+}
+
+/// A launch that waits for its kernel, begun before the kernel is.
+pub(crate) struct Waiting<'a> {
+    bell: &'a Bell,
+    /// [`Heard::count`] then.
+    from: u64,
 }
 
 // SAFETY: the word is used as an atomic only.
@@ -54,7 +78,10 @@ impl Bell {
             ))?;
             answer(sys::cuMemHostGetDevicePointer_v2(&mut address, word, 0))?;
         }
-        let bell = Bell { word: word.cast() };
+        let bell = Bell {
+            word: word.cast(),
+            heard: Mutex::default(),
+        };
         bell.word().store(0, Ordering::Relaxed);
         Ok((bell, address))
     }
@@ -64,12 +91,44 @@ impl Bell {
         unsafe { AtomicU64::from_ptr(self.word) }
     }
 
+    /// Before a launch that will wait.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        let mut heard = self.heard.lock();
+        heard.waiting += 1;
+        let from = heard.count;
+        Waiting { bell: self, from }
+    }
+
+    /// The panic it rang for, unless a launch in progress will take it.
+    fn take_if_idle(&self) -> Result<Option<KernelPanic>, Code> {
+        let heard = self.heard.lock();
+        if heard.waiting > 0 { Ok(None) } else { self.take() }
+    }
+
     /// The panic it rang for. Silences it.
     fn take(&self) -> Result<Option<KernelPanic>, Code> {
         match self.word().swap(0, Ordering::Acquire) {
             0 => Ok(None),
             record => read(record).map(Some),
         }
+    }
+}
+
+impl Waiting<'_> {
+    /// The panic of a kernel of the module, after the wait.
+    fn panic(&self) -> Result<Option<KernelPanic>, Code> {
+        let mut heard = self.bell.heard.lock();
+        if let Some(panic) = self.bell.take()? {
+            heard.count += 1;
+            heard.last = Some(panic);
+        }
+        Ok(heard.last.clone().filter(|_| heard.count > self.from))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.bell.heard.lock().waiting -= 1;
     }
 }
 
@@ -107,7 +166,7 @@ impl Panics {
         let bells = self.bells.lock();
         let mut found = self.left.lock().take();
         for bell in bells.iter() {
-            if let Some(panic) = bell.take()? {
+            if let Some(panic) = bell.take_if_idle()? {
                 match &mut found {
                     None => found = Some(panic),
                     Some(first) => first.threads = first.threads.saturating_add(panic.threads),
@@ -154,7 +213,22 @@ impl Entered<'_> {
         result: Result<T, C>,
         operation: impl Fn() -> String,
     ) -> Result<T> {
+        self.check_wait_of(None, result, operation)
+    }
+
+    /// As [`Entered::check_wait`], by a launch that waits for its own kernel.
+    pub(crate) fn check_wait_of<T, C: Into<Code>>(
+        &self,
+        launch: Option<&Waiting<'_>>,
+        result: Result<T, C>,
+        operation: impl Fn() -> String,
+    ) -> Result<T> {
         let value = self.check(result, &operation)?;
+        if let Some(launch) = launch
+            && let Some(panic) = self.check(launch.panic(), &operation)?
+        {
+            return Err(panic.into());
+        }
         match self.check(self.context.panics.take(), operation)? {
             None => Ok(value),
             Some(panic) => Err(panic.into()),

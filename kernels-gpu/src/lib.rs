@@ -2,7 +2,7 @@
 //!
 //! The crate is compiled twice: for `nvptx64-nvidia-cuda` each `#[kernel]` becomes a PTX entry, for
 //! the host a function of the same name that binds typed arguments. Nothing here runs by itself;
-//! the programs in `host/src/bin` launch these kernels and check what comes out.
+//! the programs in `host/gallery/src/bin` launch these kernels and check what comes out.
 //!
 //! Their PTX is for sm_80 and newer, because `matmul_mma` is; without it sm_70 would do.
 #![no_std]

@@ -10,15 +10,18 @@ fn main() -> ExitCode {
         name, host, programs, ..
     } in examples()
     {
-        writeln!(modules, "pub mod {name} {{\n{host}\n}}").expect("a string takes all text");
-        for Program { module, soft } in programs {
+        writeln!(modules, "pub mod {name} {{\n{host}").expect("a string takes all text");
+        for Program { module, code, soft } in programs {
             let path = if module.is_empty() {
                 name.clone()
             } else {
+                writeln!(modules, "pub mod {module} {{\nuse super::kernels;\n{code}\n}}")
+                    .expect("a string takes all text");
                 format!("{name}::{module}")
             };
             writeln!(list, "    (\"{path}\", {soft}, || done({path}::main())),").expect("a string takes all text");
         }
+        modules.push_str("}\n");
     }
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
     let text = format!(
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
     match builder.build() {
         Ok(ptx) => {
             println!("cargo::rustc-env=EXAMPLES_PTX={}", ptx.path.display());
+            // The name that the book's programs know.
+            println!("cargo::rustc-env=KERNELS_PTX={}", ptx.path.display());
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -11,9 +11,8 @@ struct Example {
     name: String,
     /// What is compiled for the device.
     kernels: String,
-    /// What is compiled for the host: the kernels too, and the programs.
+    /// What is compiled for the host: the kernels too, and in documentation the program.
     host: String,
-    /// The modules that have a `fn main`, from here.
     programs: Vec<Program>,
 }
 
@@ -21,6 +20,8 @@ struct Example {
 struct Program {
     /// Empty: the example's own module.
     module: String,
+    /// What is in the module, with a `pub fn main`; it calls the crate of the kernels `kernels`.
+    code: String,
     /// It uses the checks, which a process with a GPU cannot.
     soft: bool,
 }
@@ -56,6 +57,7 @@ fn examples() -> Vec<Example> {
                     host: public_main(&code),
                     programs: vec![Program {
                         module: String::new(),
+                        code: String::new(),
                         soft: false,
                     }],
                 });
@@ -68,22 +70,21 @@ fn examples() -> Vec<Example> {
 }
 
 /// A chapter of the book: the blocks without a `fn main` are a crate called `kernels`, each of the others is a program that
-/// uses it, and the PTX of the crate `heat`, the project that the book's readers begin.
+/// uses it, in a package whose build script says in `KERNELS_PTX` where the crate's PTX is.
 #[allow(dead_code, reason = "the book's test needs the parts")]
 fn chapter(name: &str, text: &str) -> Example {
-    let (mut kernels, mut host, mut programs) = (String::new(), String::new(), Vec::new());
+    let (mut kernels, mut programs) = (String::new(), Vec::new());
     let lines: Vec<&str> = text.lines().collect();
     for Fence { line, language, code } in fences(&lines) {
-        let Some(attributes) = language.strip_prefix("rust") else { continue };
+        let soft = match language.as_str() {
+            "rust" => false,
+            "rust,soft" => true,
+            _ => continue,
+        };
         let module = format!("line_{line}");
         if code.contains("fn main()") {
             let code = public_main(&code);
-            write!(host, "pub mod {module} {{\nuse super::kernels;\nuse crate::heat;\n{code}\n}}\n")
-                .expect("a string takes all text");
-            programs.push(Program {
-                module,
-                soft: attributes == ",soft",
-            });
+            programs.push(Program { module, code, soft });
         } else {
             write!(kernels, "pub mod {module} {{\n{code}\n}}\npub use {module}::*;\n").expect("a string takes all text");
         }
@@ -91,7 +92,7 @@ fn chapter(name: &str, text: &str) -> Example {
     let kernels = format!("pub mod kernels {{\n{kernels}}}\n");
     Example {
         name: format!("book_{name}"),
-        host: format!("{kernels}{host}"),
+        host: kernels.clone(),
         kernels,
         programs,
     }

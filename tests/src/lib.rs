@@ -13,4 +13,4 @@ pub use baseline::{NVCC, baselines};
 pub use case::{Case, Cost, Prepared};
 pub use compare::{Results, Tolerance, compare, record};
 
-pub use rumba::showcase::{PTX, PTX_HASH};
+pub use gallery::{PTX, PTX_HASH};

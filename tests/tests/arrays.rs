@@ -421,7 +421,7 @@ fn figures() -> rumba::Result<()> {
         return Ok(());
     }
     let (device, module) = start();
-    let gallery = device.load(rumba::showcase::PTX)?;
+    let gallery = device.load(gallery::PTX)?;
     let n = 1 << 13;
     let (a, b) = (
         Array::full(&device, [n, n], 1.5_f32)?,

@@ -19,7 +19,7 @@ use std::path::Path;
 A finding names the kernel, both threads and the Rust line of each, the address and what lies there. The same checks for
 any program that uses libcuda.so.1: RUMBA_DEVICE=soft RUMBA_CHECK=all PROGRAM. In a test: rumba::check(|gpu| ..)")]
 pub(crate) struct Args {
-    /// The program: a file in host/src/bin
+    /// The program: a file in host/gallery/src/bin
     name: String,
     /// The checks, separated by commas: mem, init, race, sync, arith
     #[arg(long, value_name = "CHECKS", default_value = "all")]

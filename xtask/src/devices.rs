@@ -1,4 +1,4 @@
-//! `cargo xtask devices`: what each device can do per second, by the example `devices` of the runtime.
+//! `cargo xtask devices`: what each device can do per second, by the example `devices` of the gallery.
 
 use crate::gallery::Device;
 use crate::{setup, shell};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
-    shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-host", "--example", "devices"]))?;
+    shell::run(shell::cargo().args(["build", "--release", "--package", "gallery", "--example", "devices"]))?;
     let mut devices = Command::new(shell::target().join("release/examples/devices"));
     devices.env("RUMBA_DEVICE", args.device.name());
     if args.measure {

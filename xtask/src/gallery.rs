@@ -1,5 +1,5 @@
 //! The gallery's programs as commands: which there are, building them, running one, reading its records.
-//! A program is a file in host/src/bin; nothing else registers it.
+//! A program is a file in host/gallery/src/bin; nothing else registers it.
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
@@ -45,7 +45,7 @@ pub(crate) struct Record {
 
 /// The programs' names, in alphabetical order.
 pub(crate) fn programs() -> Result<Vec<String>> {
-    let folder = shell::workspace().join("host/src/bin");
+    let folder = shell::workspace().join("host/gallery/src/bin");
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .with_context(|| format!("could not list {}", folder.display()))?
         .filter_map(|entry| {
@@ -73,7 +73,7 @@ pub(crate) fn find(name: &str) -> Result<String> {
 /// Builds the programs (optimised: the software device runs inside them). Cargo shows its own progress.
 pub(crate) fn build(names: &[String]) -> Result<()> {
     let mut cargo = shell::cargo();
-    cargo.args(["build", "--release", "--package", "rumba-host"]);
+    cargo.args(["build", "--release", "--package", "gallery"]);
     for name in names {
         cargo.args(["--bin", name]);
     }

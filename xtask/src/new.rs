@@ -30,7 +30,10 @@ enum What {
 /// The files of a new kernel: where they go, and what is in them but for the name.
 const FILES: &[(&str, &str)] = &[
     ("kernels-gpu/src/NAME.rs", include_str!("../templates/kernel/kernel.rs")),
-    ("host/src/bin/NAME.rs", include_str!("../templates/kernel/program.rs")),
+    (
+        "host/gallery/src/bin/NAME.rs",
+        include_str!("../templates/kernel/program.rs"),
+    ),
     ("tests/src/cases/NAME.rs", include_str!("../templates/kernel/case.rs")),
 ];
 

@@ -74,15 +74,12 @@ fn compile(name: &str) -> Result<String> {
         .next()
         .and_then(|line| line.strip_prefix(OPTIONS))
         .with_context(|| format!("{name}.cu should begin with `{OPTIONS}` and its options"))?;
-    let folder = std::env::temp_dir().join("rumba-nvcc");
-    std::fs::create_dir_all(&folder)?;
+    let folder = tempfile::Builder::new().prefix("rumba-").rand_bytes(4).tempdir()?;
+    let folder = folder.path();
     let (from, to) = (format!("{name}.cu"), format!("{name}.ptx"));
     std::fs::write(folder.join(&from), &source)?;
     let mut command = Command::new("nvcc");
-    command
-        .current_dir(&folder)
-        .arg("-ptx")
-        .args(options.split_whitespace());
+    command.current_dir(folder).arg("-ptx").args(options.split_whitespace());
     command.arg("-I").arg(&sources);
     shell::run(command.args(["-o", &to, &from]))?;
     let text = std::fs::read_to_string(folder.join(&to))?;

@@ -35,7 +35,7 @@ parted     branches where some lanes went one way and some the other
 The counts are those of NVIDIA's profiler (tests/traffic.txt); caches are not modelled. Any program that uses
 libcuda.so.1 writes them down with RUMBA_DEVICE=soft RUMBA_PROFILE_JSON=FILE.")]
 pub(crate) struct Args {
-    /// The program: a file in host/src/bin
+    /// The program: a file in host/gallery/src/bin
     name: String,
     /// One kernel [default: all that the program launches]
     #[arg(long)]

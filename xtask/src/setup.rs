@@ -1,29 +1,31 @@
 //! `cargo xtask setup`: installs what building kernels takes, and NVIDIA's optional tools.
 //!
-//! It looks first and installs only what is missing, asks no questions, and says what it runs. Where it
+//! It looks first and installs only what is missing, and says what it runs. Before it uses sudo it asks. Where it
 //! may not or cannot install something, it says which command would. What counts as present is
 //! `cuda_builder`'s knowledge, not this file's.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cuda_builder::toolchain::{self, DEBIAN_PACKAGES, Lack, NotFound, Origin, Toolchain};
-use cuda_builder::wheels::{self, WHEELS, Wheels};
+use cuda_builder::wheels::{self, Wheels};
 
 use crate::doctor;
 use crate::quiet::run_quietly;
 
 /// Install what building kernels takes: a Rust toolchain with library sources; NVIDIA's tools if possible
 ///
-/// Tries `rustup component add rust-src` first, then the distribution's packages (as root, or through
-/// sudo if it asks for no password). NVIDIA's libdevice, ptxas and nvdisasm come as Python wheels and go
-/// into a folder of Rumba's own; kernels build without them. Running it again changes nothing.
+/// Tries `rustup component add rust-src` first, then the distribution's packages: as root, or through sudo if it
+/// needs no password and you agree. NVIDIA's libdevice, ptxas and nvdisasm come as Python wheels, of fixed versions with
+/// known hashes, and go into a folder of Rumba's own; kernels build without them. Running it again changes nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask setup                install what is missing
+  cargo xtask setup --yes          and do not ask before sudo is used
   cargo xtask setup --no-wheels    only what is needed, nothing of NVIDIA's
   RUMBA_TOOLS=tools cargo xtask setup
                                    NVIDIA's tools into another folder")]
@@ -31,6 +33,9 @@ pub(crate) struct Args {
     /// Leave out libdevice, ptxas and nvdisasm
     #[arg(long)]
     no_wheels: bool,
+    /// Use sudo without asking
+    #[arg(long)]
+    yes: bool,
 }
 
 /// How long a download may take before the next way is tried.
@@ -39,7 +44,7 @@ const APT_LIMIT: Duration = Duration::from_secs(300);
 const PIP_LIMIT: Duration = Duration::from_secs(240);
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    toolchain()?;
+    toolchain(args.yes)?;
     if !args.no_wheels {
         optional_wheels();
     }
@@ -49,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// Installs what the other commands need, if they lack it. NVIDIA's tools are tried once, not every time.
 pub(crate) fn ensure() -> Result<()> {
-    toolchain()?;
+    toolchain(false)?;
     if wheels::folder().is_some_and(|folder| !folder.exists()) {
         optional_wheels();
     }
@@ -57,14 +62,14 @@ pub(crate) fn ensure() -> Result<()> {
 }
 
 /// A toolchain for kernels: the one that is there, else one that could be installed.
-fn toolchain() -> Result<Toolchain> {
+fn toolchain(yes: bool) -> Result<Toolchain> {
     let mut missing = match toolchain::find() {
         Ok(toolchain) => return Ok(toolchain),
         Err(missing) => missing,
     };
     let mut tried = Vec::new();
     for way in [rustup_component, debian_packages] {
-        match way(&missing) {
+        match way(&missing, yes) {
             Ok(None) => {}
             Ok(Some(done)) => match toolchain::find() {
                 Ok(toolchain) => {
@@ -88,7 +93,7 @@ fn toolchain() -> Result<Toolchain> {
 }
 
 /// The library sources of a rustup toolchain that has everything else.
-fn rustup_component(missing: &NotFound) -> Result<Option<String>> {
+fn rustup_component(missing: &NotFound, _: bool) -> Result<Option<String>> {
     let Some(name) = missing
         .rejected
         .iter()
@@ -126,7 +131,7 @@ pub(crate) fn rustup() -> Option<PathBuf> {
 }
 
 /// Debian's newer Rust, which lies beside rustup's without touching it.
-fn debian_packages(missing: &NotFound) -> Result<Option<String>> {
+fn debian_packages(missing: &NotFound, yes: bool) -> Result<Option<String>> {
     let overridden = missing
         .rejected
         .iter()
@@ -139,6 +144,17 @@ fn debian_packages(missing: &NotFound) -> Result<Option<String>> {
     let Some(privilege) = privilege() else {
         bail!("{install}: this needs root, and sudo asks for a password");
     };
+    if let Privilege::Sudo = privilege {
+        eprintln!(
+            "The sources of Rust's library are missing, and kernels are compiled with them.\n\
+             The distribution has them. As root, through sudo, which needs no password here, this would be run:\n  \
+             sudo {install}"
+        );
+        let input = std::io::stdin();
+        if !(yes || input.is_terminal() && agrees(&mut input.lock())?) {
+            bail!("sudo {install}: you have not agreed to this; `cargo xtask setup --yes` does it without asking");
+        }
+    }
     let apt_get = |arguments: &[&str]| {
         let mut command = match privilege {
             Privilege::Root => Command::new(apt),
@@ -180,6 +196,14 @@ fn privilege() -> Option<Privilege> {
         return Some(Privilege::Root);
     }
     output("sudo", &["-n", "true"]).map(|_| Privilege::Sudo)
+}
+
+/// Asks whether to go on. Only a yes is one.
+fn agrees(input: &mut impl BufRead) -> Result<bool> {
+    eprint!("Run it? [y/N] ");
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 /// Whether apt knows a version of a package that it could install.
@@ -224,6 +248,9 @@ fn optional_wheels() {
     }
 }
 
+/// The wheels, as pip reads them: each of one version, with the hashes of its files for x86-64 and aarch64.
+const REQUIREMENTS: &str = include_str!("setup/wheels.txt");
+
 /// The files kept of the wheels; the rest of them is several times as large and not used.
 const KEPT: [&str; 3] = ["nvvm/libdevice/libdevice.10.bc", "bin/ptxas", "bin/nvdisasm"];
 
@@ -233,7 +260,9 @@ fn install_wheels() -> Result<()> {
     if output("python3", &["-m", "pip", "--version"]).is_none() {
         bail!("they come through pip, and `python3 -m pip` does not run here (apt-get install python3-pip)");
     }
-    let staging = folder.join("incoming");
+    let incoming = tempfile::tempdir_in(&folder).with_context(|| format!("could not write to {}", folder.display()))?;
+    let (staging, requirements) = (incoming.path().join("wheels"), incoming.path().join("wheels.txt"));
+    std::fs::write(&requirements, REQUIREMENTS)?;
     let mut command = Command::new("python3");
     command
         .args([
@@ -247,18 +276,19 @@ fn install_wheels() -> Result<()> {
         .args([
             "--no-deps",
             "--only-binary=:all:",
+            "--require-hashes",
             "--retries=1",
             "--timeout=20",
-            "--upgrade",
             "--target",
         ])
         .arg(&staging)
-        .args(WHEELS.map(|wheel| format!("{wheel}==13.*")));
-    let unpacked = run_quietly(&mut command, "downloading libdevice, ptxas and nvdisasm", PIP_LIMIT)
-        .and_then(|()| keep(&staging, &folder));
-    let removed = std::fs::remove_dir_all(&staging);
-    unpacked?;
-    removed.with_context(|| format!("could not remove {}", staging.display()))?;
+        .arg("--requirement")
+        .arg(&requirements);
+    run_quietly(&mut command, "downloading libdevice, ptxas and nvdisasm", PIP_LIMIT)?;
+    keep(&staging, &folder)?;
+    incoming
+        .close()
+        .with_context(|| format!("could not clean up {}", folder.display()))?;
     eprintln!("installed libdevice, ptxas and nvdisasm in {}", folder.display());
     Ok(())
 }
@@ -290,4 +320,48 @@ fn keep(staging: &Path, folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REQUIREMENTS, agrees};
+    use cuda_builder::wheels::WHEELS;
+
+    #[test]
+    fn wheels_have_one_version_and_hashes_for_both_architectures() {
+        let lines = REQUIREMENTS.replace("\\\n", " ");
+        let wheels: Vec<&str> = lines
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty())
+            .collect();
+        assert_eq!(wheels.len(), WHEELS.len(), "{wheels:?}");
+        for (line, name) in wheels.iter().zip(WHEELS) {
+            let mut words = line.split_whitespace();
+            let version = words
+                .next()
+                .and_then(|wheel| wheel.strip_prefix(name)?.strip_prefix("=="));
+            let version = version.unwrap_or_else(|| panic!("{name} of one version: {line}"));
+            assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()), "{line}");
+            let hashes: Vec<&str> = words
+                .map(|word| word.strip_prefix("--hash=sha256:").expect(line))
+                .collect();
+            assert_eq!(hashes.len(), 2, "{line}");
+            let is_hash = |hash: &&str| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(hashes.iter().all(is_hash) && hashes[0] != hashes[1], "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_yes_is_one() {
+        for (answer, expected) in [
+            ("y\n", true),
+            ("Yes\n", true),
+            ("\n", false),
+            ("n\n", false),
+            ("", false),
+            ("yesterday", false),
+        ] {
+            assert_eq!(agrees(&mut answer.as_bytes()).unwrap(), expected, "{answer:?}");
+        }
+    }
 }

@@ -1,9 +1,11 @@
-//! `cargo xtask new project`: what it writes builds, and its tests pass. And a crate of kernels can be packaged.
+//! Projects of others: what `cargo xtask new project` writes builds, and its tests pass; the programs of the book run in it; a
+//! project that exists takes the steps that the book has for it. And a crate of kernels can be packaged.
 //!
-//! The project and its target folder lie in cargo's folder for tests, so that only the first run builds Rumba once more.
+//! The projects and their target folder lie in cargo's folder for tests, so that only the first run builds Rumba once more.
 
-use std::path::Path;
 use std::process::{Command, Output};
+
+include!("../../tests/examples/extract.rs");
 
 fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -36,24 +38,46 @@ fn succeeds(mut command: Command) -> String {
     stdout.into_owned()
 }
 
-#[test]
-fn a_new_project_builds_and_passes_its_tests() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heat-flow");
+/// An empty folder in cargo's for tests.
+fn fresh(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if folder.exists() {
         std::fs::remove_dir_all(&folder).expect("the folder is this test's");
     }
+    folder
+}
+
+/// A project as `cargo xtask new project` writes it.
+fn new_project(name: &str) -> PathBuf {
+    let folder = fresh(name);
     let mut new = Command::new(env!("CARGO_BIN_EXE_xtask"));
     new.args(["new", "project"]).arg(&folder);
     assert!(succeeds(new).contains("cargo test"));
-    // The versions that this workspace was built with are there without a network.
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
-    std::fs::copy(lock, folder.join("Cargo.lock")).expect("both folders are there");
+    lock(&folder);
+    folder
+}
 
+/// The versions that this workspace was built with are there without a network.
+fn lock(folder: &Path) {
+    let lock = workspace().join("Cargo.lock");
+    std::fs::copy(lock, folder.join("Cargo.lock")).expect("both folders are there");
+}
+
+fn write(file: PathBuf, text: &str) {
+    std::fs::create_dir_all(file.parent().expect("a file lies in a folder")).expect("folders can be made");
+    std::fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+}
+
+#[test]
+fn a_new_project_builds_and_passes_its_tests() {
+    let folder = new_project("heat-flow");
     let mut fmt = cargo(&folder);
     fmt.args(["fmt", "--all", "--check"]);
     succeeds(fmt);
-    let mut test = cargo(&folder);
-    test.args(["test", "--workspace"]);
+    // From another folder, whose settings are not the project's.
+    let mut test = cargo(Path::new("/"));
+    test.args(["test", "--workspace", "--manifest-path"])
+        .arg(folder.join("Cargo.toml"));
     let printed = succeeds(test);
     for name in ["saxpy_computes_what_a_loop_does", "saxpy_passes_every_check"] {
         assert!(printed.contains(&format!("test {name} ... ok")), "{printed}");
@@ -69,12 +93,173 @@ fn a_new_project_builds_and_passes_its_tests() {
     assert!(String::from_utf8_lossy(&stderr).contains("not empty"));
 }
 
+/// Every program of the book, in a new project of a name that the book does not have: nothing is added but the crates that a
+/// chapter says to add. All are modules of one program, each chapter's kernels a module of the crate of kernels.
+#[test]
+fn the_programs_of_the_book_run_in_a_new_project() {
+    let folder = new_project("warm-rod");
+    let chapters = files(&workspace().join("book/src"), "md");
+    let (mut kernels, mut modules, mut list) = (String::new(), String::new(), String::new());
+    for (name, text) in &chapters {
+        let Example {
+            name,
+            kernels: own,
+            programs,
+            ..
+        } = chapter(name, text);
+        if programs.is_empty() {
+            continue;
+        }
+        writeln!(kernels, "pub mod {name} {{\n{own}\n}}").expect("a string takes all text");
+        for Program { module, code, .. } in programs {
+            writeln!(
+                modules,
+                "pub mod {name}_{module} {{\nuse ::kernels::{name}::kernels;\n{code}\n}}"
+            )
+            .expect("a string takes all text");
+            writeln!(list, "    (\"{name}_{module}\", || done({name}_{module}::main())),")
+                .expect("a string takes all text");
+        }
+        // The chapter on other projects begins with another one.
+        if name != "book_existing_project" {
+            for wanted in text
+                .split("`cargo add ")
+                .skip(1)
+                .filter_map(|rest| rest.split('`').next())
+            {
+                let mut add = cargo(&folder);
+                add.args(["add", "--offline", "--quiet", "--package", "warm-rod", wanted]);
+                succeeds(add);
+            }
+        }
+    }
+    let library = folder.join("kernels/src/lib.rs");
+    let text = std::fs::read_to_string(&library).expect("it was written just now");
+    write(
+        library,
+        &format!("{text}\n#[allow(unused, missing_docs)]\nmod book {{\n{kernels}}}\npub use book::*;\n"),
+    );
+    write(
+        folder.join("src/bin/book.rs"),
+        &format!(
+            "#![allow(clippy::all, missing_docs, unused)]\n{modules}\n{RUN}\nconst ALL: &[(&str, fn())] = &[\n{list}];\n"
+        ),
+    );
+    let mut run = cargo(&folder);
+    run.args(["run", "--quiet", "--features", "algorithms", "--bin", "book"]);
+    run.env("RUMBA_DEVICE", "soft");
+    let printed = succeeds(run);
+    let ran = printed.lines().filter(|line| line.starts_with("ran book_")).count();
+    assert_eq!(ran, list.lines().count(), "{printed}");
+    assert!(ran >= 40, "{ran} programs ran\n{printed}");
+}
+
+/// What runs the programs of the book.
+const RUN: &str = r#"
+trait Done {
+    fn done(self);
+}
+
+impl Done for () {
+    fn done(self) {}
+}
+
+impl<E: std::fmt::Display> Done for Result<(), E> {
+    fn done(self) {
+        self.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn done(outcome: impl Done) {
+    outcome.done();
+}
+
+fn main() {
+    for (name, program) in ALL {
+        program();
+        println!("ran {name}");
+    }
+}
+"#;
+
+/// The chapter "In a project that exists", step by step, on what `cargo new` makes. The first line of each block names the file
+/// that it is added to.
+#[test]
+fn a_project_that_exists_takes_the_steps_of_the_book() {
+    // Not below this workspace, of which cargo would make it a member.
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("my-program");
+    let mut new = cargo(place.path());
+    new.args(["new", "--quiet", "--vcs", "none"]).arg(&folder);
+    succeeds(new);
+    lock(&folder);
+    let chapter =
+        std::fs::read_to_string(workspace().join("book/src/existing-project.md")).expect("the chapter is there");
+    let lines: Vec<&str> = chapter.lines().collect();
+    let mut files = 0;
+    for Fence { code, .. } in fences(&lines) {
+        let first = code.lines().next().unwrap_or_default();
+        let Some(file) = first.strip_prefix("# ").or_else(|| first.strip_prefix("// ")) else {
+            continue;
+        };
+        let file = folder.join(file);
+        let there = std::fs::read_to_string(&file).unwrap_or_default();
+        let text = match file.extension().is_some_and(|extension| extension == "toml") {
+            true => with_sections(&there, &from_here(&code)),
+            false => code,
+        };
+        write(file, &text);
+        files += 1;
+    }
+    assert_eq!(
+        files, 6,
+        "the chapter has a manifest, another, three sources and the profiles"
+    );
+    let mut run = cargo(Path::new("/"));
+    run.args(["run", "--quiet", "--manifest-path"])
+        .arg(folder.join("Cargo.toml"));
+    run.env("RUMBA_DEVICE", "soft");
+    let printed = succeeds(run);
+    assert!(printed.contains("on Rumba software device"), "{printed}");
+}
+
+/// The manifest with what is added to its sections, and with the new ones.
+fn with_sections(manifest: &str, added: &str) -> String {
+    let mut text = manifest.to_owned();
+    for section in added.split("\n[").skip(1) {
+        let (header, lines) = section.split_once('\n').expect("a section has a line");
+        let header = format!("[{header}\n");
+        match text.find(&header) {
+            Some(at) => text.insert_str(at + header.len(), &format!("{}\n", lines.trim_end_matches('\n'))),
+            None => write!(text, "\n{header}{lines}").expect("a string takes all text"),
+        }
+    }
+    text
+}
+
+/// The manifest with the crates of this workspace in place of those of the repository.
+fn from_here(manifest: &str) -> String {
+    let crates = [
+        ("rumba", "host"),
+        ("cuda_builder", "crates/cuda_builder"),
+        ("cuda_std", "crates/cuda_std"),
+        ("find_cuda_helper", "crates/find_cuda_helper"),
+    ];
+    let line = |line: &str| {
+        let found = crates.iter().find(|(name, _)| line.starts_with(&format!("{name} = ")));
+        match found {
+            Some((_, folder)) => line.replace("git = \"…\"", &format!("path = {:?}", workspace().join(folder))),
+            None => line.to_owned(),
+        }
+    };
+    manifest.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
 /// The gallery's kernels with what they depend on, as they would be published: manifests are complete and archives are made.
 /// They are not built once more from the archives, since cargo keeps what it has unpacked of a version once.
 #[test]
 fn a_crate_of_kernels_can_be_packaged() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut package = cargo(&workspace);
+    let mut package = cargo(&workspace());
     package.args(["package", "--allow-dirty", "--no-verify", "--quiet"]);
     for name in ["cuda_std_macros", "cuda_std", "kernels-gpu"] {
         package.args(["--package", name]);

@@ -16,11 +16,6 @@ mod documentation {
     include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 }
 
-/// What the project of the book's readers is here.
-mod heat {
-    pub(crate) use examples::PTX;
-}
-
 /// What an example's `main` may return.
 trait Done {
     fn done(self);

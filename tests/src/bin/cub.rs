@@ -378,7 +378,8 @@ struct Cub {
 impl Cub {
     /// Compiles the source for the GPU at hand.
     fn build(source: &Path) -> Result<Cub> {
-        let library = std::env::temp_dir().join(format!("libcub-{}.so", std::process::id()));
+        let folder = tempfile::tempdir()?;
+        let library = folder.path().join("libcub.so");
         let on_path = std::env::var_os("PATH").unwrap_or_default();
         let known = std::env::split_paths(&on_path).chain([PathBuf::from("/usr/local/cuda/bin")]);
         let nvcc = known.map(|folder| folder.join("nvcc")).find(|file| file.is_file());

@@ -76,7 +76,8 @@ fn diff(chosen: &[&Case], words: &[String]) -> Result<()> {
     let seed = std::env::var_os("RUMBA_DIFF_SEED");
     // SAFETY: there is one thread so far.
     unsafe { std::env::set_var("RUMBA_DEVICE", "soft") };
-    let file = std::env::temp_dir().join(format!("rumba-diff-{}", std::process::id()));
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("results");
     let mut command = Command::new(std::env::current_exe()?);
     command.args(words).arg(RECORD).arg(&file).env("RUMBA_DEVICE", &other);
     if let Some(seed) = seed {
@@ -85,7 +86,6 @@ fn diff(chosen: &[&Case], words: &[String]) -> Result<()> {
     println!("PTX {PTX_HASH}, on:");
     let status = command.status()?;
     let bytes = std::fs::read(&file);
-    let _ = std::fs::remove_file(&file);
     if !status.success() {
         bail!(
             "there are no results to compare with (RUMBA_DEVICE={other}); without a GPU `cargo xtask diff --against soft` compares \

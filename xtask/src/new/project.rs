@@ -34,14 +34,11 @@ const FILES: &[(&str, &str)] = files![
     "Cargo.toml",
     "README.md",
     "build.rs",
-    "src/lib.rs",
     "src/main.rs",
     "kernels/Cargo.toml",
     "kernels/src/lib.rs",
     "tests/saxpy.rs",
     "tests/checks.rs",
-    ".cargo/config.toml",
-    ".cargo/cuda/lib64/libcuda.so",
     ".github/workflows/ci.yml",
     ".gitignore",
 ];
@@ -50,6 +47,7 @@ const FILES: &[(&str, &str)] = files![
 const LIBRARIES: &[(&str, &str)] = &[
     ("cuda_builder", "crates/cuda_builder"),
     ("cuda_std", "crates/cuda_std"),
+    ("find_cuda_helper", "crates/find_cuda_helper"),
     ("rumba", "host"),
 ];
 
@@ -77,9 +75,7 @@ pub(super) fn run(Args { path, git }: Args) -> Result<()> {
 
 /// A file of the template with its placeholders filled in.
 fn fill(text: &str, name: &str, git: Option<&str>) -> String {
-    let mut text = text
-        .replace("{{project-name}}", name)
-        .replace("{{crate_name}}", &name.replace('-', "_"));
+    let mut text = text.replace("{{project-name}}", name);
     if let Some(url) = git {
         return text.replace(REPOSITORY, url);
     }
@@ -102,7 +98,7 @@ fn package_name(path: &Path) -> Result<String> {
     }
     // What the project's own dependencies are called, and what cargo keeps for itself.
     const TAKEN: &[&str] = &[
-        "kernels", "rumba", "cuda_std", "cuda-std", "cust", "test", "build", "core", "std", "alloc",
+        "kernels", "rumba", "cuda_std", "cuda-std", "bytemuck", "cust", "test", "build", "core", "std", "alloc",
     ];
     if TAKEN.contains(&name) {
         bail!("`{name}` is the name of something that the project uses; choose another, such as `my-{name}`");
@@ -154,7 +150,7 @@ mod tests {
     #[test]
     fn cargo_generate_writes_the_same() {
         let url = "https://example.org/rumba.git";
-        let values = liquid::object!({ "project-name": "heat-flow", "crate_name": "heat_flow", "rumba_git": url });
+        let values = liquid::object!({ "project-name": "heat-flow", "rumba_git": url });
         let parser = liquid::ParserBuilder::with_stdlib().build().unwrap();
         for (path, text) in FILES {
             let rendered = parser.parse(text).and_then(|template| template.render(&values));

@@ -1,8 +1,8 @@
 //! `NAME`: one element per thread, compared with a plain loop on the CPU.
 
 use clap::Parser;
+use gallery::{Options, same, time};
 use kernels_gpu::NAME::NAME;
-use rumba::showcase::{Options, same, time};
 use rumba::{In, Out};
 
 /// Describe what the program shows.

@@ -1,4 +1,4 @@
-//! Builds the kernels to PTX and tells the program where the text is.
+//! Builds the kernels to PTX, and tells the program and its tests where the text is: in the variable `KERNELS_PTX`.
 
 fn main() -> Result<(), cuda_builder::BuildError> {
     let ptx = cuda_builder::CudaBuilder::new("kernels").build()?;

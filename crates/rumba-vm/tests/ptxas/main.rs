@@ -61,7 +61,10 @@ fn ask(assembler: &str, cases: &[Case], folder: &Path) -> String {
     std::thread::scope(|scope| {
         let parts = cases.chunks(cases.len().div_ceil(workers)).enumerate();
         let parts: Vec<_> = parts.map(|cases| scope.spawn(move || part(cases))).collect();
-        parts.into_iter().map(|part| part.join().expect("the assembler runs")).collect()
+        parts
+            .into_iter()
+            .map(|part| part.join().expect("the assembler runs"))
+            .collect()
     })
 }
 
@@ -97,8 +100,8 @@ fn device() -> Device {
 fn agrees_with_the_assembler() {
     let cases = corpus::all();
     if let Ok(assembler) = std::env::var(ASSEMBLER) {
-        let folder = std::env::temp_dir().join(format!("rumba-verdicts-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verdicts");
+        std::fs::create_dir_all(&folder).expect("cargo's folder for tests is there");
         let text = ask(&assembler, &cases, &folder);
         std::fs::remove_dir_all(&folder).expect("the folder was made here");
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ptxas/verdicts.txt");

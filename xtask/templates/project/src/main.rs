@@ -1,9 +1,10 @@
 //! Launches a kernel on a million elements: on an NVIDIA GPU if there is one, otherwise on the software device.
 
-use {{crate_name}}::PTX;
-
 use kernels::saxpy;
 use rumba::prelude::*;
+
+/// The kernels as PTX, built by the build script.
+const PTX: &str = include_str!(env!("KERNELS_PTX"));
 
 fn main() -> rumba::Result<()> {
     let device = Device::new()?;

@@ -1,9 +1,10 @@
 //! Kernels under every check of the software device: memory, races, barriers, values never written. A file of its own,
 //! because a process that uses a GPU cannot use the checks.
 
-use {{crate_name}}::PTX;
-
 use kernels::saxpy;
+
+/// The kernels as PTX, built by the build script.
+const PTX: &str = include_str!(env!("KERNELS_PTX"));
 
 #[test]
 fn saxpy_passes_every_check() -> rumba::Result<()> {

@@ -1,9 +1,10 @@
 //! Kernels against plain loops, on the device that `RUMBA_DEVICE` names (`auto`, `gpu` or `soft`).
 
-use {{crate_name}}::PTX;
-
 use kernels::saxpy;
 use rumba::prelude::*;
+
+/// The kernels as PTX, built by the build script.
+const PTX: &str = include_str!(env!("KERNELS_PTX"));
 
 #[test]
 fn saxpy_computes_what_a_loop_does() -> rumba::Result<()> {
