@@ -113,8 +113,8 @@ impl Arena {
 
     /// Whether any byte of a range lies in it.
     pub(crate) fn overlaps(&self, address: u64, bytes: u64) -> bool {
-        let start = self.base as u64;
-        address < start + self.bytes as u64 && address.saturating_add(bytes.max(1)) > start
+        let pages = self.pages.range();
+        address < pages.end && address.saturating_add(bytes.max(1)) > pages.start
     }
 
     /// Makes the first `bytes` bytes of `window` usable memory; what was usable stays as it is.

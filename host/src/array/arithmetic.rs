@@ -365,7 +365,7 @@ fn next<'a, T: Arithmetic>(context: &Arc<Context>, values: &mut Vec<Value<'a, T>
     // Each element is read before it is written, by the same thread.
     let result = match (&left, &right) {
         (Value::Own(buffer, own), _) | (_, Value::Own(buffer, own)) if *own == shape => {
-            launch(context, map(), axes(buffer, &shape, 0, true))?;
+            launch(context, map(), Target(axes(buffer, &shape, 0, true), PhantomData))?;
             if matches!(&left, Value::Own(_, own) if *own == shape) {
                 left
             } else {
