@@ -499,6 +499,65 @@ done:"
 }
 
 #[test]
+fn fences_of_a_whole_block_release_by_the_operation_of_one_thread() {
+    // All threads write, fence and meet; the first one counts the block, and all of the last block read.
+    let last = |before: &str, after: &str| {
+        format!(
+            "
+    st.global.u32 [%rd2], %r4;
+    {before}
+    bar.sync 0;
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra met;
+    mov.u64 %rd10, counter;
+    atom.global.add.u32 %r14, [%rd10], 1;
+    mov.u32 %r15, %nctaid.x;
+    sub.u32 %r15, %r15, 1;
+    setp.eq.u32 %p2, %r14, %r15;
+    selp.u32 %r16, 1, 0, %p2;
+    st.shared.u32 [last], %r16;
+met:
+    bar.sync 0;
+    ld.shared.u32 %r17, [last];
+    setp.eq.u32 %p3, %r17, 0;
+    @%p3 bra done;
+    {after}
+    sub.u32 %r18, 191, %r4;
+    mul.wide.u32 %rd11, %r18, 4;
+    add.s64 %rd11, %rd1, %rd11;
+    ld.global.u32 %r19, [%rd11];
+done:"
+        )
+    };
+    let declarations = ".global .align 4 .u32 counter; .shared .align 4 .u32 last;";
+    for fence in ["membar.gl;", "membar.sys;", "fence.sc.gpu;"] {
+        is_clean(declarations, &last(fence, fence), 3, 64);
+    }
+    // Without the other one, of block scope, or of no order among fences.
+    for (before, after) in [
+        ("membar.gl;", ""),
+        ("", "membar.gl;"),
+        ("membar.cta;", "membar.gl;"),
+        ("membar.gl;", "membar.cta;"),
+        ("fence.acq_rel.gpu;", "fence.acq_rel.gpu;"),
+    ] {
+        races(declarations, &last(before, after), 3, 64, FindingKind::DataRace);
+    }
+    // Fences order nothing by themselves.
+    let unseen = "
+    setp.ne.u32 %p1, %r3, 0;
+    @%p1 bra read;
+    st.global.u32 [%rd1], 1;
+    membar.gl;
+    bra done;
+read:
+    membar.gl;
+    ld.global.u32 %r10, [%rd1];
+done:";
+    races("", unseen, 2, 32, FindingKind::DataRace);
+}
+
+#[test]
 fn bytes_of_one_word_are_separate() {
     let bytes = "
     cvt.u64.u32 %rd10, %r4;

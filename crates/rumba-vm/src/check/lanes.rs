@@ -41,6 +41,11 @@ pub(super) struct Clock {
     /// What atomic reads have seen: the next fence takes it in. By the narrowest scope that the fence has to have, around
     /// this block, for the block that released it.
     pub(super) seen: [Option<Arc<Known>>; SCOPES],
+    /// The last fence of sequential consistency, what such fences of others made ready before the last barrier, and what was
+    /// seen of such fences.
+    pub(super) sequential_fence: Option<Fenced>,
+    pub(super) sequential: Option<Arc<Known>>,
+    pub(super) sequential_seen: Option<Arc<Known>>,
 }
 
 impl Clock {
@@ -53,7 +58,18 @@ impl Clock {
             plain: true,
             fenced: None,
             seen: Default::default(),
+            sequential_fence: None,
+            sequential: None,
+            sequential_seen: None,
         }
+    }
+
+    /// Whether nothing is ready to be published or taken in.
+    fn is_bare(&self) -> bool {
+        self.fenced.is_none()
+            && self.seen.iter().all(Option::is_none)
+            && self.sequential.is_none()
+            && self.sequential_seen.is_none()
     }
 
     /// Whether lanes with either of the two know the same, and of the same past.
@@ -105,6 +121,13 @@ impl Fenced {
         known.learn(thread, self.epoch);
         Arc::new(known)
     }
+
+    /// What it offers of all threads of a warp, given the first one.
+    pub(super) fn of_warp(&self, first: Thread) -> Arc<Known> {
+        let mut known = Known::clone(&self.known);
+        known.learn_warp(first, self.epoch.max(self.warp));
+        Arc::new(known)
+    }
 }
 
 /// What the lanes of a warp know.
@@ -143,7 +166,7 @@ impl Warp {
         let Some(lanes) = &self.lanes else { return };
         let first = &lanes[0];
         self.apart = !lanes_of(self.mask).all(|lane| lanes[lane].agrees(first));
-        let is_bare = |lane: usize| lanes[lane].fenced.is_none() && lanes[lane].seen.iter().all(Option::is_none);
+        let is_bare = |lane: usize| lanes[lane].is_bare();
         if !self.apart && lanes_of(self.mask).all(is_bare) {
             self.whole = first.clone();
             self.lanes = None;
@@ -165,6 +188,15 @@ impl Warp {
         match &self.lanes {
             None => self.whole.fenced.is_some(),
             Some(lanes) => lanes.iter().any(|clock| clock.fenced.is_some()),
+        }
+    }
+
+    /// Whether an atomic write of a lane may publish something.
+    pub(super) fn publishes(&self) -> bool {
+        let publishes = |clock: &Clock| clock.fenced.is_some() || clock.sequential.is_some();
+        match &self.lanes {
+            None => publishes(&self.whole),
+            Some(lanes) => lanes.iter().any(publishes),
         }
     }
 }
@@ -215,6 +247,9 @@ pub(super) struct Arrived {
     pub(super) waiting: u32,
     /// Whether somebody came and did not wait.
     pub(super) passing: bool,
+    /// What fences of sequential consistency made ready before, and what was seen of such.
+    pub(super) sequential: Option<Arc<Known>>,
+    pub(super) sequential_seen: Option<Arc<Known>>,
     /// What everybody knows who leaves, since the first one has left.
     pub(super) result: Option<Arc<Known>>,
 }

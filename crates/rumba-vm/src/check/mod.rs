@@ -12,6 +12,7 @@ pub(crate) mod monitor;
 pub(crate) mod notes;
 pub(crate) mod order;
 pub(crate) mod pending;
+pub(crate) mod published;
 pub(crate) mod race;
 pub(crate) mod range;
 pub(crate) mod record;

@@ -231,7 +231,7 @@ impl Warp {
                         kind,
                         source,
                     };
-                    monitor.note(FindingKind::UnwrittenRead, touch, None, first, &place);
+                    monitor.note(FindingKind::UnwrittenRead, touch, None, first, place);
                 }
                 if kind != AccessKind::Read {
                     map.write(address, bytes);
@@ -322,8 +322,8 @@ impl Warp {
     }
 
     /// A fence of the active lanes.
-    pub(crate) fn observe_fence(&self, order: Order) {
-        self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order));
+    pub(crate) fn observe_fence(&self, order: Order, is_sequential: bool) {
+        self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order, is_sequential));
     }
 
     /// The active lanes exit.

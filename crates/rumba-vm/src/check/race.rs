@@ -27,6 +27,7 @@ pub(crate) use crate::check::lanes::Meeting;
 use crate::check::lanes::{Arrived, Clock, Guest, Warp, thread};
 use crate::check::memory::GROUPS;
 use crate::check::order::{Order, SCOPES, Scope};
+use crate::check::published::{NEAR, Published, gather};
 use crate::check::record::{Conflict, Record, View, words_of};
 use crate::fault::AccessKind;
 use crate::target::GROUP;
@@ -48,75 +49,6 @@ pub(crate) struct Access {
 impl Access {
     fn thread(&self, lane: usize) -> Thread {
         thread(self.block, self.warp, lane)
-    }
-}
-
-/// The release patterns whose writes head the release sequence that ends in the last atomic write of an address (manual,
-/// section 8.8, "Release and Acquire Patterns").
-///
-/// An acquire synchronises with those of them of which the scopes of both sides include the other thread, which is what
-/// morally strong asks for (section 8.7). So releases are kept by block; those of scope `.gpu` also together, since most
-/// acquires have that scope, too.
-struct Published {
-    /// All releases of scope `.gpu`.
-    all: Option<Arc<Known>>,
-    /// Each release by a block that others can still share a scope with.
-    near: Vec<Release>,
-    /// The block and the scope of the last write.
-    writer: (u32, Scope),
-}
-
-/// What threads of a block have released with one scope.
-struct Release {
-    block: u32,
-    scope: Scope,
-    known: Arc<Known>,
-}
-
-/// Releases of an address after which those of blocks that have ended are forgotten.
-const NEAR: usize = 16;
-
-impl Published {
-    /// A write by a block, with a scope, of no releases so far.
-    fn by(block: u32, scope: Scope) -> Self {
-        Self {
-            all: None,
-            near: Vec::new(),
-            writer: (block, scope),
-        }
-    }
-
-    /// Adds what a thread of a block releases.
-    fn add(&mut self, block: u32, scope: Scope, mut known: Arc<Known>) {
-        let same = |release: &&mut Release| (release.block, release.scope) == (block, scope);
-        let before = match self.near.iter_mut().find(same) {
-            Some(release) => {
-                Arc::make_mut(&mut known).join(&release.known);
-                Some(std::mem::replace(&mut release.known, Arc::clone(&known)))
-            }
-            None => {
-                let known = Arc::clone(&known);
-                self.near.push(Release { block, scope, known });
-                None
-            }
-        };
-        if scope < Scope::Device {
-            return;
-        }
-        match &mut self.all {
-            // This block alone has released so far.
-            Some(all) if before.is_none_or(|before| !Arc::ptr_eq(all, &before)) => Arc::make_mut(all).join(&known),
-            all => *all = Some(known),
-        }
-    }
-}
-
-/// Joins what `known` has to a place that may be empty.
-fn gather(place: &mut Option<Arc<Known>>, known: &Arc<Known>) {
-    match place {
-        Some(before) if Arc::ptr_eq(before, known) => {}
-        Some(before) => Arc::make_mut(before).join(known),
-        None => *place = Some(Arc::clone(known)),
     }
 }
 
@@ -321,7 +253,7 @@ impl Races {
     fn orders(&mut self, access: &Access) -> bool {
         !self.published.is_empty()
             || access.kind != AccessKind::Read
-                && (access.order.releases() || self.warp(access.block, access.warp).has_fenced())
+                && (access.order.releases() || self.warp(access.block, access.warp).publishes())
     }
 
     /// Accesses by lanes that know the same.
@@ -373,7 +305,11 @@ impl Races {
             }
         }
         let acquires = access.order.acquires();
+        let sequential = published.sequential.clone();
         self.warp(access.block, access.warp).each(1 << lane, |_, clock| {
+            if let Some(known) = &sequential {
+                gather(&mut clock.sequential_seen, known);
+            }
             for (at, known) in seen.iter().enumerate() {
                 let Some(known) = known else { continue };
                 if acquires && at <= scope as usize {
@@ -404,12 +340,17 @@ impl Races {
         } else if let Some(fenced) = &warp.clock(lane).fenced {
             offer = Some((fenced.of(by), fenced.scope));
         }
+        let clock = warp.clock(lane);
+        let mut sequential = clock.sequential.clone();
+        if let Some(fenced) = &clock.sequential_fence {
+            gather(&mut sequential, &fenced.of(by));
+        }
         let cluster = self.cluster;
         let continues = |published: &Published| {
             let (writer, written) = published.writer;
             access.kind == AccessKind::Atomic && includes(scope.min(written), cluster, writer, block)
         };
-        if offer.is_none() && !self.published.get(&address).is_some_and(continues) {
+        if offer.is_none() && sequential.is_none() && !self.published.get(&address).is_some_and(continues) {
             self.published.remove(&address);
             return;
         }
@@ -419,6 +360,9 @@ impl Races {
             *published = fresh();
         }
         published.writer = (block, scope);
+        if let Some(known) = sequential {
+            gather(&mut published.sequential, &known);
+        }
         if let Some((known, scope)) = offer {
             published.add(block, scope, known);
             if published.near.len() > NEAR {
@@ -430,7 +374,13 @@ impl Races {
     }
 
     /// A fence of lanes.
-    pub(crate) fn fence(&mut self, block: u32, warp: u8, lanes: u32, order: Order) {
+    ///
+    /// Fences of sequential consistency synchronise with each other in an order of their own (manual, section 8.9.3), which
+    /// cannot contradict what is observed: if a write behind one is seen by a read before another, with barriers of the
+    /// block in between on either side, the first comes first. So `membar.gl` by every thread of a block, a barrier, and an
+    /// atomic operation by one thread release for all of them. What nothing has observed stays unordered here.
+    pub(crate) fn fence(&mut self, block: u32, warp: u8, lanes: u32, order: Order, is_sequential: bool) {
+        let is_sequential = is_sequential && order.scope == Scope::Device;
         self.warp(block, warp).each(lanes, |_, clock| {
             if order.acquires() {
                 for at in 0..=order.scope as usize {
@@ -439,8 +389,14 @@ impl Races {
                     }
                 }
             }
+            if is_sequential && let Some(known) = clock.sequential_seen.take() {
+                clock.take_in(&known, block);
+            }
             if order.releases() {
                 clock.release(order.scope);
+            }
+            if is_sequential {
+                clock.sequential_fence.clone_from(&clock.fenced);
             }
         });
     }
@@ -515,6 +471,21 @@ impl Races {
                 Arc::make_mut(&mut arrived.known).join(&clock.known);
                 arrived.brought = Some(Arc::clone(&clock.known));
             }
+            if let Some(fenced) = &clock.sequential_fence {
+                let own = thread(block, number, lane);
+                gather(
+                    &mut arrived.sequential,
+                    &if whole { fenced.of_warp(own) } else { fenced.of(own) },
+                );
+            }
+            for (place, known) in [
+                (&mut arrived.sequential, &clock.sequential),
+                (&mut arrived.sequential_seen, &clock.sequential_seen),
+            ] {
+                if let Some(known) = known {
+                    gather(place, known);
+                }
+            }
             arrived.guests.push(Guest {
                 block,
                 warp: number,
@@ -547,7 +518,12 @@ impl Races {
         let whole_block = matches!(meeting, Meeting::Block { .. }) && arrived.waiting == threads && !arrived.passing;
         let known = arrived.result(whole_block.then_some(block));
         let epoch = arrived.epoch;
+        let (sequential, seen) = (arrived.sequential.clone(), arrived.sequential_seen.clone());
         self.warp(block, number).each(lanes, |_, clock| {
+            // Of those who came, the own fence is among them.
+            clock.sequential_fence = None;
+            clock.sequential.clone_from(&sequential);
+            clock.sequential_seen.clone_from(&seen);
             clock.set_known(Arc::clone(&known), block);
             if whole_block {
                 clock.epoch = clock.epoch.max(epoch + 1);

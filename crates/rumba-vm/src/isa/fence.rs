@@ -34,6 +34,9 @@ pub(super) static FENCE: Instruction = Instruction {
     lower,
 };
 
+/// In an operation's `extra`, beside the order: it is sequentially consistent.
+const SEQUENTIAL: u16 = 1 << 15;
+
 /// Orders everything, for everybody.
 const FULL: Handlers = Handlers::same(full);
 /// Orders all but a store before a load.
@@ -55,14 +58,15 @@ pub(crate) fn emit(l: &mut Lowering<'_>, sequential: bool, order: Order) {
         (false, false) => LIGHT,
     };
     l.emit(Draft {
-        extra: order.bits(),
+        extra: order.bits() | if sequential { SEQUENTIAL } else { 0 },
         ..Draft::new(handlers)
     });
 }
 
 /// Tells the checks.
 fn observe(warp: &Warp, pc: Pc) {
-    warp.observe_fence(Order::from_bits(pc.extra, AccessKind::Atomic));
+    let order = Order::from_bits(pc.extra, AccessKind::Atomic);
+    warp.observe_fence(order, pc.extra & SEQUENTIAL != 0);
 }
 
 unsafe fn full(warp: &mut Warp, pc: Pc) -> Pc {

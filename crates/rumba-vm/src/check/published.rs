@@ -1,0 +1,80 @@
+//! What atomic writes publish: release patterns, and the fences of sequential consistency that come before them.
+//!
+//! When it is published and who takes it in is told in [`super::race`].
+
+use std::sync::Arc;
+
+use crate::check::clock::Known;
+use crate::check::order::Scope;
+
+/// The release patterns whose writes head the release sequence that ends in the last atomic write of an address (manual,
+/// section 8.8, "Release and Acquire Patterns").
+///
+/// An acquire synchronises with those of them of which the scopes of both sides include the other thread, which is what
+/// morally strong asks for (section 8.7). So releases are kept by block; those of scope `.gpu` also together, since most
+/// acquires have that scope, too.
+pub(super) struct Published {
+    /// All releases of scope `.gpu`.
+    pub(super) all: Option<Arc<Known>>,
+    /// Each release by a block that others can still share a scope with.
+    pub(super) near: Vec<Release>,
+    /// What fences of sequential consistency precede the writes.
+    pub(super) sequential: Option<Arc<Known>>,
+    /// The block and the scope of the last write.
+    pub(super) writer: (u32, Scope),
+}
+
+/// What threads of a block have released with one scope.
+pub(super) struct Release {
+    pub(super) block: u32,
+    pub(super) scope: Scope,
+    pub(super) known: Arc<Known>,
+}
+
+/// Releases of an address after which those of blocks that have ended are forgotten.
+pub(super) const NEAR: usize = 16;
+
+impl Published {
+    /// A write by a block, with a scope, of no releases so far.
+    pub(super) fn by(block: u32, scope: Scope) -> Self {
+        Self {
+            all: None,
+            near: Vec::new(),
+            sequential: None,
+            writer: (block, scope),
+        }
+    }
+
+    /// Adds what a thread of a block releases.
+    pub(super) fn add(&mut self, block: u32, scope: Scope, mut known: Arc<Known>) {
+        let same = |release: &&mut Release| (release.block, release.scope) == (block, scope);
+        let before = match self.near.iter_mut().find(same) {
+            Some(release) => {
+                Arc::make_mut(&mut known).join(&release.known);
+                Some(std::mem::replace(&mut release.known, Arc::clone(&known)))
+            }
+            None => {
+                let known = Arc::clone(&known);
+                self.near.push(Release { block, scope, known });
+                None
+            }
+        };
+        if scope < Scope::Device {
+            return;
+        }
+        match &mut self.all {
+            // This block alone has released so far.
+            Some(all) if before.is_none_or(|before| !Arc::ptr_eq(all, &before)) => Arc::make_mut(all).join(&known),
+            all => *all = Some(known),
+        }
+    }
+}
+
+/// Joins what `known` has to a place that may be empty.
+pub(super) fn gather(place: &mut Option<Arc<Known>>, known: &Arc<Known>) {
+    match place {
+        Some(before) if Arc::ptr_eq(before, known) => {}
+        Some(before) => Arc::make_mut(before).join(known),
+        None => *place = Some(Arc::clone(known)),
+    }
+}
