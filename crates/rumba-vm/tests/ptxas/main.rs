@@ -61,7 +61,10 @@ fn ask(assembler: &str, cases: &[Case], folder: &Path) -> String {
     std::thread::scope(|scope| {
         let parts = cases.chunks(cases.len().div_ceil(workers)).enumerate();
         let parts: Vec<_> = parts.map(|cases| scope.spawn(move || part(cases))).collect();
-        parts.into_iter().map(|part| part.join().expect("the assembler runs")).collect()
+        parts
+            .into_iter()
+            .map(|part| part.join().expect("the assembler runs"))
+            .collect()
     })
 }
 
