@@ -441,9 +441,7 @@ impl<'m> Lowering<'m> {
 
     /// Places a label that no one but the caller knows.
     pub(crate) fn new_label(&mut self) -> LabelId {
-        let span = self
-            .instruction
-            .map_or_else(Span::default, |instruction| instruction.span);
+        let span = self.instruction.map(|instruction| instruction.span).unwrap_or_default();
         self.function.labels.push(ast::Label { name: "", span });
         (self.function.labels.len() - 1) as LabelId
     }
@@ -604,8 +602,8 @@ impl<'m> Lowering<'m> {
                     return Ok(Source::Register(register));
                 }
                 let (name, member) = match operand.kind {
-                    OperandKind::Name(name) => (name, None),
                     OperandKind::Member(name, member) => (name, Some(member)),
+                    OperandKind::Name(name) => (name, None),
                     _ => return Err(LowerError::new("a name is needed here")),
                 };
                 if let Some((special, declared)) = Special::find(name, member) {
@@ -620,12 +618,11 @@ impl<'m> Lowering<'m> {
             OperandKind::Offset(name, addend) => self.address_operand(name, *addend, ty),
             OperandKind::Not(inner) if ty == ScalarType::Pred => {
                 let value = self.source_operand(inner, ty, false)?;
-                let opposite = self.new_predicate();
-                self.emit(Draft::unary(shape::predicates(|value, _| !value), opposite, value));
-                Ok(Source::Place(opposite, ty))
+                let not = self.new_predicate();
+                self.emit(Draft::unary(shape::predicates(|value, _| !value), not, value));
+                Ok(Source::Place(not, ty))
             }
-            OperandKind::Not(_) => Err(LowerError::new("only a predicate can be negated")),
-            OperandKind::Negative(_) => Err(LowerError::new("a negated register cannot be used here")),
+            OperandKind::Not(_) | OperandKind::Negative(_) => Err(LowerError::new("this cannot be negated")),
             OperandKind::Vector(_) => Err(LowerError::new("a vector cannot be used here")),
             OperandKind::Element(element) => {
                 let address = self.element(element)?;

@@ -220,7 +220,7 @@ impl Resident {
             self.registers.resize(lines, Line([0; 64]));
         }
         let shared_offset = self.slot * SHARED_STRIDE;
-        if outset.shared_bytes > 0 {
+        if outset.shared_bytes > 0 || program.shared_start < SHARED_START {
             context.arena.commit(context.shared, shared_offset + SHARED_STRIDE)?;
         }
         let stack_bytes = context.stack_stride * (warps * LANES) as u64;

@@ -120,11 +120,12 @@ fn copies_pass_the_door() {
         1,
     );
     assert_eq!(kind, FaultKind::InvalidInstruction, "{text}");
-    let (kind, text) = fault(
-        &format!("{ADDRESSES} mov.u32 %r10, 8; cp.async.cg.shared.global [%r30], [%rd14+1020], 16, %r10;"),
-        1,
-    );
-    assert_eq!(kind, FaultKind::IllegalAddress, "{text}");
+    // Only the 8 bytes that are read count, and the alignment is looked at first.
+    for (offset, expected) in [(1024, FaultKind::IllegalAddress), (1020, FaultKind::MisalignedAddress)] {
+        let copy = format!("cp.async.cg.shared.global [%r30], [%rd14+{offset}], 16, %r10;");
+        let (kind, text) = fault(&format!("{ADDRESSES} mov.u32 %r10, 8; {copy}"), 1);
+        assert_eq!(kind, expected, "{text}");
+    }
 }
 
 #[test]

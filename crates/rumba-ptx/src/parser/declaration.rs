@@ -59,7 +59,8 @@ impl<'s> Parser<'s> {
             if text == ".ptr" && ty.is_none() {
                 return self.incomplete("its type before `.ptr`");
             }
-            if ty.is_some() && !(text == ".ptr" || text == ".align" && space == Some(StateSpace::Param)) {
+            let is_of_parameter = text == ".ptr" || text == ".align" && space == Some(StateSpace::Param);
+            if ty.is_some() && !is_of_parameter && Type::from_text(text).is_none() {
                 return self.fail(span, &Problem::BehindType { text });
             }
             let twice = match text {
@@ -464,6 +465,14 @@ mod tests {
     fn what_is_no_declaration() {
         error(".global x;", "this declaration names no type such as `.b32`");
         error(".global .b7 x;", "`.b7` is not a type or state space");
+        error(
+            ".global .b32 .v2 x;",
+            "`.v2` stands behind the type, and belongs before it",
+        );
+        error(
+            ".global .b32 .align 8 x;",
+            "`.align` stands behind the type, and belongs before it",
+        );
         error(".global .b32 .b64 x;", "the directive `.b64` is given twice");
         error(
             ".const[2] .b32 x;",
