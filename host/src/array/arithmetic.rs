@@ -148,10 +148,11 @@ unsafe impl<'a, T: Pod> Operand<'a, T> for Part<'a, T> {
     }
 }
 
-/// A new buffer, whose shape is known when it runs.
+/// A buffer of an expression's own, whose shape is known when it runs.
 struct Target<'a, T>(Region<'a>, PhantomData<T>);
 
-// SAFETY: the region of a buffer of `T` that nothing else refers to.
+// SAFETY: the region of a buffer of `T` that is the expression's alone; where it is an operand too, each element is read
+// before it is written, by the same thread.
 unsafe impl<'a, T: Pod> OperandMut<'a, T> for Target<'a, T> {
     type Rank = Dim<MOST>;
 
@@ -402,7 +403,7 @@ impl<T: Arithmetic> Value<'_, T> {
 fn axes<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], unused: usize, writes: bool) -> Region<'b> {
     let slice = buffer.as_slice();
     let strides = Layout::row_major(0, *shape).strides;
-    // SAFETY: the shape has the buffer's elements. One that is written is new, and nothing else refers to it.
+    // SAFETY: the shape has the buffer's elements. One that is written is the expression's own: see `Target`.
     unsafe {
         Region::device::<T>(
             slice.address(),
