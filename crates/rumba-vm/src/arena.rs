@@ -15,7 +15,7 @@ const MIB: usize = 1 << 20;
 /// Bytes of one launch's window for stacks, and at most of the heap. Miri has no reservations: there an arena is as small as
 /// tests can do with.
 const STACKS: usize = if cfg!(miri) { 16 * MIB } else { 64 << 30 };
-const MOST_HEAP: usize = if cfg!(miri) { 64 * MIB } else { usize::MAX };
+const MOST_HEAP: usize = if cfg!(miri) { 64 * MIB } else { 1 << 40 };
 
 /// Commits happen in steps of this size.
 const STEP: usize = 2 * MIB;

@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn many_parts_become_one() {
         let mut list = List::default();
-        for part in 0..10_000 {
+        for part in 0..if cfg!(miri) { 200 } else { 10_000 } {
             list.note(1 + part % 3, write(part * 16..part * 16 + 8));
             assert!(list.uses.len() <= List::MOST);
         }
@@ -246,7 +246,7 @@ mod tests {
         };
         let mut list = List::default();
         let mut bytes: Vec<Vec<(u64, bool)>> = vec![Vec::new(); BYTES];
-        for _ in 0..20_000 {
+        for _ in 0..if cfg!(miri) { 300 } else { 20_000 } {
             let (a, b) = (random(BYTES as u64 + 1), random(BYTES as u64 + 1));
             let access = Access {
                 bytes: a.min(b)..a.max(b),
