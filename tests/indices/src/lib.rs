@@ -2,7 +2,8 @@
 //! below; tests/tests/indices.rs launches them and fails where a function of the library has no line.
 //!
 //! A kernel first writes what is its own, then by the number. A number that wraps around to what is another thread's is a
-//! data race then, one that wraps around to what is outside an access there.
+//! data race then, one that wraps around to what is outside an access there. What a kernel says in a panic that begins with
+//! `wrong` is a mistake of the library; other panics refuse the number.
 #![no_std]
 #![allow(
     missing_docs,
@@ -188,7 +189,7 @@ table! {
         y.store(0, &fragment);
         y.store(n, &fragment);
         let [row, column] = y.place(n);
-        assert!(row >= 16 || column < 24);
+        assert!(row >= 16 || column < 24, "wrong: a place beside the tile");
     }
     floats fragments_store_all ["DisjointFragments::store_all"] |n, _x, y: DisjointFragments<f32, 32, 48, 16, 16>| {
         let fragments = [[FragmentC::<f16>::zero(); 2]];
@@ -291,7 +292,10 @@ table! {
             let rank = group.thread_rank();
             let above = group.shfl_down(rank, n);
             // The last ones keep their own.
-            assert!(above == rank || u64::from(above) == u64::from(rank) + u64::from(n));
+            assert!(
+                above == rank || u64::from(above) == u64::from(rank) + u64::from(n),
+                "wrong: another lane than the one so far above"
+            );
             sum = group.shfl(mark(), n) ^ group.shfl_up(mark(), n) ^ above;
         }
         if let Some(y) = y.own() {
@@ -317,7 +321,7 @@ table! {
     }
     slice places_of_a_scan ["places"] |n, _x, y: DisjointSlice<u32>| {
         // As many as tiles at least, also where there is no such number.
-        assert!(scan_places(n) >= n);
+        assert!(scan_places(n) >= n, "wrong: fewer places than tiles");
         if let Some(y) = y.own() {
             *y = 1;
         }
