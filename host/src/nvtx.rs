@@ -109,7 +109,7 @@ fn function(index: usize) -> Option<*mut c_void> {
 /// Loads the tool that the environment names. False: there is none, or it does not want to.
 fn load() -> bool {
     type Initialise = unsafe extern "C" fn(GetExportTable) -> c_int;
-    let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty()) else {
+    let Some(path) = rumba_driver::library_from_environment("NVTX_INJECTION64_PATH") else {
         return false;
     };
     for (place, function) in PLACES.as_flattened().iter().zip(FUNCTIONS.as_flattened()) {

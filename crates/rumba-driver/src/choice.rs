@@ -2,7 +2,7 @@
 //!
 //! `RUMBA_DEVICE` is `auto` (NVIDIA's driver if it loads and reports a device, otherwise software), `gpu`
 //! (NVIDIA's driver or an error) or `soft`. `RUMBA_CUDA_LIBRARY` names NVIDIA's library where the loader
-//! does not find it as `libcuda.so.1`, `RUMBA_SOFT_DEVICES` says how many software devices there are. Nothing here runs a
+//! does not find it as `libcuda.so.1` (it is ignored in set-uid programs), `RUMBA_SOFT_DEVICES` says how many software devices there are. Nothing here runs a
 //! kernel or knows what the calls mean.
 
 use std::ffi::{OsString, c_int, c_uint};
@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 
 use crate::code;
+use crate::environment::library_from_environment;
 use crate::log::{self, Level};
 
 /// What answers the driver calls of this process.
@@ -110,7 +111,7 @@ fn decide(device: Option<OsString>) -> &'static Choice {
     CHOICE.get_or_init(|| {
         let settings = Settings {
             device,
-            library: std::env::var_os("RUMBA_CUDA_LIBRARY").filter(|path| !path.is_empty()),
+            library: library_from_environment("RUMBA_CUDA_LIBRARY"),
             soft_devices: std::env::var_os("RUMBA_SOFT_DEVICES"),
             is_library: is_library(),
         };

@@ -37,12 +37,14 @@ mod calls;
 pub mod check;
 mod choice;
 mod code;
+mod environment;
 mod error;
 mod log;
 mod soft;
 mod trampoline;
 
 pub use choice::{ChoiceError, DeviceKind, serve_as_library};
+pub use environment::library_from_environment;
 
 /// What answers the driver calls of this process; the first call of any kind decides.
 ///

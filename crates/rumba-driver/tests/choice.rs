@@ -3,6 +3,8 @@
 //! The choice is made once per process, so each case runs in a process of its own.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 unsafe extern "C" {
@@ -108,4 +110,50 @@ fn the_software_device_logs_what_it_is_asked_to() {
             );
         }
     }
+}
+
+/// A program with more rights than its user loads no library that the user names.
+#[test]
+fn set_uid_programs_ignore_libraries_of_the_environment() {
+    const NAME: &str = "set_uid_programs_ignore_libraries_of_the_environment";
+    const VARIABLE: &str = "RUMBA_CUDA_LIBRARY";
+    if std::env::var_os(CHILD).is_some() {
+        let named = rumba_driver::library_from_environment(VARIABLE);
+        // SAFETY: the call reads a value that the kernel passed to the process.
+        let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
+        println!("secure {secure}: {named:?}");
+        return;
+    }
+    let run = |program: &Path| {
+        let output = Command::new(program)
+            .args(["--exact", NAME, "--nocapture"])
+            .env(CHILD, NAME)
+            .env(VARIABLE, "/nonexistent/libcuda.so.1")
+            .output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let own = std::env::current_exe().expect("the test knows its file");
+    let said = run(&own).expect("the test can run itself");
+    assert!(said.contains("secure 0: Some(\"/nonexistent/libcuda.so.1\")"), "{said}");
+    // SAFETY: the call has no arguments and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        // Only root can give a program to another user.
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("rumba-set-uid-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a temporary folder");
+    let program = folder.join("program");
+    std::fs::copy(&own, &program).expect("a copy");
+    std::os::unix::fs::chown(&program, Some(65534), None).expect("root may");
+    let readable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&folder, readable).expect("the folder is ours");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).expect("root may");
+    let said = run(&program);
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    // Where the file system is mounted without set-uid programs, this one is none.
+    let said = said.expect("the copy can be run");
+    assert!(
+        said.contains("secure 1: None") || said.contains("secure 0: Some"),
+        "{said}"
+    );
 }

@@ -126,6 +126,12 @@ impl Arena {
         })
     }
 
+    /// Whether any byte of a range lies in it.
+    pub(crate) fn overlaps(&self, address: u64, bytes: u64) -> bool {
+        let start = self.base as u64;
+        address < start + self.bytes as u64 && address.saturating_add(bytes.max(1)) > start
+    }
+
     /// Makes the first `bytes` bytes of `window` usable memory; what was usable stays as it is.
     pub(crate) fn commit(&self, window: Window, bytes: usize) -> io::Result<()> {
         let end = window.start + bytes as u64;

@@ -12,9 +12,12 @@ use crate::instrument::{self, Instruments};
 use crate::liveness::{self, Assignment, LiveBlock, LiveOp};
 use crate::lower::{Control, Draft, FIXED, Function, Lowering, Node, Place};
 use crate::op::Op;
-use crate::program::{Class, Debug, Facts, Flow, Parameter, Pool, Program, SHARED_START, STACK_START, SaveRange};
+use crate::program::{
+    Class, Debug, Facts, Fixed, Flow, Parameter, Pool, Program, SHARED_START, STACK_START, SaveRange,
+};
 use crate::schedule::may_run_ahead;
 use crate::sources::SourceText;
+use crate::special::Special;
 use crate::symbols::{self, FunctionId, Located, Symbols};
 
 /// Bytes of shared memory that a kernel may declare; what is more is asked for at the launch.
@@ -125,6 +128,12 @@ pub(crate) fn program<'m>(
             .max()
             .unwrap_or(16)
             .max(16),
+        source,
+        shared_start: if pool.fixed.iter().any(|(_, value)| is_reserved(*value)) {
+            0
+        } else {
+            SHARED_START
+        },
         shared_end: pool.shared_end,
         dynamic_align: pool.dynamic_align,
         parameters: parameter_list,
@@ -177,6 +186,11 @@ struct Limits {
     max_cluster: Option<u32>,
     explicit_cluster: bool,
     blocks_are_clusters: bool,
+}
+
+/// Whether a fixed value is an offset into the reserved part of shared memory.
+fn is_reserved(value: Fixed) -> bool {
+    matches!(value, Fixed::Special(Special::ReservedShared(_)))
 }
 
 fn limits(ast: &ast::Function<'_>) -> Limits {

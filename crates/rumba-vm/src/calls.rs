@@ -1,7 +1,8 @@
 //! Functions calling functions: arguments and results, frames, externals that the machine itself provides.
 //!
-//! Arguments and results travel in transfer slots that belong to the program. What does not fit a slot travels as its
-//! address on the caller's or callee's stack and is copied right away.
+//! Arguments and results travel in transfer slots that belong to the program: one for a scalar, a predicate among them, and
+//! one for each element of a vector in registers. What does not fit a slot travels as its address on the caller's or
+//! callee's stack and is copied right away.
 
 use rumba_ptx::ast::{self, OperandKind};
 
@@ -13,7 +14,7 @@ use crate::native;
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Fixed};
 use crate::scope::Binding;
-use crate::symbols::{Symbol, variable_bytes};
+use crate::symbols::{Symbol, variable_align, variable_bytes};
 use crate::types::ScalarType;
 use crate::warp::{Warp, lanes_of};
 
@@ -67,9 +68,10 @@ impl<'m> Lowering<'m> {
             ..Draft::new(control::ENTER_FRAME)
         };
         self.emit_control(enter, Control::Frame);
-        for (index, variable) in ast.parameters.iter().enumerate() {
-            let transfer = self.transfer(index);
-            self.receive(variable.name, variable, transfer)?;
+        let mut slot = 0;
+        for variable in &ast.parameters {
+            self.receive(variable.name, variable, slot)?;
+            slot += slots(variable);
         }
         Ok(())
     }
@@ -82,8 +84,10 @@ impl<'m> Lowering<'m> {
         }
         let ids = self.pool.functions[self.function.index];
         let returns = self.pool.symbols.functions[ids].ast.returns.as_slice();
-        for (index, variable) in returns.iter().enumerate() {
-            self.send(variable.name, index)?;
+        let mut slot = 0;
+        for variable in returns {
+            self.send(variable.name, slot)?;
+            slot += slots(variable);
         }
         if let Some(frame) = self.function.frame {
             let pointer = self.stack_pointer();
@@ -98,44 +102,61 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Puts a variable into a transfer slot.
-    fn send(&mut self, name: &'m str, index: usize) -> Result<(), LowerError> {
+    /// Puts a variable into transfer slots, from `slot` on.
+    fn send(&mut self, name: &'m str, slot: usize) -> Result<(), LowerError> {
         let from = match self.lookup(name) {
-            Some(Binding::Register(register)) => {
-                let register = &mut self.function.registers[register];
-                register.used = true;
-                register.place
+            Some(Binding::Register(register)) => self.read(register),
+            Some(Binding::Vector(registers)) => {
+                for (element, register) in registers.into_iter().enumerate() {
+                    let from = self.read(register);
+                    self.send_value(from, slot + element);
+                }
+                return Ok(());
             }
             Some(Binding::Parameter { place, .. }) => place,
             Some(Binding::Local { .. }) => self.symbol_address(name, 0)?,
             _ => return Err(LowerError::new(format!("`{name}` cannot be passed to a function"))),
         };
-        if let Place::Predicate(_) = from {
-            return Err(LowerError::new(format!(
-                "the predicate `{name}` cannot be passed to a function"
-            )));
-        }
-        let transfer = self.transfer(index);
-        self.copy_slot(transfer, from);
+        self.send_value(from, slot);
         Ok(())
     }
 
-    /// Takes a variable out of a transfer slot.
-    fn receive(&mut self, name: &'m str, declared: &ast::Variable<'m>, transfer: Place) -> Result<(), LowerError> {
+    /// The place of a register that is read.
+    fn read(&mut self, register: usize) -> Place {
+        let register = &mut self.function.registers[register];
+        register.used = true;
+        register.place
+    }
+
+    /// Puts a value into a transfer slot, a predicate as 0 or 1.
+    fn send_value(&mut self, from: Place, slot: usize) {
+        let transfer = self.transfer(slot);
+        if let Place::Predicate(_) = from {
+            let (one, zero) = (self.constant(ScalarType::U64, 1), self.constant(ScalarType::U64, 0));
+            let select = shape::select::<u64>();
+            return self.emit(Draft::ternary(select, transfer, one, zero, from));
+        }
+        self.copy_slot(transfer, from);
+    }
+
+    /// Takes a variable out of transfer slots, from `slot` on.
+    fn receive(&mut self, name: &'m str, declared: &ast::Variable<'m>, slot: usize) -> Result<(), LowerError> {
         match self.lookup(name) {
-            Some(Binding::Register(register)) => {
-                let to = self.function.registers[register].place;
-                if to.is_fixed() || matches!(to, Place::Predicate(_)) {
-                    return Err(LowerError::new(format!("`{name}` cannot receive a result")));
+            Some(Binding::Register(register)) => self.receive_value(register, slot)?,
+            Some(Binding::Vector(registers)) => {
+                for (element, register) in registers.into_iter().enumerate() {
+                    self.receive_value(register, slot + element)?;
                 }
-                self.copy_slot(to, transfer);
             }
-            Some(Binding::Parameter { place, .. }) => self.copy_slot(place, transfer),
+            Some(Binding::Parameter { place, .. }) => {
+                let transfer = self.transfer(slot);
+                self.copy_slot(place, transfer);
+            }
             Some(Binding::Local { .. }) => {
                 let bytes = variable_bytes(declared).map_err(|error| LowerError::new(error.message))?;
                 let to = self.symbol(name)?;
                 let copy = Draft {
-                    a: transfer,
+                    a: self.transfer(slot),
                     b: to.base,
                     imm: to.offset.cast_unsigned(),
                     extra: u16::try_from(bytes)
@@ -145,6 +166,24 @@ impl<'m> Lowering<'m> {
                 self.emit(copy);
             }
             _ => return Err(LowerError::new(format!("`{name}` cannot receive a result"))),
+        }
+        Ok(())
+    }
+
+    /// Takes the value of a register out of a transfer slot.
+    fn receive_value(&mut self, register: usize, slot: usize) -> Result<(), LowerError> {
+        let register = &self.function.registers[register];
+        let to = register.place;
+        if to.is_fixed() {
+            return Err(LowerError::new(format!("`{}` cannot receive a result", register.name)));
+        }
+        let transfer = self.transfer(slot);
+        if let Place::Predicate(_) = to {
+            let zero = self.constant(ScalarType::U64, 0);
+            let test = shape::compare(|a: u64, b: u64| a != b);
+            self.emit(Draft::binary(test, to, transfer, zero));
+        } else {
+            self.copy_slot(to, transfer);
         }
         Ok(())
     }
@@ -230,7 +269,7 @@ impl<'m> Lowering<'m> {
             return Err(LowerError::new("an indirect call needs a .callprototype or a list of targets").at(span));
         };
         match self.lookup(name) {
-            Some(Binding::Prototype(prototype)) => Ok(Signature {
+            Some(Binding::Prototype(prototype)) if prototype.span.start < span.start => Ok(Signature {
                 returns: &prototype.returns,
                 parameters: &prototype.parameters,
             }),
@@ -264,21 +303,30 @@ impl<'m> Lowering<'m> {
                 arguments.len()
             )));
         }
-        for (index, (argument, parameter)) in arguments.iter().zip(parameters).enumerate() {
+        let mut slot = 0;
+        for (argument, parameter) in arguments.iter().zip(parameters) {
+            let at = |error: LowerError| error.at(argument.span);
             self.check_type(argument, parameter)?;
-            match argument.kind {
-                OperandKind::Name(argument_name) => {
-                    self.send(argument_name, index)
-                        .map_err(|error| error.at(argument.span))?;
+            match &argument.kind {
+                OperandKind::Name(name) => self.send(name, slot).map_err(at)?,
+                OperandKind::Vector(elements) => {
+                    for (element, operand) in elements.iter().enumerate() {
+                        if let Some(register) = self.register_of(operand)? {
+                            let from = self.read(register);
+                            self.send_value(from, slot + element);
+                        }
+                    }
                 }
+                OperandKind::Member(..) => return Err(at(LowerError::new("an element of a vector cannot be passed"))),
                 _ => {
                     let ty = crate::function::slot_type(parameter)
-                        .ok_or_else(|| LowerError::new("a variable is needed here").at(argument.span))?;
+                        .filter(|ty| *ty != ScalarType::Pred)
+                        .ok_or_else(|| at(LowerError::new("a variable is needed here")))?;
                     let value = self.source_operand(argument, ty, false)?;
-                    let transfer = self.transfer(index);
-                    self.copy_slot(transfer, value);
+                    self.send_value(value, slot);
                 }
             }
+            slot += slots(parameter);
         }
         Ok(())
     }
@@ -296,23 +344,36 @@ impl<'m> Lowering<'m> {
                 results.len()
             )));
         }
-        for (index, (result, declared)) in results.iter().zip(declared).enumerate() {
-            let OperandKind::Name(result_name) = result.kind else {
-                return Err(LowerError::new("a variable is needed here, for the result").at(result.span));
-            };
-            if result_name == "_" {
-                continue;
+        let mut next = 0;
+        for (result, declared) in results.iter().zip(declared) {
+            let slot = next;
+            next += slots(declared);
+            let at = |error: LowerError| error.at(result.span);
+            match &result.kind {
+                OperandKind::Name("_") => {}
+                OperandKind::Name(name) => {
+                    self.check_type(result, declared)?;
+                    self.receive(name, declared, slot).map_err(at)?;
+                }
+                OperandKind::Vector(elements) => {
+                    self.check_type(result, declared)?;
+                    for (element, operand) in elements.iter().enumerate() {
+                        if let Some(register) = self.register_of(operand)? {
+                            self.receive_value(register, slot + element).map_err(at)?;
+                        }
+                    }
+                }
+                _ => return Err(at(LowerError::new("a variable is needed here, for the result"))),
             }
-            self.check_type(result, declared)?;
-            let transfer = self.transfer(index);
-            self.receive(result_name, declared, transfer)
-                .map_err(|error| error.at(result.span))?;
         }
         Ok(())
     }
 
     /// Whether what is passed or received is what is declared.
     fn check_type(&mut self, operand: &'m ast::Operand<'m>, declared: &ast::Variable<'m>) -> Result<(), LowerError> {
+        if let OperandKind::Vector(elements) = &operand.kind {
+            return self.check_vector(operand, elements, declared);
+        }
         let OperandKind::Name(name) = operand.kind else {
             return Ok(());
         };
@@ -333,6 +394,10 @@ impl<'m> Lowering<'m> {
                 let message = format!("`{name}` is not accessed as a whole, so it cannot be passed as a scalar");
                 Err(LowerError::new(message).at(operand.span))
             }
+            (Some(Binding::Local { variable, .. }), None) if variable_align(variable) < variable_align(declared) => {
+                let message = format!("`{name}` is not aligned as the parameter is");
+                Err(LowerError::new(message).at(operand.span))
+            }
             (Some(Binding::Local { variable, .. }), None) => {
                 let size = |variable: &ast::Variable<'_>| variable_bytes(variable).unwrap_or(0);
                 let (own, wanted) = (size(variable), size(declared));
@@ -345,6 +410,34 @@ impl<'m> Lowering<'m> {
             _ => Ok(()),
         }
     }
+
+    /// The same for a vector of registers.
+    fn check_vector(
+        &mut self,
+        operand: &'m ast::Operand<'m>,
+        elements: &'m [ast::Operand<'m>],
+        declared: &ast::Variable<'m>,
+    ) -> Result<(), LowerError> {
+        let wanted = ScalarType::try_from(declared.ty).ok();
+        let Some(wanted) = wanted.filter(|_| elements.len() == slots(declared)) else {
+            let message = format!(
+                "a vector is given here, and `{}` is none of as many elements",
+                declared.name
+            );
+            return Err(LowerError::new(message).at(operand.span));
+        };
+        for element in elements {
+            let ty = self.register_type(element)?.unwrap_or(wanted);
+            fit::register("the vector", ty, wanted, false).map_err(|error| error.at(operand.span))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many transfer slots a parameter or result takes.
+fn slots(variable: &ast::Variable<'_>) -> usize {
+    let vector = variable.vector.filter(|_| variable.space == ast::StateSpace::Reg);
+    vector.map_or(1, usize::from)
 }
 
 unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {

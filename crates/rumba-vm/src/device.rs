@@ -371,6 +371,11 @@ impl Device {
         self.inner.allocations.find(address)
     }
 
+    /// Whether any byte of a range lies among the addresses that the device keeps for its memory, allocated or not.
+    pub fn reserves(&self, address: u64, bytes: u64) -> bool {
+        self.inner.arena.overlaps(address, bytes)
+    }
+
     /// Free and total bytes of memory.
     pub fn memory_info(&self) -> (usize, usize) {
         self.inner.allocations.info()

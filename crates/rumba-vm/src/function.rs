@@ -96,20 +96,23 @@ impl<'m> Walk<'_, 'm> {
         if let Err(error) = self.lowering.emit_return() {
             self.fail(error, ast.span);
         }
-        self.check_labels();
+        if self.errors.is_empty() {
+            self.check_labels();
+        }
     }
 
     fn entry_parameters(&mut self, ast: &'m ast::Function<'m>) -> Result<(), LowerError> {
         let mut offset = 0;
         for variable in &ast.parameters {
             let (start, bytes) = parameter_place(variable, offset)?;
-            self.lowering.bind(
-                variable.name,
-                Binding::EntryParameter {
-                    offset: start as u32,
-                    element: symbols::element_bytes(variable),
-                },
-            );
+            let binding = Binding::EntryParameter {
+                offset: start as u32,
+                element: symbols::element_bytes(variable),
+            };
+            if !self.lowering.bind(variable.name, binding) {
+                let message = format!("`{}` is declared twice", variable.name);
+                return Err(LowerError::new(message).at(variable.name_span));
+            }
             offset = start + bytes;
         }
         Ok(())

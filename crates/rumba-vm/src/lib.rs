@@ -54,6 +54,7 @@ mod survey;
 mod symbols;
 mod target;
 pub mod types;
+mod vectors;
 mod verify;
 pub mod warp;
 

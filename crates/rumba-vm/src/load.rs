@@ -17,7 +17,7 @@ use crate::sources::SourceText;
 use crate::survey;
 use crate::symbols::{FunctionId, Located, Symbol, Symbols};
 use crate::types::ScalarType;
-use crate::verify;
+use crate::{vectors, verify};
 
 /// A PTX source.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +107,8 @@ pub(crate) struct ModuleInner {
     /// Variables by name: address, size.
     pub(crate) globals: HashMap<String, (u64, usize)>,
     allocations: Vec<u64>,
-    pub(crate) ptx_version: (u32, u32),
+    /// The numbers of the targets of its sources.
+    targets: Vec<u32>,
     const_bytes: usize,
 }
 
@@ -169,7 +170,8 @@ pub struct FunctionAttributes {
     pub local_bytes: usize,
     /// Threads of the largest block.
     pub max_threads_per_block: u32,
-    /// `.version`, as 10 × major + minor.
+    /// The number of the `.target` that its source was compiled for, 70 for `sm_70`: the "PTX virtual architecture version" of
+    /// the driver's interface. The number behind `.version` has no attribute.
     pub ptx_version: u32,
 }
 
@@ -198,7 +200,6 @@ impl Function {
 
     /// What it needs.
     pub fn attributes(&self) -> FunctionAttributes {
-        let (major, minor) = self.module.ptx_version;
         FunctionAttributes {
             registers: self.program.registers,
             shared_bytes: (self.program.shared_end - SHARED_START) as usize,
@@ -208,7 +209,7 @@ impl Function {
                 .stack_bytes
                 .unwrap_or(self.module.device.config.stack_bytes) as usize,
             max_threads_per_block: self.program.max_threads,
-            ptx_version: 10 * major + minor,
+            ptx_version: self.module.targets.get(self.program.source).copied().unwrap_or(0),
         }
     }
 }
@@ -219,7 +220,10 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
     let mut errors: Vec<Located> = Vec::new();
     for (index, source) in sources.iter().enumerate() {
         match rumba_ptx::parse(source.ptx) {
-            Ok(module) => modules.push(module),
+            Ok(mut module) => {
+                vectors::expand(&mut module);
+                modules.push(module);
+            }
             Err(found) => errors.extend(found.into_iter().map(|error| (index, error))),
         }
     }
@@ -249,9 +253,7 @@ pub(crate) fn load(device: &Arc<Inner>, sources: &[Source<'_>]) -> Result<Module
         refused: HashMap::new(),
         globals: HashMap::new(),
         allocations: Vec::new(),
-        ptx_version: modules
-            .first()
-            .map_or((0, 0), |module| (module.version.major, module.version.minor)),
+        targets: modules.iter().map(verify::target).collect(),
         const_bytes: 0,
     };
     place_variables(&mut inner, &mut symbols)?;
@@ -352,6 +354,7 @@ fn initialise(symbols: &Symbols<'_>) -> Result<(), Vec<Located>> {
             let mut writer = Image {
                 symbols,
                 source: variable.source,
+                position: variable.ast.span.end,
                 ty,
                 bytes: &mut image,
             };
@@ -368,6 +371,8 @@ fn initialise(symbols: &Symbols<'_>) -> Result<(), Vec<Located>> {
 struct Image<'a, 's> {
     symbols: &'a Symbols<'s>,
     source: usize,
+    /// Where the initial value ends: names that it mentions are declared before.
+    position: u32,
     ty: ScalarType,
     bytes: &'a mut [u8],
 }
@@ -413,7 +418,7 @@ impl Image<'_, '_> {
             Constant::Literal(literal) => literal_bits(*literal, self.ty).map_err(|error| error.message),
             Constant::Difference(a, b) => Err(format!("`{a}-{b}` can only stand in a .section")),
             Constant::Symbol(symbol) => {
-                let address = match self.symbols.find(self.source, symbol.name) {
+                let address = match self.symbols.find_before(self.source, symbol.name, self.position) {
                     Some(Symbol::Function(id)) => self.symbols.functions[id].handle,
                     Some(Symbol::Variable(id)) => self.symbols.variables[id].address,
                     None => return Err(format!("`{}` is not declared", symbol.name)),
@@ -427,7 +432,13 @@ impl Image<'_, '_> {
                 let value = address.wrapping_add_signed(symbol.addend);
                 let value = match symbol.mask {
                     None => value,
-                    Some(mask) => (value & mask) >> mask.trailing_zeros().min(63),
+                    Some(mask) => {
+                        let shift = mask.trailing_zeros();
+                        if !shift.is_multiple_of(8) || mask.checked_shr(shift) != Some(0xff) {
+                            return Err(format!("the mask {mask:#x} is not that of one byte"));
+                        }
+                        (value & mask) >> shift
+                    }
                 };
                 Ok(u128::from(value))
             }

@@ -615,12 +615,16 @@ impl<'m> Lowering<'m> {
                 if member.is_some() {
                     return Err(LowerError::new(format!("`{name}` is not known")));
                 }
-                Ok(Source::Place(self.symbol_address(name, 0)?, ScalarType::U64))
+                self.address_operand(name, 0, ty)
             }
-            OperandKind::Offset(name, addend) => {
-                Ok(Source::Place(self.symbol_address(name, *addend)?, ScalarType::U64))
+            OperandKind::Offset(name, addend) => self.address_operand(name, *addend, ty),
+            OperandKind::Not(inner) if ty == ScalarType::Pred => {
+                let value = self.source_operand(inner, ty, false)?;
+                let opposite = self.new_predicate();
+                self.emit(Draft::unary(shape::predicates(|value, _| !value), opposite, value));
+                Ok(Source::Place(opposite, ty))
             }
-            OperandKind::Not(_) => Err(LowerError::new("a negated predicate cannot be used here")),
+            OperandKind::Not(_) => Err(LowerError::new("only a predicate can be negated")),
             OperandKind::Negative(_) => Err(LowerError::new("a negated register cannot be used here")),
             OperandKind::Vector(_) => Err(LowerError::new("a vector cannot be used here")),
             OperandKind::Element(element) => {
@@ -633,11 +637,29 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// Special registers are read by `mov`, as what they are.
+    /// The address of a variable or function as an operand, which few instructions have.
+    fn address_operand(&mut self, name: &'m str, addend: i64, ty: ScalarType) -> Result<Source, LowerError> {
+        let mnemonic = self
+            .instruction
+            .map_or("mov", |instruction| instruction.opcode.mnemonic);
+        if !matches!(mnemonic, "mov" | "cvta" | "mapa" | "getctarank") {
+            return Err(LowerError::new(format!(
+                "`{name}` is no register, and its address is taken by mov"
+            )));
+        }
+        let address = self.symbol(name)?;
+        if let (32, Some(StateSpace::Global | StateSpace::Const)) = (ty.bits(), address.space) {
+            return Err(LowerError::new(format!("the address of `{name}` has 64 bits")));
+        }
+        let place = self.symbol_address(name, addend)?;
+        Ok(Source::Place(place, ScalarType::U64))
+    }
+
+    /// Special registers are read by `mov` and `cvt`, as what they are.
     fn check_special(&self, name: &str, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
         if self
             .instruction
-            .is_some_and(|instruction| instruction.opcode.mnemonic != "mov")
+            .is_some_and(|instruction| !matches!(instruction.opcode.mnemonic, "mov" | "cvt"))
         {
             return Err(LowerError::new(format!(
                 "the special register `{name}` can only be read by mov"

@@ -344,6 +344,10 @@ pub(crate) struct Program {
     /// Bytes of stack that every thread may need, if that is known.
     pub(crate) stack_bytes: Option<u64>,
     pub(crate) stack_align: u64,
+    /// The index of the source that defines the kernel.
+    pub(crate) source: usize,
+    /// Where shared memory begins that the kernel may access: before its own if it asks for the reserved part.
+    pub(crate) shared_start: u64,
     /// End of static shared memory, counted from offset 0.
     pub(crate) shared_end: u64,
     pub(crate) dynamic_align: u64,

@@ -1,18 +1,18 @@
 //! Operations that the lanes of a mask execute together: the door for votes, shuffles and `bar.warp.sync`.
 //!
-//! Lanes that come early wait for the others of their mask; lanes that have exited are not waited for. What the lanes do
-//! together is the instruction's business.
+//! Lanes that come early wait for the others of their mask; lanes that have exited are not waited for. A lane that is not in
+//! the mask that it gives, which the manual leaves undefined, waits for none and takes part where it is, as on a GPU. What
+//! the lanes do together is the instruction's business.
 
-use crate::fault::{FaultKind, RawFault};
 use crate::op::Pc;
 use crate::warp::{Wait, Warp, same};
 
-/// The active lanes that gave the same members as the first of `rest`, and these members; raises a fault if one of them
-/// is no member.
+/// The active lanes that gave the same members as the first of `rest`, and these members. Lanes that are no members of
+/// their own mask are among the former.
 ///
 /// # Safety
 /// `members` is a 32-bit slot of the warp's program.
-unsafe fn group(warp: &mut Warp, pc: Pc, members: u16, rest: u32) -> Result<(u32, u32), Pc> {
+unsafe fn group(warp: &Warp, pc: Pc, members: u16, rest: u32) -> (u32, u32) {
     let masks = warp.lanes::<u32>(members);
     let lane = rest.trailing_zeros() as usize;
     // SAFETY: the slot has 32 lanes.
@@ -20,12 +20,10 @@ unsafe fn group(warp: &mut Warp, pc: Pc, members: u16, rest: u32) -> Result<(u32
     // SAFETY: as above.
     let group = unsafe { same::<u32>(warp, members, rest) };
     let strangers = group & !mask;
-    if strangers == 0 {
-        return Ok((group, mask));
+    if strangers != 0 {
+        warp.watch_strangers(pc.source, strangers, mask);
     }
-    let lane = strangers.trailing_zeros() as usize;
-    let message = format!("lane {lane} is not a member of the mask {mask:#010x} that it gives");
-    Err(warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message)))
+    (group, mask)
 }
 
 /// Whether all active lanes give the mask of all lanes that have not exited, and all of those are here.
@@ -68,10 +66,7 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
     let mut done = 0;
     while rest != 0 {
         // SAFETY: as the caller promises.
-        let (group, mask) = match unsafe { group(warp, pc, members, rest) } {
-            Ok(found) => found,
-            Err(stop) => return stop,
-        };
+        let (group, mask) = unsafe { group(warp, pc, members, rest) };
         rest &= !group;
         if mask != group {
             warp.watch_partners(pc.source, group, mask, active);
@@ -82,8 +77,17 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
             body(warp, group);
             warp.active = active;
             done |= group;
-        } else {
-            warp.put(pc, group, Wait::Lanes { members: mask });
+            continue;
+        }
+        if group & mask != 0 {
+            warp.put(pc, group & mask, Wait::Lanes { members: mask });
+        }
+        let strangers = group & !mask;
+        if strangers != 0 {
+            warp.active = strangers;
+            body(warp, strangers);
+            warp.active = active;
+            done |= strangers;
         }
     }
     if done == active {
@@ -117,15 +121,19 @@ pub(crate) unsafe fn anywhere(warp: &mut Warp, pc: Pc, members: u16) -> Pc {
     let mut rest = active;
     while rest != 0 {
         // SAFETY: as the caller promises.
-        let (group, mask) = match unsafe { group(warp, pc, members, rest) } {
-            Ok(found) => found,
-            Err(stop) => return stop,
-        };
+        let (group, mask) = unsafe { group(warp, pc, members, rest) };
         rest &= !group;
         if mask != group {
             warp.watch_partners(pc.source, group, mask, active);
         }
-        warp.put(pc.next(), group, Wait::AnyLanes { members: mask });
+        for (lanes, wait) in [
+            (group & mask, Wait::AnyLanes { members: mask }),
+            (group & !mask, Wait::Ready),
+        ] {
+            if lanes != 0 {
+                warp.put(pc.next(), lanes, wait);
+            }
+        }
     }
     warp.release_lanes();
     warp.pick()

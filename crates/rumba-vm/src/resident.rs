@@ -170,13 +170,19 @@ impl Resident {
                 warps.for_each(|warp| warp.shared_known = SHARED_START);
             }
         }
+        let shared_start = context.program.shared_start;
+        if shared_start < SHARED_START {
+            let bytes = (SHARED_START - shared_start) as usize;
+            // SAFETY: this is the start of the same part of the window.
+            unsafe { std::ptr::write_bytes((base + shared_start) as *mut u8, 0, bytes) };
+        }
         // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
         unsafe { (*cluster).join(base, self.block.state, outset.threads) };
         if let Some(warp) = self.block.warps.first() {
             let lanes = self.block.warps.len() * LANES;
             context.observe_fresh(warp.stack_base, lanes as u64 * context.stack_stride);
         }
-        context.observe_begin(self.index as u32, base + SHARED_START..base + context.shared_end());
+        context.observe_begin(self.index as u32, base + shared_start..base + context.shared_end());
         // SAFETY: no warp runs.
         unsafe { (*self.block.state).number = self.index as u32 };
         self.block.start(
@@ -364,6 +370,7 @@ impl Context<'_> {
             Special::LaneMaskGe => lanes_from(lane),
             Special::DynamicSharedBytes => u64::from(self.dynamic_shared),
             Special::TotalSharedBytes => self.shared_end() - SHARED_START,
+            Special::ReservedShared(offset) => u64::from(offset),
             Special::Always(value) => u64::from(value),
             // Read by operations of their own.
             Special::Clock

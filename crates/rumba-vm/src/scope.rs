@@ -3,6 +3,7 @@
 //! Names at module scope are found through [`crate::symbols`].
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use rumba_ptx::ast::{self, StateSpace, Statement};
 use smallvec::SmallVec;
@@ -59,12 +60,28 @@ pub(crate) struct Register<'m> {
     pub(crate) used: bool,
 }
 
+/// `.v2 .u32 v<4>`: registers, or vectors of them, that are declared together.
+#[derive(Debug, Clone, Copy)]
+struct Range<'m> {
+    prefix: &'m str,
+    ty: ScalarType,
+    /// The number of elements of a vector.
+    vector: Option<u8>,
+    count: u32,
+}
+
+impl Range<'_> {
+    fn holds(&self, name: &str) -> bool {
+        in_range(name, self.prefix, self.count)
+    }
+}
+
 /// One level of braces.
 #[derive(Debug, Default)]
 pub(crate) struct Scope<'m> {
     names: HashMap<&'m str, Binding<'m>>,
-    /// `%r<100>`: prefix, type, number.
-    ranges: Vec<(&'m str, ScalarType, u32)>,
+    /// `%r<100>`.
+    ranges: Vec<Range<'m>>,
 }
 
 impl<'m> Lowering<'m> {
@@ -102,17 +119,11 @@ impl<'m> Lowering<'m> {
             if let Some(binding) = scope.names.get(name) {
                 return Some(binding.clone());
             }
-            let found = scope
-                .ranges
-                .iter()
-                .find(|(prefix, _, count)| in_range(name, prefix, *count));
-            if let Some((_, ty, _)) = found {
-                let ty = *ty;
-                let register = self.new_register(name, ty);
-                self.function.scopes[level]
-                    .names
-                    .insert(name, Binding::Register(register));
-                return Some(Binding::Register(register));
+            if let Some(range) = scope.ranges.iter().find(|range| range.holds(name)) {
+                let Range { ty, vector, .. } = *range;
+                let binding = self.registers(name, ty, vector);
+                self.function.scopes[level].names.insert(name, binding.clone());
+                return Some(binding);
             }
         }
         let position = self.instruction.map_or(u32::MAX, |instruction| instruction.span.start);
@@ -136,6 +147,14 @@ impl<'m> Lowering<'m> {
         self.function.registers.len() - 1
     }
 
+    /// A register, or a vector of them.
+    fn registers(&mut self, name: &'m str, ty: ScalarType, vector: Option<u8>) -> Binding<'m> {
+        match vector {
+            None => Binding::Register(self.new_register(name, ty)),
+            Some(elements) => Binding::Vector((0..elements).map(|_| self.new_register(name, ty)).collect()),
+        }
+    }
+
     /// Enters a declaration into the innermost scope.
     pub(crate) fn declare(&mut self, variable: &'m ast::Variable<'m>) -> Result<(), LowerError> {
         let fail = |message: String| Err(LowerError::new(message).at(variable.span));
@@ -147,18 +166,20 @@ impl<'m> Lowering<'m> {
                 };
                 if let Some(count) = variable.range {
                     let scope = self.innermost();
-                    if scope.ranges.iter().any(|(name, ..)| *name == variable.name)
+                    if scope.ranges.iter().any(|range| range.prefix == variable.name)
                         || scope.names.keys().any(|name| in_range(name, variable.name, count))
                     {
                         return fail(format!("registers of `{}<{count}>` are declared twice", variable.name));
                     }
-                    scope.ranges.push((variable.name, ty, count));
+                    scope.ranges.push(Range {
+                        prefix: variable.name,
+                        ty,
+                        vector: variable.vector,
+                        count,
+                    });
                     return Ok(());
                 }
-                match variable.vector {
-                    None => Binding::Register(self.new_register(variable.name, ty)),
-                    Some(lanes) => Binding::Vector((0..lanes).map(|_| self.new_register(variable.name, ty)).collect()),
-                }
+                self.registers(variable.name, ty, variable.vector)
             }
             StateSpace::Local => self.in_frame(variable)?,
             StateSpace::Param => self.parameter(variable)?,
@@ -175,18 +196,22 @@ impl<'m> Lowering<'m> {
             }
         };
         let ranges = &self.innermost().ranges;
-        let in_a_range = ranges
-            .iter()
-            .any(|(prefix, _, count)| in_range(variable.name, prefix, *count));
-        if self.innermost().names.insert(variable.name, binding).is_some() || in_a_range {
+        let in_a_range = ranges.iter().any(|range| range.holds(variable.name));
+        if in_a_range || !self.bind(variable.name, binding) {
             return fail(format!("`{}` is declared twice", variable.name));
         }
         Ok(())
     }
 
-    /// Enters a binding into the innermost scope.
-    pub(crate) fn bind(&mut self, name: &'m str, binding: Binding<'m>) {
-        self.innermost().names.insert(name, binding);
+    /// Enters a binding into the innermost scope, unless that has one of the name.
+    pub(crate) fn bind(&mut self, name: &'m str, binding: Binding<'m>) -> bool {
+        match self.innermost().names.entry(name) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(binding);
+                true
+            }
+        }
     }
 
     fn innermost(&mut self) -> &mut Scope<'m> {
@@ -233,7 +258,7 @@ impl<'m> Lowering<'m> {
 }
 
 /// Whether `name` is one of the registers that `prefix<count>` declares.
-fn in_range(name: &str, prefix: &str, count: u32) -> bool {
+pub(crate) fn in_range(name: &str, prefix: &str, count: u32) -> bool {
     name.strip_prefix(prefix).is_some_and(|number| {
         number.parse::<u32>().is_ok_and(|n| n < count)
             && number.starts_with(|c: char| c.is_ascii_digit())

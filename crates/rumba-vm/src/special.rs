@@ -2,6 +2,7 @@
 //!
 //! Their values are filled in by the launch, except for clocks, which are read when they are asked for.
 
+use crate::program::SHARED_START;
 use crate::types::ScalarType;
 
 /// A special register, or one component of it.
@@ -39,6 +40,9 @@ pub(crate) enum Special {
     IsExplicitCluster,
     /// Half of the address of the memory that the barrier of a grid keeps its state in: the upper one if true.
     GridWorkspace(bool),
+    /// An offset into the part of shared memory that is reserved for the system: cooperative groups keep the state of
+    /// tiles of several warps there.
+    ReservedShared(u16),
     /// A register that always has this value: what no launch sets.
     Always(u32),
 }
@@ -64,6 +68,20 @@ const PLAIN: &[(&str, Special, ScalarType)] = &[
     ("%dynamic_smem_size", Special::DynamicSharedBytes, ScalarType::U32),
     ("%total_smem_size", Special::TotalSharedBytes, ScalarType::U32),
     ("%aggr_smem_size", Special::TotalSharedBytes, ScalarType::U32),
+    ("%reserved_smem_offset_begin", Special::Always(0), ScalarType::B32),
+    (
+        "%reserved_smem_offset_end",
+        Special::Always(SHARED_START as u32),
+        ScalarType::B32,
+    ),
+    // The capacity is 0 on an H200, too.
+    ("%reserved_smem_offset_cap", Special::Always(0), ScalarType::B32),
+    ("%reserved_smem_offset_0", Special::ReservedShared(0), ScalarType::B32),
+    (
+        "%reserved_smem_offset_1",
+        Special::ReservedShared(SHARED_START as u16 / 2),
+        ScalarType::B32,
+    ),
     ("%cluster_ctarank", Special::ClusterCtaRank, ScalarType::U32),
     ("%cluster_nctarank", Special::ClusterNCtaRank, ScalarType::U32),
     ("%is_explicit_cluster", Special::IsExplicitCluster, ScalarType::Pred),
@@ -82,7 +100,7 @@ impl Special {
                     .trim_end_matches("_64")
                     .parse::<u32>()
                     .ok()
-                    .filter(|n| *n < 32)
+                    .filter(|n| *n < if prefix == "%pm" { 8 } else { 32 })
             };
             if numbered("%envreg").is_some_and(|number| number != 1 && number != 2) {
                 return Some((Self::Always(0), ScalarType::U32));
@@ -154,6 +172,7 @@ impl Special {
             | Self::ClusterNCtaRank
             | Self::IsExplicitCluster
             | Self::GridWorkspace(_)
+            | Self::ReservedShared(_)
             | Self::Always(_) => Some(0),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use rumba_ptx::Diagnostic;
-use rumba_ptx::ast::{self, Item, Linkage, StateSpace, Statement};
+use rumba_ptx::ast::{self, FunctionKind, Item, Linkage, StateSpace, Statement};
 
 use crate::types::ScalarType;
 
@@ -78,19 +78,41 @@ impl<'s> Symbols<'s> {
         for (source, module) in modules.iter().enumerate() {
             for item in &module.items {
                 let Item::Alias(alias) = item else { continue };
-                match symbols.find(source, alias.target) {
-                    Some(target) => {
+                match symbols.aliased(source, alias) {
+                    Ok(target) => {
                         shared.insert(alias.alias, target);
                         symbols.scopes[source].insert(alias.alias, target);
                     }
-                    None => {
-                        let message = format!("`{}` is not declared", alias.target);
-                        errors.push((source, Diagnostic::new(alias.span, message)));
-                    }
+                    Err(message) => errors.push((source, Diagnostic::new(alias.span, message))),
                 }
             }
         }
         if errors.is_empty() { Ok(symbols) } else { Err(errors) }
+    }
+
+    /// What an alias stands for: a function that is defined, neither weak nor a kernel, under a name that is declared with
+    /// the same parameters and not defined (manual, section 11.6).
+    fn aliased(&self, source: usize, alias: &ast::Alias<'_>) -> Result<Symbol, String> {
+        let function = |name: &str| match self.find_before(source, name, alias.span.start) {
+            Some(Symbol::Function(id)) => Ok((id, self.functions[id].ast)),
+            Some(Symbol::Variable(_)) => Err(format!("`{name}` is a variable, and functions have aliases")),
+            None => Err(format!("`{name}` is not declared")),
+        };
+        let ((_, own), (id, target)) = (function(alias.alias)?, function(alias.target)?);
+        let problem = if target.kind == FunctionKind::Entry {
+            "is a kernel, which has no alias"
+        } else if target.linkage == Some(Linkage::Weak) {
+            "is .weak and has no alias"
+        } else if target.body.is_none() {
+            "is not defined here"
+        } else if alias.alias == alias.target || own.body.is_some() && !std::ptr::eq(own, target) {
+            "would be the alias of a name that is defined"
+        } else if own.parameters.len() != target.parameters.len() || own.returns.len() != target.returns.len() {
+            "has other parameters than its alias"
+        } else {
+            return Ok(Symbol::Function(id));
+        };
+        Err(format!("`{}` {problem}", alias.target))
     }
 
     /// What `name` means at module scope in `source`.
@@ -131,6 +153,10 @@ impl<'s> Symbols<'s> {
                     return Err(Diagnostic::new(ast.name_span, message));
                 }
                 if old.source == source {
+                    if old.ast.body.is_some() {
+                        let message = format!("`{}` is defined before", ast.name);
+                        return Err(Diagnostic::new(ast.name_span, message));
+                    }
                     for (before, now) in old
                         .ast
                         .parameters
@@ -138,9 +164,13 @@ impl<'s> Symbols<'s> {
                         .chain(&old.ast.returns)
                         .zip(ast.parameters.iter().chain(&ast.returns))
                     {
-                        if variable_bytes(before)? != variable_bytes(now)? {
-                            let message =
-                                format!("`{}` was declared before with a parameter of another size", ast.name);
+                        let same = before.space == now.space
+                            && before.ty == now.ty
+                            && before.vector == now.vector
+                            && variable_align(before) == variable_align(now)
+                            && variable_bytes(before)? == variable_bytes(now)?;
+                        if !same {
+                            let message = format!("`{}` was declared before with another parameter", ast.name);
                             return Err(Diagnostic::new(now.span, message));
                         }
                     }
@@ -185,8 +215,10 @@ impl<'s> Symbols<'s> {
                         address: 0,
                         bytes,
                     });
-                    self.inner
-                        .insert(std::ptr::from_ref(ast).addr(), self.variables.len() - 1);
+                    self.inner.insert(
+                        std::ptr::from_ref::<ast::Variable<'_>>(ast).addr(),
+                        self.variables.len() - 1,
+                    );
                 }
                 Statement::Declaration(_)
                 | Statement::Instruction(_)
@@ -235,6 +267,14 @@ impl<'s> Symbols<'s> {
                         Some(Linkage::Extern | Linkage::Weak | Linkage::Common)
                     )
                 };
+                if old.source == source {
+                    let declares = |variable: &ast::Variable<'_>| variable.linkage == Some(Linkage::Extern);
+                    let same = old.ast.ty == ast.ty && old.ast.vector == ast.vector;
+                    if !same || !declares(old.ast) && !declares(ast) {
+                        let message = format!("`{}` is defined twice, or declared otherwise before", ast.name);
+                        return Err(Diagnostic::new(ast.name_span, message));
+                    }
+                }
                 let is_extern = |variable: &ast::Variable<'_>| variable.linkage == Some(Linkage::Extern);
                 if !tentative(ast) && !tentative(old.ast) {
                     let message = format!("`{}` is defined twice", ast.name);

@@ -195,3 +195,38 @@ fn a_kernel_that_is_not_executed_does_not_spoil_its_module() {
     }
     assert!(bench.module.refusal("good").is_none());
 }
+
+#[test]
+fn registers_that_are_vectors() {
+    let body = "
+        .reg .v2 .u32 pair<2>; .reg .v4 .u32 four; .reg .v4 .u32 index; .reg .b64 %both; .shared .align 16 .b8 room[16];
+        mov.v2.u32 pair0, {%r2, 1000};
+        mov.v2.u32 {pair0.y, pair0.x}, pair0;
+        mov.b64 %both, pair0;
+        mov.b64 pair1, %both;
+        mov.v4.u32 index, %tid;
+        mov.v4.u32 four, {pair1.y, index.x, 5, pair1.x};
+        st.shared.v4.u32 [room], four;
+        ld.shared.v4.u32 four, [room];
+        add.u32 %r10, four.r, four.g;
+        add.u32 %r10, %r10, four.z;
+        add.u32 %r10, %r10, four.w;
+        st.global.u32 [%rd2], %r10;";
+    let expected: Vec<u32> = (0..32).map(|_| 1005).collect();
+    assert_eq!(
+        common::run("", &body.replace("%r2,", "%r3,"), 32, 1, 0, 32),
+        (0..32).map(|i| i + 1005).collect::<Vec<u32>>()
+    );
+    assert_eq!(common::run("", body, 32, 1, 0, 32), expected);
+}
+
+#[test]
+fn a_variable_of_a_function_s_own() {
+    let body = "
+        .global .u32 seen = 40;
+        { .const .u32 seen[] = {1, 2}; ld.const.u32 %r10, [seen+4]; }
+        ld.global.u32 %r11, [seen];
+        add.u32 %r10, %r10, %r11;
+        st.global.u32 [%rd2], %r10;";
+    assert_eq!(common::run("", body, 1, 1, 0, 1), [42]);
+}

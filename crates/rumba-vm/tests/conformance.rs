@@ -3,7 +3,8 @@
 //! A line names an instruction, the types of its destination and of its sources, and the hash of what an NVIDIA H200
 //! (driver 580) computed for the operands that [`Line::operands`] makes. Approximate instructions are not among them:
 //! their results are only bounded. Instructions that read the carry flag find it set in odd threads; what an instruction
-//! does with the flag, or its second destination, is part of the result. Of an atomic operation the first source is what
+//! does with the flag, or its second destination, is part of the result; `sub.cc.u32+addc.u32` are two instructions, the first of
+//! which sets the flag for the second. Of an atomic operation the first source is what
 //! the memory holds before, and the result what it holds afterwards and what the instruction gives.
 //!
 //! Lines that begin with `!` are departures: there the GPU does not do what the manual says, and the machine does. They
@@ -30,7 +31,7 @@ fn arithmetic_is_that_of_an_h200() {
             ..Config::default()
         };
         let device = Device::new(config).unwrap();
-        let input = device.allocate(5 * COUNT * 8).unwrap();
+        let input = device.allocate(6 * COUNT * 8).unwrap();
         let output = device.allocate(2 * COUNT * 8).unwrap();
         let parameters = bytes_of(&[input, output]);
         let lines = include_str!("h200.txt").lines().filter(|line| !line.starts_with('#'));

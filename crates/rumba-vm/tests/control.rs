@@ -307,3 +307,34 @@ fn unusual_but_valid_modules_load() {
         device.load(&[rumba_vm::Source { name: "test", ptx }]).unwrap();
     }
 }
+
+#[test]
+fn functions_with_several_results() {
+    let declarations = "
+.func (.reg .u32 quotient, .reg .pred odd, .reg .v2 .u64 both) split(.reg .u32 x, .reg .pred keep, .reg .v2 .u32 more)
+{
+    .reg .u32 %t;
+    shr.u32 quotient, x, 1;
+    and.b32 %t, x, 1;
+    setp.ne.and.u32 odd, %t, 0, keep;
+    cvt.u64.u32 both.x, more.y;
+    cvt.u64.u32 both.y, more.x;
+    ret;
+}";
+    let body = "
+        .reg .v2 .u32 more; .reg .v2 .u64 both;
+        setp.ne.u32 %p1, %r2, 3;
+        mov.v2.u32 more, {%r2, 100};
+        call (%r10, %p2, both), split, (%r2, %p1, more);
+        cvt.u32.u64 %r11, both.x; cvt.u32.u64 %r12, both.y;
+        @%p2 add.u32 %r10, %r10, 1000000;
+        mad.lo.u32 %r10, %r11, 10, %r10;
+        mad.lo.u32 %r10, %r12, 10000, %r10;
+        call (_, %p2, _), split, (7, %p1, more);
+        @!%p2 add.u32 %r10, %r10, 500;
+        st.global.u32 [%rd2], %r10;";
+    let expected: Vec<u32> = (0..8)
+        .map(|i| i / 2 + 1000 + 10_000 * i + if i == 3 { 500 } else { i % 2 * 1_000_000 })
+        .collect();
+    assert_eq!(run(declarations, body, 1, 8, 0, 8), expected);
+}

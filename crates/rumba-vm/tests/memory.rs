@@ -96,3 +96,35 @@ fn elements_of_arrays_are_operands() {
     ";
     assert_eq!(common::run(declarations, body, 1, 1, 1, 6), [7, 7, 24, 16, 5, 3]);
 }
+
+#[test]
+fn a_variable_that_is_named_is_accessed_where_it_lies() {
+    let body = "
+        .local .align 8 .b32 own[4]; .shared .align 8 .b32 room[64];
+        st.u32 [own+4], %r2;
+        st.v2.u32 [own+8], {%r2, 7};
+        mov.u64 %rd10, room; mad.wide.u32 %rd10, %r2, 4, %rd10; st.shared.u32 [%rd10], 0;
+        bar.sync 0;
+        atom.add.u32 %r12, [room], 1; red.add.u32 [room+4], 2;
+        bar.sync 0;
+        ld.u32 %r10, [own+4]; ld.v2.u32 {%r11, _}, [own+8]; ld.volatile.u32 %r12, [room]; ld.u32 %r13, [room+4];
+        add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r12; add.u32 %r10, %r10, %r13;
+        st.global.u32 [%rd2], %r10;";
+    let expected: Vec<u32> = (0..64).map(|i| 2 * i + 3 * 64).collect();
+    assert_eq!(common::run("", body, 1, 64, 0, 64), expected);
+}
+
+#[test]
+fn the_reserved_part_of_shared_memory() {
+    // As cooperative groups use it for tiles of several warps: zero when a block begins.
+    let body = "
+        .reg .b32 %start; .reg .b64 %wide;
+        mov.u32 %start, %reserved_smem_offset_1;
+        cvt.u64.u32 %wide, %start;
+        cvta.shared.u64 %wide, %wide;
+        atom.add.u32 %r10, [%wide], 1;
+        bar.sync 0;
+        ld.u32 %r11, [%wide];
+        st.global.u32 [%rd2], %r11;";
+    assert_eq!(common::run("", body, 4, 64, 0, 256), vec![64; 256]);
+}

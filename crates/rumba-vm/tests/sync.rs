@@ -236,8 +236,41 @@ done:"
     assert_eq!(found[0].kind, FindingKind::MaskMismatch, "{found:#?}");
     assert_ne!(found[0].sides[0].ptx_line, found[0].sides[1].ptx_line);
     right("", &pairs.replace("0x7f", "0xff"), 32);
-    let stranger = format!("{HALVES}\n bar.warp.sync 0x0000ffff;");
-    stuck("", &stranger, 32, FaultKind::Synchronisation, "lane 16 is not a member");
+}
+
+#[test]
+fn lanes_are_in_the_masks_that_they_give() {
+    for operation in [
+        "bar.warp.sync 0x0000ffff;",
+        "vote.sync.ballot.b32 %r11, %p1, 0x0000ffff;",
+        "shfl.sync.idx.b32 %r11, %r2, 0, 31, 0x0000ffff;",
+    ] {
+        let found = wrong(
+            "",
+            &format!("{HALVES}\n {operation}"),
+            32,
+            FindingKind::MaskWithoutCaller,
+        );
+        assert!(
+            found.place.contains("lanes 0xffff0000 give the mask 0x0000ffff"),
+            "{found}"
+        );
+        right("", &format!("{HALVES}\n @!%p1 bra done;\n {operation}\ndone:"), 32);
+    }
+    // Lanes that come alone wait for none of the mask.
+    let alone = "
+    @%p1 bra done;
+    bar.warp.sync 1;
+    shfl.sync.idx.b32 %r11, %r2, 20, 31, 2;
+done:
+    @!%p1 exit;
+    bar.warp.sync 0x0000ffff;";
+    let (found, outcome) = run("", &format!("{HALVES}\n {alone}"), 1, 32);
+    assert!(outcome.is_ok(), "{outcome:?}");
+    assert_eq!(
+        found.iter().map(|one| one.kind).collect::<Vec<_>>(),
+        [FindingKind::MaskWithoutCaller; 2]
+    );
 }
 
 #[test]

@@ -42,6 +42,28 @@ fn shuffles() {
 }
 
 #[test]
+fn a_mask_without_its_caller_ends_nothing() {
+    // All 32 lanes come together, and the mask names 16 of them: a GPU shuffles them all.
+    let body = "
+        add.s32 %r10, %r2, 100;
+        shfl.sync.idx.b32 %r11, %r10, 3, 31, 0x0000ffff;
+        bar.warp.sync 0x0000ffff;
+        st.global.u32 [%rd2], %r11;";
+    assert_eq!(run("", body, 1, 32, 0, 32), lanes(|_| 103));
+    // The upper half comes alone and does not wait for the lower one, which has left.
+    let body = "
+        mov.u32 %r11, 7;
+        setp.lt.u32 %p1, %r2, 16;
+        @%p1 bra DONE;
+        add.s32 %r10, %r2, 100;
+        shfl.sync.bfly.b32 %r11, %r10, 1, 31, 0x0000ffff;
+    DONE:
+        st.global.u32 [%rd2], %r11;";
+    let expected = lanes(|lane| if lane < 16 { 7 } else { 100 + (lane ^ 1) });
+    assert_eq!(run("", body, 1, 32, 0, 32), expected);
+}
+
+#[test]
 fn shuffles_of_parts_of_a_warp_wait_for_their_members_only() {
     // The two halves reach the same shuffle at different times, with different masks.
     let body = "

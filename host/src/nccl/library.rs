@@ -74,7 +74,7 @@ impl Library {
         if let Some(library) = LIBRARY.get() {
             return Ok(library);
         }
-        let named = std::env::var_os("RUMBA_NCCL_LIBRARY").filter(|path| !path.is_empty());
+        let named = rumba_driver::library_from_environment("RUMBA_NCCL_LIBRARY");
         let library = Library::load(&named.unwrap_or_else(|| OsString::from("libnccl.so.2")))?;
         Ok(LIBRARY.get_or_init(|| library))
     }

@@ -17,7 +17,7 @@ use crate::soft::work::{Grid, Transfer};
 pub(super) enum Place {
     /// Memory that the machine knows; refused where it does not.
     Device(u64),
-    /// An address that may be either; what the machine does not know is the host's.
+    /// An address that may be either: the host's unless the machine knows it or keeps it for itself.
     Any(u64),
 }
 
@@ -30,11 +30,11 @@ impl Place {
                 Ok((address, true))
             }
             Self::Any(0) => Err(Error::Null(name)),
-            Self::Any(address) if driver.knows(address) => {
+            Self::Any(address) if driver.is_of_host(address, bytes) => Ok((address, false)),
+            Self::Any(address) => {
                 driver.check(address, bytes)?;
                 Ok((address, true))
             }
-            Self::Any(address) => Ok((address, false)),
         }
     }
 }

@@ -105,6 +105,7 @@ kinds! {
         RepeatedArrival: Sync,
         AbandonedBarrier: Sync,
         MaskMismatch: Sync,
+        MaskWithoutCaller: Sync,
         ExitedLanes: Sync,
         ShuffleSource: Sync,
         MbarrierInUse: Sync,

@@ -74,9 +74,19 @@ impl Context {
         self.fate.accepts()
     }
 
-    /// How the work went that a call has waited for.
+    /// How the work went that a call has waited for. Before a failure is told for the first time, what still runs on other
+    /// streams ends: nothing of a lost context reaches memory that its owner has taken back since.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
+        if self.fate.usable().is_err() {
+            self.lanes().for_each(|lane| lane.settle());
+        }
         self.fate.outcome()
+    }
+
+    /// Every lane of the context.
+    fn lanes(&self) -> impl Iterator<Item = Arc<Lane>> {
+        let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
+        lanes.into_iter().chain([Arc::clone(&self.default)])
     }
 
     /// Finishes all work and lets nothing more be done.
@@ -134,8 +144,7 @@ impl Context {
 
     /// Waits for all work of all streams.
     pub(crate) fn finish(&self) {
-        let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
-        for lane in lanes.iter().chain([&self.default]) {
+        for lane in self.lanes() {
             if let Some(end) = lane.unreached() {
                 end.wait();
             }

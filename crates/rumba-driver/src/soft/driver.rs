@@ -337,6 +337,13 @@ impl Driver {
         if self.memory.overlaps(start, bytes) {
             return Err(Error::Registered(start));
         }
+        if !self.is_of_host(start, bytes) {
+            return Err(wrong(
+                "bytesize",
+                bytes,
+                "not all of it is memory of the program that has an address",
+            ));
+        }
         self.machine.register(self.part(context), start, bytes);
         let (kind, handle, life) = (Kind::Registered { flags }, context.handle, context.life);
         self.memory.insert(Allocation {
@@ -371,8 +378,26 @@ impl Driver {
     }
 
     /// Whether an address is the machine's memory.
-    pub(crate) fn knows(&self, address: u64) -> bool {
+    fn knows(&self, address: u64) -> bool {
         self.memory.holding(address).is_some() || self.machine.holding(address).is_some()
+    }
+
+    /// Whether a range is the host's own: the machine neither knows it nor keeps its addresses for itself.
+    pub(crate) fn is_of_host(&self, address: u64, bytes: u64) -> bool {
+        address.checked_add(bytes).is_some()
+            && !self.knows(address)
+            && !self.machine.reserves(address, bytes)
+            && !self.addresses.lock().reserves(address, bytes)
+    }
+
+    /// Accesses live memory of the machine, which is not taken away meanwhile.
+    pub(crate) fn while_live<R>(&self, address: u64, bytes: u64, access: impl Fn() -> R) -> Result<R, Error> {
+        if let Some(result) = self.memory.while_held(address, bytes, &access) {
+            return Ok(result);
+        }
+        // Variables of modules are not in the table; their memory stays the machine's when a module is gone.
+        self.check(address, bytes)?;
+        Ok(access())
     }
 
     /// Refuses a range that no single allocation or module variable holds.

@@ -110,6 +110,8 @@ struct State {
     queue: VecDeque<Item>,
     /// A thread is running the piece that was in front.
     running: bool,
+    /// That piece is a function of the program.
+    runs_host: bool,
     /// The lane is in the list of the executors.
     scheduled: bool,
     waiters: usize,
@@ -177,6 +179,7 @@ impl Lane {
         };
         if quick && idle && after.iter().all(Point::is_reached) {
             state.running = true;
+            state.runs_host = work.is_of_host();
             drop(state);
             self.execute(work);
             self.continue_elsewhere();
@@ -267,6 +270,7 @@ impl Lane {
                 return false;
             };
             state.running = true;
+            state.runs_host = item.work.is_of_host();
             drop(state);
             self.execute(item.work);
             return true;
@@ -281,6 +285,18 @@ impl Lane {
         }
         state.dependents.push((number, Arc::clone(lane)));
         true
+    }
+
+    /// Waits until the piece that runs now has ended, unless it is a function of the program, which may wait for the
+    /// caller.
+    pub(crate) fn settle(&self) {
+        let mut state = self.lock();
+        let before = self.completed.load(Ordering::Relaxed);
+        while state.running && !state.runs_host && self.completed.load(Ordering::Relaxed) == before {
+            state.waiters += 1;
+            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiters -= 1;
+        }
     }
 
     fn wait(self: &Arc<Self>, number: u64) {

@@ -172,6 +172,13 @@ impl Machine {
         Some((allocation.start, allocation.bytes as u64))
     }
 
+    /// Whether any byte of a range belongs to the addresses that its devices keep for themselves, allocated or not.
+    pub(crate) fn reserves(&self, address: u64, bytes: u64) -> bool {
+        let checked = self.checked.read().unwrap_or_else(PoisonError::into_inner);
+        let mut devices = checked.iter().chain([&self.device]);
+        devices.any(|device| device.reserves(address, bytes))
+    }
+
     pub(crate) fn read(&self, source: u64, target: &mut [u8]) -> Result<(), Error> {
         let (part, device) = self.holder(source);
         let outcome = device.read(source, target).map_err(memory_error);

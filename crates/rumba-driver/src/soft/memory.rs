@@ -125,6 +125,15 @@ impl Memory {
         (address - allocation.start < allocation.bytes).then(|| allocation.clone())
     }
 
+    /// Calls `access` if one allocation holds a range, which stays until `access` returns.
+    pub(crate) fn while_held<R>(&self, address: u64, bytes: u64, access: impl FnOnce() -> R) -> Option<R> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let (_, allocation) = live.range(..=address).next_back()?;
+        let offset = address - allocation.start;
+        let holds = offset < allocation.bytes && bytes <= allocation.bytes - offset;
+        holds.then(access)
+    }
+
     /// Takes out the allocation that starts at `address` if `fits` says so.
     pub(crate) fn remove(&self, address: u64, fits: impl Fn(Kind) -> bool) -> Option<Allocation> {
         let mut live = self.write();
@@ -139,7 +148,7 @@ impl Memory {
     pub(crate) fn remove_mapped(&self, address: u64, bytes: u64) -> Vec<Allocation> {
         let mut live = self.write();
         let fits = |one: &&Allocation| {
-            one.kind == Kind::Mapped && one.start < address + bytes && address < one.start + one.bytes
+            one.kind == Kind::Mapped && one.start < address.saturating_add(bytes) && address < one.start + one.bytes
         };
         let found: Vec<Allocation> = live.values().filter(fits).cloned().collect();
         for one in &found {

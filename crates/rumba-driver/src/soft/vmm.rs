@@ -113,6 +113,12 @@ impl State {
         true
     }
 
+    /// Whether any byte of a range is reserved.
+    pub(crate) fn reserves(&self, start: u64, bytes: u64) -> bool {
+        let before = self.reserved.range(..start.saturating_add(bytes.max(1))).next_back();
+        before.is_some_and(|(first, size)| first + size > start)
+    }
+
     /// Whether a range is reserved, and free of mappings or full of them.
     pub(crate) fn is_free(&self, start: u64, bytes: u64) -> bool {
         let Some(end) = start.checked_add(bytes) else {

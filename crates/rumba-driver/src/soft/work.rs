@@ -172,28 +172,47 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    fn write(&self) {
-        // SAFETY: the address was found to be aligned and in live memory when the work was enqueued, and freeing
-        // memory waits for the work before it. Kernels and the host reach the same word.
-        unsafe {
-            if self.is_wide {
-                AtomicU64::from_ptr(self.address as *mut u64).store(self.value, Ordering::SeqCst);
-            } else {
-                AtomicU32::from_ptr(self.address as *mut u32).store(self.value as u32, Ordering::SeqCst);
-            }
-        }
+    fn bytes(&self) -> u64 {
+        if self.is_wide { 8 } else { 4 }
     }
 
-    /// Whether the condition that the low bits of the flags name holds.
-    fn holds(&self) -> bool {
-        // SAFETY: as above.
-        let found = unsafe {
-            if self.is_wide {
-                AtomicU64::from_ptr(self.address as *mut u64).load(Ordering::SeqCst)
-            } else {
-                u64::from(AtomicU32::from_ptr(self.address as *mut u32).load(Ordering::SeqCst))
+    /// Writes the word, unless its memory was unmapped since.
+    fn write(&self, driver: &Driver) -> Result<(), Error> {
+        driver.while_live(self.address, self.bytes(), || {
+            // SAFETY: the address was found to be aligned when the work was enqueued, and its memory stays while this runs.
+            // Kernels and the host reach the same word.
+            unsafe {
+                if self.is_wide {
+                    AtomicU64::from_ptr(self.address as *mut u64).store(self.value, Ordering::SeqCst);
+                } else {
+                    AtomicU32::from_ptr(self.address as *mut u32).store(self.value as u32, Ordering::SeqCst);
+                }
             }
-        };
+        })
+    }
+
+    fn read(&self, driver: &Driver) -> Result<u64, Error> {
+        driver.while_live(self.address, self.bytes(), || {
+            // SAFETY: as in `write`.
+            unsafe {
+                if self.is_wide {
+                    AtomicU64::from_ptr(self.address as *mut u64).load(Ordering::SeqCst)
+                } else {
+                    u64::from(AtomicU32::from_ptr(self.address as *mut u32).load(Ordering::SeqCst))
+                }
+            }
+        })
+    }
+
+    /// Waits until the condition holds that the low bits of the flags name.
+    fn wait(&self, driver: &Driver, fate: &Fate) -> Result<(), Error> {
+        while !self.holds(self.read(driver)?) && !fate.gives_up() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        Ok(())
+    }
+
+    fn holds(&self, found: u64) -> bool {
         match self.flags & 3 {
             0 if self.is_wide => found.wrapping_sub(self.value) as i64 >= 0,
             0 => (found as u32).wrapping_sub(self.value as u32) as i32 >= 0,
@@ -245,6 +264,11 @@ impl Work {
         matches!(self, Self::Host(..) | Self::Callback(..) | Self::Wait(_))
     }
 
+    /// Whether it is a function of the program.
+    pub(crate) fn is_of_host(&self) -> bool {
+        matches!(self, Self::Host(..) | Self::Callback(..))
+    }
+
     /// Whether it takes no longer than handing it to another thread.
     pub(crate) fn is_quick(&self) -> bool {
         /// Bytes that are copied in some microseconds.
@@ -284,20 +308,12 @@ impl Work {
                 as_host_function(|| function(argument.0));
                 Ok(())
             }
-            Self::Write(word) => {
-                word.write();
-                Ok(())
-            }
-            Self::Wait(word) => {
-                while !word.holds() && !fate.gives_up() {
-                    std::thread::sleep(Duration::from_micros(50));
-                }
-                Ok(())
-            }
+            Self::Write(word) => word.write(driver),
+            Self::Wait(word) => word.wait(driver, fate),
             Self::Nothing | Self::Record(_) | Self::Callback(..) | Self::Free(_) => Ok(()),
         };
         if let Err(error) = outcome {
-            // The memory was freed by another thread after the work was enqueued.
+            // The memory was freed or unmapped after the work was enqueued.
             report::refusal(&error);
             fate.fail(Code::ILLEGAL_ADDRESS);
         }

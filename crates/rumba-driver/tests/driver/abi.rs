@@ -116,6 +116,7 @@ declare! {
     cuMemRelease(u64);
     cuMemPoolDestroy(usize);
     cuMemcpy(u64, u64, usize);
+    cuMemcpyAsync(u64, u64, usize, usize);
     cuMemcpyHtoD_v2(u64, *const c_void, usize);
     cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, usize);
     cuMemcpyDtoH_v2(P<c_void>, u64, usize);

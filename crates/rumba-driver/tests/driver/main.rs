@@ -38,6 +38,8 @@ scenarios! {
     pointers,
     pools,
     virtual_memory,
+    addresses_between_allocations,
+    a_word_of_unmapped_memory,
     streams,
     asynchrony,
     kernels_side_by_side,
@@ -64,6 +66,7 @@ scenarios! {
     assertion,
     error_texts,
     function_addresses,
+    work_in_progress_of_a_lost_context,
     stale_handles,
     threads,
 }

@@ -161,6 +161,7 @@ settings! {
         "no bytes"                       cuMemHostRegister_v2(w.host.as_ptr() as u64, 0, 0) => INVALID_VALUE;
         "unknown flags"                  cuMemHostRegister_v2(w.host.as_ptr() as u64, 100, 0x40) => INVALID_VALUE;
         "page-locked memory"             cuMemHostRegister_v2(w.pinned, 64, 0) => INVALID_VALUE;
+        "behind the last address"        cuMemHostRegister_v2(u64::MAX - 4095, 8192, 0) => INVALID_VALUE;
         "registered already"             cuMemHostRegister_v2({ cuMemHostRegister_v2(w.host.as_ptr() as u64, 8192, 0); w.host.as_ptr() as u64 }, 8192, 0) => HOST_MEMORY_ALREADY_REGISTERED;
         "the middle of what is registered" cuMemHostUnregister(w.host.as_ptr() as u64 + 64) => INVALID_VALUE;
         "registered no more"             cuMemHostUnregister({ cuMemHostUnregister(w.host.as_ptr() as u64); w.host.as_ptr() as u64 }) => HOST_MEMORY_NOT_REGISTERED;
@@ -219,6 +220,10 @@ settings! {
         "more than the memory has"       cuMemMap(w.reserved, 2 * UNIT, 0, w.physical, 0) => NOT_SUPPORTED;
         "what is not mapped"             cuMemSetAccess(w.reserved, UNIT, &[1, 0, 3], 1) => INVALID_VALUE;
         "what is not mapped"             cuMemUnmap(w.reserved, UNIT) => SUCCESS;
+        "what is not mapped"             cuMemcpyHtoD_v2(w.reserved, w.host.as_ptr().cast(), 64) => INVALID_VALUE;
+        "what is not mapped"             cuMemsetD8_v2(w.reserved, 0, 64) => INVALID_VALUE;
+        "what is not mapped"             cuStreamWriteValue32_v2(w.stream, w.reserved, 1, 0) => INVALID_VALUE;
+        "what is not mapped"             cuStreamWaitValue32_v2(w.stream, w.reserved, 1, 0) => INVALID_VALUE;
         "half of a reservation"          cuMemAddressFree(w.reserved, UNIT / 2) => INVALID_VALUE;
         "what was not reserved"          cuMemAddressFree(w.device & !(UNIT as u64 - 1), UNIT) => INVALID_VALUE;
 

@@ -399,6 +399,7 @@ impl Operator {
         let integers_only = |operator| Err(Problem::IntegerOperator { operator });
         match self {
             Self::Multiply => number(a * b),
+            Self::Divide if b == 0.0 => Err(Problem::DivisionByZero),
             Self::Divide => number(a / b),
             Self::Add => number(a + b),
             Self::Subtract => number(a - b),
@@ -445,6 +446,7 @@ fn read_number(text: &str) -> Result<Literal, Problem<'_>> {
         // Rust reads a superset of PTX's decimals, words such as `inf` aside.
         let decimal = text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
         return match text.parse::<f64>() {
+            Ok(value) if decimal && value.is_infinite() => Err(Problem::Infinite { text }),
             Ok(value) if decimal => Ok(Literal::F64(value.to_bits())),
             _ => Err(invalid()),
         };

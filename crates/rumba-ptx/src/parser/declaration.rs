@@ -55,8 +55,18 @@ impl<'s> Parser<'s> {
         while self.at(TokenKind::Dotted) {
             let text = self.token_text();
             let span = self.bump().span;
+            // Only parameters have anything behind their type.
+            if text == ".ptr" && ty.is_none() {
+                return self.incomplete("its type before `.ptr`");
+            }
+            if ty.is_some() && !(text == ".ptr" || text == ".align" && space == Some(StateSpace::Param)) {
+                return self.fail(span, &Problem::BehindType { text });
+            }
             let twice = match text {
-                ".align" => align.replace(self.u32("an alignment")?).is_some(),
+                ".align" => {
+                    align = Some(self.u32("an alignment")?);
+                    false
+                }
                 ".attribute" => {
                     self.attributes(&mut attributes)?;
                     false

@@ -181,8 +181,12 @@ impl<'s> Parser<'s> {
         let name = self.string("the name of the file in quotes")?;
         let stamp = if self.eat(TokenKind::Comma) {
             let timestamp = self.u64("a timestamp")?;
-            self.expect(TokenKind::Comma, "`,` and the size of the file")?;
-            Some((timestamp, self.u64("the size of the file")?))
+            let size = if self.eat(TokenKind::Comma) {
+                self.u64("the size of the file")?
+            } else {
+                0
+            };
+            Some((timestamp, size))
         } else {
             None
         };

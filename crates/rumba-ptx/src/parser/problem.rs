@@ -35,6 +35,8 @@ pub(crate) enum Problem<'s> {
     UnknownDirective { text: &'s str, place: &'static str },
     #[error("`{text}` is not a type or state space")]
     UnknownType { text: &'s str },
+    #[error("`{text}` stands behind the type, and belongs before it")]
+    BehindType { text: &'s str },
     #[error("this declaration names {missing}")]
     IncompleteDeclaration { missing: &'static str },
     #[error("the directive `{text}` is given twice")]
@@ -47,6 +49,8 @@ pub(crate) enum Problem<'s> {
     Number { text: &'s str },
     #[error("`{text}` does not fit into 64 bits")]
     Overflow { text: &'s str },
+    #[error("`{text}` is larger than the largest double")]
+    Infinite { text: &'s str },
     #[error("{value} is out of range here: at most {most}")]
     OutOfRange { value: u64, most: u64 },
     #[error("this constant expression divides by zero")]

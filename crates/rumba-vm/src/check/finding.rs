@@ -58,6 +58,8 @@ pub enum FindingKind {
     AbandonedBarrier,
     /// Lanes name each other in masks that differ.
     MaskMismatch,
+    /// A lane gives a mask that it is not in.
+    MaskWithoutCaller,
     /// A mask names lanes that have exited.
     ExitedLanes,
     /// A shuffle reads a lane that does not take part in it.
@@ -159,6 +161,11 @@ impl FindingKind {
                 Error, "masks that do not agree",
                 "lanes that a mask names have to execute the operation with the same mask",
                 "compute the mask once where all lanes are together, and pass the same one in all of them",
+            ),
+            Self::MaskWithoutCaller => words(
+                Error, "mask without its caller",
+                "the mask of a warp operation names all lanes that execute it, and what it does for others is not defined",
+                "add the lane to the mask, or keep it from the operation by a branch",
             ),
             Self::ExitedLanes => words(
                 Info, "mask with lanes that have exited",

@@ -535,7 +535,11 @@ fn examine(
         bytes: 0,
     };
     let mut single = true;
-    for lane in lanes_of(lanes) {
+    let shared_start = warp.context().program.shared_start;
+    // The unit that accesses memory looks at the alignment before the address is translated: where both are wrong, in one
+    // lane or in two, a GPU reports the alignment.
+    let misaligned = lanes_of(lanes).find(|lane| given[*lane] & (bytes - 1) != 0);
+    for lane in lanes_of(misaligned.map_or(lanes, |lane| 1 << lane)) {
         let address = given[lane];
         let found = match space {
             Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
@@ -544,7 +548,7 @@ fn examine(
                 let cluster = unsafe { (*warp.block).cluster() };
                 cluster.resolve(rank, offset, bytes, warp.shared_end)
             }
-            Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base),
+            Space::Shared => within(warp, address, bytes, shared_start, warp.shared_end, warp.shared_base),
             Space::Local => {
                 let own = warp.stack_base + lane as u64 * warp.stack_stride;
                 within(warp, address, bytes, STACK_START, warp.stack_stride, own)
@@ -569,18 +573,16 @@ fn examine(
             bytes: bytes as u32,
             space: space.name(),
         };
-        match found {
-            Err(place) => {
-                let fault = RawFault::access(FaultKind::IllegalAddress, pc, lane, address, access, place);
-                return Err(warp.raise(fault));
+        let (kind, place) = match (found, misaligned) {
+            (Ok(host), None) => {
+                out.set(lane, host);
+                continue;
             }
-            Ok(_) if address & (bytes - 1) != 0 => {
-                let place = describe(warp, address, bytes, space);
-                let fault = RawFault::access(FaultKind::MisalignedAddress, pc, lane, address, access, place);
-                return Err(warp.raise(fault));
-            }
-            Ok(host) => out.set(lane, host),
-        }
+            (Err(place), None) => (FaultKind::IllegalAddress, place),
+            (Err(place), Some(_)) => (FaultKind::MisalignedAddress, place),
+            (Ok(_), Some(_)) => (FaultKind::MisalignedAddress, describe(warp, address, bytes, space)),
+        };
+        return Err(warp.raise(RawFault::access(kind, pc, lane, address, access, place)));
     }
     if single && known.bytes != 0 {
         let cache = if warp.watches(known.start, known.bytes) {
@@ -629,7 +631,7 @@ pub(super) fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> S
     match space {
         Space::Shared => format!(
             "{} bytes into shared memory",
-            Cluster::split(address, 0).1 - SHARED_START
+            Cluster::split(address, 0).1.wrapping_sub(SHARED_START)
         ),
         Space::Local => format!("{} bytes into the thread's stack", address - STACK_START),
         Space::Generic | Space::Global | Space::Const | Space::Param => {
@@ -661,11 +663,11 @@ pub(super) fn flat(
         if space != Space::Generic {
             return Err("that is an address in shared memory".into());
         }
-        let offset = address.wrapping_sub(warp.shared_base);
-        return if offset >= SHARED_START && offset.saturating_add(bytes) <= warp.shared_end {
+        let (start, offset) = (context.program.shared_start, address.wrapping_sub(warp.shared_base));
+        return if offset >= start && offset.saturating_add(bytes) <= warp.shared_end {
             Ok(None)
         } else if offset < crate::arena::SHARED_STRIDE as u64 {
-            Err(window_place(warp, offset, bytes, SHARED_START, warp.shared_end, true))
+            Err(window_place(warp, offset, bytes, start, warp.shared_end, true))
         } else {
             // SAFETY: the block is not in use by anybody else while one of its warps runs.
             let cluster = unsafe { (*warp.block).cluster() };

@@ -93,7 +93,7 @@ impl Order {
 
     /// Of `atom` or `red`.
     pub(crate) fn of_atomic(m: &Matched<'_>) -> Self {
-        Self::named(m.get("sem").or(m.get("order")), m.get("scope"))
+        Self::named(m.get("sem"), m.get("scope"))
     }
 
     /// Of an operation on an mbarrier, given the semantics and the scope that it has unless it says so (manual, sections

@@ -7,7 +7,7 @@ use crate::check::order::Order;
 use crate::cluster::{Cluster, MAX_CLUSTER, RANK_SHIFT};
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::op::Pc;
-use crate::program::{SHARED_START, STACK_START};
+use crate::program::STACK_START;
 use crate::warp::Warp;
 
 /// A range of memory that a lane accesses.
@@ -37,7 +37,14 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
             let cluster = unsafe { (*warp.block).cluster() };
             cluster.resolve(rank, offset, bytes, warp.shared_end)
         }
-        Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base),
+        Space::Shared => within(
+            warp,
+            address,
+            bytes,
+            warp.context().program.shared_start,
+            warp.shared_end,
+            warp.shared_base,
+        ),
         Space::Local => {
             let own = warp.stack_base + lane as u64 * warp.stack_stride;
             within(warp, address, bytes, STACK_START, warp.stack_stride, own)
@@ -51,20 +58,22 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
         bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         space: space.name(),
     };
-    match found {
-        Err(place) => {
+    // As in `memory`: where both are wrong, the alignment is reported.
+    let aligned = address % align == 0;
+    match (found, aligned) {
+        (Ok(host), true) => {
+            observe_range(warp, pc, lane, host, (bytes, kind));
+            Ok(host)
+        }
+        (Err(place), true) => {
             let fault = RawFault::access(FaultKind::IllegalAddress, pc, lane, address, access, place);
             Err(warp.raise(fault))
         }
-        Ok(_) if address % align != 0 => {
+        (found, false) => {
             let message = format!("{access} at {address:#x}, which is not a multiple of {align}");
-            let place = describe(warp, address, bytes, space);
+            let place = found.err().unwrap_or_else(|| describe(warp, address, bytes, space));
             let fault = RawFault::access(FaultKind::MisalignedAddress, pc, lane, address, access, place);
             Err(warp.raise(RawFault { message, ..fault }))
-        }
-        Ok(host) => {
-            observe_range(warp, pc, lane, host, (bytes, kind));
-            Ok(host)
         }
     }
 }
@@ -75,7 +84,14 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
 pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, bytes: u64) -> Result<u64, Pc> {
     let (kind, space) = (AccessKind::Write, Space::from_bits(pc.extra));
     let found = match space {
-        Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base),
+        Space::Shared => within(
+            warp,
+            address,
+            bytes,
+            warp.context().program.shared_start,
+            warp.shared_end,
+            warp.shared_base,
+        ),
         Space::Local => {
             let own = warp.stack_base + lane as u64 * warp.stack_stride;
             within(warp, address, bytes, STACK_START, warp.stack_stride, own)

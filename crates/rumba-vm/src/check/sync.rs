@@ -183,6 +183,19 @@ impl Warp {
         }
     }
 
+    /// Lanes give a mask that they are not in.
+    #[cold]
+    pub(crate) fn watch_strangers(&self, source: u32, lanes: u32, members: u32) {
+        if self.watch().is_some() {
+            self.note(
+                FindingKind::MaskWithoutCaller,
+                self.actor(source, lanes, SYNC),
+                None,
+                || format!("lanes {lanes:#010x} give the mask {members:#010x}"),
+            );
+        }
+    }
+
     /// Lanes come to an operation with a mask, and wait because others do not come with them.
     #[cold]
     pub(crate) fn watch_partners(&self, source: u32, lanes: u32, members: u32, active: u32) {

@@ -17,14 +17,6 @@ pub(super) static ATOM: Instruction = Instruction {
         .hint = { .L2::cache_hint };
         .type = { .b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64 };
 
-        atom{.ss}.op.order{.scope}{.hint}.type d, [a], b{, policy};
-        .order = { .relaxed, .acquire, .release, .acq_rel };
-        .scope = { .cta, .cluster, .gpu, .sys };
-        .ss = { .global, .shared{::cta, ::cluster} };
-        .op = { .and, .or, .xor, .exch, .add, .inc, .dec, .min, .max };
-        .hint = { .L2::cache_hint };
-        .type = { .b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64 };
-
         atom{.sem}{.scope}{.ss}.cas{.hint}.type d, [a], b, c{, policy};
         .sem = { .relaxed, .acquire, .release, .acq_rel };
         .scope = { .cta, .cluster, .gpu, .sys };
@@ -40,11 +32,8 @@ pub(super) static ATOM: Instruction = Instruction {
         .type = { .f16, .f16x2, .bf16, .bf16x2 };
 
         atom{.sem}{.scope}{.global}.add{.hint}.vec.f32         d, [a], b{, policy};
-        atom{.sem}{.scope}{.global}.vec.f32.add{.hint}         d, [a], b{, policy};
         atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.pair   d, [a], b{, policy};
-        atom{.sem}{.scope}{.global}.vec.pair.op.noftz{.hint}   d, [a], b{, policy};
         atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec8.half  d, [a], b{, policy};
-        atom{.sem}{.scope}{.global}.vec8.half.op.noftz{.hint}  d, [a], b{, policy};
         .sem = { .relaxed, .acquire, .release, .acq_rel };
         .scope = { .cta, .cluster, .gpu, .sys };
         .op = { .add, .min, .max };

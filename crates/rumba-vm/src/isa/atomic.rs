@@ -154,7 +154,7 @@ fn find(name: &str, ty: ScalarType, space: Space) -> Option<Handlers> {
         (".cas", B64) => on!(u64, |old, b, c| if old == b { c } else { old }),
         (".cas", B128) => on!(u128, |old, b, c| if old == b { c } else { old }),
         (".add", U32 | S32) => on!(u32, |old, b, _| old.wrapping_add(b)),
-        (".add", U64 | S64) => on!(u64, |old, b, _| old.wrapping_add(b)),
+        (".add", U64) => on!(u64, |old, b, _| old.wrapping_add(b)),
         (".inc", U32) => on!(u32, |old, b, _| if old >= b { 0 } else { old + 1 }),
         (".dec", U32) => on!(u32, |old, b, _| if old == 0 || old > b { b } else { old - 1 }),
         (".min", U32) => on!(u32, |old, b, _| old.min(b)),
@@ -322,7 +322,7 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     }
     let ty = m.ty("type")?;
     let name = operation(m);
-    let space = memory::space(m);
+    let space = memory::space(l, m, usize::from(has_result));
     let handlers = find(name, ty, space)
         .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
     let first = usize::from(has_result);

@@ -13,13 +13,13 @@ pub(super) static BAR: Instruction = Instruction {
     name: "bar",
     section: "9.7.13.1, 9.7.13.2",
     syntax: "
-        bar{.cta}.sync a{, b};
-        bar{.cta}.arrive a, b;
-        bar{.cta}.red.op.pred p, a, c;
-        bar{.cta}.red.op.pred p, a, b, c;
-        bar{.cta}.red.popc.u32 d, a, c;
-        bar{.cta}.red.popc.u32 d, a, b, c;
-        bar.warp.sync membermask;
+        bar{.cta}.sync! a{, b};
+        bar{.cta}.arrive! a, b;
+        bar{.cta}.red!.op.pred p, a, c;
+        bar{.cta}.red!.op.pred p, a, b, c;
+        bar{.cta}.red!.popc.u32 d, a, c;
+        bar{.cta}.red!.popc.u32 d, a, b, c;
+        bar.warp.sync! membermask;
         .op = { .and, .or };
     ",
     lower,

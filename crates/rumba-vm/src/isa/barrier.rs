@@ -16,14 +16,14 @@ pub(super) static BARRIER: Instruction = Instruction {
     name: "barrier",
     section: "9.7.13.1, 9.7.13.3",
     syntax: "
-        barrier{.cta}.sync{.aligned} a{, b};
-        barrier{.cta}.arrive{.aligned} a, b;
-        barrier{.cta}.red.op{.aligned}.pred p, a, c;
-        barrier{.cta}.red.op{.aligned}.pred p, a, b, c;
-        barrier{.cta}.red.popc{.aligned}.u32 d, a, c;
-        barrier{.cta}.red.popc{.aligned}.u32 d, a, b, c;
-        barrier.cluster.arrive{.sem}{.aligned};
-        barrier.cluster.wait{.acquire}{.aligned};
+        barrier{.cta!}.sync{.aligned} a{, b};
+        barrier{.cta}.arrive!{.aligned} a, b;
+        barrier{.cta}.red!.op{.aligned}.pred p, a, c;
+        barrier{.cta}.red!.op{.aligned}.pred p, a, b, c;
+        barrier{.cta}.red!.popc{.aligned}.u32 d, a, c;
+        barrier{.cta}.red!.popc{.aligned}.u32 d, a, b, c;
+        barrier.cluster.arrive!{.sem}{.aligned};
+        barrier.cluster.wait!{.acquire}{.aligned};
         .op = { .and, .or };
         .sem = { .release, .relaxed };
     ",

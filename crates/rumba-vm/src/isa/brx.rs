@@ -14,7 +14,7 @@ use crate::types::ScalarType;
 pub(super) static BRX: Instruction = Instruction {
     name: "brx",
     section: "9.7.12.4",
-    syntax: "brx.idx{.uni} index, tlist;",
+    syntax: "brx.idx!{.uni} index, tlist;",
     lower,
 };
 
@@ -23,7 +23,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let operand = l.operand(1)?;
     let list = match operand.kind {
         OperandKind::Name(name) => match l.lookup(name) {
-            Some(Binding::Targets(list)) => list,
+            Some(Binding::Targets(list)) if list.span.start < operand.span.start => list,
             _ => return Err(LowerError::new(format!("`{name}` is not a list of .branchtargets")).at(operand.span)),
         },
         _ => return Err(LowerError::new("a list of .branchtargets is needed here").at(operand.span)),

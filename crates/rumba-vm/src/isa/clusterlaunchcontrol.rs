@@ -24,13 +24,13 @@ pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
     name: "clusterlaunchcontrol",
     section: "9.7.13.17",
     syntax: "
-        clusterlaunchcontrol.try_cancel.async{.ss}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
+        clusterlaunchcontrol.try_cancel.async!{.ss}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
             [addr], [mbar];
         .ss = { .shared::cta };
 
-        clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response;
-        clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response;
-        clusterlaunchcontrol.query_cancel.axis.b32.b128 d, response;
+        clusterlaunchcontrol.query_cancel.is_canceled!.pred.b128 p, response;
+        clusterlaunchcontrol.query_cancel.get_first_ctaid!.v4.b32.b128 d, response;
+        clusterlaunchcontrol.query_cancel.axis!.b32.b128 d, response;
         .axis = { .get_first_ctaid::x, .get_first_ctaid::y, .get_first_ctaid::z };
     ",
     lower,
@@ -51,7 +51,7 @@ fn response(cancelled: Option<[u32; 3]>) -> u128 {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let word = ScalarType::B32;
     if m.form() == 0 {
-        let space = memory::space(m);
+        let space = memory::space(l, m, 0);
         let to = operands::address(l, 0, space)?;
         let barrier = operands::address(l, 1, space)?;
         l.emit(Draft {

@@ -23,31 +23,31 @@ pub(super) static CP: Instruction = Instruction {
     name: "cp",
     section: "9.7.9.25",
     syntax: "
-        cp.async.ca.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
-        cp.async.cg.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
+        cp.async!.ca.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
+        cp.async!.cg.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
         .state = { .shared{::cta} };
         .hint = { .L2::cache_hint };
         .prefetch = { .L2::64B, .L2::128B, .L2::256B };
 
-        cp.async.commit_group;
-        cp.async.wait_group n;
-        cp.async.wait_all;
+        cp.async.commit_group!;
+        cp.async.wait_group! n;
+        cp.async.wait_all!;
 
-        cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr];
+        cp.async.mbarrier.arrive!{.noinc}{.ss}.b64 [addr];
         .ss = { .shared{::cta} };
 
-        cp.async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.hint}
+        cp.async.bulk!.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.hint}
             [dst], [src], size, [mbar]{, mask}{, policy};
         .to = { .shared::cluster, .shared::cta };
         .hint = { .L2::cache_hint };
 
-        cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];
-        cp.async.bulk.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, policy}{, mask};
+        cp.async.bulk!.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];
+        cp.async.bulk!.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, policy}{, mask};
         .hint = { .L2::cache_hint };
 
-        cp.async.bulk.commit_group;
-        cp.async.bulk.wait_group{.read} n;
-        cp.async.bulk.prefetch.L2.global{.hint} [src], size{, policy};
+        cp.async.bulk.commit_group!;
+        cp.async.bulk.wait_group!{.read} n;
+        cp.async.bulk.prefetch!.L2.global{.hint} [src], size{, policy};
         .hint = { .L2::cache_hint };
     ",
     lower,
@@ -66,7 +66,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             Ok(())
         }
         5 => {
-            let space = memory::space(m);
+            let space = memory::space(l, m, 0);
             let address = memory::address(l, 0, space)?;
             l.emit(Draft {
                 a: address.base,

@@ -14,9 +14,9 @@ pub(super) static CREATEPOLICY: Instruction = Instruction {
     name: "createpolicy",
     section: "9.7.9.18",
     syntax: "
-        createpolicy.range{.global}.primary{.secondary}.b64 d, [a], bytes, total;
-        createpolicy.fractional.primary{.secondary}.b64     d{, fraction};
-        createpolicy.cvt.L2.b64                             d, property;
+        createpolicy.range!{.global}.primary{.secondary}.b64 d, [a], bytes, total;
+        createpolicy.fractional!.primary{.secondary}.b64     d{, fraction};
+        createpolicy.cvt!.L2.b64                             d, property;
         .primary = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
         .secondary = { .L2::evict_first, .L2::evict_unchanged };
     ",

@@ -45,8 +45,8 @@ pub(super) static CVT: Instruction = Instruction {
         cvt.rn.bf16x2.ue8m0x2                   d, a;
         .rnd = { .rz, .rp };
 
-        cvt.pack.sat.half.s32             d, a, b;
-        cvt.pack.sat.part.s32.b32         d, a, b, c;
+        cvt.pack!.sat.half.s32             d, a, b;
+        cvt.pack!.sat.part.s32.b32         d, a, b, c;
         .half = { .u16, .s16 };
         .part = { .u8, .s8, .u4, .s4, .u2, .s2 };
 
@@ -110,6 +110,15 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         14 => cvt_stochastic::halves(l, m),
         15 => cvt_stochastic::fours(l, m),
         _ => cvt_small::lower(l, m),
+    }
+}
+
+/// Whether each integer of type `from` is one of type `to`.
+fn holds_all(to: ScalarType, from: ScalarType) -> bool {
+    match (to.is_signed(), from.is_signed()) {
+        (true, false) => to.bits() > from.bits(),
+        (false, true) => false,
+        (true, true) | (false, false) => to.bits() >= from.bits(),
     }
 }
 
@@ -187,6 +196,11 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         return Err(LowerError::new("`.ftz` goes with conversions from or to .f32"));
     }
     let handlers = match (to.is_float(), from.is_float()) {
+        (false, false) if m.has(".sat") && holds_all(to, from) => {
+            return Err(LowerError::new(format!(
+                "`.sat` has no meaning where every {from} is a {to}"
+            )));
+        }
         (false, false) if m.has(".sat") => cvt_integer::saturating(to, from)?,
         (false, false) => cvt_integer::wrapping(to, from)?,
         (false, true) => {

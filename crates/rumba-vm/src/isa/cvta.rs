@@ -6,7 +6,7 @@
 //! Global, constant and parameter addresses are generic addresses already.
 
 use super::Instruction;
-use super::memory::{copy, space};
+use super::memory::{copy, in_space, modifier_space, named_space};
 use super::notation::Matched;
 use super::shape;
 use crate::arena::SHARED_STRIDE;
@@ -23,7 +23,7 @@ pub(super) static CVTA: Instruction = Instruction {
     name: "cvta",
     section: "9.7.9.20",
     syntax: "
-        cvta{.to}.ss.size p, a;
+        cvta{.to!}.ss.size p, a;
         .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
         .size = { .u32, .u64 };
     ",
@@ -34,6 +34,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let back = m.has(".to");
     let size = m.ty("size")?;
     let narrow = size == ScalarType::U32;
+    if let Some(named) = named_space(l, 1)
+        && !back
+        && !in_space(modifier_space(m), named)
+    {
+        return Err(LowerError::new("the variable lies in another state space").at(l.operand(1)?.span));
+    }
     let mut from = l.source(1, size)?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
@@ -44,7 +50,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ));
         from = wide;
     }
-    let handlers = match space(m) {
+    let handlers = match modifier_space(m) {
         Space::Shared => Handlers::same(if back { shared::<true> } else { shared::<false> }),
         Space::Local => Handlers::same(if back { local::<true> } else { local::<false> }),
         // A function's own parameters lie on its stack.

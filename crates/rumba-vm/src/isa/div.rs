@@ -23,7 +23,7 @@ pub(super) static DIV: Instruction = Instruction {
         .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
 
         div.approx{.ftz}.f32  d, a, b;
-        div.full{.ftz}.f32    d, a, b;
+        div.full!{.ftz}.f32    d, a, b;
         div.rnd{.ftz}.f32     d, a, b;
         div.rnd.f64           d, a, b;
         .rnd = { .rn, .rz, .rm, .rp };

@@ -12,7 +12,7 @@ pub(super) static DP2A: Instruction = Instruction {
     name: "dp2a",
     section: "9.7.1.24",
     syntax: "
-        dp2a.mode.atype.btype  d, a, b, c;
+        dp2a.mode!.atype.btype  d, a, b, c;
         .mode = { .lo, .hi };
         .atype = { .u32, .s32 };
         .btype = { .u32, .s32 };

@@ -19,12 +19,12 @@ pub(super) static FENCE: Instruction = Instruction {
         fence.acquire.sync_restrict::shared::cluster.cluster;
         fence.release.sync_restrict::shared::cta.cluster;
         fence.op_restrict.release.cluster;
-        fence.proxy.proxykind;
-        fence.proxy.async.space;
-        fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;
-        fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
-        fence.proxy.tensormap::generic.sem.scope;
-        fence.proxy.tensormap::generic.sem.scope [a], size;
+        fence.proxy!.proxykind;
+        fence.proxy!.async.space;
+        fence.proxy!.async::generic.acquire.sync_restrict::shared::cluster.cluster;
+        fence.proxy!.async::generic.release.sync_restrict::shared::cta.cluster;
+        fence.proxy!.tensormap::generic.sem.scope;
+        fence.proxy!.tensormap::generic.sem.scope [a], size;
         .sem = { .sc, .acq_rel, .acquire, .release };
         .scope = { .cta, .cluster, .gpu, .sys };
         .op_restrict = { .mbarrier_init };

@@ -1,7 +1,7 @@
 //! `isspacep`: whether a generic address lies in a state space.
 
 use super::Instruction;
-use super::memory::space;
+use super::memory::modifier_space;
 use super::notation::Matched;
 use super::shape;
 use crate::arena::SHARED_STRIDE;
@@ -40,7 +40,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     }
     let to = l.destination(0, ScalarType::Pred)?;
     let cluster = m.get("ss") == Some(".shared::cluster");
-    let extra = space(m) as u16 | if cluster { CLUSTER } else { 0 };
+    let extra = modifier_space(m) as u16 | if cluster { CLUSTER } else { 0 };
     l.emit(Draft {
         extra,
         ..Draft::unary(Handlers::same(isspacep), to, address)

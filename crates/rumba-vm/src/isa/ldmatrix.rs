@@ -8,7 +8,6 @@ use super::matrix::operands::{self, Slots, address, destinations, whole_warp};
 use super::matrix::rows::{self, ROW, Rows, encode};
 use super::memory;
 use super::notation::Matched;
-use crate::check::memory::Space;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::warp::{LANES, Warp};
@@ -42,13 +41,8 @@ pub(super) fn matrices(m: &Matched<'_>) -> usize {
     }
 }
 
-/// The state space: generic addresses point into shared memory too.
-pub(super) fn space(m: &Matched<'_>) -> Space {
-    memory::space(m)
-}
-
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let space = space(m);
+    let space = memory::space(l, m, 1);
     let count = matrices(m);
     let (registers, handlers) = match (m.form(), m.get("fmt")) {
         (0, _) if m.has(".trans") => (count, Handlers::same(columns_of_pairs)),

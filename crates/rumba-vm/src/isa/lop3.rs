@@ -22,10 +22,11 @@ pub(super) static LOP3: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     const B32: ScalarType = ScalarType::B32;
+    // The assembler takes the low byte of a larger number.
     let table = l
         .literal(4)
-        .and_then(|value| u8::try_from(value).ok())
-        .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant from 0 to 255"))?;
+        .map(|value| value as u8)
+        .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant"))?;
     let (a, b, c) = (l.source(1, B32)?, l.source(2, B32)?, l.source(3, B32)?);
     let function = match table {
         0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c),

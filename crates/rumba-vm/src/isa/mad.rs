@@ -14,15 +14,15 @@ pub(super) static MAD: Instruction = Instruction {
     name: "mad",
     section: "9.7.1.4, 9.7.2.5, 9.7.3.7",
     syntax: "
-        mad.half.type     d, a, b, c;
-        mad.hi.sat.s32    d, a, b, c;
+        mad.half!.type     d, a, b, c;
+        mad.hi!.sat.s32    d, a, b, c;
         .half = { .hi, .lo };
         .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
 
-        mad.wide.type  d, a, b, c;
+        mad.wide!.type  d, a, b, c;
         .type = { .u16, .u32, .s16, .s32 };
 
-        mad.half.cc.type  d, a, b, c;
+        mad.half!.cc.type  d, a, b, c;
         .half = { .hi, .lo };
         .type = { .u32, .s32, .u64, .s64 };
 

@@ -12,8 +12,8 @@ pub(super) static MAD24: Instruction = Instruction {
     name: "mad24",
     section: "9.7.1.6",
     syntax: "
-        mad24.mode.type    d, a, b, c;
-        mad24.hi.sat.s32   d, a, b, c;
+        mad24.mode!.type    d, a, b, c;
+        mad24.hi!.sat.s32   d, a, b, c;
         .mode = { .hi, .lo };
         .type = { .u32, .s32 };
     ",

@@ -12,7 +12,7 @@ pub(super) static MADC: Instruction = Instruction {
     name: "madc",
     section: "9.7.2.6",
     syntax: "
-        madc.half{.cc}.type  d, a, b, c;
+        madc.half!{.cc}.type  d, a, b, c;
         .half = { .hi, .lo };
         .type = { .u32, .s32, .u64, .s64 };
     ",

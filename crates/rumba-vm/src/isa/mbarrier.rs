@@ -22,35 +22,35 @@ pub(super) static MBARRIER: Instruction = Instruction {
     name: "mbarrier",
     section: "9.7.13.16",
     syntax: "
-        mbarrier.init{.ss}.b64 [addr], count;
+        mbarrier.init!{.ss}.b64 [addr], count;
         .ss = { .shared{::cta} };
 
-        mbarrier.inval{.ss}.b64 [addr];
+        mbarrier.inval!{.ss}.b64 [addr];
         .ss = { .shared{::cta} };
 
-        mbarrier.expect_tx{.sem}{.scope}{.ss}.b64 [addr], txCount;
-        mbarrier.complete_tx{.sem}{.scope}{.ss}.b64 [addr], txCount;
+        mbarrier.expect_tx!{.sem}{.scope}{.ss}.b64 [addr], txCount;
+        mbarrier.complete_tx!{.sem}{.scope}{.ss}.b64 [addr], txCount;
         .sem = { .relaxed };
         .scope = { .cta, .cluster };
         .ss = { .shared{::cta, ::cluster} };
 
-        mbarrier.arrive{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
-        mbarrier.arrive.expect_tx{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
-        mbarrier.arrive.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
-        mbarrier.arrive_drop{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
-        mbarrier.arrive_drop.expect_tx{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
-        mbarrier.arrive_drop.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
+        mbarrier.arrive!{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
+        mbarrier.arrive.expect_tx!{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
+        mbarrier.arrive!.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
+        mbarrier.arrive_drop!{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
+        mbarrier.arrive_drop.expect_tx!{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
+        mbarrier.arrive_drop!.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
         .sem = { .release, .relaxed };
         .scope = { .cta, .cluster };
         .ss = { .shared{::cta, ::cluster} };
 
-        mbarrier.test_wait{.parity}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state;
-        mbarrier.try_wait{.parity}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state{, suspendTimeHint};
+        mbarrier.test_wait!{.parity!}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state;
+        mbarrier.try_wait!{.parity!}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state{, suspendTimeHint};
         .sem = { .acquire, .relaxed };
         .scope = { .cta, .cluster };
         .ss = { .shared{::cta} };
 
-        mbarrier.pending_count.b64 count, state;
+        mbarrier.pending_count!.b64 count, state;
     ",
     lower,
 };
@@ -66,7 +66,8 @@ const _: () = assert!((0xff | ORDER_BITS) & (DROPS | NO_COMPLETE | EXPECTS | PAR
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let word = ScalarType::U32;
-    let space = memory::space(m);
+    // The states that some forms give stand before the address.
+    let space = memory::space(l, m, usize::from((4..=11).contains(&m.form())));
     let (handlers, dst, address, value, flags) = match m.form() {
         0 => (Handlers::same(init), Place::None, 0, l.source(1, word)?, 0),
         1 => (Handlers::same(inval), Place::None, 0, Place::None, 0),

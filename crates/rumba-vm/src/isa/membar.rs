@@ -11,8 +11,8 @@ pub(super) static MEMBAR: Instruction = Instruction {
     section: "9.7.13.4",
     syntax: "
         membar.level;
-        membar.proxy.proxykind;
-        membar.proxy.async.space;
+        membar.proxy!.proxykind;
+        membar.proxy!.async.space;
         .level = { .cta, .gl, .sys };
         .proxykind = { .alias, .async };
         .space = { .global, .shared{::cta, ::cluster} };

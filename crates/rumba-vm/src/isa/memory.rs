@@ -15,6 +15,7 @@ use crate::lower::{Address, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Fixed};
 use crate::scope::Binding;
+use crate::symbols::Symbol;
 use crate::types::ScalarType;
 use crate::warp::Warp;
 
@@ -38,8 +39,44 @@ unsafe fn before_store(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
+/// The state space that an access through operand `index` is to: the one that a modifier names, and without a modifier
+/// that of a variable in `.shared` that the operand names, as NVIDIA's assembler takes it.
+pub(crate) fn space(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Space {
+    match modifier_space(m) {
+        Space::Generic if named_space(l, index) == Some(StateSpace::Shared) => Space::Shared,
+        space => space,
+    }
+}
+
+/// The same for an instruction that accesses `.local`, too.
+pub(crate) fn space_or_local(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Space {
+    match space(l, m, index) {
+        Space::Generic if named_space(l, index) == Some(StateSpace::Local) => Space::Local,
+        space => space,
+    }
+}
+
+/// The state space of the variable that an address operand names.
+pub(crate) fn named_space(l: &mut Lowering<'_>, index: usize) -> Option<StateSpace> {
+    let name = match &l.operand(index).ok()?.kind {
+        OperandKind::Address(address) => match address.base.kind {
+            OperandKind::Name(name) => name,
+            _ => return None,
+        },
+        OperandKind::Element(element) => element.name,
+        OperandKind::Name(name) | OperandKind::Offset(name, _) => name,
+        _ => return None,
+    };
+    match l.lookup(name)? {
+        Binding::Local { space, .. } => Some(space),
+        Binding::Shared(_) => Some(StateSpace::Shared),
+        Binding::Symbol(Symbol::Variable(id)) => Some(l.pool.symbols.variables[id].ast.space),
+        _ => None,
+    }
+}
+
 /// The state space that a modifier names.
-pub(crate) fn space(m: &Matched<'_>) -> Space {
+pub(crate) fn modifier_space(m: &Matched<'_>) -> Space {
     match m.get("ss") {
         None => Space::Generic,
         Some(".global") => Space::Global,
@@ -60,16 +97,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         let message = "a number is an address in .local only";
         return Err(LowerError::new(message).at(written.base.span));
     }
-    let fits = match (space, address.space) {
-        (_, None) => true,
-        (Space::Global, Some(named)) => named == StateSpace::Global,
-        (Space::Const, Some(named)) => named == StateSpace::Const,
-        (Space::Shared, Some(named)) => named == StateSpace::Shared,
-        (Space::Local, Some(named)) => matches!(named, StateSpace::Local | StateSpace::Param),
-        (Space::Param, Some(named)) => named == StateSpace::Param,
-        (Space::Generic, Some(named)) => matches!(named, StateSpace::Global | StateSpace::Const),
-    };
-    if !fits {
+    if address.space.is_some_and(|named| !in_space(space, named)) {
         let message = "the variable lies in another state space than the instruction accesses";
         return Err(LowerError::new(message).at(l.operand(index)?.span));
     }
@@ -91,6 +119,17 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         narrow: false,
         ..address
     })
+}
+
+/// Whether a variable of a state space can be named in an access to another.
+pub(crate) fn in_space(space: Space, named: StateSpace) -> bool {
+    match space {
+        Space::Generic | Space::Global => named == StateSpace::Global,
+        Space::Const => named == StateSpace::Const,
+        Space::Shared => named == StateSpace::Shared,
+        Space::Local => matches!(named, StateSpace::Local | StateSpace::Param),
+        Space::Param => named == StateSpace::Param,
+    }
 }
 
 /// A cache policy, the operand at `index`, is there if a modifier says so.
@@ -130,7 +169,11 @@ pub(super) fn elements<'m>(
         return Err(LowerError::new(message).at(operand.span));
     }
     let mut width = None;
-    for item in &list {
+    let is_sink = |item: &&rumba_ptx::ast::Operand<'_>| item.kind == OperandKind::Name("_");
+    if count > 1 && list.iter().all(is_sink) {
+        return Err(LowerError::new("one of the registers at least is needed here").at(operand.span));
+    }
+    for item in list.iter().filter(|item| !is_sink(item)) {
         let Some(ty) = l.register_type(item)? else { continue };
         if *width.get_or_insert(ty.bits()) != ty.bits() {
             let message = "the registers of a vector have one width";
@@ -192,7 +235,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     check_modifiers(l, m)?;
     let ty = m.ty("type")?;
     let count = vector(m);
-    let mut space = space(m);
+    let mut space = space_or_local(l, m, 1);
     check_policy(l, m, 2)?;
     if m.has(".nc") && space != Space::Global {
         return Err(LowerError::new("`.nc` is for .global"));
@@ -200,6 +243,9 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     let targets = elements(l, 0, count)?;
     if space == Space::Param {
         match parameter(l, 1)? {
+            Some((Binding::EntryParameter { .. }, _)) if m.get("ss") == Some(".param::func") => {
+                return Err(LowerError::new("a parameter of a kernel is in .param::entry"));
+            }
             Some((Binding::EntryParameter { offset, .. }, addend)) => {
                 for (position, target) in targets.iter().enumerate() {
                     let at = i64::from(offset) + addend + position as i64 * i64::from(ty.bytes());
@@ -274,6 +320,9 @@ fn load_entry_parameter<'m>(
     offset: u32,
     ty: ScalarType,
 ) -> Result<(), LowerError> {
+    if target.kind == OperandKind::Name("_") {
+        return Ok(());
+    }
     let declared = l.register_type(target)?.unwrap_or(ty);
     if declared == ScalarType::Pred {
         return Err(LowerError::new("a parameter cannot be loaded into a predicate").at(target.span));
@@ -360,7 +409,7 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
     check_modifiers(l, m)?;
     let ty = m.ty("type")?;
     let count = vector(m);
-    let mut space = space(m);
+    let mut space = space_or_local(l, m, 0);
     if space == Space::Param {
         match parameter(l, 0)? {
             Some((Binding::EntryParameter { .. }, _)) => {

@@ -3,7 +3,7 @@
 use rumba_ptx::ast::{Operand, OperandKind};
 
 use super::Instruction;
-use super::memory::copy;
+use super::memory::{self, copy};
 use super::notation::Matched;
 use crate::isa::shape;
 use crate::lower::{Draft, LowerError, Lowering, Place};
@@ -20,12 +20,19 @@ pub(super) static MOV: Instruction = Instruction {
         mov.type d, a;
         .type = { .pred, .b16, .b32, .b64, .b128, .u16, .u32, .u64, .s16, .s32, .s64, .f16, .bf16, .f16x2, .bf16x2,
                   .f32, .f64 };
+
+        mov.vec.type d, a;
+        .vec = { .v2, .v4 };
+        .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
     ",
     lower,
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
+    if let Some(vector) = m.get("vec") {
+        return elementwise(l, ty, if vector == ".v2" { 2 } else { 4 });
+    }
     let (to, from) = (l.operand(0)?, l.operand(1)?);
     let is_vector = |operand: &Operand<'_>| matches!(operand.kind, OperandKind::Vector(_));
     if (is_vector(to) || is_vector(from)) && !ty.name().starts_with('b') {
@@ -52,6 +59,24 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             Ok(())
         }
     }
+}
+
+/// Copies the elements of a vector; all are read before any is written.
+fn elementwise(l: &mut Lowering<'_>, ty: ScalarType, count: usize) -> Result<(), LowerError> {
+    let mut values = Vec::with_capacity(count);
+    for source in memory::elements(l, 1, count)? {
+        let (value, source) = (l.scratch(ty), l.source_operand(source, ty, false)?);
+        l.emit(Draft::unary(copy(Class::of(ty)), value, source));
+        values.push(value);
+    }
+    for (target, value) in memory::elements(l, 0, count)?.into_iter().zip(values) {
+        if target.kind == OperandKind::Name("_") {
+            continue;
+        }
+        let target = l.destination_operand(target, ty, false)?;
+        l.emit(Draft::unary(copy(Class::of(ty)), target, value));
+    }
+    Ok(())
 }
 
 unsafe fn copy_predicate(warp: &mut Warp, pc: Pc) -> Pc {

@@ -16,11 +16,11 @@ pub(super) static MUL: Instruction = Instruction {
     name: "mul",
     section: "9.7.1.3, 9.7.3.5, 9.7.4.3",
     syntax: "
-        mul.half.type  d, a, b;
+        mul.half!.type  d, a, b;
         .half = { .hi, .lo };
         .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
 
-        mul.wide.type  d, a, b;
+        mul.wide!.type  d, a, b;
         .type = { .u16, .u32, .s16, .s32 };
 
         mul{.rnd}{.ftz}{.sat}.f32  d, a, b;

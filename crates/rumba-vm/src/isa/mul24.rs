@@ -12,7 +12,7 @@ pub(super) static MUL24: Instruction = Instruction {
     name: "mul24",
     section: "9.7.1.5",
     syntax: "
-        mul24.mode.type  d, a, b;
+        mul24.mode!.type  d, a, b;
         .mode = { .hi, .lo };
         .type = { .u32, .s32 };
     ",

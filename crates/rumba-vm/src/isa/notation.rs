@@ -14,8 +14,10 @@
 //! alternative such as `.shared{::cta, ::cluster}` stands for three. Of operands only the count matters, and nothing
 //! is known about types: that is the business of lowering.
 //!
-//! Optional modifiers that stand side by side are accepted in any order, because compilers do not agree on one
-//! (`add.rm.sat.ftz.f32`).
+//! Modifiers are accepted in any order, as NVIDIA's assembler does (`add.f32.rm.sat.ftz`), with two exceptions. Several of one
+//! kind (the types of `cvt`, the layouts of `mma`, the state spaces of `cp.async`) are told apart by their order. And a
+//! modifier that the syntax marks with `!` (`mul.wide!.type`) belongs to the name of the operation: it and what precedes it
+//! in the form stay in front.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -30,8 +32,11 @@ use crate::types::ScalarType;
 #[derive(Debug, Clone)]
 pub struct Matched<'s> {
     form: usize,
-    modifiers: Vec<(&'static str, &'s str)>,
+    modifiers: Modifiers<'s>,
 }
+
+/// Modifiers, each with the name that it has in the form.
+type Modifiers<'s> = Vec<(&'static str, &'s str)>;
 
 impl<'s> Matched<'s> {
     /// The index of the form in the syntax text.
@@ -89,15 +94,19 @@ pub fn match_forms<'s>(
     operands: usize,
 ) -> Result<Matched<'s>, NotationError> {
     let parsed = parsed(syntax);
-    parsed
-        .forms
-        .iter()
-        .enumerate()
-        .filter(|(_, form)| form.name == name && form.operands.contains(&operands))
-        .find_map(|(index, form)| {
-            let modifiers = form.accept(modifiers)?;
-            Some(Matched { form: index, modifiers })
-        })
+    let find = |accept: fn(&Form, &[&'s str]) -> Option<Modifiers<'s>>| {
+        parsed
+            .forms
+            .iter()
+            .enumerate()
+            .filter(|(_, form)| form.name == name && form.operands.contains(&operands))
+            .find_map(|(index, form)| {
+                let modifiers = accept(form, modifiers)?;
+                Some(Matched { form: index, modifiers })
+            })
+    };
+    find(Form::accept)
+        .or_else(|| find(Form::accept_reordered))
         .ok_or_else(|| NotationError {
             name: name.to_owned(),
             written: format!("{name}{}", modifiers.concat()),
@@ -119,6 +128,8 @@ pub struct Syntax {
 pub struct Form {
     name: &'static str,
     slots: Vec<Slot>,
+    /// How many slots belong to the name of the operation.
+    fixed: usize,
     operands: RangeInclusive<usize>,
 }
 
@@ -169,35 +180,144 @@ impl Slot {
 }
 
 impl Form {
-    /// What the modifiers stand for, if this form accepts them.
-    fn accept<'s>(&self, modifiers: &[&'s str]) -> Option<Vec<(&'static str, &'s str)>> {
+    /// What the modifiers stand for, if this form accepts them as they are. Optional ones side by side have no order.
+    fn accept<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
         let mut found = Vec::with_capacity(modifiers.len());
-        let mut rest = modifiers;
-        let mut take = |slot: &Slot, rest: &mut &[&'s str]| {
-            for element in &slot.elements {
-                found.push((element.name, rest[0]));
-                *rest = &rest[1..];
-            }
-        };
-        let mut slots = self.slots.as_slice();
-        while let Some(slot) = slots.first() {
-            if !slot.optional {
-                if !slot.accepts(rest) {
-                    return None;
-                }
-                take(slot, &mut rest);
-                slots = &slots[1..];
-                continue;
-            }
-            let run = slots.iter().take_while(|slot| slot.optional).count();
-            let mut used = 0_u64;
-            while let Some(next) = (0..run).find(|&index| used & (1 << index) == 0 && slots[index].accepts(rest)) {
-                used |= 1 << next;
-                take(&slots[next], &mut rest);
-            }
-            slots = &slots[run..];
-        }
+        let (fixed, free) = self.slots.split_at(self.fixed);
+        let rest = in_order(fixed, modifiers, &mut found)?;
+        let rest = in_order(free, rest, &mut found)?;
         rest.is_empty().then_some(found)
+    }
+
+    /// The same in any order.
+    fn accept_reordered<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
+        let mut found = Vec::with_capacity(modifiers.len());
+        let (fixed, free) = self.slots.split_at(self.fixed);
+        let rest = in_order(fixed, modifiers, &mut found)?;
+        let mut search = Reordered {
+            given: rest,
+            kinds: rest.iter().map(|text| Kind::of(text)).collect(),
+            taken: vec![None; rest.len()],
+        };
+        if rest.len() > 32 || !search.assign(free) {
+            return None;
+        }
+        found.extend(
+            search
+                .taken
+                .into_iter()
+                .zip(rest)
+                .filter_map(|(name, text)| Some((name?, *text))),
+        );
+        Some(found)
+    }
+}
+
+/// Takes what the slots accept from the start of `modifiers`, and gives what is left.
+fn in_order<'s, 'm>(slots: &[Slot], modifiers: &'m [&'s str], found: &mut Modifiers<'s>) -> Option<&'m [&'s str]> {
+    let mut rest = modifiers;
+    let mut take = |slot: &Slot, rest: &mut &'m [&'s str]| {
+        for element in &slot.elements {
+            found.push((element.name, rest[0]));
+            *rest = &rest[1..];
+        }
+    };
+    let mut slots = slots;
+    while let Some(slot) = slots.first() {
+        if !slot.optional {
+            if !slot.accepts(rest) {
+                return None;
+            }
+            take(slot, &mut rest);
+            slots = &slots[1..];
+            continue;
+        }
+        let run = slots.iter().take_while(|slot| slot.optional).count();
+        let mut used = 0_u64;
+        while let Some(next) = (0..run).find(|&index| used & (1 << index) == 0 && slots[index].accepts(rest)) {
+            used |= 1 << next;
+            take(&slots[next], &mut rest);
+        }
+        slots = &slots[run..];
+    }
+    Some(rest)
+}
+
+/// Modifiers of one kind keep their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Type,
+    Layout,
+    Space,
+    /// Its name says what it is.
+    Other,
+}
+
+impl Kind {
+    fn of(text: &str) -> Self {
+        match text {
+            ".row" | ".col" => Self::Layout,
+            ".global" | ".const" | ".local" | ".param" => Self::Space,
+            ".pred" => Self::Type,
+            _ if text.starts_with(".shared") => Self::Space,
+            _ if is_type(text) => Self::Type,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether a modifier is the type of an operand or of the elements of a matrix: `.u32`, `.bf16x2`, `.ue8m0`, `.b6x16_p32`.
+fn is_type(text: &str) -> bool {
+    let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = match text.trim_start_matches(['.', 'u']).strip_prefix('e') {
+        // Bits of the exponent and of the mantissa.
+        Some(float) => float[digits(float)..].strip_prefix('m'),
+        None => [".bf", ".tf", ".b", ".u", ".s", ".f"]
+            .iter()
+            .find_map(|kind| text.strip_prefix(kind)),
+    };
+    rest.is_some_and(|rest| {
+        let bits = digits(rest);
+        bits > 0 && (rest.len() == bits || rest[bits..].starts_with('x'))
+    })
+}
+
+/// A search for the slot of each modifier.
+struct Reordered<'a, 's> {
+    given: &'a [&'s str],
+    kinds: Vec<Kind>,
+    /// The name of each modifier that has a slot.
+    taken: Vec<Option<&'static str>>,
+}
+
+impl Reordered<'_, '_> {
+    /// Finds modifiers for the slots, in their order, and leaves none over.
+    fn assign(&mut self, slots: &[Slot]) -> bool {
+        let Some((slot, others)) = slots.split_first() else {
+            return self.taken.iter().all(Option::is_some);
+        };
+        let before = self.taken.clone();
+        if slot.elements.iter().all(|element| self.take(element)) && self.assign(others) {
+            return true;
+        }
+        self.taken = before;
+        slot.optional && self.assign(others)
+    }
+
+    /// Finds a modifier for an element: one behind which no modifier of its kind has a slot already, and before which none
+    /// is left without.
+    fn take(&mut self, element: &Element) -> bool {
+        let fits = |&index: &usize| {
+            self.taken[index].is_none()
+                && element.accepts(self.given[index])
+                && (self.kinds[index] == Kind::Other
+                    || (0..index).all(|before| self.kinds[before] != self.kinds[index] || self.taken[before].is_some()))
+        };
+        let found = (0..self.given.len()).find(fits);
+        if let Some(index) = found {
+            self.taken[index] = Some(element.name);
+        }
+        found.is_some()
     }
 }
 
@@ -219,7 +339,10 @@ impl Syntax {
         for statement in statements(text) {
             lines.push(format!(
                 "{};",
-                statement.split_whitespace().collect::<Vec<_>>().join(" ")
+                without_marks(statement)
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
             ));
             if let Some((name, alternatives)) = definition(statement) {
                 let alternatives = parse_alternatives(alternatives)
@@ -238,6 +361,12 @@ impl Syntax {
         close_group(&mut forms, &group, &definitions)?;
         Ok(Self { forms, lines })
     }
+}
+
+/// A statement as the manual has it, without marks.
+fn without_marks(statement: &str) -> String {
+    let (head, operands) = statement.split_at(head_end(statement));
+    format!("{}{operands}", head.replace('!', ""))
 }
 
 fn close_group(
@@ -331,6 +460,7 @@ fn parse_form(
 ) -> Result<Form, String> {
     let name_end = head.find(['.', '{']).unwrap_or(head.len());
     let mut slots = Vec::new();
+    let mut fixed = 0;
     let mut rest = &head[name_end..];
     while !rest.is_empty() {
         let (text, optional, length) = if let Some(group) = rest.strip_prefix('{') {
@@ -349,7 +479,10 @@ fn parse_form(
                 return Err(format!("`{head}`: `{names}` should start with a dot"));
             }
             let end = names[1..].find('.').map_or(names.len(), |at| at + 1);
-            let name = &names[..end];
+            let name = names[..end].trim_end_matches('!');
+            if name.len() < end {
+                fixed = slots.len() + 1;
+            }
             elements.push(Element {
                 name,
                 alternatives: definitions.get(name).cloned().unwrap_or_default(),
@@ -362,6 +495,7 @@ fn parse_form(
     Ok(Form {
         name: &head[..name_end],
         slots,
+        fixed,
         operands: count_operands(operands),
     })
 }
@@ -449,8 +583,86 @@ mod tests {
         assert!(float.has(".ftz") && float.has(".sat"));
         assert!(!form(ADD, &[".f32"], 3).unwrap().has(".sat"));
         assert!(form(ADD, &[".f32"], 2).is_none());
-        assert!(form(ADD, &[".f32", ".rn"], 3).is_none());
         assert!(form(ADD, &[".rn", ".rn", ".f32"], 3).is_none());
+    }
+
+    #[test]
+    fn modifiers_have_no_order() {
+        let float = form(ADD, &[".f32", ".sat", ".rn"], 3).unwrap();
+        assert_eq!(
+            (float.form(), float.get("rnd"), float.has(".sat")),
+            (2, Some(".rn"), true)
+        );
+        assert!(form(ADD, &[".f32", ".rn", ".rn"], 3).is_none());
+        assert!(form(ADD, &[".f32", ".rn", ".s32"], 3).is_none());
+    }
+
+    #[test]
+    fn modifiers_of_one_kind_have_an_order() {
+        const LD: &str = "
+            ld{.rnd}.dtype.atype d, a;
+            .rnd = { .rn };
+            .dtype = { .f16, .f32 };
+            .atype = { .f32, .s32 };
+
+            ld.row.layout.to.from d, a, b;
+            .layout = { .row, .col };
+            .to = { .shared{::cta} };
+            .from = { .global };";
+        let types = form(LD, &[".f16", ".rn", ".f32"], 2).unwrap();
+        assert_eq!((types.get("dtype"), types.get("atype")), (Some(".f16"), Some(".f32")));
+        assert!(form(LD, &[".f32", ".f16", ".rn"], 2).is_none());
+        assert!(form(LD, &[".s32", ".rn", ".f32"], 2).is_none());
+        assert!(form(LD, &[".shared", ".row", ".global", ".col"], 3).is_some());
+        assert!(form(LD, &[".shared", ".col", ".global", ".row"], 3).is_none());
+        assert!(form(LD, &[".row", ".row", ".global", ".shared::cta"], 3).is_none());
+    }
+
+    #[test]
+    fn what_belongs_to_the_name_stays_in_front() {
+        const LD: &str = "ld.async!.sat{.ftz}.x d; ld.wait!{.parity!}{.ss}.y d; .ss = { .global };";
+        assert!(form(LD, &[".async", ".x", ".ftz", ".sat"], 1).is_some());
+        assert!(form(LD, &[".sat", ".async", ".x"], 1).is_none());
+        assert!(form(LD, &[".wait", ".y", ".global"], 1).is_some());
+        assert!(
+            form(LD, &[".wait", ".parity", ".y", ".global"], 1)
+                .unwrap()
+                .has(".parity")
+        );
+        assert!(form(LD, &[".wait", ".global", ".parity", ".y"], 1).is_none());
+        let error = match_forms(LD, "ld", &[".z"], 1).unwrap_err().to_string();
+        assert!(error.contains("ld.wait{.parity}{.ss}.y d;"), "{error}");
+    }
+
+    #[test]
+    fn types_are_told_from_other_modifiers() {
+        for text in [
+            ".u32",
+            ".pred",
+            ".bf16x2",
+            ".tf32",
+            ".e4m3x2",
+            ".ue8m0x2",
+            ".e2m1",
+            ".b6x16_p32",
+            ".b128",
+        ] {
+            assert_eq!(Kind::of(text), Kind::Type, "{text}");
+        }
+        for text in [
+            ".sat",
+            ".sp",
+            ".x4",
+            ".m8n8",
+            ".v2",
+            ".f4e",
+            ".b",
+            ".s",
+            ".L2::128B",
+            ".eq",
+        ] {
+            assert_eq!(Kind::of(text), Kind::Other, "{text}");
+        }
     }
 
     #[test]

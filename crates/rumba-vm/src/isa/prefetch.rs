@@ -23,8 +23,8 @@ pub(super) static PREFETCH: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let space = match m.get("ss") {
         None if m.form() == 1 => Space::Global,
-        None | Some(".generic") => Space::Generic,
-        Some(_) => memory::space(m),
+        Some(".generic") => Space::Generic,
+        _ => memory::space_or_local(l, m, 0),
     };
     memory::address(l, 0, space).map(drop)
 }

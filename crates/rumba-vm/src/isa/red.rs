@@ -1,4 +1,4 @@
-//! `red`: an atomic read-modify-write whose result nobody wants.
+//! `red`: an atomic read-modify-write that does not give what was there before.
 
 use super::notation::Matched;
 use super::{Instruction, atomic, mbarrier};
@@ -25,11 +25,8 @@ pub(super) static RED: Instruction = Instruction {
         .type = { .f16, .f16x2, .bf16, .bf16x2 };
 
         red{.sem}{.scope}{.global}.add{.hint}.vec.f32         [a], b{, policy};
-        red{.sem}{.scope}{.global}.vec.f32.add{.hint}         [a], b{, policy};
         red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.pair   [a], b{, policy};
-        red{.sem}{.scope}{.global}.vec.pair.op.noftz{.hint}   [a], b{, policy};
         red{.sem}{.scope}{.global}.op.noftz{.hint}.vec8.half  [a], b{, policy};
-        red{.sem}{.scope}{.global}.vec8.half.op.noftz{.hint}  [a], b{, policy};
         .sem = { .relaxed, .release };
         .scope = { .cta, .cluster, .gpu, .sys };
         .op = { .add, .min, .max };
@@ -39,7 +36,7 @@ pub(super) static RED: Instruction = Instruction {
         .pair = { .f16x2, .bf16x2 };
         .half = { .f16, .bf16 };
 
-        red.async{.sem}{.scope}{.ss}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar];
+        red.async!{.sem}{.scope}{.ss}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar];
         .sem = { .relaxed };
         .scope = { .cluster };
         .ss = { .shared::cluster };

@@ -8,7 +8,7 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static SETMAXNREG: Instruction = Instruction {
     name: "setmaxnreg",
     section: "9.7.19.6",
-    syntax: "setmaxnreg.action.sync.aligned.u32 n; .action = { .inc, .dec };",
+    syntax: "setmaxnreg.action!.sync.aligned.u32 n; .action = { .inc, .dec };",
     lower,
 };
 

@@ -614,7 +614,7 @@ impl<R: Raw> Body for Lanes<R, ()> {
 /// The bits of [`crate::op::Op::extra`] for [`carry`].
 #[derive(Clone, Copy)]
 pub struct CarryUse {
-    /// The carry flag is an input; otherwise the closure sees zero.
+    /// The carry flag is an input; otherwise the closure sees a flag that is not set.
     pub reads: bool,
     /// The carry flag is an output.
     pub writes: bool,

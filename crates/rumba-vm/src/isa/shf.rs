@@ -12,7 +12,7 @@ pub(super) static SHF: Instruction = Instruction {
     name: "shf",
     section: "9.7.8.7",
     syntax: "
-        shf.dir.mode.b32  d, a, b, c;
+        shf.dir!.mode.b32  d, a, b, c;
         .dir = { .l, .r };
         .mode = { .clamp, .wrap };
     ",

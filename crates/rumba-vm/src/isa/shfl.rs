@@ -36,6 +36,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     } else {
         predicate
     };
+    if let rumba_ptx::ast::OperandKind::Pair(pair) = &l.operand(0)?.kind
+        && pair[0].kind == rumba_ptx::ast::OperandKind::Name("_")
+    {
+        return Err(LowerError::new("the value needs a register, even if only the predicate is used").at(pair[0].span));
+    }
     let a = l.source(1, ty)?;
     // Lane and clamp travel in one slot.
     let b = match (l.literal(2), l.literal(3)) {

@@ -30,9 +30,9 @@ pub(super) static ST: Instruction = Instruction {
         .vec = { .v2, .v4, .v8 };
         .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
 
-        st.bulk{.weak}{.shared::cta} [a], size, initval;
+        st.bulk!{.weak}{.shared::cta} [a], size, initval;
 
-        st.async{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];
+        st.async!{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];
         .ss = { .shared::cluster };
         .vec = { .v2, .v4 };
         .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };

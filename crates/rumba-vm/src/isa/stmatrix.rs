@@ -3,9 +3,10 @@
 //! The form of sixteen rows does not exist on an H200; its places are those of the manual's figure.
 
 use super::Instruction;
-use super::ldmatrix::{matrices, space};
+use super::ldmatrix::matrices;
 use super::matrix::operands::{self, Slots, address, sources, whole_warp};
 use super::matrix::rows::{self, ROW, Rows, encode};
+use super::memory;
 use super::notation::Matched;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
@@ -25,7 +26,7 @@ pub(super) static STMATRIX: Instruction = Instruction {
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let space = space(m);
+    let space = memory::space(l, m, 0);
     let count = matrices(m);
     let handlers = match (m.form(), m.has(".trans")) {
         (0, false) => Handlers::same(stmatrix::<0>),

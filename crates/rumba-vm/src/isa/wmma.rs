@@ -24,32 +24,32 @@ pub(super) static WMMA: Instruction = Instruction {
     name: "wmma",
     section: "9.7.15.4",
     syntax: "
-        wmma.load.operand.sync.aligned.layout.shape{.ss}.type  r, [p]{, stride};
-        wmma.load.operand.sync.aligned.shape.layout{.ss}.type  r, [p]{, stride};
+        wmma.load.operand!.sync.aligned.layout.shape{.ss}.type  r, [p]{, stride};
+        wmma.load.operand!.sync.aligned.shape.layout{.ss}.type  r, [p]{, stride};
         .operand = { .a, .b, .c };
         .layout = { .row, .col };
         .shape = { .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128 };
         .ss = { .global, .shared{::cta} };
         .type = { .f16, .f32, .s32, .u8, .s8, .bf16, .tf32, .f64, .u4, .s4, .b1 };
 
-        wmma.store.d.sync.aligned.layout.shape{.ss}.type  [p], r{, stride};
-        wmma.store.d.sync.aligned.shape.layout{.ss}.type  [p], r{, stride};
+        wmma.store.d!.sync.aligned.layout.shape{.ss}.type  [p], r{, stride};
+        wmma.store.d!.sync.aligned.shape.layout{.ss}.type  [p], r{, stride};
         .layout = { .row, .col };
         .shape = { .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128 };
         .ss = { .global, .shared{::cta} };
         .type = { .f16, .f32, .s32, .f64 };
 
-        wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype{.satfinite}  d, a, b, c;
+        wmma.mma!.sync.aligned.alayout.blayout.shape.dtype.ctype{.satfinite}  d, a, b, c;
         .alayout = { .row, .col };
         .blayout = { .row, .col };
         .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
         .dtype = { .f16, .f32 };
         .ctype = { .f16, .f32 };
 
-        wmma.mma.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32  d, a, b, c;
-        wmma.mma.sync.aligned.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d, a, b, c;
-        wmma.mma.sync.aligned.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d, a, b, c;
-        wmma.mma.sync.aligned.alayout.blayout.shape.s32.atype.btype.s32{.satfinite}  d, a, b, c;
+        wmma.mma!.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32  d, a, b, c;
+        wmma.mma!.sync.aligned.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d, a, b, c;
+        wmma.mma!.sync.aligned.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d, a, b, c;
+        wmma.mma!.sync.aligned.alayout.blayout.shape.s32.atype.btype.s32{.satfinite}  d, a, b, c;
         .alayout = { .row, .col };
         .blayout = { .row, .col };
         .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
@@ -57,8 +57,8 @@ pub(super) static WMMA: Instruction = Instruction {
         .atype = { .s8, .u8 };
         .btype = { .s8, .u8 };
 
-        wmma.mma.sync.aligned.row.col.m8n8k32.s32.atype.btype.s32{.satfinite}  d, a, b, c;
-        wmma.mma.bitop.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32  d, a, b, c;
+        wmma.mma!.sync.aligned.row.col.m8n8k32.s32.atype.btype.s32{.satfinite}  d, a, b, c;
+        wmma.mma!.bitop.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32  d, a, b, c;
         .atype = { .s4, .u4 };
         .btype = { .s4, .u4 };
         .bitop = { .xor, .and };
@@ -186,7 +186,7 @@ fn interned(text: String, matrix: Matrix, fragment: Fragment) -> &'static Transf
 }
 
 fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, shape: [usize; 3], load: bool) -> Result<(), LowerError> {
-    let space = memory::space(m);
+    let space = memory::space(l, m, usize::from(load));
     let element = m
         .get("type")
         .and_then(Element::from_name)
@@ -227,7 +227,7 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, shape: [usize; 3], load: bool
     } else {
         read.extend(sources(l, 1, fragment.registers, bits)?);
     }
-    let text = l.modifiers().concat();
+    let text = format!("{} {space:?}", l.modifiers().concat());
     let transfer = interned(text, matrix, fragment);
     let handlers = if load {
         Handlers::same(wmma_load)

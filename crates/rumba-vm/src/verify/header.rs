@@ -44,6 +44,9 @@ const TARGETS: &[(u32, (u32, u32))] = &[
     (121, (8, 8)),
 ];
 
+/// The last minor version of each major one that is over.
+const LAST_MINORS: [u32; 9] = [0, 5, 3, 2, 3, 1, 5, 8, 8];
+
 /// The major version that is known; a later minor one adds forms, and those that it has not are found one by one.
 const LAST_MAJOR: u32 = 9;
 
@@ -60,6 +63,9 @@ pub(super) fn check(module: &ast::Module<'_>, errors: &mut Errors) -> Target {
             start,
             format!("PTX of version {major}.{minor} is newer than this device knows"),
         );
+    }
+    if LAST_MINORS.get(major as usize).is_some_and(|last| minor > *last) {
+        errors.add(start, format!("there is no version {major}.{minor} of PTX"));
     }
     for (position, name) in module.targets.iter().enumerate() {
         if position > 0 && OPTIONS.contains(name) {
@@ -88,4 +94,4 @@ pub(super) fn check(module: &ast::Module<'_>, errors: &mut Errors) -> Target {
 }
 
 /// What may follow the architecture.
-const OPTIONS: &[&str] = &["debug", "texmode_unified", "texmode_independent", "map_f64_to_f32"];
+const OPTIONS: &[&str] = &["debug", "texmode_unified", "texmode_independent"];

@@ -13,8 +13,10 @@ pub(crate) struct Case {
 
 /// Statements of valid forms, one a line.
 const FORMS: &str = include_str!("forms.txt");
+/// Bodies in odd spellings, right and wrong, one a line.
+const BODIES: &str = include_str!("bodies.txt");
 /// Whole modules, each after a line `//# name`.
-const MODULES: &str = include_str!("modules.txt");
+const MODULES: [&str; 2] = [include_str!("modules.txt"), include_str!("spellings.txt")];
 
 macro_rules! nvcc {
     ($($name:literal),*) => {
@@ -113,6 +115,106 @@ const PLACES: &[&str] = &[
 /// How many changed copies there are of each statement.
 const COPIES: u64 = 2;
 
+/// Atomic operations in which `@` stands for a memory order and a scope.
+const ORDERED: &[&str] = &[
+    "atom@.global.add.u32 %r0, [gmem], %r1;",
+    "atom.shared.cas@.b64 %rd0, [smem], %rd1, %rd2;",
+    "atom.cas@.b32 %r0, [gmem], %r1, %r2;",
+    "atom.global@.exch.b128 %q0, [gmem], %q1;",
+    "atom@.global.add.noftz.f16x2 %r0, [gmem], %r1;",
+    "red.global.add@.f32 [gmem], %f1;",
+    "red@.shared.max.s32 [smem], %r1;",
+    "red@.global.add.noftz.v2.bf16x2 [gmem], {%r0, %r1};",
+];
+const ORDERS: &[&str] = &[
+    "",
+    ".relaxed",
+    ".acquire",
+    ".release",
+    ".acq_rel",
+    ".sc",
+    ".weak",
+    ".volatile",
+];
+const SCOPES: &[&str] = &["", ".cta", ".cluster", ".gpu", ".sys"];
+
+/// Operations of `atom` and `red`, and types with a register of each.
+const OPERATIONS: &[&str] = &[
+    ".and",
+    ".or",
+    ".xor",
+    ".exch",
+    ".cas",
+    ".add",
+    ".inc",
+    ".dec",
+    ".min",
+    ".max",
+    ".add.noftz",
+];
+const ATOMIC_TYPES: &[(&str, &str)] = &[
+    (".b16", "%h1"),
+    (".b32", "%r1"),
+    (".b64", "%rd1"),
+    (".b128", "%q1"),
+    (".u32", "%u1"),
+    (".u64", "%ud1"),
+    (".s32", "%s1"),
+    (".s64", "%sd1"),
+    (".f32", "%f1"),
+    (".f64", "%fd1"),
+    (".f16", "%hf1"),
+    (".f16x2", "%hx1"),
+    (".bf16", "%h1"),
+    (".bf16x2", "%r1"),
+];
+
+/// Atomic operations with every order, scope and type, most of which do not exist.
+fn atomics() -> Vec<String> {
+    let mut list = Vec::new();
+    for (template, order) in ORDERED
+        .iter()
+        .flat_map(|template| ORDERS.iter().map(move |order| (template, order)))
+    {
+        list.extend(
+            SCOPES
+                .iter()
+                .map(|scope| template.replace('@', &format!("{order}{scope}"))),
+        );
+    }
+    for (operation, (ty, register)) in OPERATIONS
+        .iter()
+        .flat_map(|operation| ATOMIC_TYPES.iter().map(move |ty| (operation, ty)))
+    {
+        let third = if *operation == ".cas" {
+            format!(", {register}")
+        } else {
+            String::new()
+        };
+        list.push(format!(
+            "atom.global{operation}{ty} {register}, [gmem], {register}{third};"
+        ));
+        list.push(format!("red.global{operation}{ty} [gmem], {register}{third};"));
+    }
+    list
+}
+
+/// The statement with its modifiers in another order; `None` if it has fewer than two.
+fn reordered(statement: &str, random: &mut Random) -> Option<String> {
+    let (head, tail) = statement.split_once(' ').unwrap_or((statement, ""));
+    let mut parts = head.split('.');
+    let mnemonic = parts.next()?;
+    let mut modifiers: Vec<&str> = parts.collect();
+    if modifiers.len() < 2 {
+        return None;
+    }
+    let from = random.below(modifiers.len());
+    let modifier = modifiers.remove(from);
+    let to = (from + 1 + random.below(modifiers.len())) % (modifiers.len() + 1);
+    modifiers.insert(to, modifier);
+    Some(format!("{mnemonic}.{} {tail}", modifiers.join(".")))
+}
+
 /// Every module, in an order that does not change.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -149,7 +251,19 @@ pub(crate) fn all() -> Vec<Case> {
             });
         }
     }
-    for part in MODULES.split("//# ").skip(1) {
+    let orders = FORMS.lines().enumerate().filter_map(|(line, statement)| {
+        let changed = reordered(statement, &mut Random(1 << 41 | line as u64))?;
+        Some((format!("form {}, reordered", line + 1), changed))
+    });
+    let bodies = BODIES.lines().map(|body| ("body".to_owned(), body.to_owned()));
+    let atomics = atomics().into_iter().map(|statement| ("atomic".to_owned(), statement));
+    for (what, body) in orders.chain(bodies).chain(atomics) {
+        cases.push(Case {
+            text: module(&body),
+            name: format!("{what}: {body}"),
+        });
+    }
+    for part in MODULES.iter().flat_map(|text| text.split("//# ").skip(1)) {
         let (name, text) = part.split_once('\n').unwrap_or((part, ""));
         cases.push(Case {
             name: name.to_owned(),

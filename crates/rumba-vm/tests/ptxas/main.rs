@@ -47,13 +47,30 @@ fn architecture(text: &str) -> &str {
     })
 }
 
+/// The lines of all cases, from as many assemblers at once as there are processors.
+fn ask(assembler: &str, cases: &[Case], folder: &Path) -> String {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = |(number, cases): (usize, &[Case])| {
+        let file = folder.join(format!("{number}.ptx"));
+        let mut text = String::new();
+        for case in cases {
+            let _ = writeln!(text, "{}", line(case, assemble(assembler, case, &file)));
+        }
+        text
+    };
+    std::thread::scope(|scope| {
+        let parts = cases.chunks(cases.len().div_ceil(workers)).enumerate();
+        let parts: Vec<_> = parts.map(|cases| scope.spawn(move || part(cases))).collect();
+        parts.into_iter().map(|part| part.join().expect("the assembler runs")).collect()
+    })
+}
+
 /// The assembler's verdict.
-fn assemble(assembler: &str, case: &Case, folder: &Path) -> bool {
-    let file = folder.join("case.ptx");
-    std::fs::write(&file, &case.text).expect("the folder can be written to");
+fn assemble(assembler: &str, case: &Case, file: &Path) -> bool {
+    std::fs::write(file, &case.text).expect("the folder can be written to");
     let mut command = Command::new(assembler);
     let arch = format!("-arch={}", architecture(&case.text));
-    command.args([&arch, "-O0", "-o", "/dev/null"]).arg(&file);
+    command.args([&arch, "-O0", "-o", "/dev/null"]).arg(file);
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.expect("the assembler runs").success()
 }
@@ -82,10 +99,7 @@ fn agrees_with_the_assembler() {
     if let Ok(assembler) = std::env::var(ASSEMBLER) {
         let folder = std::env::temp_dir().join(format!("rumba-verdicts-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let mut text = String::new();
-        for case in &cases {
-            let _ = writeln!(text, "{}", line(case, assemble(&assembler, case, &folder)));
-        }
+        let text = ask(&assembler, &cases, &folder);
         std::fs::remove_dir_all(&folder).expect("the folder was made here");
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ptxas/verdicts.txt");
         std::fs::write(file, text).expect("the verdicts can be kept");

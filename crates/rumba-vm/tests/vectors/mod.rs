@@ -223,7 +223,8 @@ fn type_of(operand: &str) -> &str {
     &operand[..operand.find('.').unwrap_or(operand.len())]
 }
 
-/// One line of the file.
+/// One line of the file: an instruction, the type of its result, those of its operands. In `sub.cc.u32+addc.u32` the first
+/// instruction sets the carry flag for the second, which the destination belongs to; the operands of both follow it.
 pub(crate) struct Line<'t> {
     pub(crate) text: &'t str,
     pub(crate) destination: &'t str,
@@ -277,6 +278,9 @@ impl<'t> Line<'t> {
         if self.starts_with(&["atom", "red."]) {
             return self.on_memory(operands);
         }
+        if let Some((first, second)) = self.text.split_once('+') {
+            return self.chain(first, second, &operands);
+        }
         let dst = register(self.destination, 0);
         let second = "selp.u32 %t, 1, 0, %p9;\n";
         if self.starts_with(&["shfl", "vote", "match", "redux"]) {
@@ -300,6 +304,24 @@ impl<'t> Line<'t> {
         };
         operands.insert(0, dst);
         format!("{before}{} {};\n{after}", self.text, operands.join(", "))
+    }
+
+    /// An instruction that sets the carry flag, one that reads it, and the flag that they leave. The flag is set beforehand,
+    /// too: an instruction that does not read it must not notice.
+    fn chain(&self, first: &str, second: &str, operands: &[String]) -> String {
+        let count = if first.starts_with("mad") { 3 } else { 2 };
+        let (of_first, of_second) = operands.split_at(count);
+        format!(
+            "and.b32 %t, %r10, 1; add.cc.u32 %t, %t, 0xffffffff;
+{first} {}, {};
+{second} {}, {};
+addc.u32 %t, 0, 0;
+",
+            register(self.sources[0], 7),
+            of_first.join(", "),
+            register(self.destination, 0),
+            of_second.join(", ")
+        )
     }
 
     /// An atomic operation: the first source is what the memory holds before, the destination what it holds afterwards,

@@ -12,7 +12,7 @@ const LOW: u32 = 0xffff;
 //@ wrong, 1 x 32: zero 32
 #[kernel]
 pub unsafe fn caller_not_in_the_mask(y: *mut u32) {
-    sync_warp(LOW); //~ synchronisation
+    sync_warp(LOW); //~ mask-without-caller
     *y.add(tid()) = 1;
 }
 
@@ -28,7 +28,7 @@ pub unsafe fn caller_in_the_mask(y: *mut u32) {
 //@ wrong, 1 x 32: zero 32
 #[kernel]
 pub unsafe fn shuffle_by_lanes_not_in_the_mask(y: *mut u32) {
-    *y.add(tid()) = warp::shfl_sync(LOW, tid() as u32, 0, 32); //~ synchronisation
+    *y.add(tid()) = warp::shfl_sync(LOW, tid() as u32, 0, 32); //~ mask-without-caller
 }
 
 /// The mask names all lanes, and half of them are elsewhere until the kernel ends: nobody waits for lanes that have exited.

@@ -91,6 +91,36 @@ pub fn assertion() {
     fails_with(710, c"asserting", |_| None);
 }
 
+/// What other streams do when a context fails ends before any call says so: the memory that they write belongs to its
+/// owner from then on.
+pub fn work_in_progress_of_a_lost_context() {
+    const BYTES: usize = 256 << 20;
+    primary();
+    let (mut copying, mut failing, mut pinned) = (0, 0, 0);
+    let device = allocate(BYTES);
+    let trapping = kernel(kernels(), c"trapping");
+    steps! {
+        0 => cuMemsetD8_v2(device, 1, BYTES);
+        0 => cuMemHostAlloc(&mut pinned, BYTES, 0);
+        0 => cuStreamCreate(&mut copying, 1);
+        0 => cuStreamCreate(&mut failing, 1);
+    }
+    // SAFETY: the memory was just allocated, and nothing writes to it yet.
+    unsafe { std::slice::from_raw_parts_mut(pinned as *mut u8, BYTES) }.fill(0);
+    // SAFETY: as above; nothing is written any more when this is called.
+    let last = || unsafe { ((pinned + BYTES as u64 - 1) as *const u8).read_volatile() };
+    steps! {
+        0 => cuCtxSynchronize();
+        0 => cuMemcpyDtoHAsync_v2(pinned as *mut _, device, BYTES, copying);
+        0 => cuLaunchKernel(trapping, 1, 1, 1, 1, 1, 1, 0, failing, null_mut(), null_mut());
+        719 => cuStreamSynchronize(failing);
+    }
+    let before = last();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(last(), before, "the copy went on after the failure was told");
+    steps! { soft { 0 => cuDevicePrimaryCtxReset_v2(0); } }
+}
+
 pub fn stale_handles() {
     primary();
     let (mut stream, mut event) = (0, 0);

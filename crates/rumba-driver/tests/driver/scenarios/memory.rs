@@ -352,3 +352,75 @@ pub fn virtual_memory() {
     }
     assert_eq!(value, 7);
 }
+
+/// What the software device keeps for itself is not the host's memory. NVIDIA's driver takes some of these addresses for
+/// those of the host, and reads what is not there.
+pub fn addresses_between_allocations() {
+    const UNIT: usize = 2 << 20;
+    primary();
+    let (mut bytes, mut reserved, mut context) = ([5_u8; 256], 0, 0);
+    let host = bytes.as_mut_ptr() as u64;
+    let (first, second) = (allocate(256), allocate(256));
+    steps! {
+        0 => cuMemsetD8_v2(first, 1, 256);
+        0 => cuMemsetD8_v2(second, 2, 256);
+        0 => cuMemAddressReserve(&mut reserved, UNIT, 0, 0, 0);
+        // Near misses: all of an allocation, in either direction, and the host's own.
+        0 => cuMemcpy(first, host, 256);
+        0 => cuMemcpy(host, second, 256);
+        0 => cuMemcpy(host, host + 128, 128);
+        soft {
+            1 => cuMemcpy(first + (1 << 33), host, 64);
+            1 => cuMemcpy(host, first + (1 << 33), 64);
+            1 => cuMemcpy(first - 64, first, 128);
+            1 => cuMemcpy(first + 128, second - 64, 128);
+            1 => cuMemcpyHtoD_v2(first, (first - 64) as *const _, 128);
+            1 => cuMemcpyDtoH_v2((second - 64) as *mut _, first, 128);
+            1 => cuMemcpyAsync(first - 64, host, 128, NONE);
+            1 => cuMemcpy(reserved, host, 64);
+            1 => cuMemcpy(host, reserved + 4096, 64);
+            1 => cuMemcpy(u64::MAX - 15, first, 32);
+            1 => cuMemHostRegister_v2(first + (1 << 33), 4096, 0);
+            1 => cuMemHostRegister_v2(reserved, 4096, 0);
+        }
+        0 => cuMemHostRegister_v2(host, 256, 0);
+        0 => cuMemHostUnregister(host);
+        0 => cuMemAddressFree(reserved, UNIT);
+        0 => cuCtxGetCurrent(&mut context);
+        0 => cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), first, 256);
+    }
+    assert_eq!(bytes, [5; 256], "no copy that was refused has changed anything");
+}
+
+/// A word is written in the order of a stream, and its memory may be gone by then: the stream fails as a kernel would.
+pub fn a_word_of_unmapped_memory() {
+    const UNIT: usize = 2 << 20;
+    let context = primary();
+    let (mut pointer, mut memory, mut stream, mut current) = (0, 0, 0, 0);
+    let word = allocate(4);
+    let properties = PoolProperties {
+        kind: 1,
+        location: [1, 0],
+        ..PoolProperties::default()
+    };
+    steps! {
+        0 => cuMemsetD32_v2(word, 0, 1);
+        0 => cuStreamCreate(&mut stream, 1);
+        0 => cuMemAddressReserve(&mut pointer, UNIT, 0, 0, 0);
+        0 => cuMemCreate(&mut memory, UNIT, &properties, 0);
+        0 => cuMemMap(pointer, UNIT, 0, memory, 0);
+        0 => cuMemSetAccess(pointer, UNIT, &[1, 0, 3], 1);
+        0 => cuStreamWaitValue32_v2(stream, word, 1, 1);
+        0 => cuStreamWriteValue32_v2(stream, pointer, 7, 0);
+        // Without a context, nothing is waited for.
+        0 => cuCtxPopCurrent_v2(&mut current);
+        0 => cuMemUnmap(pointer, UNIT);
+        0 => cuCtxPushCurrent_v2(context);
+        0 => cuMemsetD32_v2(word, 1, 1);
+        soft {
+            700 => cuStreamSynchronize(stream);
+            700 => cuCtxSynchronize();
+            0 => cuDevicePrimaryCtxReset_v2(0);
+        }
+    }
+}
