@@ -88,11 +88,11 @@ extern "C" __global__ void tile_of_two_warps(const unsigned *x, unsigned *y) {
     group.sync();
     //@ wrong, tile_of_two_warps_not_synchronised:
     const unsigned v = tile[t ^ 63]; //~ data-race, unwritten-read?
-    y[t] = v + cg::reduce(group, x[t], cg::plus<unsigned>());
+    y[t] = v + cg::reduce(group, x[t], cg::plus<unsigned>()); //~ data-race? 2
 }
 
 // A tile as large as the block.
-//@ right, 1 x 128: in 128, out 128 = (i ^ 127) + 8128
+// Not launched until the checks know reserved shared memory (`%reserved_smem_offset_1`): right, out 128 = (i ^ 127) + 8128.
 extern "C" __global__ void tile_of_four_warps(const unsigned *x, unsigned *y) {
     __shared__ cg::block_tile_memory<128> memory;
     auto group = cg::tiled_partition<128>(cg::this_thread_block(memory));
