@@ -9,6 +9,7 @@
 //! two blocks of 64 threads with 256 bytes of dynamic shared memory and four arguments: pointers to 128 words that count
 //! from 0, to 64 words that nobody has written, to 128 such words that the host reads afterwards, and the number 7. `zero N`
 //! are zeros, `freed N` is memory that was freed again, `null` is a pointer to nothing. `cooperative` launches all blocks at once.
+//! `out 128 = 2 * i + 1` says what the words come to in a right kernel, by their index; so for all kinds of memory.
 //!
 //! On each line of a finding stands its kind. Lines with the same kind, and the same number behind it if there is one, are
 //! one finding:
@@ -20,7 +21,20 @@
 //!
 //! A `?` behind the kind allows the finding without asking for it; of a wrong kernel at least one is found. A finding without a line, as of a copy to the host, stands
 //! in the kernel's own line of comment: `finds unwritten-copy`. `sometimes` stands there if some orders of the threads are
-//! right, and `missed` if we are known not to find it, which fails once we do. Here nothing is checked: that is for tests/ui.rs.
+//! right, and `missed` if we are known to get the kernel wrong, which fails once we do not. Here nothing is checked: that is for tests/ui.rs.
+//!
+//! In CUDA C++ a right kernel and its mutations are one text. A line of comment within a kernel makes a further, wrong kernel
+//! of this name, which is launched as the right one and has this code instead of the line above:
+//!
+//! ```text
+//! tile[t] = x[t]; //~ data-race
+//! __syncthreads();
+//! //@ wrong, exchange_by_warps: __syncwarp();
+//! y[t] = tile[63 - t]; //~ data-race
+//! ```
+//!
+//! The marks of a kernel are those of all of its mutations. `//~ exchange_by_warps: data-race` is a mark of one of them, which
+//! then has no others. `cargo xtask nvcc NAME` makes the PTX.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +43,10 @@ use cuda_std::Contract;
 use cuda_std::launch::{Call, Kernel, Parameter};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use rumba::{Device, LaunchConfig};
+
+mod formula;
+
+pub use formula::Formula;
 
 /// One argument of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +89,7 @@ pub struct Case {
     pub check: &'static str,
     /// Whether it is wrong.
     pub is_wrong: bool,
-    /// Whether it is known that we do not find it.
+    /// Whether it is known that we do not find it, or find something in a right kernel.
     pub is_missed: bool,
     /// Whether it goes wrong in some orders of its threads only.
     pub is_by_chance: bool,
@@ -83,6 +101,8 @@ pub struct Case {
     pub cooperative: bool,
     /// Its arguments.
     pub arguments: Vec<Argument>,
+    /// What words of arguments come to, by the argument's index.
+    pub results: Vec<(usize, Formula)>,
     /// What is found in it: mistakes if it is wrong, information if it is right.
     pub expected: Vec<Expected>,
 }
@@ -104,7 +124,7 @@ pub struct Source {
 pub const PTX: &str = include_str!(env!("UI_PTX"));
 
 macro_rules! sources {
-    ($(rust $check:ident: $($name:ident),*;)* ptx $($(#[$_:meta])* $ptx:ident),*;) => {
+    ($(rust $check:ident: $($name:ident),*;)* ptx $($ptx:ident),*; $(cuda $arch:ident: $($cuda:ident),*;)*) => {
         /// The sources.
         pub const SOURCES: &[Source] = &[
             $($(Source {
@@ -119,6 +139,12 @@ macro_rules! sources {
                 text: include_str!(concat!("../ui/ptx/", stringify!($ptx), ".ptx")),
                 ptx: include_str!(concat!("../ui/ptx/", stringify!($ptx), ".ptx")),
             },)*
+            $($(Source {
+                file: concat!("cuda/", stringify!($cuda), ".cu"),
+                check: stringify!($arch),
+                text: include_str!(concat!("../ui/cuda/", stringify!($cuda), ".cu")),
+                ptx: include_str!(concat!("../ui/cuda/", stringify!($arch), "/", stringify!($cuda), ".ptx")),
+            },)*)*
         ];
     };
 }
@@ -131,6 +157,8 @@ sources! {
     rust sync: barriers, warps, mbarriers;
     rust arith: instructions, panics;
     ptx mem, init, race, sync;
+    cuda sm_80: atomics, barriers, cub_block, cub_warp, groups, pipelines, semaphores;
+    cuda sm_90: barriers, clusters, groups, pipelines;
 }
 
 /// All kernels of the corpus.
@@ -147,23 +175,27 @@ pub fn cases() -> Result<Vec<Case>> {
 
 fn read(source: &Source) -> Result<Vec<Case>> {
     let mut cases: Vec<Case> = Vec::new();
-    let mut marks: BTreeMap<(String, String), Expected> = BTreeMap::new();
-    let finish = |cases: &mut Vec<Case>, marks: &mut BTreeMap<_, _>| {
-        if let Some(case) = cases.last_mut() {
-            case.expected.extend(std::mem::take(marks).into_values());
-        }
-    };
+    // Of the last kernel.
+    let mut mutations: Vec<Case> = Vec::new();
+    let mut marks: BTreeMap<Mark, Expected> = BTreeMap::new();
     // As it is now, where it is at hand: an expectation that changes needs no new build.
     let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), source.file));
     for (index, text) in now.as_deref().unwrap_or(source.text).lines().enumerate() {
         let line = index as u32 + 1;
         if let Some(launch) = text.trim().strip_prefix("//@ ") {
-            finish(&mut cases, &mut marks);
-            cases.push(head(launch, source).with_context(|| format!("line {line}: {text}"))?);
+            let of = cases.last().filter(|_| text.starts_with(' '));
+            let is_mutation = of.is_some();
+            let case = head(launch, source, of).with_context(|| format!("line {line}: {text}"))?;
+            if is_mutation {
+                mutations.push(case);
+            } else {
+                finish(&mut cases, &mut mutations, &mut marks);
+                cases.push(case);
+            }
             continue;
         }
         let Some(case) = cases.last_mut() else { continue };
-        let name = ["fn ", ".entry "]
+        let name = ["fn ", ".entry ", "__global__ void "]
             .iter()
             .find_map(|word| Some(text.split_once(word)?.1));
         if let Some(name) = name.filter(|_| case.name.is_empty()) {
@@ -176,8 +208,9 @@ fn read(source: &Source) -> Result<Vec<Case>> {
             continue;
         };
         for mark in found.split(',').map(str::trim) {
+            let (of, mark) = mark.split_once(": ").unwrap_or(("", mark));
             let (kind, number) = mark.split_once(' ').unwrap_or((mark, ""));
-            let known = marks.entry((kind.to_owned(), number.to_owned()));
+            let known = marks.entry([of, kind, number].map(str::to_owned));
             let expected = known.or_insert_with(|| Expected {
                 kind: kind.trim_end_matches('?').to_owned(),
                 lines: BTreeSet::new(),
@@ -186,7 +219,7 @@ fn read(source: &Source) -> Result<Vec<Case>> {
             expected.lines.insert(line);
         }
     }
-    finish(&mut cases, &mut marks);
+    finish(&mut cases, &mut mutations, &mut marks);
     for case in &cases {
         ensure!(!case.name.is_empty(), "a line `//@` without a kernel behind it");
         ensure!(
@@ -198,9 +231,35 @@ fn read(source: &Source) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Reads what stands behind `//@`.
-fn head(text: &str, source: &Source) -> Result<Case> {
+/// The mutation that a mark is of, if it is of one alone, the mark's kind and its number.
+type Mark = [String; 3];
+
+/// Ends a kernel: its marks are its own, or those of its mutations.
+fn finish(cases: &mut Vec<Case>, mutations: &mut Vec<Case>, marks: &mut BTreeMap<Mark, Expected>) {
+    let marks = std::mem::take(marks);
+    let of = |name: &str| -> Vec<Expected> {
+        let own = marks.iter().filter(|([of, ..], _)| of == name);
+        own.map(|(_, expected)| expected.clone()).collect()
+    };
+    if mutations.is_empty()
+        && let Some(case) = cases.last_mut()
+    {
+        case.expected.extend(of(""));
+    }
+    for mut mutation in mutations.drain(..) {
+        mutation.expected = of(&mutation.name);
+        if mutation.expected.is_empty() {
+            mutation.expected = of("");
+        }
+        cases.push(mutation);
+    }
+}
+
+/// Reads what stands behind `//@`: of a kernel, or of a mutation of one, which is launched as that is.
+fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
     let (launch, arguments) = text.split_once(':').unwrap_or((text, ""));
+    // What follows the name of a mutation is its code.
+    let arguments = if of.is_none() { arguments } else { "" };
     let mut case = Case {
         name: String::new(),
         file: source.file,
@@ -208,10 +267,11 @@ fn head(text: &str, source: &Source) -> Result<Case> {
         is_wrong: false,
         is_missed: false,
         is_by_chance: false,
-        size: [0; 2],
-        shared: 0,
-        cooperative: false,
-        arguments: Vec::new(),
+        size: of.map_or([0; 2], |of| of.size),
+        shared: of.map_or(0, |of| of.shared),
+        cooperative: of.is_some_and(|of| of.cooperative),
+        arguments: of.map(|of| of.arguments.clone()).unwrap_or_default(),
+        results: Vec::new(),
         expected: Vec::new(),
     };
     for word in launch.split(',').map(str::trim) {
@@ -221,6 +281,7 @@ fn head(text: &str, source: &Source) -> Result<Case> {
             None if word == "missed" => case.is_missed = true,
             None if word == "sometimes" => case.is_by_chance = true,
             None if word == "cooperative" => case.cooperative = true,
+            None if of.is_some() => case.name = word.to_owned(),
             Some(("shared", bytes)) => case.shared = bytes.parse()?,
             Some(("finds", kind)) => case.expected.push(Expected {
                 kind: kind.to_owned(),
@@ -235,6 +296,11 @@ fn head(text: &str, source: &Source) -> Result<Case> {
         }
     }
     for word in arguments.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let (word, result) = match word.split_once(" = ") {
+            Some((word, formula)) => (word, Some(formula.parse()?)),
+            None => (word, None),
+        };
+        case.results.extend(result.map(|result| (case.arguments.len(), result)));
         case.arguments.push(match word.split_once(' ') {
             None if word == "null" => Argument::Null,
             None => Argument::Number(word.parse()?),
@@ -255,14 +321,15 @@ impl Case {
     /// # Errors
     /// If the PTX cannot be parsed or does not have the kernel.
     pub fn ptx(&self) -> Result<String> {
-        let source = SOURCES.iter().find(|source| source.file == self.file);
+        let mut sources = SOURCES.iter();
+        let source = sources.find(|source| (source.file, source.check) == (self.file, self.check));
         let text = source.context("a case has a source")?.ptx;
         let mut own = text.as_bytes().to_vec();
         let mut found = false;
         let mut start = 0;
         while let Some(at) = text[start..].find(".entry ").map(|at| start + at) {
             let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
-            let end = text[at..].find("\n}").map_or(text.len(), |end| at + end + 2);
+            let end = at + body(&text[at..]);
             start = end;
             let name = text[at + ".entry ".len()..].trim_start();
             if name
@@ -285,40 +352,33 @@ impl Case {
     /// Launches it once, waits, and reads what the host wants to have.
     ///
     /// # Errors
-    /// If it is not in the PTX, and what a launch returns: a kernel that faults is an error.
+    /// If it is not in the PTX, and what a launch returns: a kernel that faults is an error. The first word that is not what
+    /// it should come to.
     pub fn launch(&self, device: &Device) -> Result<()> {
         // SAFETY: the kernel gets its own parameters below; what it does with them is the point.
         let module = unsafe { device.load_unchecked(self.file, &self.ptx()?) }?;
         let mut words: Vec<Word> = Vec::new();
-        let mut inputs: Vec<rumba::DeviceBuffer<u32>> = Vec::new();
-        let mut outputs: Vec<(DeviceBuffer<u32>, bool)> = Vec::new();
-        for argument in &self.arguments {
-            // SAFETY: the memory is read by nobody but kernels that are wrong on purpose, and any bits are a word.
-            let uninitialised = |words| unsafe { DeviceBuffer::<u32>::uninitialized(words) };
-            match *argument {
-                Argument::Number(number) => words.push(Word::Number(number)),
-                Argument::Null => words.push(Word::Address(0)),
-                Argument::In(length) => {
-                    let values: Vec<u32> = (0..length as u32).collect();
-                    inputs.push(device.buffer_from(&values)?);
+        let mut buffers: Vec<(usize, DeviceBuffer<u32>)> = Vec::new();
+        for (index, argument) in self.arguments.iter().enumerate() {
+            let buffer = match *argument {
+                Argument::Number(number) => {
+                    words.push(Word::Number(number));
+                    continue;
                 }
-                Argument::Zero(length) => inputs.push(device.zeros(length)?),
-                Argument::Raw(length) => outputs.push((uninitialised(length)?, false)),
-                Argument::Out(length) => outputs.push((uninitialised(length)?, true)),
-                Argument::Freed(length) => {
-                    words.push(Word::Address(uninitialised(length)?.as_device_ptr().as_raw()));
+                Argument::Null => {
+                    words.push(Word::Address(0));
+                    continue;
                 }
-            }
-            match argument {
-                Argument::In(_) | Argument::Zero(_) => {
-                    let address = inputs.last().map(|buffer| buffer.as_device_pointer().address());
-                    words.extend(address.map(Word::Address));
-                }
-                Argument::Raw(_) | Argument::Out(_) => {
-                    let address = outputs.last().map(|(buffer, _)| buffer.as_device_ptr().as_raw());
-                    words.extend(address.map(Word::Address));
-                }
-                Argument::Number(_) | Argument::Null | Argument::Freed(_) => {}
+                Argument::In(length) => DeviceBuffer::from_slice(&(0..length as u32).collect::<Vec<_>>())?,
+                Argument::Zero(length) => DeviceBuffer::from_slice(&vec![0; length])?,
+                // SAFETY: only kernels that are wrong on purpose read the memory first, and any bits are a word.
+                Argument::Raw(length) | Argument::Out(length) | Argument::Freed(length) => unsafe {
+                    DeviceBuffer::uninitialized(length)?
+                },
+            };
+            words.push(Word::Address(buffer.as_device_ptr().as_raw()));
+            if !matches!(argument, Argument::Freed(_)) {
+                buffers.push((index, buffer));
             }
         }
         let [blocks, threads] = self.size;
@@ -326,9 +386,21 @@ impl Case {
         // SAFETY: parameters in number and size as the kernel declares them; what it does with them is the point.
         module.launch(config, unsafe { self.call(&words) })?;
         device.synchronize()?;
-        for (buffer, _) in outputs.iter().filter(|(_, is_read)| *is_read) {
+        for (index, buffer) in &buffers {
+            let result = self.results.iter().find(|(of, _)| of == index);
+            if result.is_none() && !matches!(self.arguments[*index], Argument::Out(_)) {
+                continue;
+            }
             let mut values = vec![0; buffer.len()];
             buffer.copy_to(&mut values)?;
+            let Some((_, formula)) = result else { continue };
+            for (at, found) in values.into_iter().enumerate() {
+                let expected = formula.at(at as u32)?;
+                ensure!(
+                    found == expected,
+                    "word {at} of argument {index} is {found} instead of {expected}"
+                );
+            }
         }
         Ok(())
     }
@@ -358,9 +430,88 @@ impl Case {
     }
 }
 
+/// Where the body ends that the text of a kernel begins with; inlined assembly and vectors have braces of their own.
+fn body(text: &str) -> usize {
+    let mut depth = 0_u32;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return at + 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 /// What is passed to a kernel.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Number(u32),
     Address(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Source, read};
+
+    #[test]
+    fn a_mutation_is_launched_as_its_kernel_and_has_its_marks() {
+        let text = "\
+            //@ right, 2 x 64, cooperative: in 128, out 2 = 3 * i, 7\n\
+            extern \"C\" __global__ void k(const int *x, int *y, int n) {\n\
+            \x20   a(); //~ data-race\n\
+            \x20   //@ wrong, first: b();\n\
+            \x20   //@ wrong, sometimes, second:\n\
+            \x20   c(); //~ data-race, second: deadlock?\n\
+            }\n\
+            //@ right, 1 x 32: zero 1\n\
+            extern \"C\" __global__ void alone(int *y) {}\n";
+        let source = Source {
+            file: "cuda/none.cu",
+            check: "sm_80",
+            text,
+            ptx: "",
+        };
+        let cases = read(&source).expect("the text is right");
+        let names: Vec<&str> = cases.iter().map(|case| &*case.name).collect();
+        assert_eq!(names, ["k", "first", "second", "alone"]);
+        let (right, mutations) = (&cases[0], &cases[1..3]);
+        assert!(!right.is_wrong && right.cooperative && right.expected.is_empty());
+        assert_eq!(right.results.len(), 1);
+        for mutation in mutations {
+            assert!(mutation.is_wrong && mutation.cooperative && mutation.results.is_empty());
+            assert_eq!((mutation.size, &mutation.arguments), (right.size, &right.arguments));
+        }
+        let marks = |at: usize| -> Vec<_> {
+            let expected = cases[at].expected.iter();
+            let marks = expected.map(|mark| (&*mark.kind, mark.optional, mark.lines.iter().copied().collect()));
+            marks.collect::<Vec<(&str, bool, Vec<u32>)>>()
+        };
+        assert_eq!(marks(1), [("data-race", false, vec![3, 6])]);
+        assert_eq!(marks(2), [("deadlock", true, vec![6])]);
+        assert!(!mutations[0].is_by_chance && mutations[1].is_by_chance);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, message) in [
+            ("//@ right, 2 by 64\nfn k() {}", "line 1: //@ right, 2 by 64"),
+            (
+                "//@ right, 1 x 1: out 1 = j\nfn k() {}",
+                "line 1: //@ right, 1 x 1: out 1 = j",
+            ),
+            ("//@ wrong, 1 x 1\nfn k() {}", "`k`: it is wrong, and no mark says how"),
+            ("//@ right, 1 x 1\n", "a line `//@` without a kernel behind it"),
+        ] {
+            let source = Source {
+                file: "src/none.rs",
+                check: "race",
+                text,
+                ptx: "",
+            };
+            let error = read(&source).expect_err(text);
+            assert_eq!(error.to_string(), message);
+        }
+    }
 }

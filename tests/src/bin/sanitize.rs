@@ -1,7 +1,7 @@
 //! The corpus of tests/ui for other tools: runs one of its kernels, so that NVIDIA's compute-sanitizer can look at it, and
 //! makes the table of what was found by whom. Checks nothing itself: what we find is what tests/ui.rs has compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
-        ["list"] => cases().map(|cases| cases.iter().for_each(|case| println!("{}", case.name))),
+        ["list"] => kernels().map(|cases| cases.iter().for_each(|case| println!("{}", case.name))),
         ["run", name] => run(name),
         ["table", file] => table(file).map(|table| print!("{table}")),
         _ => {
@@ -38,8 +38,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// The kernels, each once: of those that there are for several architectures, the first.
+fn kernels() -> Result<Vec<Case>> {
+    let mut cases = cases()?;
+    let mut known = BTreeSet::new();
+    cases.retain(|case| known.insert(case.name.clone()));
+    Ok(cases)
+}
+
 fn run(name: &str) -> Result<()> {
-    let cases = cases()?;
+    let cases = kernels()?;
     let case = cases.iter().find(|case| case.name == name);
     case.with_context(|| format!("there is no kernel `{name}`"))?
         .launch(&Device::new()?)
@@ -58,7 +66,7 @@ fn table(file: &str) -> Result<String> {
         };
         verdicts.insert((kernel, tool), verdict);
     }
-    let cases = cases()?;
+    let cases = kernels()?;
     let mut out = summary(&cases, &verdicts);
     for is_wrong in [true, false] {
         let _ = writeln!(
