@@ -257,7 +257,6 @@ fn a_block_that_does_not_come_to_the_barrier_of_the_grid_is_missed_at_once() {
         let out = bench.zeros(4 * 7 * 64);
         bench.launch_as("k", cooperative(7, 64), &[out.into(), 0u32.into()])
     };
-    let begun = Instant::now();
     for seed in [None, Some(1), Some(2)] {
         // All of it exits, or the thread that counts it in.
         for before in [
@@ -285,7 +284,6 @@ fn a_block_that_does_not_come_to_the_barrier_of_the_grid_is_missed_at_once() {
     early:";
         run(late, seed).unwrap();
     }
-    assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
 const COOPERATIVE_GROUPS: &str = "

@@ -36,16 +36,14 @@ pub mod attacks {
         Ok(())
     }
 
-    /// A scope whose copies are never waited for by hand ends when they have ended.
-    pub fn scope_leaked(target: &Target) -> Result<()> {
+    /// A scope whose copies the program does not wait for ends when they have ended.
+    pub fn scope_not_waited_for(target: &Target) -> Result<()> {
         let source = target.device.buffer_from(&[7_u32; 1024])?;
         let stream = target.device.stream()?;
         let mut pinned = target.device.pinned::<u32>(1024)?;
-        target.device.scope(|scope| {
-            scope.copy_out(source.as_slice(), &mut pinned, &stream)?;
-            std::mem::forget(scope);
-            Ok(())
-        })?;
+        target
+            .device
+            .scope(|scope| scope.copy_out(source.as_slice(), &mut pinned, &stream))?;
         assert!(
             pinned.iter().all(|&value| value == 7),
             "the scope ended before its copy"

@@ -50,5 +50,5 @@ attacks! {
         buffer_dropped_while_the_kernel_runs, buffer_of_an_ended_check, buffer_slices_out_of_bounds, capture_that_is_over, context_reset,
         copy_forgotten, graph_outlives_its_buffers, host_memory_in_a_graph, stream_dropped_while_the_kernel_runs,
     }
-    order { recursion_without_end finds StackOverflow, scope_leaked }
+    order { recursion_without_end finds StackOverflow, scope_not_waited_for }
 }
