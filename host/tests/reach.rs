@@ -53,7 +53,8 @@ fn elements_that_a_launch_does_not_reach() -> rumba::Result<()> {
 
     // A kernel that asks for the size of the grid goes around.
     let strided = PTX.replace("mov.u32 %r2, %tid.x;", "mov.u32 %r2, %nctaid.x; mov.u32 %r2, %tid.x;");
-    let strided = device.load(&strided)?;
+    // SAFETY: the kernels take what their launchers pass: nothing about their parameters was changed.
+    let strided = unsafe { device.load_unchecked("the kernels, striding", &strided) }?;
     strided.launch((1, 64), scale(2.0, Out(&mut host)))?;
     strided.launch((1, 64), scale(2.0, &mut host))?;
 

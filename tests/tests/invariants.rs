@@ -109,12 +109,13 @@ const OPEN_TRAITS: [&str; 22] = [
     "Split",
     // Implemented for all types with the unsafe traits before them, so for no others.
     "Shuffle",
-    "Unchanging",
     "Value",
     // Their methods are unsafe, and called with what they are implemented for.
     "FlatOperands",
     "LoopedOperands",
     "StridedOperands",
+    // A warning rests on it.
+    "Output",
     // Implemented for no type: they word a message.
     "AfterSync",
     "Arithmetic",

@@ -14,11 +14,14 @@ const ALONE: &str = "RUMBA_UNSOUND_ATTACK";
 /// Orders of the threads that are tried under the checks.
 const SEEDS: u64 = 4;
 
+/// What runs attacks, by its name.
+type Engine = (&'static str, fn(&Attack) -> Result<(), Failed>);
+
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(ALONE) {
         return alone(&name);
     }
-    let engines: &[(&str, fn(&Attack) -> Result<(), Failed>)] = &[
+    let engines: [Engine; 3] = [
         ("checked", checked),
         ("soft", |attack| in_a_process("soft", attack)),
         ("gpu", |attack| in_a_process("gpu", attack)),

@@ -114,12 +114,18 @@ impl<T> core::ops::Deref for Constant<T> {
     label = "not `Copy`, so it may change",
     note = "numbers, arrays and structures with `#[derive(Clone, Copy)]` can; what threads change is passed as `&[Atomic<..>]`"
 )]
-pub trait Unchanging {}
+pub trait Unchanging: sealed::Unchanging {}
 
 impl<T: Copy> Unchanging for T {}
 
 // What the host writes between launches, kernels only read.
 impl<T: Pod> Unchanging for Constant<T> {}
+
+mod sealed {
+    pub trait Unchanging {}
+    impl<T: Copy> Unchanging for T {}
+    impl<T: super::Pod> Unchanging for super::Constant<T> {}
+}
 
 /// Declares variables in constant memory, with what they hold before the host writes them.
 ///

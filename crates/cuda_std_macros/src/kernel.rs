@@ -143,7 +143,7 @@ impl<'k> Kernel<'k> {
                     }
                 });
             let name = Ident::new(&self.name().to_string(), place);
-            quote_spanned! { place => const _: for<'launch> #unsafety fn(#(#passed),*) = #name #generics; }
+            quote_spanned! { place => #[allow(clippy::type_complexity)] const _: for<'launch> #unsafety fn(#(#passed),*) = #name #generics; }
         });
         quote! { #(#proofs)* }
     }

@@ -3,7 +3,7 @@ use cuda_std::prelude::*;
 
 #[kernel]
 pub fn count(x: &[Atomic<u32>]) {
-    x[0].block().fetch_add(1);
+    x[0].block().fetch_add(1, core::sync::atomic::Ordering::Relaxed);
 }
 
 fn main() {}

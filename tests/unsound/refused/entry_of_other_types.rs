@@ -10,8 +10,8 @@ pub fn set_all<T: cuda_std::Element + Copy + From<u8>>(mut y: DisjointSlice<T>) 
 
 impl __set_all_entry<u16> for () {
     const KERNEL: &'static cuda_std::launch::Kernel = {
-        use cuda_std::launch::{Kernel, Parameter, Role};
-        static KERNEL: Kernel = Kernel::new("set_all_u64", "", "", 0, &[Parameter::new("y", "", Role::Input)]);
+        use cuda_std::launch::Kernel;
+        static KERNEL: Kernel = Kernel::new("set_all_u64", "", "", 0, &[]);
         &KERNEL
     };
 }

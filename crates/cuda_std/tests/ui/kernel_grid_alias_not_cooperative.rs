@@ -1,7 +1,7 @@
 use cuda_std::groups::GridGroup;
 use cuda_std::prelude::*;
 
-type Everyone = GridGroup;
+type Everyone<'l> = GridGroup<'l>;
 
 #[kernel]
 fn waits(grid: Everyone) {
