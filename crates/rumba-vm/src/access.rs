@@ -443,7 +443,7 @@ mod tests {
                     source[from..].as_mut_ptr() as u64,
                     target[to..].as_mut_ptr() as u64,
                     bytes as u64,
-                )
+                );
             };
             let mut expected = [0; 48];
             expected[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
