@@ -120,7 +120,7 @@ impl Stream {
     ///
     /// let stream = rumba::Device::new()?.stream()?;
     /// let (sender, receiver) = channel();
-    /// stream.add_callback(move |outcome| sender.send(outcome.is_ok()).expect("somebody listens"))?;
+    /// stream.add_callback(move |outcome| sender.send(outcome.is_ok()).expect("the receiver is alive"))?;
     /// assert_eq!(receiver.recv(), Ok(true));
     /// # Ok::<(), rumba::Error>(())
     /// ```

@@ -169,7 +169,7 @@ fn run_once<T>(
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let _current = device.for_this_thread();
         let result = program(&device)?;
-        // Work that nobody has waited for, and panics that nobody has asked for.
+        // Work that was not waited for, and panics that were not reported.
         device.synchronize()?;
         Ok(result)
     }));

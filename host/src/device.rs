@@ -123,7 +123,7 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// What nobody has: neither this process nor another.
+    /// Memory that is free: neither this process nor another has it.
     pub free: usize,
     /// What contexts can use together.
     pub total: usize,
@@ -455,7 +455,7 @@ impl Device {
         self.context().is_usable()
     }
 
-    /// The device of a checked run, which the driver does not count. Nobody else has its context.
+    /// The device of a checked run, which the driver does not count. Its context is not shared.
     pub(crate) fn checked(ordinal: u32) -> Result<Device> {
         let raw = in_driver(cust::device::Device::get_device(ordinal), || {
             "get the device of a checked run".to_owned()

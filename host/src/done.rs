@@ -21,7 +21,7 @@ pub struct Done {
 }
 
 enum State {
-    /// Whom to wake, once somebody has asked.
+    /// The task to wake, once one has polled.
     Waiting(Option<Waker>),
     Over(Result<()>),
 }

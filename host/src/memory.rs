@@ -214,7 +214,7 @@ pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn()
     allocate_by(Location::caller(), entered, bytes, operation, call)
 }
 
-/// As [`allocate`], by any call of the driver, for somebody in the host's program.
+/// As [`allocate`], by any call of the driver, for a place in the host's program.
 fn allocate_by(
     at: &'static Location<'static>,
     entered: &Entered<'_>,

@@ -129,7 +129,7 @@ impl Module {
         )
     }
 
-    /// Of a text that is to be sealed, or of any other, for whose kernels somebody answers.
+    /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers.
     pub(crate) fn from_text(context: Arc<Context>, name: String, source: Text) -> Result<Module> {
         let text = checked(&name, &source)?;
         let operation = || format!("load {name}");

@@ -303,7 +303,7 @@ impl Communicator {
     }
 
     /// Makes calls of NCCL that belong together, in the order of the devices' other work: while `calls` runs and until its
-    /// work is on the streams, all contexts are alive and nobody else uses the parts.
+    /// work is on the streams, all contexts are alive and nothing else uses the parts.
     fn group<T: Element>(
         &self,
         library: &Library,

@@ -3,7 +3,7 @@
 //! NVIDIA's tools extension (NVTX) is a protocol, not a library: a tool that wants to hear of ranges names a library of its own in
 //! `NVTX_INJECTION64_PATH`. The program loads it, hands it a table of places for functions (`InitializeInjectionNvtx2`,
 //! nvtx3/nvtxDetail/nvtxInit.h), and calls what the tool has put there. Without a tool nothing is loaded. NVIDIA's own crate for
-//! it needs libclang and a C compiler to build, which this project asks of nobody.
+//! it needs libclang and a C compiler to build, which this project does not ask for.
 
 use crate::profile::recording;
 use libloading::os::unix::{Library, Symbol};

@@ -157,7 +157,7 @@ impl Panics {
             self.left.lock().get_or_insert(panic);
         }
         // SAFETY: allocated by `Bell::new`; no kernel writes to it any more, and with the lock held
-        // nobody reads it. An error is a fault that every later call reports.
+        // it is not read. An error is a fault that every later call reports.
         let _ = unsafe { sys::cuMemFreeHost(bell.word.cast()) };
     }
 

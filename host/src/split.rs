@@ -87,8 +87,8 @@ fn at_once<P: Send, R: Send>(
     work: impl Fn(&Device, P) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     if devices.is_empty() {
-        let nobody = "there is no device to share the work out to: the list of devices is empty";
-        return Err(Error::NoDevice(nobody.to_owned()));
+        let empty = "there is no device to share the work out to: the list of devices is empty";
+        return Err(Error::NoDevice(empty.to_owned()));
     }
     let (work, recorder) = (&work, recording::own());
     thread::scope(|scope| {

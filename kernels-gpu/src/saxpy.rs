@@ -1,7 +1,7 @@
 //! The classic of linear algebra on GPUs: `y = a x + y`.
 //!
 //! A number, an input and an output that is also read. The product and the sum are one instruction
-//! (`fma.rn`), and `x`, which nobody writes, is read through the cache for constant data
+//! (`fma.rn`), and `x`, which is never written, is read through the cache for constant data
 //! (`ld.global.nc`).
 
 use cuda_std::prelude::*;

@@ -156,7 +156,7 @@ fn scan_rows(time: usize, [a, b, c, d]: Rows, parts: &mut Shared<Parts>) -> Rows
 fn sum_before(published: &[Atomic<u64>], whole: u32) -> u32 {
     let (tile, lane) = (thread::block_idx_x(), warp::lane_id());
     let (group, earlier) = (tile / GROUP, tile % GROUP);
-    // The last of a group has nobody behind it who wants its own sum, but many who wait for that from the start.
+    // No block waits for the own sum of the last of a group, but many wait for the sum from the start.
     let is_last = earlier == GROUP - 1;
     let start = group * PLACES;
     let end = start + earlier;
@@ -171,7 +171,7 @@ fn sum_before(published: &[Atomic<u64>], whole: u32) -> u32 {
         thread::nanosleep(PAUSE);
     }
     // First the end of the group before, which one lane looks at, then what comes behind it. A look at a time: more of them
-    // would queue up before the loads of other blocks, and everybody waits for those.
+    // would queue up before the loads of other blocks, and all blocks wait for those.
     let place = |k: u32| (start + 32 * k + lane).wrapping_sub(32);
     let wanted = start - u32::from(group > 0)..end;
     let mut missing = (0..=LOOKS).fold(0, |bits, k| bits | u32::from(wanted.contains(&place(k))) << k);

@@ -27,7 +27,7 @@ pub fn transpose(
     let [left, top] = output.corner();
     tile.part().each(|[y, x], own| {
         let (row, column) = (top + y, left + x);
-        // The column too many nobody reads.
+        // The additional column is never read.
         if x < TILE {
             *own = input.get([row, column]).copied().unwrap_or(0.0);
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! two blocks of 64 threads with 256 bytes of dynamic shared memory and four arguments: pointers to 128 words that count
-//! from 0, to 64 words that nobody has written, to 128 such words that the host reads afterwards, and the number 7. `zero N`
+//! from 0, to 64 words that were never written, to 128 such words that the host reads afterwards, and the number 7. `zero N`
 //! are zeros, `freed N` is memory that was freed again, `null` is a pointer to nothing. `cooperative` launches all blocks at once.
 //! `out 128 = 2 * i + 1` says what the words come to in a right kernel, by their index; so for all kinds of memory.
 //!
@@ -55,7 +55,7 @@ pub enum Argument {
     In(usize),
     /// Zeros.
     Zero(usize),
-    /// Words that nobody has written.
+    /// Words that were never written.
     Raw(usize),
     /// The same, and the host reads them afterwards.
     Out(usize),

@@ -310,7 +310,7 @@ fn views_are_checked() -> rumba::Result<()> {
     Ok(())
 }
 
-/// All of it under every check of the software device: no access outside, none of what nobody wrote, no race.
+/// All of it under every check of the software device: no access outside, none of unwritten memory, no race.
 #[test]
 fn nothing_is_wrong_with_the_kernels() -> rumba::Result<()> {
     let findings = rumba::check(|gpu| {

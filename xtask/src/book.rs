@@ -1,6 +1,6 @@
 //! `cargo xtask book`: the book as pages, in the browser.
 //!
-//! mdBook makes them. It is a program and not a library of this package, because whoever runs the demo first should not
+//! mdBook makes them. It is a program and not a library of this package, because the first run of the demo should not
 //! have to build it. That its programs run is the business of `cargo test -p examples --test book`.
 
 use crate::quiet::run_quietly;

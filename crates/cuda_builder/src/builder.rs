@@ -180,7 +180,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether a thread that panics leaves a message for the host. On by default; off, it exits and nobody hears of it,
+    /// Whether a thread that panics leaves a message for the host. On by default; off, it exits without a trace,
     /// which shows what the messages cost.
     pub fn panic_messages(mut self, panic_messages: bool) -> Self {
         self.panic_messages = panic_messages;
@@ -219,7 +219,7 @@ impl CudaBuilder {
     }
 
     /// Whether cargo's progress is shown. By default it is, except in build scripts, whose output
-    /// nobody sees unless they fail.
+    /// is shown only when they fail.
     pub fn progress(mut self, progress: bool) -> Self {
         self.progress = Some(progress);
         self

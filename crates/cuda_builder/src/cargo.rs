@@ -8,7 +8,7 @@
 //! has to stand in for a linker. The alternatives were worse:
 //!
 //! * `-C linker=PROGRAM` needs an executable on disk that understands rustc's linker arguments. A
-//!   library in somebody's build script has none; the build script itself is not one (it cannot know
+//!   library in another project's build script has none; the build script itself is not one (it cannot know
 //!   that it was started as a linker before its own `main` runs), and a shell script would have to
 //!   outlive temporary object files.
 //! * `--emit=llvm-bc` covers only the crate at the top, and `-C linker-plugin-lto` changes what the
@@ -89,7 +89,7 @@ pub(crate) struct Library {
     pub(crate) directory: PathBuf,
     /// Whether it is part of the standard library.
     pub(crate) standard: bool,
-    /// Whether it is somebody's working copy: neither that nor from a registry or repository.
+    /// Whether it is a working copy, and not from a registry or repository.
     pub(crate) local: bool,
 }
 

@@ -307,7 +307,7 @@ fn an_unchanged_build_is_not_repeated() {
         (first.text, first.kernels, time),
         (second.text, second.kernels, modified())
     );
-    // A file that somebody changed is made again.
+    // A file that was changed is made again.
     std::fs::write(&file, "changed").expect("a file");
     let text = build().text;
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);

@@ -2,7 +2,7 @@
 //! are for and launch them.
 //!
 //! They are ordinary kernels with nothing of the runtime in them. What they expect of their launches stands with each;
-//! nobody but the runtime need know it.
+//! only the runtime needs to know it.
 #![no_std]
 
 pub mod arithmetic;

@@ -22,7 +22,7 @@ pub fn transpose<T: Pod>(
     let input = View2::new(input, [rows, columns]);
     let [left, top] = output.corner();
     tile.part().each(|[y, x], own| {
-        // The column too many nobody reads.
+        // The additional column is never read.
         if x < TILE {
             *own = input.get([top + y, left + x]).copied().unwrap_or_else(T::zeroed);
         }

@@ -9,7 +9,7 @@
 //!
 //! It covers what today's compilers print (LLVM's NVPTX back end, nvcc, NVRTC, libNVVM) and what
 //! older ones printed since PTX 2. It deliberately knows no semantics: which instructions exist,
-//! what types they take and what a name stands for is up to whoever reads the tree.
+//! what types they take and what a name stands for is up to the reader of the tree.
 
 #![forbid(unsafe_code)]
 

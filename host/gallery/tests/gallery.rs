@@ -8,7 +8,7 @@ use rumba::Error;
 use rumba::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One test at a time: a panic of a launch that nobody waited for is told to whichever thread waits next.
+/// One test at a time: a panic of a launch that was not waited for is reported to the thread that waits next.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {

@@ -24,7 +24,7 @@ const SPARE: usize = 8;
 pub(super) struct Library {
     device: Device,
     modules: FrozenMap<&'static str, Box<Module>>,
-    /// Work memory that nobody has. Work that still uses it is ordered before whoever takes it next, by the buffer.
+    /// Work memory that is free. Work on the device that still uses it is ordered before the next user, by the buffer.
     spare: Mutex<Vec<DeviceBuffer<u32>>>,
 }
 

@@ -54,7 +54,7 @@ impl Builtin {
     pub(crate) fn unload(self) {
         let kernels = self.kernels.into_tuple_vec();
         if !kernels.is_empty() {
-            // An error is nobody's any more.
+            // There is no caller left to return an error to.
             let _ = cust::context::CurrentContext::synchronize();
         }
         for (_, loaded) in kernels {

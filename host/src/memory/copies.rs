@@ -276,7 +276,7 @@ impl Streams {
 
 impl Drop for Streams {
     fn drop(&mut self) {
-        // Somebody has panicked, whose message matters more than an error here.
+        // A panic is under way, whose message matters more than an error here.
         let _ = self.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! A pool of device memory whose allocations are work like any other: they wait for nobody, and memory that is given back
+//! A pool of device memory whose allocations are work like any other: they wait for nothing, and memory that is given back
 //! is used again at once (`cuMemAllocFromPoolAsync`; CUDA Driver API, "Stream Ordered Memory Allocator").
 //!
 //! Allocations and releases are put on the default stream; other streams wait for them where they use the memory, as for

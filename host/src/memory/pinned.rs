@@ -31,7 +31,7 @@ pub(super) struct Pages {
     layout: Option<Layout>,
 }
 
-// SAFETY: it owns the bytes, and gives them to nobody by itself.
+// SAFETY: it owns the bytes, and shares them with no other value.
 unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}

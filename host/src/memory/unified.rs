@@ -1,7 +1,7 @@
-//! Memory that the host and kernels both use by address: managed memory, which moves to whoever uses it, and mapped memory,
+//! Memory that the host and kernels both use by address: managed memory, which migrates to the processor that uses it, and mapped memory,
 //! which stays with the host and is read and written across the bus.
 //!
-//! Whoever wants to see it on the host waits for the kernels that use it, and no kernel can be given it meanwhile: the
+//! A host access waits for the kernels that use it, and no kernel can be given it meanwhile: the
 //! borrow checker sees to the one, [`UnifiedBuffer::host`] to the other.
 
 use super::{DeviceSlice, DeviceSliceMut, Memory, Origin};
@@ -90,7 +90,7 @@ impl Device {
             // SAFETY: as above.
             let mapped = answer(unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, host, 0) });
             if mapped.is_err() {
-                // SAFETY: allocated just now, and nobody else knows it.
+                // SAFETY: allocated just now, and not known elsewhere.
                 let _ = unsafe { sys::cuMemFreeHost(host) };
             }
             entered.check(mapped, operation)?;

@@ -46,7 +46,7 @@ impl Access {
         (self.writes || other.writes) && !both.is_empty()
     }
 
-    /// Whether whoever waits for this has also waited for the other, if both are one lane's.
+    /// Whether waiting for this waits for the other, too: both are of one stream, and this is the later one.
     pub(crate) fn covers(&self, other: &Access) -> bool {
         self.bytes.start <= other.bytes.start && other.bytes.end <= self.bytes.end && (self.writes || !other.writes)
     }
@@ -183,7 +183,7 @@ mod tests {
         assert!(uses(&mut list, 2, write(10..20)).is_empty());
         assert!(uses(&mut list, 1, write(20..30)).is_empty());
         assert_eq!(uses(&mut list, 3, read(15..25)), [2, 1]);
-        // Whoever writes what two have read waits for the readers and for nobody else.
+        // A write of what two streams have read waits for both of them and for no other stream.
         assert_eq!(uses(&mut list, 2, write(15..25)), [1, 3]);
         assert_eq!(uses(&mut list, 4, write(15..25)), [2]);
     }

@@ -68,7 +68,7 @@ pub(super) struct Calls<'l> {
 }
 
 impl Library {
-    /// The library of this process, loaded by whoever asks first.
+    /// The library of this process, loaded at the first call.
     pub(super) fn get() -> Result<&'static Library, NcclError> {
         static LIBRARY: OnceLock<Library> = OnceLock::new();
         if let Some(library) = LIBRARY.get() {

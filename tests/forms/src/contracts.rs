@@ -47,7 +47,7 @@ pub fn dynamic(x: &[u32], mut y: DisjointSlice<u32>, mut bytes: PerBlock<u64>) {
     unsafe { *tile.add(own) = x[grid::<1>()] };
     sync_threads();
     if let Some(y) = y.own() {
-        // SAFETY: nobody writes after the barrier.
+        // SAFETY: no thread writes after the barrier.
         *y = unsafe { *tile.add(63 - own) };
     }
     if let Some(bytes) = bytes.own() {

@@ -28,7 +28,7 @@ pub unsafe fn reverse_static(x: *mut u32) {
     static mut TILE: [u32; BLOCK] = [0; BLOCK];
 
     let (thread, own) = (thread::thread_idx_x() as usize, thread::index_1d() as usize);
-    // SAFETY: each thread writes its own element, and nobody after the barrier.
+    // SAFETY: each thread writes its own element, and none after the barrier.
     unsafe {
         TILE[thread] = *x.add(own);
         thread::sync_threads();

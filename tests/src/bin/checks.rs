@@ -115,7 +115,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already, and nobody wants to know how.
+        // It may have ended already; its status does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

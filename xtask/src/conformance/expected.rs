@@ -134,7 +134,7 @@ impl Expected {
         }
     }
 
-    /// Takes over what the records say. A reason that somebody wrote stays while the verdict stays.
+    /// Takes over what the records say. A reason that was written by hand stays while the verdict stays.
     pub(super) fn bless(&mut self, records: &[Record], all: &[String]) {
         let known: BTreeSet<&str> = all.iter().map(String::as_str).collect();
         self.entries.retain(|test, _| known.contains(test.as_str()));

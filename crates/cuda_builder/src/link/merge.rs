@@ -249,7 +249,7 @@ impl Merged {
         name
     }
 
-    /// The name, or with the first number behind it with which nobody has it.
+    /// The name, with the first number behind it that makes it unique if it is taken.
     fn free_name(&self, name: &str) -> String {
         let numbered = (1..).map(|number| format!("{name}{number}"));
         std::iter::once(name.to_owned())

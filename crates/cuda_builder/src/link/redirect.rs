@@ -97,7 +97,7 @@ pub(super) fn panics(module: &Module<'_>, messages: bool) {
             continue;
         }
         let path = format!("{:#}", rustc_demangle::demangle(&symbol));
-        // The second is what the compiler makes for a whole program, and nobody makes here.
+        // The compiler makes the second for whole programs only, which are not made here.
         if !path.starts_with("core::") && !path.starts_with("__rustc::") {
             continue;
         }

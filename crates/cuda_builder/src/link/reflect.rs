@@ -1,7 +1,7 @@
 //! Answers to `__nvvm_reflect("…")`, with which libdevice asks how it is being compiled.
 //!
 //! LLVM has a pass for this, but it answers two of the four questions and says 0 to the rest: square
-//! roots would become approximations that nobody asked for.
+//! roots would become approximations that were not asked for.
 
 use super::Codegen;
 use crate::arch::NvvmArch;

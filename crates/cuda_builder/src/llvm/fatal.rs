@@ -3,7 +3,7 @@
 //! LLVM aborts the process after such an error, and its frames must not be unwound. So LLVM runs on
 //! a thread of its own; when it gives up, that thread hands over the message and sleeps for the rest
 //! of the process. What it held is leaked, which is the price of reporting the error properly from
-//! inside somebody's build script.
+//! inside a build script.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};

@@ -246,7 +246,7 @@ impl<'c> Module<'c> {
             match initialiser {
                 Initialiser::Undefined => {
                     (api.LLVMSetInitializer)(new, (api.LLVMGetUndef)(ty));
-                    // The memory holds something, though nobody knows what: reading it before the
+                    // The memory holds unspecified bytes: reading it before the
                     // first write is not undefined.
                     (api.LLVMSetExternallyInitialized)(new, 1);
                 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A syntax error. The place is added by whoever reports it.
+/// A syntax error. The place is added where it is reported.
 #[derive(Debug, Error)]
 pub(crate) enum Problem<'s> {
     #[error("expected {expected}, found {found}")]
