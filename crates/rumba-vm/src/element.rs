@@ -6,8 +6,9 @@
 
 use rumba_ptx::ast::{self, OperandKind};
 
+use crate::address::Address;
 use crate::isa::shape;
-use crate::lower::{Address, Draft, LowerError, Lowering};
+use crate::lower::{Draft, LowerError, Lowering};
 use crate::program::Class;
 use crate::scope::Binding;
 use crate::symbols::{self, Symbol};

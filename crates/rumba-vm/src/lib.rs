@@ -9,6 +9,7 @@
 //! `pages`, `arena`, `allocations` and `check` are their memory.
 
 mod access;
+mod address;
 mod allocations;
 mod arena;
 mod assemble;
@@ -18,6 +19,7 @@ mod cfg;
 mod check;
 mod clock;
 mod cluster;
+mod config;
 mod control;
 mod cooperative;
 mod copies;
@@ -61,7 +63,8 @@ pub mod warp;
 
 pub use allocations::{Allocation, AllocationKind, MemoryError};
 pub use check::finding::{Finding, FindingKind, Severity, Side};
-pub use device::{Checks, Config, Device, Error, Properties};
+pub use config::{Checks, Config};
+pub use device::{Device, Error, Properties};
 pub use fault::{Access, AccessKind, Fault, FaultKind, LaunchError, LiveThreads, Location};
 pub use launch::{Launch, LaunchFailure, Statistics};
 pub use load::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};

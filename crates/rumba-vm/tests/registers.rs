@@ -256,6 +256,64 @@ fn what_does_not_depend_on_nothing_has_a_value() {
 }
 
 #[test]
+fn halves_of_packed_registers_have_values_of_their_own() {
+    let used = |what: &str| {
+        format!("mov.b64 %rd20, {{%r2, %r20}};\n {what}\n setp.eq.u32 %p1, %r21, 5;\n @%p1 st.global.u32 [%rd2], %r2;")
+    };
+    let is_silent = |what: &str| right(&used(what));
+    let is_found = |what: &str| wrong(&used(what), "%p1", 64);
+    for (low, high) in [
+        (
+            "cvt.u32.u64 %r21, %rd20;",
+            "shr.u64 %rd21, %rd20, 32; cvt.u32.u64 %r21, %rd21;",
+        ),
+        ("mov.b64 {%r21, _}, %rd20;", "mov.b64 {_, %r21}, %rd20;"),
+        ("mov.b64 {%r21, %r22}, %rd20;", "mov.b64 {%r22, %r21}, %rd20;"),
+        (
+            "mov.b64 %rd21, %rd20; cvt.u32.u64 %r21, %rd21;",
+            "cvt.rn.f32.u64 %r21, %rd20;",
+        ),
+        (
+            "cvt.u16.u64 %rs1, %rd20; cvt.u32.u16 %r21, %rs1;",
+            "cvt.sat.u32.u64 %r21, %rd20;",
+        ),
+        (
+            "and.b64 %rd21, %rd20, 0xffffffff; cvt.u32.u64 %r21, %rd21;",
+            "popc.b64 %r21, %rd20;",
+        ),
+    ] {
+        is_silent(low);
+        is_found(high);
+        // The other way round.
+        is_found(&format!("mov.b64 %rd20, {{%r20, %r2}};\n {low}"));
+    }
+    // What the register holds afterwards, on both ways.
+    is_silent("mov.u64 %rd20, 7; cvt.u32.u64 %r21, %rd20;");
+    is_found("mov.u64 %rd20, %rd19; cvt.u32.u64 %r21, %rd20;");
+    is_silent("setp.lt.u32 %p2, %r2, 9; @%p2 mov.b64 %rd20, {%r1, %r20}; cvt.u32.u64 %r21, %rd20;");
+    wrong(
+        &used("setp.lt.u32 %p2, %r2, 9; @%p2 mov.b64 %rd20, {%r20, %r1}; cvt.u32.u64 %r21, %rd20;"),
+        "%p1",
+        9,
+    );
+    // Pairs of halves, and through memory.
+    let pair = "cvt.u16.u32 %rs1, %r2; mov.b32 %r22, {%rs1, %rs2};";
+    is_silent(&format!("{pair} mov.b32 {{%rs3, _}}, %r22; cvt.u32.u16 %r21, %rs3;"));
+    is_found(&format!("{pair} mov.b32 {{_, %rs3}}, %r22; cvt.u32.u16 %r21, %rs3;"));
+    let through =
+        "shl.b32 %r10, %r2, 3; cvt.u64.u32 %rd5, %r10; add.u64 %rd5, %rd5, slots; st.shared.b64 [%rd5], %rd20;";
+    let through = format!(
+        ".shared .align 8 .b8 slots[512]; {}",
+        through.replace(
+            "add.u64 %rd5, %rd5, slots;",
+            "mov.u64 %rd6, slots; add.u64 %rd5, %rd5, %rd6;"
+        )
+    );
+    is_silent(&format!("{through} ld.shared.u32 %r21, [%rd5];"));
+    is_found(&format!("{through} ld.shared.u32 %r21, [%rd5+4];"));
+}
+
+#[test]
 fn a_shuffle_takes_along_whether_there_is_a_value() {
     let leader = |lane: &str, mask: &str| {
         format!(

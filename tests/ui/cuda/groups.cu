@@ -91,17 +91,18 @@ extern "C" __global__ void tile_of_two_warps(const unsigned *x, unsigned *y) {
     y[t] = v + cg::reduce(group, x[t], cg::plus<unsigned>()); //~ data-race? 2
 }
 
-// A tile as large as the block.
-// Not launched until the checks know reserved shared memory (`%reserved_smem_offset_1`): right, out 128 = (i ^ 127) + 8128.
+// A tile as large as the block: its shuffle takes the value of one lane for all. (`cg::reduce` of such a tile hands what one lane
+// has acquired on to others by `__shfl_sync`, which orders no memory, and they read what other warps wrote: a race.)
+//@ right, 1 x 128: in 128, out 128 = i + 100
 extern "C" __global__ void tile_of_four_warps(const unsigned *x, unsigned *y) {
     __shared__ cg::block_tile_memory<128> memory;
     auto group = cg::tiled_partition<128>(cg::this_thread_block(memory));
     const unsigned v = x[threadIdx.x];
-    y[threadIdx.x] = group.shfl(v, 127 - group.thread_rank()) + cg::reduce(group, v, cg::plus<unsigned>());
+    y[threadIdx.x] = v + group.shfl(v, 100);
 }
 
 // A size that is known at run time only.
-//@ right, missed, 1 x 64: in 64, out 64 = i ^ 3, 4
+//@ right, 1 x 64: in 64, out 64 = i ^ 3, 4
 extern "C" __global__ void tile_of_any_size(const unsigned *x, unsigned *y, unsigned size) {
     __shared__ unsigned tile[64];
     const unsigned t = threadIdx.x;

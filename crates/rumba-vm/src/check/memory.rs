@@ -627,18 +627,22 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
     format!("the thread's stack has {size} bytes and starts at {start:#x}")
 }
 
+/// What is at an offset in shared memory.
+fn shared_place(offset: u64) -> String {
+    match offset.checked_sub(SHARED_START) {
+        Some(offset) => format!("{offset} bytes into shared memory"),
+        None => format!("{offset} bytes into the reserved part of shared memory"),
+    }
+}
+
 pub(super) fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> String {
     match space {
-        Space::Shared => format!(
-            "{} bytes into shared memory",
-            Cluster::split(address, 0).1.wrapping_sub(SHARED_START)
-        ),
+        Space::Shared => shared_place(Cluster::split(address, 0).1),
         Space::Local => format!("{} bytes into the thread's stack", address - STACK_START),
         Space::Generic | Space::Global | Space::Const | Space::Param => {
             let arena = warp.context().arena;
             if arena.shared.contains(address) {
-                let offset = (address - arena.shared.start) % crate::arena::SHARED_STRIDE as u64;
-                format!("{} bytes into shared memory", offset.wrapping_sub(SHARED_START))
+                shared_place((address - arena.shared.start) % crate::arena::SHARED_STRIDE as u64)
             } else if arena.local.contains(address) {
                 "in the thread's stack".into()
             } else {

@@ -3,6 +3,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod arrays;
+mod batch;
 pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod finding;

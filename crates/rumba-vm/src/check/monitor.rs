@@ -17,6 +17,7 @@ use crate::check::record::{ConflictKind, Touch};
 use crate::check::unwritten::Unwritten;
 use crate::fault::{Access, AccessKind};
 use crate::launch::Context;
+use crate::op::Pc;
 use crate::program::SHARED_START;
 use crate::target::GROUP;
 use crate::warp::{FULL, LANES, Warp, lanes_of};
@@ -326,6 +327,21 @@ impl Warp {
         self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order, is_sequential));
     }
 
+    /// A lane has waited for a phase of an mbarrier that has ended.
+    pub(crate) fn observe_wait(&self, pc: Pc, lane: usize, object: u64) {
+        self.tell_races(|races, block, warp| {
+            let access = race::Access {
+                block,
+                warp,
+                source: pc.source,
+                bytes: 8,
+                kind: AccessKind::Read,
+                order: Order::from_bits(pc.extra, AccessKind::Read),
+            };
+            races.see(&access, lane, object);
+        });
+    }
+
     /// The active lanes exit.
     pub(crate) fn observe_exit(&self) {
         self.tell_races(|races, block, warp| races.exit(block, warp, self.active));
@@ -396,6 +412,16 @@ impl Context<'_> {
         if let Some(map) = &self.allocations.unwritten {
             map.hand_out(start, bytes);
         }
+    }
+
+    /// An mbarrier is initialised or, if it is not `valid`, ends.
+    pub(crate) fn observe_mbarrier(&self, object: u64, valid: bool) {
+        self.tell_races(|races| races.mbarrier(object, valid));
+    }
+
+    /// The phase of an mbarrier has ended.
+    pub(crate) fn observe_phase(&self, object: u64) {
+        self.tell_races(|races| races.end_phase(object));
     }
 
     /// A block has ended.

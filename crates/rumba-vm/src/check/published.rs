@@ -68,6 +68,19 @@ impl Published {
             all => *all = Some(known),
         }
     }
+
+    /// Adds what later writes have published, which continue the release sequence.
+    pub(super) fn join(&mut self, later: Self) {
+        for release in later.near {
+            self.add(release.block, release.scope, release.known);
+        }
+        for (place, known) in [(&mut self.all, later.all), (&mut self.sequential, later.sequential)] {
+            if let Some(known) = known {
+                gather(place, &known);
+            }
+        }
+        self.writer = later.writer;
+    }
 }
 
 /// Joins what `known` has to a place that may be empty.

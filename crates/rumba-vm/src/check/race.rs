@@ -14,13 +14,15 @@
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
 
+use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::arena::{Arena, Window};
 use crate::block::mask_of;
+use crate::check::batch::{Batch, EACH, IN_A_ROW, MASK, parts};
 use crate::check::cells::{CELL, Cells, includes, narrowest};
 use crate::check::clock::{Known, Thread};
 pub(crate) use crate::check::lanes::Meeting;
@@ -28,7 +30,7 @@ use crate::check::lanes::{Arrived, Clock, Guest, Warp, thread};
 use crate::check::memory::GROUPS;
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::record::{Conflict, Record, View, words_of};
+use crate::check::record::{Conflict, Record};
 use crate::fault::AccessKind;
 use crate::target::GROUP;
 use crate::warp::{LANES, lanes_of};
@@ -66,6 +68,9 @@ pub(crate) struct Races {
     nothing: Arc<Known>,
     cells: Cells,
     published: HashMap<u64, Published>,
+    /// The mbarriers, and what those publish that arrive there in the phase under way: at its end it becomes `published`.
+    mbarriers: HashSet<u64>,
+    arriving: HashMap<u64, Published>,
     meetings: HashMap<Meeting, Arrived>,
     /// What threads of a block released by their last fence before they exited.
     exited: HashMap<u32, Arc<Known>>,
@@ -86,6 +91,8 @@ impl Races {
             nothing: Arc::default(),
             cells: Cells::new(arena)?,
             published: HashMap::default(),
+            mbarriers: HashSet::default(),
+            arriving: HashMap::default(),
             meetings: HashMap::default(),
             exited: HashMap::default(),
             found: Vec::new(),
@@ -104,6 +111,8 @@ impl Races {
         self.free = (0..self.warps.len()).collect();
         self.cells.begin(cluster, host)?;
         self.published.clear();
+        self.mbarriers.clear();
+        self.arriving.clear();
         self.meetings.clear();
         self.exited.clear();
         self.found.clear();
@@ -133,6 +142,8 @@ impl Races {
         }));
         self.cells.forget(shared.start, shared.end);
         self.published.retain(|address, _| !shared.contains(address));
+        self.mbarriers.retain(|address| !shared.contains(address));
+        self.arriving.retain(|address, _| !shared.contains(address));
     }
 
     /// A block has ended: others may still learn of what it did, but it learns nothing more.
@@ -231,7 +242,9 @@ impl Races {
         if access.order.is_strong() && self.orders(access) {
             for lane in lanes_of(lanes) {
                 let address = host(lane);
-                if access.kind != AccessKind::Write {
+                // Whether a wait has seen its phase end, it tells by itself.
+                let waits = access.kind == AccessKind::Read && self.mbarriers.contains(&address);
+                if access.kind != AccessKind::Write && !waits {
                     self.see(access, lane, address);
                 }
                 self.alike(access, 1 << lane, &host);
@@ -252,6 +265,7 @@ impl Races {
     /// Whether an atomic access may pass something on between threads.
     fn orders(&mut self, access: &Access) -> bool {
         !self.published.is_empty()
+            || !self.arriving.is_empty()
             || access.kind != AccessKind::Read
                 && (access.order.releases() || self.warp(access.block, access.warp).publishes())
     }
@@ -285,8 +299,31 @@ impl Races {
         batch.put(&record, &view, cells, found);
     }
 
+    /// An mbarrier is initialised or, if it is not `valid`, ends.
+    pub(crate) fn mbarrier(&mut self, object: u64, valid: bool) {
+        self.published.remove(&object);
+        self.arriving.remove(&object);
+        if valid {
+            self.mbarriers.insert(object);
+        } else {
+            self.mbarriers.remove(&object);
+        }
+    }
+
+    /// The phase of an mbarrier has ended: waits learn of those who arrived in it, and not of who arrives in the next one
+    /// (manual, section 9.7.13.16.16).
+    pub(crate) fn end_phase(&mut self, object: u64) {
+        let Some(arrived) = self.arriving.remove(&object) else {
+            return;
+        };
+        match self.published.entry(object) {
+            Entry::Occupied(mut before) => before.get_mut().join(arrived),
+            Entry::Vacant(place) => drop(place.insert(arrived)),
+        }
+    }
+
     /// An atomic read has seen the last atomic write of its address.
-    fn see(&mut self, access: &Access, lane: usize, address: u64) {
+    pub(crate) fn see(&mut self, access: &Access, lane: usize, address: u64) {
         let Some(published) = self.published.get(&address) else {
             return;
         };
@@ -350,12 +387,17 @@ impl Races {
             let (writer, written) = published.writer;
             access.kind == AccessKind::Atomic && includes(scope.min(written), cluster, writer, block)
         };
-        if offer.is_none() && sequential.is_none() && !self.published.get(&address).is_some_and(continues) {
-            self.published.remove(&address);
+        let all = if self.mbarriers.contains(&address) {
+            &mut self.arriving
+        } else {
+            &mut self.published
+        };
+        if offer.is_none() && sequential.is_none() && !all.get(&address).is_some_and(continues) {
+            all.remove(&address);
             return;
         }
         let fresh = || Published::by(block, scope);
-        let published = self.published.entry(address).or_insert_with(fresh);
+        let published = all.entry(address).or_insert_with(fresh);
         if !continues(published) {
             *published = fresh();
         }
@@ -529,100 +571,6 @@ impl Races {
                 clock.epoch = clock.epoch.max(epoch + 1);
             }
         });
-    }
-}
-
-/// 1 in each byte.
-const EACH: u64 = 0x0101_0101_0101_0101;
-/// The lanes of a group, one for each byte.
-const IN_A_ROW: u64 = 0x0706_0504_0302_0100;
-/// The bits of lanes of a group.
-const MASK: u64 = 0x0707_0707_0707_0707;
-
-/// The parts of a range in each cell: an address in the cell, and the range's bytes there. Of the first part the address is
-/// that of the cell, too.
-#[inline(always)]
-fn parts(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u32)> {
-    let end = start + bytes.max(1);
-    let mut next = start / CELL * CELL;
-    std::iter::from_fn(move || {
-        (next < end).then(|| {
-            let cell = next;
-            next += CELL;
-            let first = start.saturating_sub(cell) as u32;
-            let beyond = next.saturating_sub(end) as u32;
-            (cell, u32::MAX << first & u32::MAX >> beyond)
-        })
-    })
-}
-
-/// Accesses of lanes to one cell that make one record.
-#[derive(Default)]
-struct Batch {
-    cell: u64,
-    bytes: u32,
-    /// The lanes, if all access the same bytes.
-    lanes: u32,
-    /// The lanes by word, and which words have one, if not.
-    table: u64,
-    words: u32,
-}
-
-impl Batch {
-    /// Adds an access of a lane, unless that makes another record.
-    #[inline(always)]
-    fn add(&mut self, cell: u64, bytes: u32, lane: usize, may_share: bool) -> bool {
-        if self.bytes == 0 {
-            (self.cell, self.bytes, self.lanes) = (cell, bytes, 1 << lane);
-            return true;
-        }
-        if self.cell != cell {
-            return false;
-        }
-        if self.bytes == bytes && self.words == 0 {
-            self.lanes |= u32::from(may_share) << lane;
-            return may_share;
-        }
-        if self.words == 0 {
-            if !self.lanes.is_power_of_two() {
-                return false;
-            }
-            self.by_word(self.bytes, self.lanes.trailing_zeros() as usize);
-        }
-        let words = words_of(bytes);
-        if words & self.words != 0 {
-            // The record is put as it is.
-            return false;
-        }
-        self.by_word(bytes, lane);
-        self.bytes |= bytes;
-        true
-    }
-
-    #[inline(always)]
-    fn by_word(&mut self, bytes: u32, lane: usize) {
-        let words = words_of(bytes);
-        self.words |= words;
-        let mut left = words;
-        while left != 0 {
-            self.table |= (lane as u64) << (8 * left.trailing_zeros());
-            left &= left - 1;
-        }
-    }
-
-    #[inline(always)]
-    fn put(&self, record: &Record, view: &View<'_>, cells: &mut Cells, found: &mut Vec<Conflict>) {
-        if self.bytes == 0 {
-            return;
-        }
-        let record = if self.words == 0 && self.lanes.is_power_of_two() {
-            record.by_word(self.bytes, EACH * u64::from(self.lanes.trailing_zeros()))
-        } else if self.words == 0 {
-            record.by_set(self.bytes, self.lanes)
-        } else {
-            record.by_word(self.bytes, self.table)
-        };
-        cells.put(self.cell, &record, view, found);
     }
 }
 

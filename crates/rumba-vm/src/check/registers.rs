@@ -10,385 +10,26 @@
 //!
 //! * What does not depend on an undefined operand has a value: `x & 0`, `true | x`, `x * 0`, the other operand of `selp`
 //!   (see [`Absorption`]).
+//! * Of a register that is packed of two values, each half has its own: compilers pass structures on in one register.
 //! * A shuffle takes along from each lane whether it has a value.
 //! * Memory takes over from a store which bytes have none; see [`super::unwritten`]. Loads of the same function go on from
 //!   there. What other functions of the program load counts as a value; in other kernels, such a load is the mistake.
 
-use crate::cfg;
-use crate::check::finding::FindingKind;
-use crate::check::memory::Space;
-use crate::cluster::RANK_SHIFT;
-use crate::form::Form;
+use std::collections::HashMap;
+
 use crate::instrument::{Probe, Rewriter};
 use crate::isa::shfl;
-use crate::lower::{Control, Draft, FIXED, Function, Node, Place};
-use crate::op::{Handlers, Pc};
+use crate::lower::{Draft, FIXED, Function, Node, Place};
+use crate::op::Handlers;
 use crate::program::{Class, Pool};
-use crate::warp::{FULL, Warp, lanes_of};
+use flow::{Absorption, Flow, Numbers, Packing, doubtful, flow};
+use operations::{ALIKE, BOTH, CLEAR, DEFINED, EITHER, FILL, LOOK, Part, SAME, SET, UNDEFINE, UNLESS};
 
-/// Instructions of which every operand decides something.
-const SINKS: [&str; 22] = [
-    "atom", "red", "bra", "brx", "call", "bar", "bar.warp", "barrier", "vote", "match", "redux", "elect", "mbarrier",
-    "cp", "ldmatrix", "stmatrix", "wmma", "mma", "prefetch", "trap", "alloca", "st",
-];
+mod flow;
+mod operations;
 
 /// Registers that a function keeps track of at most: there are only so many predicates.
 const MOST: usize = 1 << 14;
-
-/// `dst` = the lanes of no value
-const CLEAR: Handlers = Handlers::same(clear);
-/// `dst` = all lanes
-const SET: Handlers = Handlers::same(set);
-/// `dst = a & b`
-const BOTH: Handlers = Handlers::same(both);
-/// `dst = a | b`
-const EITHER: Handlers = Handlers::same(either);
-/// `dst = a | !b`
-const UNLESS: Handlers = Handlers::same(unless);
-/// `dst` = the lanes of `c` for which the predicates `a` and `b` are equal
-const ALIKE: Handlers = Handlers::same(alike);
-/// `dst` = `a` in the lanes of `b`, `imm` in the others
-const FILL: [Handlers; 2] = [Handlers::same(fill::<u32>), Handlers::same(fill::<u64>)];
-/// `dst` = the lanes of `c` in which `a` and `b` are equal
-const SAME: [Handlers; 2] = [Handlers::same(same::<u32>), Handlers::same(same::<u64>)];
-/// What is in memory holds nothing in the lanes that are not in `b`: a [`Probe`].
-const UNDEFINE: Handlers = Handlers::same(undefine);
-/// `dst` = the lanes of which memory holds something: a [`Probe`].
-const DEFINED: Handlers = Handlers::same(defined);
-/// Looks whether all active lanes are in `a`; `imm` is the number of the register.
-const LOOK: Handlers = Handlers::same(look);
-
-unsafe fn clear(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the destination is a predicate of the program.
-    unsafe { warp.set_predicate(pc.dst, 0) };
-    pc.next()
-}
-
-unsafe fn set(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above.
-    unsafe { warp.set_predicate(pc.dst, FULL) };
-    pc.next()
-}
-
-unsafe fn both(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the operands are predicates of the program.
-    unsafe { warp.set_predicate(pc.dst, warp.predicate(pc.a) & warp.predicate(pc.b)) };
-    pc.next()
-}
-
-unsafe fn either(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above.
-    unsafe { warp.set_predicate(pc.dst, warp.predicate(pc.a) | warp.predicate(pc.b)) };
-    pc.next()
-}
-
-unsafe fn unless(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above.
-    unsafe { warp.set_predicate(pc.dst, warp.predicate(pc.a) | !warp.predicate(pc.b)) };
-    pc.next()
-}
-
-unsafe fn alike(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above.
-    unsafe {
-        let equal = !(warp.predicate(pc.a) ^ warp.predicate(pc.b));
-        warp.set_predicate(pc.dst, warp.predicate(pc.c) & equal);
-    }
-    pc.next()
-}
-
-/// What a slot holds of a lane.
-trait Word: Copy + PartialEq {
-    fn from_imm(imm: u64) -> Self;
-}
-
-impl Word for u32 {
-    fn from_imm(imm: u64) -> Self {
-        imm as u32
-    }
-}
-
-impl Word for u64 {
-    fn from_imm(imm: u64) -> Self {
-        imm
-    }
-}
-
-unsafe fn fill<T: Word>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above.
-    let defined = unsafe { warp.predicate(pc.b) };
-    let (to, from) = (warp.lanes::<T>(pc.dst), warp.lanes::<T>(pc.a));
-    for lane in lanes_of(warp.active) {
-        // SAFETY: the slots are the operation's, with 32 lanes.
-        unsafe {
-            *to.add(lane) = if defined >> lane & 1 != 0 {
-                *from.add(lane)
-            } else {
-                T::from_imm(pc.imm)
-            };
-        }
-    }
-    pc.next()
-}
-
-unsafe fn same<T: Word>(warp: &mut Warp, pc: Pc) -> Pc {
-    let (a, b) = (warp.lanes::<T>(pc.a), warp.lanes::<T>(pc.b));
-    // SAFETY: the slots are the operation's, with 32 lanes.
-    let equal = |lane: &usize| unsafe { *a.add(*lane) == *b.add(*lane) };
-    let equal = lanes_of(warp.active)
-        .filter(equal)
-        .fold(0, |lanes, lane| lanes | 1 << lane);
-    // SAFETY: as above.
-    unsafe { warp.set_predicate(pc.dst, warp.predicate(pc.c) & equal) };
-    pc.next()
-}
-
-/// The host address that a lane's access goes to, if it may be one of memory that is its block's or everybody's.
-fn host(warp: &Warp, space: Space, address: u64, lane: usize) -> Option<u64> {
-    match space {
-        Space::Shared => (address >> RANK_SHIFT == 0).then(|| warp.shared_base.wrapping_add(address)),
-        Space::Local => Some(warp.stack_base + lane as u64 * warp.stack_stride).map(|base| base.wrapping_add(address)),
-        Space::Generic | Space::Global | Space::Const | Space::Param => Some(address),
-    }
-}
-
-unsafe fn undefine(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above; the operation was made of a probe.
-    let (defined, addresses) = unsafe { (warp.predicate(pc.b), Probe::addresses(warp, &pc)) };
-    let Probe { space, bytes, .. } = Probe::of(&pc);
-    let context = warp.context();
-    let Some(map) = &context.allocations.unwritten else {
-        return pc.next();
-    };
-    for lane in lanes_of(warp.active & !defined) {
-        let Some(host) = host(warp, space, addresses[lane], lane) else {
-            continue;
-        };
-        let allocation = || context.allocations.bounds(host, |allocation| allocation.start);
-        map.undefine(host, bytes, allocation, || {
-            let debug = &context.program.debug;
-            let place = match debug.locations(pc.source).first() {
-                Some(location) => location.to_string(),
-                None => {
-                    let (ptx, line) = debug.ptx(pc.source);
-                    format!("{ptx}:{line}")
-                }
-            };
-            format!(
-                "kernel `{}` stored an uninitialised register there at {place}",
-                context.program.name
-            )
-        });
-    }
-    pc.next()
-}
-
-unsafe fn defined(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the operation was made of a probe.
-    let addresses = unsafe { Probe::addresses(warp, &pc) };
-    let Probe { space, bytes, .. } = Probe::of(&pc);
-    let mut defined = FULL;
-    if let Some(map) = &warp.context().allocations.unwritten {
-        for lane in lanes_of(warp.active) {
-            let host = host(warp, space, addresses[lane], lane);
-            if host.is_some_and(|host| map.is_undefined(host, bytes)) {
-                defined &= !(1 << lane);
-            }
-        }
-    }
-    // SAFETY: as above.
-    unsafe { warp.set_predicate(pc.dst, defined) };
-    pc.next()
-}
-
-unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above.
-    let without = warp.active & !unsafe { warp.predicate(pc.a) };
-    if without != 0 {
-        let actor = warp.actor(pc.source, without, "use");
-        warp.note(FindingKind::UnwrittenRegister, actor, None, || {
-            let names = &warp.context().program.debug.registers;
-            match names.get(pc.imm as usize) {
-                Some(name) => format!("`{name}` holds nothing in lanes {without:#010x}"),
-                None => format!("a value that comes from a register without one, in lanes {without:#010x}"),
-            }
-        });
-    }
-    pc.next()
-}
-
-/// A number for each register: the slots, then the predicates.
-struct Numbers {
-    slots: usize,
-    count: usize,
-}
-
-impl Numbers {
-    fn of(&self, place: Place) -> Option<usize> {
-        match place {
-            Place::Slot(slot) if slot & FIXED == 0 => Some(slot as usize),
-            Place::Predicate(index @ 2..) => Some(self.slots + usize::from(index) - 2),
-            Place::None | Place::Slot(_) | Place::Predicate(_) => None,
-        }
-    }
-
-    fn read<'a>(&'a self, draft: &'a Draft) -> impl Iterator<Item = usize> + 'a {
-        self.some(draft, false)
-    }
-
-    fn written<'a>(&'a self, draft: &'a Draft) -> impl Iterator<Item = usize> + 'a {
-        self.some(draft, true)
-    }
-
-    fn some<'a>(&'a self, draft: &'a Draft, written: bool) -> impl Iterator<Item = usize> + 'a {
-        let places = draft.places().into_iter().enumerate();
-        places
-            .filter(move |(index, _)| (draft.defines >> index & 1 != 0) == written)
-            .filter_map(|(_, place)| self.of(place))
-    }
-}
-
-/// Registers that may be read before they are written.
-fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> {
-    let graph = cfg::graph(function);
-    let words = numbers.count.div_ceil(64);
-    let mut at_end: Vec<Option<Vec<u64>>> = vec![None; graph.blocks.len()];
-    let mut doubtful = vec![false; numbers.count];
-    let walk = |index: usize, mut assigned: Vec<u64>, mut tell: Option<&mut Vec<bool>>| {
-        for node in &function.nodes[graph.blocks[index].nodes.clone()] {
-            let Node::Op { draft, conditional, .. } = node else {
-                continue;
-            };
-            if let Some(doubtful) = tell.as_deref_mut() {
-                for number in numbers.read(draft) {
-                    doubtful[number] |= assigned[number / 64] >> (number % 64) & 1 == 0;
-                }
-            }
-            if !conditional {
-                for number in numbers.written(draft) {
-                    assigned[number / 64] |= 1 << (number % 64);
-                }
-            }
-        }
-        assigned
-    };
-    let at_start = |index: usize, at_end: &[Option<Vec<u64>>]| {
-        // The first block may also be jumped to; it is entered with nothing all the same.
-        let mut assigned = vec![if index == 0 { 0 } else { u64::MAX }; words];
-        for before in graph.blocks[index]
-            .predecessors
-            .iter()
-            .filter_map(|block| at_end[*block].as_ref())
-        {
-            assigned.iter_mut().zip(before).for_each(|(all, one)| *all &= one);
-        }
-        assigned
-    };
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for index in graph.order.iter().copied() {
-            let after = walk(index, at_start(index, &at_end), None);
-            if at_end[index].as_ref() != Some(&after) {
-                at_end[index] = Some(after);
-                changed = true;
-            }
-        }
-    }
-    for index in graph.order.iter().copied() {
-        walk(index, at_start(index, &at_end), Some(&mut doubtful));
-    }
-    doubtful
-}
-
-/// What an operation does with undefined values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    /// Its results have a value if its operands do, or if they do not depend on those that do not.
-    Computes,
-    /// `dst` has a value where the lane that `a` is taken from has one.
-    Shuffles,
-    /// Memory has what the values have.
-    Stores,
-    /// The results have what memory has.
-    Loads,
-    /// Its results have values.
-    Decides,
-}
-
-/// What an operation does with undefined values, and which of its places decide something.
-fn flow(draft: &Draft, control: &Control, mnemonic: &str) -> (Flow, u8) {
-    const A: u8 = 0b00010;
-    match (draft.handlers.form, control) {
-        (Form::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
-        (Form::Lanes { .. } | Form::Test { .. }, _) => (Flow::Computes, 0),
-        _ if draft.moves != 0 && draft.defines == 0 => (Flow::Stores, A),
-        _ if draft.moves != 0 => (Flow::Loads, A),
-        // The lane that is read and the mask.
-        _ if mnemonic == "shfl" => (Flow::Shuffles, !A),
-        _ if SINKS.contains(&mnemonic) => (Flow::Decides, !0),
-        _ => (Flow::Computes, 0),
-    }
-}
-
-/// Operations of which one operand can make another superfluous.
-///
-/// A result does not depend on an operand if it is the same whatever the operand holds. Of these operations it is enough to
-/// try the extreme values, so the operation itself is executed once more with each of them in the lanes that have none.
-/// Where two operands are undefined, the result counts as undefined.
-struct Absorption;
-
-impl Absorption {
-    /// Bitwise operations, selections, and products.
-    const MNEMONICS: [&str; 16] = [
-        "and", "or", "lop3", "selp", "slct", "shl", "shr", "shf", "bfe", "bfi", "prmt", "mul", "mul24", "mad", "mad24",
-        "bmsk",
-    ];
-    const BITS: [u64; 4] = [0, u64::MAX, i64::MIN as u64 | 1 << 31, i64::MAX as u64 & !(1 << 31)];
-    /// Those that compare: the extremes are those of the type.
-    const ORDERED: [&str; 2] = ["min", "max"];
-    const WORDS: [u64; 12] = [
-        0,
-        0xffff_ffff,
-        0x8000_0000,
-        0x7fff_ffff,
-        0x8000_8000,
-        0x7fff_7fff,
-        // The infinities of `.f32`, `.f16`, `.bf16`.
-        0x7f80_0000,
-        0xff80_0000,
-        0x7c00_7c00,
-        0xfc00_fc00,
-        0x7f80_7f80,
-        0xff80_ff80,
-    ];
-    const DOUBLE_WORDS: [u64; 6] = [
-        0,
-        u64::MAX,
-        i64::MIN as u64,
-        i64::MAX as u64,
-        f64::INFINITY.to_bits(),
-        f64::NEG_INFINITY.to_bits(),
-    ];
-
-    /// The values to try for an operand of a class.
-    fn probes(mnemonic: &str, class: Class) -> &'static [u64] {
-        match class {
-            _ if !Self::ORDERED.contains(&mnemonic) => &Self::BITS,
-            Class::W32 => &Self::WORDS,
-            Class::W64 | Class::W128 => &Self::DOUBLE_WORDS,
-        }
-    }
-
-    /// Whether an operation is one of them.
-    fn is_known(draft: &Draft, mnemonic: &str) -> bool {
-        let is_predicate = |place: &Place| matches!(place, Place::Predicate(_) | Place::None);
-        draft.defines == 1
-            && (Self::MNEMONICS.contains(&mnemonic)
-                || Self::ORDERED.contains(&mnemonic)
-                || draft.places().iter().all(is_predicate))
-    }
-}
 
 /// A function that is written anew with operations that keep track.
 struct Tracking<'a, 'm> {
@@ -396,9 +37,19 @@ struct Tracking<'a, 'm> {
     numbers: Numbers,
     /// The predicate of each register that is tracked.
     shadows: Vec<Option<Place>>,
+    /// Those of the lower and the upper half of each that two values are packed in.
+    halves: Vec<Option<[Place; 2]>>,
     names: Vec<u64>,
     predicates: u16,
     out: Rewriter,
+}
+
+/// The class of a slot of a function's own.
+fn class(function: &Function<'_>, place: Place) -> Option<Class> {
+    match place {
+        Place::Slot(slot) if slot & FIXED == 0 => Some(function.classes[slot as usize]),
+        Place::Slot(_) | Place::Predicate(_) | Place::None => None,
+    }
 }
 
 const YES: Place = Place::Predicate(1);
@@ -406,6 +57,10 @@ const YES: Place = Place::Predicate(1);
 impl Tracking<'_, '_> {
     fn shadow(&self, place: Place) -> Option<Place> {
         self.numbers.of(place).and_then(|number| self.shadows[number])
+    }
+
+    fn halves(&self, place: Place) -> Option<[Place; 2]> {
+        self.numbers.of(place).and_then(|number| self.halves[number])
     }
 
     fn predicate(&mut self) -> Place {
@@ -421,10 +76,7 @@ impl Tracking<'_, '_> {
 
     /// The class of a slot of the function's own.
     fn class(&self, place: Place) -> Option<Class> {
-        match place {
-            Place::Slot(slot) if slot & FIXED == 0 => Some(self.function.classes[slot as usize]),
-            Place::Slot(_) | Place::Predicate(_) | Place::None => None,
-        }
+        class(self.function, place)
     }
 
     /// Looks at the operands that decide something.
@@ -460,6 +112,27 @@ impl Tracking<'_, '_> {
         }
     }
 
+    /// Which lanes of the halves of the result have a value, where two values are packed in it: after
+    /// [`Tracking::shadow`] was set.
+    fn set_halves(&mut self, draft: &Draft, packing: Packing, source: u32) {
+        for (index, place) in draft.places().into_iter().enumerate() {
+            if draft.defines >> index & 1 == 0 {
+                continue;
+            }
+            let (Some(whole), Some(halves)) = (self.shadow(place), self.halves(place)) else {
+                continue;
+            };
+            let from = match packing {
+                Packing::Packs => [draft.b, draft.a].map(|part| self.shadow(part).unwrap_or(YES)),
+                Packing::Copies => self.halves(draft.a).unwrap_or([whole; 2]),
+                Packing::Other => [whole; 2],
+            };
+            for (half, from) in halves.into_iter().zip(from) {
+                self.out.insert(Draft::binary(BOTH, half, from, YES), source);
+            }
+        }
+    }
+
     /// The predicates of the operands that are tracked, each once, with the operands.
     fn operands(&self, draft: &Draft) -> Vec<(Place, Place)> {
         let mut operands: Vec<(Place, Place)> = Vec::new();
@@ -487,14 +160,17 @@ impl Tracking<'_, '_> {
     }
 
     /// Which lanes of the results have a value.
-    fn compute(&mut self, draft: &Draft, mnemonic: &str, source: u32) {
+    fn compute(&mut self, draft: &Draft, mnemonic: &str, packing: Packing, source: u32) {
         let operands = self.operands(draft);
         let written: Vec<Place> = (0..5)
             .filter(|index| draft.defines >> index & 1 != 0)
             .filter_map(|index| self.shadow(draft.places()[index]))
             .collect();
         let Some(first) = written.first() else { return };
-        if !Absorption::is_known(draft, mnemonic) || operands.is_empty() {
+        let is_part = packing == Packing::Other
+            && Absorption::OF_PARTS.contains(&mnemonic)
+            && operands.iter().any(|(place, _)| self.halves(*place).is_some());
+        if !(is_part || Absorption::is_known(draft, mnemonic)) || operands.is_empty() {
             for dst in written {
                 let sources = operands.iter().map(|(_, shadow)| *shadow).collect();
                 self.all(dst, sources, source);
@@ -550,11 +226,18 @@ impl Tracking<'_, '_> {
                     let class = self.class(operand)?;
                     let handlers = FILL[width(class)?];
                     let filled = self.scratch(class);
-                    let fill = Draft {
-                        imm: *value,
-                        ..Draft::binary(handlers, filled, operand, shadow)
+                    let parts = match self.halves(operand) {
+                        Some([low, high]) => vec![(operand, low, Part::Low), (filled, high, Part::High)],
+                        None => vec![(operand, shadow, Part::Whole)],
                     };
-                    self.out.insert(fill, source);
+                    for (from, shadow, part) in parts {
+                        let fill = Draft {
+                            imm: *value,
+                            extra: part as u16,
+                            ..Draft::binary(handlers, filled, from, shadow)
+                        };
+                        self.out.insert(fill, source);
+                    }
                     filled
                 }
             };
@@ -600,6 +283,52 @@ impl Tracking<'_, '_> {
         });
         parts.collect()
     }
+
+    /// The predicates of a value that is stored, with the memory of each: of the value's `bytes`, or of each half of them.
+    fn stored(&self, place: Place, part: Draft, bytes: u8) -> Vec<(Place, Draft)> {
+        let is_whole = match self.class(place) {
+            Some(Class::W32) => bytes == 4,
+            Some(Class::W64) => bytes == 8,
+            Some(Class::W128) | None => false,
+        };
+        let half = u64::from(bytes / 2);
+        match self.halves(place).filter(|_| is_whole) {
+            Some(halves) => (0..)
+                .zip(halves)
+                .map(|(index, shadow)| {
+                    let imm = part.imm.wrapping_add(index * half);
+                    let half = Probe::of_bytes(&Draft { imm, ..part }, bytes / 2, UNDEFINE);
+                    (shadow, half)
+                })
+                .collect(),
+            None => self.shadow(place).map(|shadow| (shadow, part)).into_iter().collect(),
+        }
+    }
+}
+
+/// The tracked registers of which the two halves are tracked, too.
+fn packed(function: &Function<'_>, numbers: &Numbers, tracked: &[bool], mnemonics: &HashMap<u32, &str>) -> Vec<bool> {
+    let mut packed = vec![false; numbers.count];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for node in &function.nodes {
+            let Node::Op { draft, source, .. } = node else {
+                continue;
+            };
+            let Some(number) = numbers.of(draft.dst).filter(|number| tracked[*number]) else {
+                continue;
+            };
+            let mnemonic = mnemonics.get(source).copied().unwrap_or("");
+            let is_packed = match Packing::of(draft, mnemonic, |place| class(function, place)) {
+                Packing::Packs => true,
+                Packing::Copies => numbers.of(draft.a).is_some_and(|number| packed[number]),
+                Packing::Other => false,
+            };
+            changed |= is_packed && !std::mem::replace(&mut packed[number], true);
+        }
+    }
+    packed
 }
 
 /// Lets a function keep track of the registers that may hold nothing, if it has such.
@@ -654,6 +383,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         return;
     }
     pool.undefines |= stores;
+    let packed = packed(function, &numbers, &tracked, &mnemonics);
     let mut names = vec![u64::MAX; numbers.count];
     for register in &function.registers {
         if let Some(number) = numbers.of(register.place).filter(|number| tracked[*number]) {
@@ -668,6 +398,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     let nodes = std::mem::take(&mut function.nodes);
     let mut tracking = Tracking {
         shadows: vec![None; numbers.count],
+        halves: vec![None; numbers.count],
         predicates: function.predicates,
         out: Rewriter::default(),
         function,
@@ -675,13 +406,19 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         names,
     };
     for number in (0..tracked.len()).filter(|number| tracked[*number]) {
-        let dst = tracking.predicate();
-        tracking.shadows[number] = Some(dst);
-        let clear = Draft {
-            dst,
-            ..Draft::new(CLEAR)
+        let mut begin = || {
+            let dst = tracking.predicate();
+            let clear = Draft {
+                dst,
+                ..Draft::new(CLEAR)
+            };
+            tracking.out.insert(clear, first.unwrap_or(0));
+            dst
         };
-        tracking.out.insert(clear, first.unwrap_or(0));
+        let shadow = begin();
+        let halves = packed[number].then(|| [begin(), begin()]);
+        tracking.shadows[number] = Some(shadow);
+        tracking.halves[number] = halves;
     }
     for node in nodes {
         let Node::Op {
@@ -693,9 +430,10 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         };
         let (draft, source) = (*draft, *source);
         let (flow, decides) = flow(&draft, control, mnemonic(source));
+        let packing = Packing::of(&draft, mnemonic(source), |place| tracking.class(place));
         tracking.look(&draft, decides, source);
         match flow {
-            Flow::Computes => tracking.compute(&draft, mnemonic(source), source),
+            Flow::Computes => tracking.compute(&draft, mnemonic(source), packing, source),
             Flow::Decides => tracking.set_results(&draft, source),
             Flow::Loads if stores => {
                 for (place, part) in Tracking::parts(&draft, DEFINED) {
@@ -721,15 +459,17 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                     }
                     tracking.out.keep(node);
                     tracking.out.insert(beside, source);
+                    tracking.set_halves(&draft, packing, source);
                     continue;
                 }
             }
             Flow::Stores => {}
         }
+        tracking.set_halves(&draft, packing, source);
         tracking.out.keep(node);
         if flow == Flow::Stores {
             for (place, part) in Tracking::parts(&draft, UNDEFINE) {
-                if let Some(shadow) = tracking.shadow(place) {
+                for (shadow, part) in tracking.stored(place, part, draft.moves) {
                     let undefine = Draft {
                         b: shadow,
                         defines: 0,

@@ -220,15 +220,19 @@ pub(super) fn update<R>(
         return Err(mistake(warp, pc, lane, message));
     }
     // SAFETY: the address came through the door, and shared memory is this worker's alone.
-    let mut state = Object::from_bits(unsafe { u64::read(object) });
+    let before = Object::from_bits(unsafe { u64::read(object) });
+    let mut state = before;
     match change(&mut state) {
         Ok(result) => {
             // SAFETY: as above.
             unsafe {
-                if u64::read(object) != state.to_bits() {
+                if before != state {
                     u64::write(object, state.to_bits());
                     (*warp.block).mbarrier_changes += 1;
                 }
+            }
+            if state.has_left(before) {
+                warp.context().observe_phase(object);
             }
             Ok(result)
         }
@@ -298,6 +302,7 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
             }
             u64::write(object, state.to_bits());
         }
+        warp.context().observe_mbarrier(object, true);
         Ok(())
     })
 }
@@ -309,6 +314,7 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
         let owner = owner(warp, pc, lane, object)?;
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*owner).mbarriers.retain(|known| *known != object) };
+        warp.context().observe_mbarrier(object, false);
         Ok(())
     })
 }
@@ -355,7 +361,10 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
             let token = Object::from_bits(unsafe { *warp.lanes::<u64>(pc.b).add(lane) });
             update(warp, pc, lane, object, |state| Ok(state.has_left(token)))?
         };
-        complete |= u32::from(left) << lane;
+        if left {
+            complete |= 1 << lane;
+            warp.observe_wait(pc, lane, object);
+        }
         Ok(())
     });
     if next.is_stop() {

@@ -6,12 +6,13 @@ use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
 use super::notation::Matched;
 use crate::access;
+use crate::address::Address;
 use crate::check::memory::Space;
 use crate::check::order::Order;
 use crate::fit;
 use crate::form::Linear;
 use crate::isa::shape;
-use crate::lower::{Address, Draft, LowerError, Lowering, Place};
+use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Fixed};
 use crate::scope::Binding;

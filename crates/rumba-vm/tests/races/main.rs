@@ -1,6 +1,8 @@
 //! Data races: kernels that have one, and near misses that have none.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod mbarriers;
 
 use common::{Bench, kernel};
 use rumba_vm::{Checks, Config, Finding, FindingKind, Launch, Severity};
@@ -177,65 +179,6 @@ fn flags_between_blocks_need_release_and_acquire() {
     races("", &flag(weak_flag, acquire), 2, 32, FindingKind::DataRace);
     let within_block = "fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%rd1], 1;";
     races("", &flag(within_block, then_fence), 2, 32, FindingKind::DataRace);
-}
-
-/// All threads write, arrive at an mbarrier, wait for its phase, and read what others have written.
-fn phase(arrive: &str, wait: &str) -> String {
-    format!(
-        "{OWN}
-    setp.ne.u32 %p0, %r2, 0;
-    @%p0 bra ready;
-    mbarrier.init.shared.b64 [bar], 128;
-ready:
-    bar.sync 0;
-    st.shared.u32 [%r10], %r2;
-    {arrive}
-again:
-    {wait}
-    @!%p1 bra again;
-    sub.u32 %r11, 508, %r10;
-    add.u32 %r11, %r11, %r9;
-    add.u32 %r11, %r11, %r9;
-    ld.shared.u32 %r12, [%r11];
-    st.global.u32 [%rd2], %r12;"
-    )
-}
-
-#[test]
-fn phases_of_mbarriers_order() {
-    let declarations = format!("{TILE} .shared .align 8 .b64 bar;");
-    let is_silent = |arrive: &str, wait: &str| is_clean(&declarations, &phase(arrive, wait), 1, 128);
-    let is_found = |arrive: &str, wait: &str| {
-        races(&declarations, &phase(arrive, wait), 1, 128, FindingKind::DataRace);
-    };
-    // How an arrival and a wait that order are spelled (manual, sections 9.7.13.16.13 and 9.7.13.16.16).
-    let arrivals = [
-        "mbarrier.arrive.shared.b64 %rd10, [bar];",
-        "mbarrier.arrive.release.cta.shared::cta.b64 %rd10, [bar];",
-        "mbarrier.arrive.release.cluster.shared::cta.b64 %rd10, [bar], 1;",
-        "mbarrier.arrive.expect_tx.release.cta.shared.b64 %rd10, [bar], 0;",
-        "mbarrier.arrive_drop.shared.b64 %rd10, [bar];",
-        "fence.acq_rel.cta; mbarrier.arrive.relaxed.cta.shared.b64 %rd10, [bar];",
-    ];
-    let waits = [
-        "mbarrier.test_wait.shared.b64 %p1, [bar], %rd10;",
-        "mbarrier.try_wait.shared.b64 %p1, [bar], %rd10;",
-        "mbarrier.try_wait.shared::cta.b64 %p1, [bar], %rd10, 1000;",
-        "mbarrier.try_wait.acquire.cta.shared::cta.b64 %p1, [bar], %rd10;",
-        "mbarrier.try_wait.acquire.cluster.shared::cta.b64 %p1, [bar], %rd10;",
-        "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;",
-        "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;",
-        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0, 1000;",
-        "mbarrier.try_wait.relaxed.cta.shared.b64 %p1, [bar], %rd10; fence.acq_rel.cta;",
-    ];
-    for arrive in arrivals {
-        waits.iter().for_each(|wait| is_silent(arrive, wait));
-    }
-    let relaxed = "mbarrier.arrive.relaxed.cta.shared.b64 %rd10, [bar];";
-    waits.iter().for_each(|wait| is_found(relaxed, wait));
-    let relaxed = "mbarrier.try_wait.relaxed.cta.shared.b64 %p1, [bar], %rd10;";
-    arrivals.iter().for_each(|arrive| is_found(arrive, relaxed));
-    is_found(arrivals[0], "setp.eq.u32 %p1, 0, 0;");
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! Accesses of the lanes of a warp, put together into as few records as their addresses allow: one for each cell, by word or
+//! by the set of lanes.
+
+use crate::check::cells::{CELL, Cells};
+use crate::check::record::{Conflict, Record, View, words_of};
+
+/// 1 in each byte.
+pub(super) const EACH: u64 = 0x0101_0101_0101_0101;
+/// The lanes of a group, one for each byte.
+pub(super) const IN_A_ROW: u64 = 0x0706_0504_0302_0100;
+/// The bits of lanes of a group.
+pub(super) const MASK: u64 = 0x0707_0707_0707_0707;
+
+/// The parts of a range in each cell: an address in the cell, and the range's bytes there. Of the first part the address is
+/// that of the cell, too.
+#[inline(always)]
+pub(super) fn parts(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u32)> {
+    let end = start + bytes.max(1);
+    let mut next = start / CELL * CELL;
+    std::iter::from_fn(move || {
+        (next < end).then(|| {
+            let cell = next;
+            next += CELL;
+            let first = start.saturating_sub(cell) as u32;
+            let beyond = next.saturating_sub(end) as u32;
+            (cell, u32::MAX << first & u32::MAX >> beyond)
+        })
+    })
+}
+
+/// Accesses of lanes to one cell that make one record.
+#[derive(Default)]
+pub(super) struct Batch {
+    cell: u64,
+    bytes: u32,
+    /// The lanes, if all access the same bytes.
+    lanes: u32,
+    /// The lanes by word, and which words have one, if not.
+    table: u64,
+    words: u32,
+}
+
+impl Batch {
+    /// Adds an access of a lane, unless that makes another record.
+    #[inline(always)]
+    pub(super) fn add(&mut self, cell: u64, bytes: u32, lane: usize, may_share: bool) -> bool {
+        if self.bytes == 0 {
+            (self.cell, self.bytes, self.lanes) = (cell, bytes, 1 << lane);
+            return true;
+        }
+        if self.cell != cell {
+            return false;
+        }
+        if self.bytes == bytes && self.words == 0 {
+            self.lanes |= u32::from(may_share) << lane;
+            return may_share;
+        }
+        if self.words == 0 {
+            if !self.lanes.is_power_of_two() {
+                return false;
+            }
+            self.by_word(self.bytes, self.lanes.trailing_zeros() as usize);
+        }
+        let words = words_of(bytes);
+        if words & self.words != 0 {
+            // The record is put as it is.
+            return false;
+        }
+        self.by_word(bytes, lane);
+        self.bytes |= bytes;
+        true
+    }
+
+    #[inline(always)]
+    fn by_word(&mut self, bytes: u32, lane: usize) {
+        let words = words_of(bytes);
+        self.words |= words;
+        let mut left = words;
+        while left != 0 {
+            self.table |= (lane as u64) << (8 * left.trailing_zeros());
+            left &= left - 1;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&self, record: &Record, view: &View<'_>, cells: &mut Cells, found: &mut Vec<Conflict>) {
+        if self.bytes == 0 {
+            return;
+        }
+        let record = if self.words == 0 && self.lanes.is_power_of_two() {
+            record.by_word(self.bytes, EACH * u64::from(self.lanes.trailing_zeros()))
+        } else if self.words == 0 {
+            record.by_set(self.bytes, self.lanes)
+        } else {
+            record.by_word(self.bytes, self.table)
+        };
+        cells.put(self.cell, &record, view, found);
+    }
+}

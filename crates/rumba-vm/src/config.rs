@@ -1,0 +1,106 @@
+//! How a device is made, and which checks it makes.
+
+use std::time::Duration;
+
+/// How long a launch may take by default: a kernel that works is done long before.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// Which checks are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checks {
+    /// Bounds, alignment and use after free of every access. Without it, only what would crash the process is found.
+    pub memcheck: bool,
+    /// Data races, in shared and in global memory, by happens-before. Launches then run on one worker, several times
+    /// slower; what is found is taken with [`crate::Device::take_findings`].
+    pub racecheck: bool,
+    /// Reads of global, shared and local memory that nobody has written, and copies of it to the host. Otherwise as
+    /// `racecheck`, but on all workers and nearly as fast as without.
+    pub initcheck: bool,
+    /// How threads synchronise: divergent barriers, masks that do not fit, misused mbarriers, broken promises of `.uni`.
+    pub synccheck: bool,
+    /// Integer divisions by zero, and shifts beyond the width.
+    pub arithcheck: bool,
+}
+
+impl Checks {
+    /// Whether there is something to remember of each access.
+    pub(crate) fn monitored(self) -> bool {
+        self.racecheck || self.initcheck
+    }
+
+    /// Whether there are mistakes to note that are not about memory.
+    pub(crate) fn notes(self) -> bool {
+        self.synccheck || self.arithcheck || self.initcheck || self.racecheck
+    }
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self {
+            memcheck: true,
+            racecheck: false,
+            initcheck: false,
+            synccheck: false,
+            arithcheck: false,
+        }
+    }
+}
+
+/// How a device is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Bytes of device memory.
+    pub memory_bytes: usize,
+    /// Threads that execute blocks; 0 for one per core.
+    pub workers: usize,
+    /// Operations, each for a whole warp, that a launch may execute.
+    pub instruction_limit: u64,
+    /// How long a launch may take.
+    pub time_limit: Option<Duration>,
+    /// Bytes of stack per thread where a kernel's need cannot be computed.
+    pub stack_bytes: u64,
+    /// Bytes that kernels may allocate.
+    pub heap_bytes: usize,
+    /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
+    /// compute the same.
+    pub vector_instructions: bool,
+    /// Whether warps whose lanes are in step run programs that make use of it, where the processor has vector
+    /// instructions and they are used. Without it, kernels run slower and compute the same.
+    pub lockstep: bool,
+    /// Which checks are made.
+    pub checks: Checks,
+    /// What the order of blocks, warps and diverged lanes is taken from. Launches then run on one worker, and what they do
+    /// is a function of the program, its input and the seed. Without one, that order is the natural one.
+    pub seed: Option<u64>,
+    /// Whether it is counted what each instruction does; see [`crate::Device::take_profiles`]. Kernels then run slower.
+    pub profile: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            memory_bytes: half_of_memory(),
+            workers: 0,
+            instruction_limit: u64::MAX,
+            time_limit: Some(TIME_LIMIT),
+            stack_bytes: 64 * 1024,
+            heap_bytes: 8 << 20,
+            vector_instructions: true,
+            lockstep: true,
+            checks: Checks::default(),
+            seed: None,
+            profile: false,
+        }
+    }
+}
+
+fn half_of_memory() -> usize {
+    // Miri does not know how much there is.
+    if cfg!(miri) {
+        return 1 << 30;
+    }
+    // SAFETY: a question without arguments that matter.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let bytes = (pages.max(0) as usize).saturating_mul(size.max(0) as usize);
+    (bytes / 2).clamp(1 << 30, 64 << 30)
+}
