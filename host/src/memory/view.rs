@@ -125,8 +125,11 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory
     }
 
-    /// The same elements to write, which must be borrowed mutably.
-    pub(crate) fn assume_mut(self) -> DeviceSliceMut<'a, T> {
+    /// The same elements to write.
+    ///
+    /// # Safety
+    /// They are borrowed mutably for `'a`, and the view is not used meanwhile.
+    pub(crate) unsafe fn assume_mut(self) -> DeviceSliceMut<'a, T> {
         DeviceSliceMut { view: self }
     }
 
@@ -144,8 +147,9 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 }
 
 impl<'a, T: Pod> DeviceSliceMut<'a, T> {
-    /// `memory` must be borrowed mutably for `'a`.
-    pub(super) fn whole(memory: &'a Memory, length: usize) -> DeviceSliceMut<'a, T> {
+    /// # Safety
+    /// `memory` is borrowed mutably for `'a`.
+    pub(super) unsafe fn whole(memory: &'a Memory, length: usize) -> DeviceSliceMut<'a, T> {
         DeviceSliceMut {
             view: DeviceSlice::whole(memory, length),
         }
