@@ -240,7 +240,7 @@ impl Inner {
         // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
         // work is done.
         let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, lane.raw.as_inner()) });
-        let launched = recording::on_stream(lane.raw.as_inner(), || Operation::Graph, launch);
+        let launched = recording::on_stream(Some(&lane.raw), || Operation::Graph, launch);
         entered.check(launched, launching)
     }
 }

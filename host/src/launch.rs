@@ -391,7 +391,7 @@ impl Launch<'_> {
                 launched.map_err(Code::from)
             }
         };
-        let launched = recording::on_stream(self.lane.raw.as_inner(), || self.described(), launch);
+        let launched = recording::on_stream(Some(&self.lane.raw), || self.described(), launch);
         self.entered
             .check(launched, || format!("launch `{}`", self.kernel.name))
     }
@@ -433,10 +433,9 @@ impl Launch<'_> {
         let computed = Instant::now();
         for (transfer, block) in arguments.transfers_mut().iter_mut().zip(&staging.blocks) {
             if let Some(destination) = transfer.host.destination() {
-                self.entered
-                    .check(staged::copy_out(self.entered, block.address, destination), || {
-                        self.copying("results of")
-                    })?;
+                // SAFETY: the block was made for this transfer, by `copy_in`.
+                let copied = unsafe { staged::copy_out(self.entered, block.address, destination) };
+                self.entered.check(copied, || self.copying("results of"))?;
             }
         }
         if let (Some(timings), Some(kernel)) = (timings, kernel_time) {
@@ -472,9 +471,9 @@ impl Launch<'_> {
             let bytes = transfer.host.bytes();
             let address = staging.add(bytes, transfer.align, || self.copying("arguments of"))?;
             if let Some(source) = transfer.host.source() {
-                self.entered.check(staged::copy_in(self.entered, address, source), || {
-                    self.copying("arguments of")
-                })?;
+                // SAFETY: the memory was just taken, for so many bytes.
+                let copied = unsafe { staged::copy_in(self.entered, address, source) };
+                self.entered.check(copied, || self.copying("arguments of"))?;
             }
             let word = transfer.word;
             arguments.set_address(word, address);
@@ -536,7 +535,8 @@ impl Drop for Staging<'_> {
         }
         let mut pool = self.entered.context.pool.lock();
         for block in self.blocks.iter().filter(|block| block.bytes > 0) {
-            pool.give(block.bytes, block.start);
+            // SAFETY: `add` took the block from the pool or allocated it; its work is done or was settled.
+            unsafe { pool.give(block.bytes, block.start) };
         }
     }
 }

@@ -196,12 +196,14 @@ impl Drop for Allocation {
             // The driver waits for work that uses the memory. An error here is a fault that every
             // later call reports.
             let _ = match &self.origin {
-                Origin::Device | Origin::Managed => raw::free(self.address),
+                // SAFETY: `origin` says that the address was allocated so; the last handle to it is gone.
+                Origin::Device | Origin::Managed => unsafe { raw::free(self.address) },
                 Origin::Pool { .. } => {
                     ordered::Handle::free(self, &entered);
                     Ok(())
                 }
-                Origin::Mapped(host) => raw::free_host(*host),
+                // SAFETY: as above.
+                Origin::Mapped(host) => unsafe { raw::free_host(*host) },
             };
         }
     }

@@ -109,7 +109,9 @@ impl Bell {
     fn take(&self) -> Result<Option<KernelPanic>, Code> {
         match self.word().swap(0, Ordering::Acquire) {
             0 => Ok(None),
-            record => read(record).map(Some),
+            // SAFETY: only `device_panic` of the module's kernels rings, with the address of the module's record, which stays
+            // until `Panics::detach`.
+            record => unsafe { read(record) }.map(Some),
         }
     }
 }
@@ -178,19 +180,27 @@ impl Panics {
 }
 
 /// Reads a record and makes it ready for the next panic.
+///
+/// # Safety
+/// `address` is that of a [`Record`] in which the device has written a panic, in a module of the current context.
 #[cold]
-fn read(address: u64) -> Result<KernelPanic, Code> {
+unsafe fn read(address: u64) -> Result<KernelPanic, Code> {
     let mut record = Record::zeroed();
-    memory::copy_out(address, bytemuck::bytes_of_mut(&mut record))?;
+    // SAFETY: the caller's promise.
+    unsafe { memory::copy_out(address, bytemuck::bytes_of_mut(&mut record)) }?;
     let unread = Record::with_bell(record.bell);
-    memory::copy_in(address, bytemuck::bytes_of(&unread))?;
+    // SAFETY: as above; the device writes no further panic before the record is unread again.
+    unsafe { memory::copy_in(address, bytemuck::bytes_of(&unread)) }?;
 
     let mut place = Place::zeroed();
-    memory::copy_out(record.place, bytemuck::bytes_of_mut(&mut place))?;
+    // SAFETY: a panic has the address of a constant of its module, as do the texts in and below it.
+    unsafe { memory::copy_out(record.place, bytemuck::bytes_of_mut(&mut place)) }?;
+    // SAFETY: as above.
+    let (message, file) = unsafe { (text(record.text)?, text(place.file)?) };
     let [block_x, block_y, block_z, x, y, z] = record.indices;
     Ok(KernelPanic {
-        message: record.message(&text(record.text)?),
-        file: text(place.file)?,
+        message: record.message(&message),
+        file,
         line: place.line,
         column: place.column,
         kernel: None,
@@ -200,9 +210,12 @@ fn read(address: u64) -> Result<KernelPanic, Code> {
     })
 }
 
-fn text([address, length]: [u64; 2]) -> Result<String, Code> {
+/// # Safety
+/// At `address` are `length` bytes of one allocation or module of the current context.
+unsafe fn text([address, length]: [u64; 2]) -> Result<String, Code> {
     let mut bytes = vec![0; length.min(MAX_TEXT) as usize];
-    memory::copy_out(address, &mut bytes)?;
+    // SAFETY: the caller's promise.
+    unsafe { memory::copy_out(address, &mut bytes) }?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

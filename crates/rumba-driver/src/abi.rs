@@ -5,7 +5,8 @@
 
 use std::any::type_name;
 use std::cell::Cell;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::code::Code;
@@ -83,22 +84,23 @@ fn called<F>() -> &'static str {
     path.split("::").find(|part| part.starts_with("cu")).unwrap_or(path)
 }
 
-/// An output argument: null, or memory that the caller lets the call write.
+/// An output argument: null, or memory that the caller lets the call write, as cuda.h says for this argument.
 ///
-/// Only C callers make these, by calling with a pointer; cuda.h is what binds them. That is why reading and
-/// writing through the argument types of this file is safe code elsewhere.
+/// Only C callers make the arguments of this file, by calling with a pointer, or `from_address` for a pointer that lies in
+/// another argument. They last as long as the call, which is `'a`. So the value that an argument points to is read and written
+/// by safe code; what else belongs to it, such as the further elements of an array, takes `unsafe` and the words of cuda.h.
 #[repr(transparent)]
-pub(crate) struct Out<T>(*mut T);
+pub(crate) struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
 
-impl<T> Clone for Out<T> {
+impl<T> Clone for Out<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Out<T> {}
+impl<T> Copy for Out<'_, T> {}
 
-impl<T> Out<T> {
+impl<T> Out<'_, T> {
     /// Refuses a null pointer, for calls that check before they act.
     pub(crate) fn required(self, name: &'static str) -> Result<(), Error> {
         if self.0.is_null() {
@@ -123,14 +125,28 @@ impl<T> Out<T> {
         }
     }
 
-    /// The place of element `index` of an output array.
-    pub(crate) fn at(self, index: usize) -> Self {
-        Self(self.0.wrapping_add(index))
+    /// The place of element `index` of an output array; none where the array is null.
+    ///
+    /// # Safety
+    /// The call is documented to write that element.
+    pub(crate) unsafe fn at(self, index: usize) -> Self {
+        if self.0.is_null() {
+            return self;
+        }
+        Self(self.0.wrapping_add(index), PhantomData)
     }
 
-    /// The same memory, to hold a `U`.
-    pub(crate) fn cast<U>(self) -> Out<U> {
-        Out(self.0.cast())
+    /// What the caller stored there.
+    ///
+    /// # Safety
+    /// The call is documented to read the value as well, and every value of its bytes is a `T`.
+    pub(crate) unsafe fn given(self, name: &'static str) -> Result<T, Error>
+    where
+        T: Copy,
+    {
+        self.required(name)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.0.read_unaligned() })
     }
 
     /// The address.
@@ -139,26 +155,40 @@ impl<T> Out<T> {
     }
 
     /// The output argument at an address that a caller passed inside another argument.
-    pub(crate) fn from_address(address: u64) -> Self {
-        Self(address as *mut T)
+    ///
+    /// # Safety
+    /// The address is 0, or the call is documented to write a `T` there.
+    pub(crate) unsafe fn from_address(address: u64) -> Self {
+        Self(address as *mut T, PhantomData)
     }
 }
 
-/// An input argument: null, or a value (or an array of them) that the caller lets the call read.
-#[repr(transparent)]
-pub(crate) struct In<T>(*const T);
+impl<'a> Out<'a, c_void> {
+    /// The same memory, to hold a `T`.
+    ///
+    /// # Safety
+    /// The call is documented to write a `T` there.
+    pub(crate) unsafe fn holding<T>(self) -> Out<'a, T> {
+        Out(self.0.cast(), PhantomData)
+    }
+}
 
-impl<T> Clone for In<T> {
+/// An input argument: null, or a value (or an array of them) that the caller lets the call read, as cuda.h says for this
+/// argument. See [`Out`].
+#[repr(transparent)]
+pub(crate) struct In<'a, T>(*const T, PhantomData<&'a T>);
+
+impl<T> Clone for In<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for In<T> {}
+impl<T> Copy for In<'_, T> {}
 
-impl<T> In<T> {
+impl<T> In<'_, T> {
     /// No argument.
-    pub(crate) const NULL: Self = Self(std::ptr::null());
+    pub(crate) const NULL: Self = Self(std::ptr::null(), PhantomData);
 
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
@@ -170,40 +200,55 @@ impl<T> In<T> {
     }
 
     /// The input argument at an address that a caller passed inside another argument.
-    pub(crate) fn from_address(address: u64) -> Self {
-        Self(address as *const T)
+    ///
+    /// # Safety
+    /// The address is 0, or the call is documented to read a `T` there.
+    pub(crate) unsafe fn from_address(address: u64) -> Self {
+        Self(address as *const T, PhantomData)
     }
 }
 
-impl<T: Copy> In<T> {
-    /// Element `index`; 0 is the value itself.
-    pub(crate) fn get(self, name: &'static str, index: usize) -> Result<T, Error> {
+impl<T: Copy> In<'_, T> {
+    /// The value.
+    pub(crate) fn get(self, name: &'static str) -> Result<T, Error> {
+        // SAFETY: a non-null input argument may be read.
+        unsafe { self.element(name, 0) }
+    }
+
+    /// Element `index`.
+    ///
+    /// # Safety
+    /// The call is documented to read that element.
+    pub(crate) unsafe fn element(self, name: &'static str, index: usize) -> Result<T, Error> {
         if self.0.is_null() {
             return Err(Error::Null(name));
         }
-        // SAFETY: a non-null input argument may be read as far as the call is documented to.
+        // SAFETY: the caller's promise; C may have aligned it less than Rust would.
         Ok(unsafe { self.0.wrapping_add(index).read_unaligned() })
     }
 }
 
-impl In<u8> {
+impl<'a> In<'a, u8> {
     /// `count` bytes.
-    pub(crate) fn slice<'a>(self, name: &'static str, count: usize) -> Result<&'a [u8], Error> {
+    ///
+    /// # Safety
+    /// The call is documented to read so many.
+    pub(crate) unsafe fn slice(self, name: &'static str, count: usize) -> Result<&'a [u8], Error> {
         if self.0.is_null() {
             return Err(Error::Null(name));
         }
-        // SAFETY: as above; the caller keeps the bytes in place until the call returns.
+        // SAFETY: the caller's promise; the bytes stay in place until the call returns.
         Ok(unsafe { std::slice::from_raw_parts(self.0, count) })
     }
 }
 
-/// A string argument: null, or NUL-terminated.
+/// A string argument: null, or NUL-terminated. See [`Out`].
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub(crate) struct Text(*const c_char);
+pub(crate) struct Text<'a>(*const c_char, PhantomData<&'a CStr>);
 
-impl Text {
-    pub(crate) fn get<'a>(self, name: &'static str) -> Result<&'a CStr, Error> {
+impl<'a> Text<'a> {
+    pub(crate) fn get(self, name: &'static str) -> Result<&'a CStr, Error> {
         if self.0.is_null() {
             return Err(Error::Null(name));
         }
@@ -251,11 +296,21 @@ mod tests {
 
     #[test]
     fn null_results_are_refused() {
-        let nowhere = Out(std::ptr::null_mut::<i32>());
+        let nowhere = Out(std::ptr::null_mut::<i32>(), PhantomData);
         assert_eq!(nowhere.put("count", 1), Err(Error::Null("count")));
         nowhere.put_if(1);
         let mut value = 0;
-        assert_eq!(Out(&raw mut value).put("count", 1), Ok(()));
+        assert_eq!(Out(&raw mut value, PhantomData).put("count", 1), Ok(()));
         assert_eq!(value, 1);
+    }
+
+    #[test]
+    fn an_array_that_is_null_has_no_elements() {
+        let nowhere = Out(std::ptr::null_mut::<i32>(), PhantomData);
+        // SAFETY: nothing is written through null.
+        unsafe { nowhere.at(3) }.put_if(1);
+        // SAFETY: nothing is read through null.
+        let element = unsafe { In::<i32>::NULL.element("nodes", 3) };
+        assert_eq!(element, Err(Error::Null("nodes")));
     }
 }

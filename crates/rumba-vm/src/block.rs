@@ -319,7 +319,10 @@ impl Block {
 
     /// Makes the block ready to run `threads` threads from `entry`, those of full warps from `full`, as member `rank` of a
     /// cluster that it has joined.
-    pub(crate) fn start(
+    ///
+    /// # Safety
+    /// Cluster and grid barrier stay until the block has ended.
+    pub(crate) unsafe fn start(
         &mut self,
         coordinates: [u32; 3],
         threads: u32,
@@ -462,8 +465,10 @@ impl Block {
         // SAFETY: no warp runs.
         let completed = unsafe { std::mem::take(&mut (*self.state).completed) };
         // SAFETY: as above.
-        if unsafe { (*self.state).watch.is_some() } {
-            sync::completed(self.state, &self.warps, completed);
+        unsafe {
+            if (*self.state).watch.is_some() {
+                sync::completed(self.state, &self.warps, completed);
+            }
         }
         // SAFETY: as above. What warps ask their block for below, they only read.
         let state = unsafe { &*self.state };

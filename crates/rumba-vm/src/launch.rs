@@ -587,7 +587,9 @@ fn begin(
         resident.cluster = cluster;
         resident.rank = rank;
         resident.stalled = 0;
-        if let Err(error) = resident.start(outset, &context.place(coordinates, rank), state) {
+        let place = context.place(coordinates, rank);
+        // SAFETY: the cluster is this worker's, in a box that it keeps; it was cleared, and its blocks are run by the caller.
+        if let Err(error) = unsafe { resident.start(outset, &place, state) } {
             idle.append(&mut members);
             return Err(error);
         }

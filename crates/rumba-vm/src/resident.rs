@@ -127,7 +127,15 @@ impl Resident {
     ///
     /// # Errors
     /// If the system refuses memory.
-    pub(crate) fn start(&mut self, outset: &Outset<'_>, place: &Place, cluster: *mut Cluster) -> std::io::Result<()> {
+    ///
+    /// # Safety
+    /// The cluster belongs to this worker and stays until the block has ended; none of its blocks runs.
+    pub(crate) unsafe fn start(
+        &mut self,
+        outset: &Outset<'_>,
+        place: &Place,
+        cluster: *mut Cluster,
+    ) -> std::io::Result<()> {
         let context = outset.context;
         if self.prepared != context.number {
             self.prepare(outset)?;
@@ -176,7 +184,7 @@ impl Resident {
             // SAFETY: this is the start of the same part of the window.
             unsafe { std::ptr::write_bytes((base + shared_start) as *mut u8, 0, bytes) };
         }
-        // SAFETY: the cluster belongs to this worker, and none of its blocks runs.
+        // SAFETY: the caller's promise.
         unsafe { (*cluster).join(base, self.block.state, outset.threads) };
         if let Some(warp) = self.block.warps.first() {
             let lanes = self.block.warps.len() * LANES;
@@ -185,13 +193,17 @@ impl Resident {
         context.observe_begin(self.index as u32, base + shared_start..base + context.shared_end());
         // SAFETY: no warp runs.
         unsafe { (*self.block.state).number = self.index as u32 };
-        self.block.start(
-            place.block,
-            outset.threads,
-            outset.entries,
-            (cluster, place.rank),
-            &context.grid_barrier,
-        );
+        let member = (cluster, place.rank);
+        // SAFETY: the caller's promise for the cluster; the barrier is the launch's, which outlives its blocks.
+        unsafe {
+            self.block.start(
+                place.block,
+                outset.threads,
+                outset.entries,
+                member,
+                &context.grid_barrier,
+            );
+        }
         self.block.shuffle(
             context
                 .seed

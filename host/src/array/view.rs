@@ -214,7 +214,8 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
 
     /// The elements one after the other, if they lie so in row-major order.
     pub fn into_slice(self) -> Option<DeviceSliceMut<'a, T>> {
-        Some(self.view.as_slice()?.assume_mut())
+        // SAFETY: the view is the only one of its elements, and goes.
+        Some(unsafe { self.view.as_slice()?.assume_mut() })
     }
 
     /// A shorter borrow of this view.
@@ -300,7 +301,8 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     pub fn copy_from<const M: usize>(&mut self, source: &ArrayView<'_, T, M>) -> Result<()> {
         let source = source.broadcast(self.shape())?;
         match (source.as_slice(), self.view.as_slice()) {
-            (Some(source), Some(destination)) => destination.assume_mut().copy_from_device(&source),
+            // SAFETY: the view is the only one of its elements, and borrowed mutably.
+            (Some(source), Some(destination)) => unsafe { destination.assume_mut() }.copy_from_device(&source),
             _ => copy::strided(&source, &self.view),
         }
     }
@@ -314,7 +316,8 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     pub fn copy_from_slice(&mut self, elements: &[T]) -> Result<()> {
         crate::memory::same_length("copy to the device", elements.len(), self.len())?;
         match self.view.as_slice() {
-            Some(slice) => slice.assume_mut().copy_from(elements),
+            // SAFETY: as in `copy_from`.
+            Some(slice) => unsafe { slice.assume_mut() }.copy_from(elements),
             None => {
                 let context = self.view.memory.memory().context.clone();
                 let buffer = DeviceBuffer::from_slice(context, elements)?;

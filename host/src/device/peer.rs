@@ -94,7 +94,7 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
             receiver.next_to_use(to, &destination.access(true), &mut to_order, &entered)?;
             let bytes = source.bytes() as u64;
             let copied = recording::on_stream(
-                receiver.raw.as_inner(),
+                Some(&receiver.raw),
                 || Operation::Copy { bytes },
                 || copy(source, &destination, receiver),
             );

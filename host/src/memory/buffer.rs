@@ -123,7 +123,8 @@ impl<T: Pod> DeviceBuffer<T> {
 
     /// All elements, to write.
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::whole(&self.memory, self.length)
+        // SAFETY: the buffer is borrowed mutably, and its memory with it.
+        unsafe { DeviceSliceMut::whole(&self.memory, self.length) }
     }
 
     /// Some elements, to read.

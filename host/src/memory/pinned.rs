@@ -48,7 +48,8 @@ impl<T: Pod> PinnedBuffer<T> {
         if bytes == 0 {
             context.enter(operation)?;
             let start = NonNull::<T>::dangling().cast();
-            return Ok(PinnedBuffer::of(context, start, None, length));
+            // SAFETY: elements without bytes are anywhere.
+            return Ok(unsafe { PinnedBuffer::of(context, start, None, length) });
         }
         // Whole pages, because that is what the driver locks: two buffers must not share one.
         let size = bytes.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
@@ -70,10 +71,14 @@ impl<T: Pod> PinnedBuffer<T> {
             unsafe { dealloc(memory, layout) };
             return Err(error);
         }
-        Ok(PinnedBuffer::of(context, start, Some(layout), length))
+        // SAFETY: allocated and registered above, for so many elements, which are zeros.
+        Ok(unsafe { PinnedBuffer::of(context, start, Some(layout), length) })
     }
 
-    fn of(context: Arc<Context>, start: NonNull<u8>, layout: Option<Layout>, length: usize) -> PinnedBuffer<T> {
+    /// # Safety
+    /// At `start` are `length` valid elements. With a layout, the memory was allocated by it and registered with the driver, and
+    /// is the buffer's from now on.
+    unsafe fn of(context: Arc<Context>, start: NonNull<u8>, layout: Option<Layout>, length: usize) -> PinnedBuffer<T> {
         PinnedBuffer {
             pages: OutsideHostFn::new(Pages { context, start, layout }),
             length,

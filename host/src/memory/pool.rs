@@ -26,22 +26,28 @@ impl Pool {
         Some(self.blocks.remove(index).1)
     }
 
-    /// Takes back a block that no work uses any more. The context must be current.
-    pub(crate) fn give(&mut self, bytes: usize, address: u64) {
+    /// Takes a block that no work uses any more. The context must be current.
+    ///
+    /// # Safety
+    /// The block has `bytes` bytes, is from [`super::allocate`] or [`Pool::take`] in the context of this pool, and is the
+    /// pool's from now on.
+    pub(crate) unsafe fn give(&mut self, bytes: usize, address: u64) {
         self.blocks.push((bytes, address));
         self.held += bytes;
         while self.held > Pool::LIMIT || self.blocks.len() > Pool::BLOCKS {
             let (bytes, address) = self.blocks.remove(0);
             self.held -= bytes;
-            // An error here is a fault that every later call reports.
-            let _ = raw::free(address);
+            // SAFETY: `give` was promised an allocation, and the list has forgotten it. An error here is a fault that every
+            // later call reports.
+            let _ = unsafe { raw::free(address) };
         }
     }
 
     /// Gives all memory back to the driver. The context must be current.
     pub(crate) fn release(&mut self) {
         for (_, address) in self.blocks.drain(..) {
-            let _ = raw::free(address);
+            // SAFETY: as in `give`.
+            let _ = unsafe { raw::free(address) };
         }
         self.held = 0;
     }

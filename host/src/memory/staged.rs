@@ -23,29 +23,38 @@ const CHUNK: usize = 1 << 20;
 const MOST_THREADS: usize = 8;
 
 /// Copies from the host, and returns when `source` may change again.
-pub(crate) fn copy_in(entered: &Entered<'_>, address: u64, source: &[u8]) -> Result<(), Code> {
+///
+/// # Safety
+/// As [`raw::copy_in`].
+pub(crate) unsafe fn copy_in(entered: &Entered<'_>, address: u64, source: &[u8]) -> Result<(), Code> {
     let (from, bytes) = (Host(source.as_ptr().cast_mut()), source.len());
     let described = || Operation::CopyIn { bytes: bytes as u64 };
     let staged = entered.context.staging.with(bytes, described, |lanes| {
-        // SAFETY: `source` is borrowed until all chunks are copied, `address` has room for it (the callers' promise).
+        // SAFETY: `source` is borrowed until all chunks are copied, `address` has room for it (the caller's promise).
         in_chunks(entered.context, lanes, bytes, |lane, chunks| unsafe {
             lane.send(chunks, from, address)
         })
     });
-    staged.unwrap_or_else(|| raw::copy_in(address, source).map_err(Code::from))
+    // SAFETY: the caller's promise.
+    staged.unwrap_or_else(|| unsafe { raw::copy_in(address, source) }.map_err(Code::from))
 }
 
 /// Copies to the host, after all work on the device that may change the source.
-pub(crate) fn copy_out(entered: &Entered<'_>, address: u64, destination: &mut [u8]) -> Result<(), Code> {
+///
+/// # Safety
+/// As [`raw::copy_out`].
+pub(crate) unsafe fn copy_out(entered: &Entered<'_>, address: u64, destination: &mut [u8]) -> Result<(), Code> {
     let (to, bytes) = (Host(destination.as_mut_ptr()), destination.len());
     let described = || Operation::CopyOut { bytes: bytes as u64 };
     let staged = entered.context.staging.with(bytes, described, |lanes| {
-        // SAFETY: `destination` is borrowed mutably until all chunks are copied, each by one thread.
+        // SAFETY: `destination` is borrowed mutably until all chunks are copied, each by one thread; at `address` are as many
+        // bytes (the caller's promise).
         in_chunks(entered.context, lanes, bytes, |lane, chunks| unsafe {
             lane.receive(chunks, to, address)
         })
     });
-    staged.unwrap_or_else(|| raw::copy_out(address, destination).map_err(Code::from))
+    // SAFETY: the caller's promise.
+    staged.unwrap_or_else(|| unsafe { raw::copy_out(address, destination) }.map_err(Code::from))
 }
 
 /// What a context keeps for such copies, made when the first one comes.

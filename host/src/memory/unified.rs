@@ -133,7 +133,8 @@ impl<T: Pod> UnifiedBuffer<T> {
 
     /// All elements as kernels and copies take them, to write.
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::whole(&self.memory, self.length)
+        // SAFETY: the buffer is borrowed mutably, and its memory with it.
+        unsafe { DeviceSliceMut::whole(&self.memory, self.length) }
     }
 
     /// The elements on the host, to read, once nothing that was put on a stream writes them any more.

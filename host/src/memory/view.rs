@@ -96,7 +96,8 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     pub fn copy_to(&self, destination: &mut [T]) -> Result<()> {
         same_length("copy from the device", self.length, destination.len())?;
         let entered = self.memory.enter("copy from")?;
-        let copied = staged::copy_out(&entered, self.address(), bytemuck::cast_slice_mut(destination));
+        // SAFETY: the view's elements, of which there are as many, lie in its memory.
+        let copied = unsafe { staged::copy_out(&entered, self.address(), bytemuck::cast_slice_mut(destination)) };
         entered.check_wait(copied, || self.memory.operation("copy from"))
     }
 
@@ -124,8 +125,11 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory
     }
 
-    /// The same elements to write, which must be borrowed mutably.
-    pub(crate) fn assume_mut(self) -> DeviceSliceMut<'a, T> {
+    /// The same elements to write.
+    ///
+    /// # Safety
+    /// They are borrowed mutably for `'a`, and the view is not used meanwhile.
+    pub(crate) unsafe fn assume_mut(self) -> DeviceSliceMut<'a, T> {
         DeviceSliceMut { view: self }
     }
 
@@ -143,8 +147,9 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 }
 
 impl<'a, T: Pod> DeviceSliceMut<'a, T> {
-    /// `memory` must be borrowed mutably for `'a`.
-    pub(super) fn whole(memory: &'a Memory, length: usize) -> DeviceSliceMut<'a, T> {
+    /// # Safety
+    /// `memory` is borrowed mutably for `'a`.
+    pub(super) unsafe fn whole(memory: &'a Memory, length: usize) -> DeviceSliceMut<'a, T> {
         DeviceSliceMut {
             view: DeviceSlice::whole(memory, length),
         }
@@ -232,7 +237,8 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         same_length("copy to the device", source.len(), self.view.length)?;
         let memory = self.view.memory;
         let entered = memory.enter("copy to")?;
-        let copied = staged::copy_in(&entered, self.view.address(), bytemuck::cast_slice(source));
+        // SAFETY: the view's elements, of which there are as many, lie in its memory, and are borrowed mutably.
+        let copied = unsafe { staged::copy_in(&entered, self.view.address(), bytemuck::cast_slice(source)) };
         entered.check(copied, || memory.operation("copy to"))
     }
 
@@ -256,12 +262,16 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         for (memory, access) in [(source.memory, source.access(false)), (memory, self.view.access(true))] {
             lanes.default.next_to_use(memory, &access, &mut order, &entered)?;
         }
-        let copied = raw::copy(
-            source.address(),
-            self.view.address(),
-            self.view.bytes(),
-            &lanes.default.raw,
-        );
+        // SAFETY: both views are as long and lie in their memory, the target is borrowed mutably; the order that was noted
+        // above keeps both until the copy is done.
+        let copied = unsafe {
+            raw::copy(
+                source.address(),
+                self.view.address(),
+                self.view.bytes(),
+                &lanes.default.raw,
+            )
+        };
         entered.check(copied, || memory.operation("copy to"))
     }
 
@@ -272,9 +282,9 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     pub fn clear(&mut self) -> Result<()> {
         let memory = self.view.memory;
         let entered = memory.enter("clear")?;
-        entered.check(raw::fill(self.view.address(), self.view.bytes(), 0), || {
-            memory.operation("clear")
-        })
+        // SAFETY: the view lies in its memory and is borrowed mutably; freeing memory waits for the null stream.
+        let filled = unsafe { raw::fill(self.view.address(), self.view.bytes(), 0) };
+        entered.check(filled, || memory.operation("clear"))
     }
 }
 

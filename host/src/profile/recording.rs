@@ -9,6 +9,7 @@
 
 use super::{Activity, HostCall, Operation, RangeSpan};
 use crate::error::{Code, answer};
+use cust::stream::Stream;
 use cust::sys;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -107,10 +108,11 @@ pub(crate) fn is_heard() -> bool {
     is_on() && !listeners().is_empty()
 }
 
-/// Puts work on a stream; `what` describes it and is called only while a profile is taken. The context is current.
+/// Puts work on a stream, or on the null stream; `what` describes it and is called only while a profile is taken. The context
+/// is current.
 #[inline]
 pub(crate) fn on_stream<T, E>(
-    stream: sys::CUstream,
+    stream: Option<&Stream>,
     what: impl FnOnce() -> Operation,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -210,8 +212,14 @@ fn listeners() -> SmallVec<[Recorder; 2]> {
 }
 
 #[cold]
-fn record_on_stream<T, E>(stream: sys::CUstream, what: Operation, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    if is_captured(stream) {
+fn record_on_stream<T, E>(
+    stream: Option<&Stream>,
+    what: Operation,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let stream = stream.map_or(std::ptr::null_mut(), Stream::as_inner);
+    // SAFETY: the stream is borrowed, or the null stream.
+    if unsafe { is_captured(stream) } {
         return record_on_host(what.call(), work);
     }
     if belongs_to().is_none() {
@@ -221,12 +229,16 @@ fn record_on_stream<T, E>(stream: sys::CUstream, what: Operation, work: impl FnO
         .into_iter()
         .filter_map(|recorder| {
             let context = recorder.clock()?;
-            Some((recorder, context, mark(stream).ok()?))
+            // SAFETY: as above.
+            let before = unsafe { mark(stream) };
+            Some((recorder, context, before.ok()?))
         })
         .collect();
     let result = record_on_host(what.call(), work);
     for (recorder, context, before) in begun.into_iter().rev() {
-        let recorded = mark(stream).ok().filter(|_| result.is_ok()).map(|after| Recorded {
+        // SAFETY: as above.
+        let after = unsafe { mark(stream) };
+        let recorded = after.ok().filter(|_| result.is_ok()).map(|after| Recorded {
             context,
             stream: stream.addr(),
             is_default: DEFAULT_STREAMS.lock().contains(&stream.addr()),
@@ -236,7 +248,8 @@ fn record_on_stream<T, E>(stream: sys::CUstream, what: Operation, work: impl FnO
         });
         match recorded {
             Some(recorded) => recorder.with(|recording| recording.activities.push(recorded)),
-            None => destroy(before),
+            // SAFETY: made above, and noted nowhere.
+            None => unsafe { destroy(before) },
         }
     }
     result
@@ -272,9 +285,12 @@ fn thread() -> u32 {
 }
 
 /// Whether what is put on the stream does not run, but becomes a part of a graph.
-fn is_captured(stream: sys::CUstream) -> bool {
+///
+/// # Safety
+/// The stream is alive, or null.
+unsafe fn is_captured(stream: sys::CUstream) -> bool {
     let mut capture = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is alive, the place valid. The work itself finds out what is wrong.
+    // SAFETY: the caller's promise; the place is valid. The work itself finds out what is wrong.
     let asked = answer(unsafe { sys::cuStreamIsCapturing(stream, &mut capture) });
     asked.is_err() || capture != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
 }
@@ -353,11 +369,15 @@ impl Recorder {
                     duration,
                 });
             }
-            destroy(recorded.before);
-            destroy(recorded.after);
+            // SAFETY: made by `mark`, and the recording ends here.
+            unsafe {
+                destroy(recorded.before);
+                destroy(recorded.after);
+            }
         }
         for clock in recording.clocks.values() {
-            destroy(clock.event);
+            // SAFETY: as above.
+            unsafe { destroy(clock.event) };
             clock.release();
         }
         if has_own {
@@ -381,8 +401,9 @@ impl Recorder {
 impl Recorded {
     /// When it began and how long it took.
     fn times(&self, clock: &Clock) -> Result<(Duration, Duration), Code> {
-        let start = clock.at + between(clock.event, self.before)?;
-        Ok((start, between(self.before, self.after)?))
+        // SAFETY: all three were made by `mark` in the context that the clock keeps, and live as long as the recording.
+        let (start, duration) = unsafe { (between(clock.event, self.before)?, between(self.before, self.after)?) };
+        Ok((clock.at + start, duration))
     }
 }
 
@@ -405,7 +426,9 @@ impl Clock {
             event?
         };
         // SAFETY: as above.
-        answer(unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) }).inspect_err(|_| destroy(event))?;
+        unsafe {
+            answer(sys::cuDevicePrimaryCtxRetain(&mut context, device)).inspect_err(|_| destroy(event))?;
+        }
         Ok(Clock {
             context,
             device,
@@ -441,9 +464,12 @@ impl Clock {
 }
 
 /// Records a new event on a stream of the current context.
-fn mark(stream: sys::CUstream) -> Result<sys::CUevent, Code> {
+///
+/// # Safety
+/// The stream is alive, or null.
+unsafe fn mark(stream: sys::CUstream) -> Result<sys::CUevent, Code> {
     let mut event = std::ptr::null_mut();
-    // SAFETY: the context is current, `event` a valid place, the stream alive.
+    // SAFETY: the context is current, `event` a valid place; the caller's promise.
     unsafe {
         answer(sys::cuEventCreate(&mut event, 0))?;
         answer(sys::cuEventRecord(event, stream)).inspect_err(|_| destroy(event))?;
@@ -451,14 +477,18 @@ fn mark(stream: sys::CUstream) -> Result<sys::CUevent, Code> {
     Ok(event)
 }
 
-fn destroy(event: sys::CUevent) {
-    // SAFETY: made by `mark`, destroyed once, in its context. An error is a fault that later calls report.
+/// # Safety
+/// The event was made by [`mark`], is destroyed once, and not used afterwards.
+unsafe fn destroy(event: sys::CUevent) {
+    // SAFETY: the caller's promise. An error is a fault that later calls report.
     let _ = unsafe { sys::cuEventDestroy_v2(event) };
 }
 
-fn between(from: sys::CUevent, to: sys::CUevent) -> Result<Duration, Code> {
+/// # Safety
+/// Both events are alive.
+unsafe fn between(from: sys::CUevent, to: sys::CUevent) -> Result<Duration, Code> {
     let mut milliseconds = 0.0_f32;
-    // SAFETY: both events are alive, their context is current, the place valid.
+    // SAFETY: the caller's promise; the place is valid.
     answer(unsafe { sys::cuEventElapsedTime(&mut milliseconds, from, to) })?;
     Ok(Duration::from_secs_f64(f64::from(milliseconds).max(0.0) / 1e3))
 }

@@ -1,5 +1,9 @@
 //! The list of the attacks, and what one is given.
 
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
 use rumba::{Device, FindingKind, Module, Result};
 
 /// The device that an attack runs on, and this crate's kernels on it.
@@ -11,6 +15,25 @@ pub struct Target {
     pub module: Module,
     /// Whether it is the software device under its checks, which ends deadlocks.
     pub is_checked: bool,
+}
+
+/// Whether `work` panics, as it should: the message and the backtrace are not printed.
+pub(crate) fn panics<T>(work: impl FnOnce() -> T) -> bool {
+    static HOOK: Once = Once::new();
+    thread_local! { static EXPECTED: Cell<bool> = const { Cell::new(false) } }
+    // One hook for the process, which asks each thread: attacks run side by side.
+    HOOK.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |report| {
+            if !EXPECTED.get() {
+                others(report);
+            }
+        }));
+    });
+    let before = EXPECTED.replace(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    EXPECTED.set(before);
+    outcome.is_err()
 }
 
 /// An attack.

@@ -162,7 +162,7 @@ pub(super) static MIRI: Plan = Plan {
 };
 
 pub(super) static THREAD: Plan = Plan {
-    suites: COMPILED,
+    suites: &[DRIVER, RUNTIME],
     settings: QUICK,
     environment: &[SOFT],
     options: &[("TSAN_OPTIONS", "second_deadlock_stack=1")],
@@ -170,7 +170,41 @@ pub(super) static THREAD: Plan = Plan {
 };
 
 pub(super) static ADDRESS: Plan = Plan {
-    suites: COMPILED,
+    suites: &[
+        DRIVER,
+        RUNTIME,
+        Suite {
+            package: "rumba-host",
+            features: &["--no-default-features"],
+            files: &[],
+            only: &[],
+            without: &[],
+        },
+        // The machine's own memory: tables of allocations, pages, what the checks note beside them, copies.
+        Suite {
+            package: "rumba-vm",
+            features: &[],
+            files: &[],
+            only: &[
+                "access::",
+                "allocations::",
+                "check::",
+                "cluster::",
+                "copies::",
+                "mbarrier::",
+                "pages::",
+                "seats::",
+            ],
+            without: &[],
+        },
+        Suite {
+            package: "rumba-vm",
+            features: &[],
+            files: &["memory", "copies", "init", "natives"],
+            only: &[],
+            without: &[],
+        },
+    ],
     settings: QUICK,
     environment: &[SOFT],
     options: &[
@@ -184,22 +218,21 @@ pub(super) static ADDRESS: Plan = Plan {
 /// Compiling the machine as fast as it usually is takes longer than running these tests on a slower one.
 const QUICK: &[&str] = &["profile.dev.package.rumba-vm.opt-level=1"];
 
-const COMPILED: &[Suite] = &[
-    Suite {
-        package: "rumba-driver",
-        features: &[],
-        files: &["driver", "devices", "seed", "cust"],
-        only: &[],
-        without: &[],
-    },
-    Suite {
-        package: "rumba-host",
-        features: &["--no-default-features"],
-        files: &["leaks", "streams", "memory"],
-        only: &[],
-        without: &[],
-    },
-];
+const DRIVER: Suite = Suite {
+    package: "rumba-driver",
+    features: &[],
+    files: &["driver", "devices", "seed", "cust"],
+    only: &[],
+    without: &[],
+};
+
+const RUNTIME: Suite = Suite {
+    package: "rumba-host",
+    features: &["--no-default-features"],
+    files: &["leaks", "streams", "memory", "in_flight"],
+    only: &[],
+    without: &[],
+};
 
 const LEFT_OUT: &[(&str, &str)] = &[
     (
@@ -211,12 +244,16 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "its thousand wrong calls end processes on purpose; the driver test has each call's right use",
     ),
     (
+        "the rest of rumba-vm",
+        "the driver's tests run the machine with all its threads; Miri runs its shared tables",
+    ),
+    (
         "rumba-host: programs, gallery, algorithms",
         "they need the kernel toolchain, and use no more of the runtime than the tests that run",
     ),
     (
         "what kernels do in the device's memory",
-        "it is one mapping, whose bounds AddressSanitizer does not know: they are memcheck's. Vectors are copied by assembly, \
-         which neither sanitizer sees",
+        "it is one mapping, whose bounds and leaks AddressSanitizer does not know: they are memcheck's and the leak test's. \
+         Vectors are copied by assembly, which neither sanitizer sees",
     ),
 ];

@@ -28,7 +28,7 @@ pub(crate) struct Flat {
 pub(crate) extern "C" fn cuArrayCreate_v2(array: Out<CUarray>, descriptor: In<Flat>) -> Code {
     answer(|| {
         Driver::current()?;
-        let flat = descriptor.get("pAllocateArray", 0)?;
+        let flat = descriptor.get("pAllocateArray")?;
         create(
             array,
             Descriptor {
@@ -46,7 +46,7 @@ pub(crate) extern "C" fn cuArrayCreate_v2(array: Out<CUarray>, descriptor: In<Fl
 pub(crate) extern "C" fn cuArray3DCreate_v2(array: Out<CUarray>, descriptor: In<Descriptor>) -> Code {
     answer(|| {
         Driver::current()?;
-        create(array, descriptor.get("pAllocateArray", 0)?)
+        create(array, descriptor.get("pAllocateArray")?)
     })
 }
 
@@ -110,19 +110,13 @@ fn line(handle: CUarray, offset: usize, bytes: usize) -> Result<Place, Error> {
     if offset > size || bytes > size - offset {
         return Err(wrong("ByteCount", bytes, "the bytes must lie in the array"));
     }
-    Ok(Place::Device(array.start + offset as u64))
+    Ok(Place::device(array.start + offset as u64))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoA_v2(target: CUarray, offset: usize, source: In<u8>, bytes: usize) -> Code {
-    answer(|| {
-        copy(
-            line(target, offset, bytes)?,
-            Place::Any(source.address()),
-            bytes,
-            0,
-            true,
-        )
-    })
+    // SAFETY: the source's bytes are read.
+    let source = unsafe { Place::any(source.address()) };
+    answer(|| copy(line(target, offset, bytes)?, source, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoAAsync_v2(
@@ -132,22 +126,15 @@ pub(crate) extern "C" fn cuMemcpyHtoAAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| {
-        let target = line(target, offset, bytes)?;
-        copy(target, Place::Any(source.address()), bytes, stream, false)
-    })
+    // SAFETY: as above; the caller keeps them until the copy is done.
+    let source = unsafe { Place::any(source.address()) };
+    answer(|| copy(line(target, offset, bytes)?, source, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoH_v2(target: Out<c_void>, source: CUarray, offset: usize, bytes: usize) -> Code {
-    answer(|| {
-        copy(
-            Place::Any(target.address()),
-            line(source, offset, bytes)?,
-            bytes,
-            0,
-            true,
-        )
-    })
+    // SAFETY: the target's bytes are written.
+    let target = unsafe { Place::any(target.address()) };
+    answer(|| copy(target, line(source, offset, bytes)?, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoHAsync_v2(
@@ -157,18 +144,17 @@ pub(crate) extern "C" fn cuMemcpyAtoHAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| {
-        let source = line(source, offset, bytes)?;
-        copy(Place::Any(target.address()), source, bytes, stream, false)
-    })
+    // SAFETY: as above; the caller keeps them until the copy is done.
+    let target = unsafe { Place::any(target.address()) };
+    answer(|| copy(target, line(source, offset, bytes)?, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoA_v2(target: CUarray, offset: usize, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(line(target, offset, bytes)?, Place::Device(source), bytes, 0, true))
+    answer(|| copy(line(target, offset, bytes)?, Place::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoD_v2(target: CUdeviceptr, source: CUarray, offset: usize, bytes: usize) -> Code {
-    answer(|| copy(Place::Device(target), line(source, offset, bytes)?, bytes, 0, true))
+    answer(|| copy(Place::device(target), line(source, offset, bytes)?, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoA_v2(

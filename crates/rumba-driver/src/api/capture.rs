@@ -37,9 +37,11 @@ pub(crate) extern "C" fn cuStreamBeginCaptureToGraph(
     })
 }
 
-/// The nodes of an array.
+/// The nodes of an array, which an argument after it says the length of.
 pub(super) fn nodes(nodes: In<CUgraphNode>, count: usize) -> Result<Vec<CUgraphNode>, Error> {
-    (0..count).map(|index| nodes.get("dependencies", index)).collect()
+    // SAFETY: every call with such an argument reads `count` nodes.
+    let node = |index| unsafe { nodes.element("dependencies", index) };
+    (0..count).map(node).collect()
 }
 
 fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>)>) -> Result<(), Error> {
@@ -212,7 +214,8 @@ fn update(stream: CUstream, dependencies: In<CUgraphNode>, count: usize, flags: 
 pub(crate) extern "C" fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) -> Code {
     answer(|| {
         mode.required("mode")?;
-        let given = In::<c_int>::from_address(mode.address()).get("mode", 0)?;
+        // SAFETY: the call exchanges the mode.
+        let given = unsafe { mode.given("mode") }?;
         if !(0..=2).contains(&given) {
             return Err(wrong("mode", given, "it must be 0 to 2"));
         }

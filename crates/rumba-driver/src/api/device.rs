@@ -50,13 +50,14 @@ pub(crate) extern "C" fn cuDeviceGetName(name: Out<c_char>, length: c_int, devic
     })
 }
 
-/// Stores as much of a text as fits, with the NUL that ends it.
+/// Stores as much of a text as fits in `length` characters, with the NUL that ends it.
 fn store_text(target: Out<c_char>, length: c_int, text: &[u8]) -> Result<(), Error> {
     target.required("name")?;
     let room = usize::try_from(length - 1).map_err(|_| wrong("len", length, "there must be room for a NUL"))?;
     let text = &text[..text.len().min(room)];
     for (index, byte) in text.iter().chain(&[0]).enumerate() {
-        target.at(index).put_if(*byte as c_char);
+        // SAFETY: the text is no longer than `length`, for which every call with such an argument has room.
+        unsafe { target.at(index) }.put_if(*byte as c_char);
     }
     Ok(())
 }

@@ -76,7 +76,8 @@ pub(crate) extern "C" fn cuGraphNodeFindInClone(
 /// Stores as many items as there is room for, and how many there are: without an array, only their number.
 pub(super) fn list<T>(items: &[T], count: Out<usize>, store: impl Fn(usize, &T) -> bool) -> Result<(), Error> {
     count.required("count")?;
-    let room = In::<usize>::from_address(count.address()).get("count", 0)?;
+    // SAFETY: a list's count is how much there is room for, and becomes how much there is.
+    let room = unsafe { count.given("count") }?;
     let mut stored = 0;
     for (index, item) in items.iter().take(room).enumerate() {
         if !store(index, item) {
@@ -90,7 +91,8 @@ pub(super) fn list<T>(items: &[T], count: Out<usize>, store: impl Fn(usize, &T) 
 /// Lists nodes.
 pub(super) fn list_nodes(items: &[usize], nodes: Out<CUgraphNode>, count: Out<usize>) -> Result<(), Error> {
     list(items, count, |index, node| {
-        nodes.at(index).put_if(*node);
+        // SAFETY: the index is below the count.
+        unsafe { nodes.at(index) }.put_if(*node);
         nodes.address() != 0
     })
 }
@@ -115,8 +117,10 @@ pub(crate) extern "C" fn cuGraphGetRootNodes(handle: CUgraph, nodes: Out<CUgraph
 fn edges(handle: CUgraph, from: Out<CUgraphNode>, to: Out<CUgraphNode>, count: Out<usize>) -> Result<(), Error> {
     let state = graph_of(handle)?.1.lock().clone();
     list(&state.edges, count, |index, edge| {
-        from.at(index).put_if(edge.0);
-        to.at(index).put_if(edge.1);
+        // SAFETY: the index is below the count.
+        let (from, to) = unsafe { (from.at(index), to.at(index)) };
+        from.put_if(edge.0);
+        to.put_if(edge.1);
         from.address() != 0 && to.address() != 0
     })
 }
@@ -141,8 +145,11 @@ pub(crate) extern "C" fn cuGraphGetEdges_v2(
     answer(|| {
         edges(handle, from, to, count)?;
         if from.address() != 0 {
-            let stored = In::<usize>::from_address(count.address()).get("numEdges", 0)?;
-            (0..stored).for_each(|index| data.at(index).put_if(0));
+            // SAFETY: the count was just written. There is as much room for the data as for the edges.
+            unsafe {
+                let stored = count.given("numEdges")?;
+                (0..stored).for_each(|index| data.at(index).put_if(0));
+            }
         }
         Ok(())
     })
@@ -284,7 +291,8 @@ pub(crate) extern "C" fn cuGraphInstantiateWithParams(
 ) -> Code {
     answer(|| {
         parameters.required("instantiateParams")?;
-        let mut given = In::<InstantiateParams>::from_address(parameters.address()).get("instantiateParams", 0)?;
+        // SAFETY: the call reads what is asked for, and writes what became of it.
+        let mut given = unsafe { parameters.given("instantiateParams") }?;
         let outcome = instantiate(exec, graph, given.flags);
         given.error_node = 0;
         given.result = c_int::from(outcome.is_err());

@@ -88,7 +88,9 @@ pub(crate) extern "C" fn cuMemHostGetFlags(flags: Out<c_uint>, pointer: u64) -> 
     })
 }
 
-pub(crate) extern "C" fn cuMemHostRegister_v2(pointer: u64, bytes: usize, flags: c_uint) -> Code {
+/// # Safety
+/// As cuda.h says.
+pub(crate) unsafe extern "C" fn cuMemHostRegister_v2(pointer: u64, bytes: usize, flags: c_uint) -> Code {
     answer(|| {
         let (driver, context) = Driver::current()?;
         if pointer == 0 {
@@ -100,7 +102,8 @@ pub(crate) extern "C" fn cuMemHostRegister_v2(pointer: u64, bytes: usize, flags:
         if flags > 15 {
             return Err(wrong("Flags", format!("{flags:#x}"), "it has unknown bits"));
         }
-        driver.register(&context, pointer, bytes as u64, flags | DEVICE_MAP)
+        // SAFETY: the caller's promise, until `cuMemHostUnregister`.
+        unsafe { driver.register(&context, pointer, bytes as u64, flags | DEVICE_MAP) }
     })
 }
 

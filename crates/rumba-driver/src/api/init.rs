@@ -102,7 +102,7 @@ fn address(
 /// Tables of functions without names, which tools of NVIDIA's use; the device has none.
 pub(crate) extern "C" fn cuGetExportTable(table: Out<*const c_void>, id: In<[u8; 16]>) -> Code {
     answer(|| {
-        id.get("pExportTableId", 0)?;
+        id.get("pExportTableId")?;
         table.put("ppExportTable", ptr::null())?;
         Err(Error::NotFound {
             kind: "export table",

@@ -41,16 +41,23 @@ struct Buffer {
 impl Log {
     /// Reads the options. Option values are passed by value in the place of a pointer, and results are
     /// stored over them.
-    pub(crate) fn new(count: c_uint, options: In<c_int>, values: Out<u64>) -> Result<Self, Error> {
+    ///
+    /// # Safety
+    /// There are `count` options and as many values. The values, and the buffers that they name, stay valid as long as the log
+    /// is written to.
+    pub(crate) unsafe fn new(count: c_uint, options: In<c_int>, values: Out<u64>) -> Result<Self, Error> {
         let mut log = Self {
             start: Some(Instant::now()),
             ..Self::default()
         };
         for index in 0..count as usize {
-            let option = options.get("options", index)?;
-            values.required("optionValues")?;
-            let place = values.at(index).address();
-            let value = In::<u64>::from_address(place).get("optionValues", 0)?;
+            // SAFETY: there are as many (the caller's promise). Values are read, and results stored over them.
+            let (option, place, value) = unsafe {
+                let option = options.element("options", index)?;
+                values.required("optionValues")?;
+                let place = values.at(index);
+                (option, place.address(), place.given("optionValues")?)
+            };
             match option {
                 MAX_REGISTERS => log.max_registers = Some(value as u32).filter(|&bound| bound > 0),
                 WALL_TIME => log.wall_time = Some(place),
@@ -88,7 +95,9 @@ impl Log {
             }
         }
         if let (Some(place), Some(start)) = (self.wall_time, self.start) {
-            Out::<f32>::from_address(place).put_if(start.elapsed().as_secs_f32() * 1e3);
+            // SAFETY: the place of an option's value, which stays valid (the promise of `new`).
+            let place = unsafe { Out::<f32>::from_address(place) };
+            place.put_if(start.elapsed().as_secs_f32() * 1e3);
         }
     }
 }
@@ -104,15 +113,16 @@ impl Buffer {
         let text: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
         if self.address != 0 && self.bytes > 0 {
             let end = text.len().min(self.bytes - 1);
-            let target = Out::<u8>::from_address(self.address);
-            for (index, byte) in text[..end].iter().chain(&[0]).enumerate() {
-                target.at(index).put_if(*byte);
+            for (address, byte) in (self.address..).zip(text[..end].iter().chain(&[0])) {
+                // SAFETY: below the end of the buffer, which stays valid (the promise of `Log::new`).
+                unsafe { Out::<u8>::from_address(address) }.put_if(*byte);
             }
         }
         if let Some(place) = self.written {
             // The NUL counts only where the text was cut for it.
             let written = text.len().min(self.bytes) as u64;
-            Out::<u64>::from_address(place).put_if(written);
+            // SAFETY: the place of an option's value, which stays valid (the promise of `Log::new`).
+            unsafe { Out::<u64>::from_address(place) }.put_if(written);
         }
     }
 }
@@ -126,12 +136,15 @@ mod tests {
         let mut buffer = vec![0xff_u8; 16];
         let options = [ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_SIZE_BYTES, 0];
         let mut values = [buffer.as_mut_ptr() as u64, size, 32];
-        let log = Log::new(
-            3,
-            In::from_address(options.as_ptr() as u64),
-            Out::from_address(values.as_mut_ptr() as u64),
-        )
-        .expect("known options");
+        // SAFETY: three options and three values, which outlive the log, as does the buffer.
+        let log = unsafe {
+            Log::new(
+                3,
+                In::from_address(options.as_ptr() as u64),
+                Out::from_address(values.as_mut_ptr() as u64),
+            )
+        };
+        let log = log.expect("known options");
         log.write::<()>(&Err(Error::Ptx {
             log: text.into(),
             report: "at length".into(),
@@ -154,9 +167,12 @@ mod tests {
     fn unknown_options_are_refused() {
         let options = [9999];
         let mut values = [0_u64];
-        let options = In::from_address(options.as_ptr() as u64);
-        let values = Out::from_address(values.as_mut_ptr() as u64);
-        assert!(Log::new(1, options, values).is_err());
-        assert!(Log::new(1, In::from_address(0), values).is_err());
+        // SAFETY: one option and one value, which outlive the logs.
+        unsafe {
+            let options = In::from_address(options.as_ptr() as u64);
+            let values = Out::from_address(values.as_mut_ptr() as u64);
+            assert!(Log::new(1, options, values).is_err());
+            assert!(Log::new(1, In::NULL, values).is_err());
+        }
     }
 }

@@ -124,12 +124,14 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
         const COOPERATIVE: c_uint = 2;
         const CLUSTER_DIMENSION: c_uint = 4;
         const LAST: c_uint = 18;
-        let config = config.get("config", 0)?;
-        let attributes = In::<LaunchAttribute>::from_address(config.attributes);
+        let config = config.get("config")?;
+        // SAFETY: the configuration has the attributes' address.
+        let attributes = unsafe { In::<LaunchAttribute>::from_address(config.attributes) };
         let mut cooperative = false;
         let mut cluster = None;
         for index in 0..config.attribute_count as usize {
-            let attribute = attributes.get("attrs", index)?;
+            // SAFETY: there are as many as the configuration says.
+            let attribute = unsafe { attributes.element("attrs", index) }?;
             match attribute.id {
                 COOPERATIVE => cooperative = attribute.value[0] != 0,
                 CLUSTER_DIMENSION => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
@@ -247,8 +249,11 @@ fn gather(function: &Function, parameters: In<u64>, extra: In<u64>) -> Result<Pa
         (false, false) => return Err(wrong("extra", "given", "kernelParams is given too")),
         (false, true) => {
             for (index, parameter) in function.kernel.parameters().iter().enumerate() {
-                let value = In::<u8>::from_address(parameters.get("kernelParams", index)?);
-                let value = value.slice("an element of kernelParams", parameter.bytes)?;
+                // SAFETY: there is an address for each parameter, at which its value is.
+                let value = unsafe {
+                    let value = In::from_address(parameters.element("kernelParams", index)?);
+                    value.slice("an element of kernelParams", parameter.bytes)?
+                };
                 block[parameter.offset..][..parameter.bytes].copy_from_slice(value);
             }
         }
@@ -274,25 +279,27 @@ fn gather(function: &Function, parameters: In<u64>, extra: In<u64>) -> Result<Pa
 }
 
 /// The ready-made parameter block in `extra`: pairs of a key and a value, ended by a key of 0.
-fn packed<'a>(extra: In<u64>) -> Result<&'a [u8], Error> {
+fn packed<'a>(extra: In<'a, u64>) -> Result<&'a [u8], Error> {
     const END: u64 = 0;
     const BUFFER_POINTER: u64 = 1;
     const BUFFER_SIZE: u64 = 2;
     let (mut buffer, mut size) = (In::<u8>::NULL, In::<usize>::NULL);
     let mut index = 0;
-    loop {
-        match extra.get("extra", index)? {
-            END => break,
-            BUFFER_POINTER => buffer = In::from_address(extra.get("extra", index + 1)?),
-            BUFFER_SIZE => size = In::from_address(extra.get("extra", index + 1)?),
-            other => return Err(wrong("extra", other, "there is no such key")),
+    // SAFETY: no key but the last is END, and each key before it has a value, the address of what the key names.
+    unsafe {
+        loop {
+            match extra.element("extra", index)? {
+                END => break,
+                BUFFER_POINTER => buffer = In::from_address(extra.element("extra", index + 1)?),
+                BUFFER_SIZE => size = In::from_address(extra.element("extra", index + 1)?),
+                other => return Err(wrong("extra", other, "there is no such key")),
+            }
+            index += 2;
         }
-        index += 2;
     }
-    buffer.slice(
-        "CU_LAUNCH_PARAM_BUFFER_POINTER",
-        size.get("CU_LAUNCH_PARAM_BUFFER_SIZE", 0)?,
-    )
+    let size = size.get("CU_LAUNCH_PARAM_BUFFER_SIZE")?;
+    // SAFETY: the buffer is as long as the caller says.
+    unsafe { buffer.slice("CU_LAUNCH_PARAM_BUFFER_POINTER", size) }
 }
 
 #[cfg(test)]

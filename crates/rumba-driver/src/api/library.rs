@@ -38,7 +38,8 @@ pub(crate) extern "C" fn cuLibraryLoadData(
         if code.is_null() {
             return Err(Error::Null("code"));
         }
-        let log = Log::new(count, options, values)?;
+        // SAFETY: the log lives as long as the call.
+        let log = unsafe { Log::new(count, options, values) }?;
         check_options(library_options, library_count)?;
         // SAFETY: the caller passes a complete image, as cuda.h demands.
         load(library, &log, || unsafe {
@@ -60,7 +61,8 @@ pub(crate) extern "C" fn cuLibraryLoadFromFile(
     answer(|| {
         library.required("library")?;
         let path = path.get("fileName")?;
-        let log = Log::new(count, options, values)?;
+        // SAFETY: as above.
+        let log = unsafe { Log::new(count, options, values) }?;
         check_options(library_options, library_count)?;
         load(library, &log, || read_file(path.to_bytes()))
     })
@@ -68,7 +70,8 @@ pub(crate) extern "C" fn cuLibraryLoadFromFile(
 
 fn check_options(options: In<c_int>, count: c_uint) -> Result<(), Error> {
     for index in 0..count as usize {
-        let option = options.get("libraryOptions", index)?;
+        // SAFETY: there are `count` options.
+        let option = unsafe { options.element("libraryOptions", index) }?;
         if !(0..LIBRARY_OPTIONS).contains(&option) {
             return Err(wrong("libraryOptions", option, "there is no such option"));
         }
@@ -157,9 +160,9 @@ pub(crate) extern "C" fn cuLibraryEnumerateKernels(kernels: Out<CUkernel>, count
         kernels.required("kernels")?;
         for (index, name) in library.names.iter().take(count as usize).enumerate() {
             let name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
-            kernels
-                .at(index)
-                .put("kernels", kernel_in(driver, handle, &library, &name)?)?;
+            // SAFETY: there is room for `count` kernels.
+            let place = unsafe { kernels.at(index) };
+            place.put("kernels", kernel_in(driver, handle, &library, &name)?)?;
         }
         Ok(())
     })

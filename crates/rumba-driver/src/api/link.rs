@@ -30,7 +30,8 @@ pub(crate) extern "C" fn cuLinkCreate_v2(
     answer(|| {
         let (driver, context) = Driver::current()?;
         state.required("stateOut")?;
-        let log = Log::new(count, options, values)?;
+        // SAFETY: the caller keeps the values and what they name until the link is destroyed, as cuda.h demands.
+        let log = unsafe { Log::new(count, options, values) }?;
         let link = LinkState {
             log,
             ..LinkState::default()
@@ -102,11 +103,13 @@ pub(crate) extern "C" fn cuLinkAddData_v2(
 ) -> Code {
     answer(|| {
         link_of(state)?;
-        Log::new(count, options, values)?;
+        // SAFETY: the log is only looked at for options that are wrong.
+        unsafe { Log::new(count, options, values) }?;
         if data.is_null() || size == 0 {
             return Err(wrong("data", "empty", "there is nothing to link"));
         }
-        let bytes = data.slice("data", size)?;
+        // SAFETY: the data is as long as the caller says.
+        let bytes = unsafe { data.slice("data", size) }?;
         let name = name.get("name").map_or("PTX".into(), |name| name.to_string_lossy());
         add(state, kind, bytes, &name)
     })
@@ -122,7 +125,8 @@ pub(crate) extern "C" fn cuLinkAddFile_v2(
 ) -> Code {
     answer(|| {
         link_of(state)?;
-        Log::new(count, options, values)?;
+        // SAFETY: as above.
+        unsafe { Log::new(count, options, values) }?;
         let path = path.get("path")?;
         let (bytes, name) = file(path.to_bytes())?;
         add(state, kind, &bytes, &name)

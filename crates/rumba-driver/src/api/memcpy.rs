@@ -14,28 +14,53 @@ use crate::soft::work::{Grid, Transfer};
 
 /// Where one side of a copy is.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// Memory that the machine knows; refused where it does not.
-    Device(u64),
-    /// An address that may be either: the host's unless the machine knows it or keeps it for itself.
-    Any(u64),
+pub(super) struct Place {
+    address: u64,
+    may_be_of_host: bool,
 }
 
 impl Place {
+    /// Memory that the machine knows; refused where it does not.
+    pub(super) fn device(address: u64) -> Self {
+        Self {
+            address,
+            may_be_of_host: false,
+        }
+    }
+
+    /// An address that may be either: the host's unless the machine knows it or keeps it for itself.
+    ///
+    /// # Safety
+    /// Where it is the host's, the call is documented to copy from there, or to there, what is copied.
+    pub(super) unsafe fn any(address: u64) -> Self {
+        Self {
+            address,
+            may_be_of_host: true,
+        }
+    }
+
+    /// Some bytes further, where the copy begins.
+    pub(super) fn offset(self, bytes: usize) -> Self {
+        Self {
+            address: self.address.wrapping_add(bytes as u64),
+            ..self
+        }
+    }
+
     /// The address, and whether it is the machine's memory.
     pub(super) fn resolve(self, driver: &Driver, bytes: u64, name: &'static str) -> Result<(u64, bool), Error> {
-        match self {
-            Self::Device(address) => {
-                driver.check(address, bytes)?;
-                Ok((address, true))
-            }
-            Self::Any(0) => Err(Error::Null(name)),
-            Self::Any(address) if driver.is_of_host(address, bytes) => Ok((address, false)),
-            Self::Any(address) => {
-                driver.check(address, bytes)?;
-                Ok((address, true))
-            }
+        let Self {
+            address,
+            may_be_of_host,
+        } = self;
+        if may_be_of_host && address == 0 {
+            return Err(Error::Null(name));
         }
+        if may_be_of_host && driver.is_of_host(address, bytes) {
+            return Ok((address, false));
+        }
+        driver.check(address, bytes)?;
+        Ok((address, true))
     }
 }
 
@@ -53,32 +78,36 @@ pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream,
     };
     let target = side(target.resolve(driver, bytes as u64, "dst")?);
     let source = side(source.resolve(driver, bytes as u64, "src")?);
-    let transfer = Transfer {
-        target,
-        source,
-        width: bytes,
-        height: 1,
-        depth: 1,
-        staged: None,
-    };
+    // SAFETY: both sides were checked for so many bytes; the host's are the caller's to copy (the promise of `Place::any`).
+    let transfer = unsafe { Transfer::new(target, source, [bytes, 1, 1]) };
     queue.copy(transfer, waits)
 }
 
-pub(crate) extern "C" fn cuMemcpy(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::Any(target), Place::Any(source), bytes, 0, true))
+/// # Safety
+/// As cuda.h says.
+pub(crate) unsafe extern "C" fn cuMemcpy(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
+    // SAFETY: the caller's promise.
+    let (target, source) = unsafe { (Place::any(target), Place::any(source)) };
+    answer(|| copy(target, source, bytes, 0, true))
 }
 
-pub(crate) extern "C" fn cuMemcpyAsync(
+/// # Safety
+/// As cuda.h says.
+pub(crate) unsafe extern "C" fn cuMemcpyAsync(
     target: CUdeviceptr,
     source: CUdeviceptr,
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Any(target), Place::Any(source), bytes, stream, false))
+    // SAFETY: the caller's promise.
+    let (target, source) = unsafe { (Place::any(target), Place::any(source)) };
+    answer(|| copy(target, source, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoD_v2(target: CUdeviceptr, source: In<u8>, bytes: usize) -> Code {
-    answer(|| copy(Place::Device(target), Place::Any(source.address()), bytes, 0, true))
+    // SAFETY: the source's bytes are read.
+    let source = unsafe { Place::any(source.address()) };
+    answer(|| copy(Place::device(target), source, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
@@ -87,19 +116,15 @@ pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| {
-        copy(
-            Place::Device(target),
-            Place::Any(source.address()),
-            bytes,
-            stream,
-            false,
-        )
-    })
+    // SAFETY: as above; the caller keeps them until the copy is done.
+    let source = unsafe { Place::any(source.address()) };
+    answer(|| copy(Place::device(target), source, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoH_v2(target: Out<c_void>, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::Any(target.address()), Place::Device(source), bytes, 0, true))
+    // SAFETY: the target's bytes are written.
+    let target = unsafe { Place::any(target.address()) };
+    answer(|| copy(target, Place::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
@@ -108,19 +133,13 @@ pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| {
-        copy(
-            Place::Any(target.address()),
-            Place::Device(source),
-            bytes,
-            stream,
-            false,
-        )
-    })
+    // SAFETY: as above; the caller keeps them until the copy is done.
+    let target = unsafe { Place::any(target.address()) };
+    answer(|| copy(target, Place::device(source), bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoD_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, 0, true))
+    answer(|| copy(Place::device(target), Place::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
@@ -129,7 +148,7 @@ pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, stream, false))
+    answer(|| copy(Place::device(target), Place::device(source), bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyPeer(
@@ -139,7 +158,7 @@ pub(crate) extern "C" fn cuMemcpyPeer(
     _source_context: CUcontext,
     bytes: usize,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, 0, true))
+    answer(|| copy(Place::device(target), Place::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyPeerAsync(
@@ -150,5 +169,5 @@ pub(crate) extern "C" fn cuMemcpyPeerAsync(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::Device(target), Place::Device(source), bytes, stream, false))
+    answer(|| copy(Place::device(target), Place::device(source), bytes, stream, false))
 }

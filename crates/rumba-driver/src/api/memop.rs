@@ -133,7 +133,8 @@ pub(crate) extern "C" fn cuStreamBatchMemOp(
             return Err(wrong("count", count, "it must be at most 256, and flags must be 0"));
         }
         let works: Result<Vec<_>, Error> = (0..count as usize)
-            .map(|index| operations.get("paramArray", index)?.work(driver))
+            // SAFETY: there are `count` operations.
+            .map(|index| unsafe { operations.element("paramArray", index) }?.work(driver))
             .collect();
         for work in works?.into_iter().flatten() {
             queue.submit(work)?;

@@ -62,7 +62,8 @@ pub(crate) extern "C" fn cuModuleLoadDataEx(
 ) -> Code {
     answer(|| {
         Driver::current()?;
-        let log = Log::new(count, options, values)?;
+        // SAFETY: the log lives as long as the call.
+        let log = unsafe { Log::new(count, options, values) }?;
         load_image(module, image, &log)
     })
 }
@@ -145,9 +146,9 @@ pub(crate) extern "C" fn cuModuleEnumerateFunctions(
         functions.required("functions")?;
         for (index, name) in module.program.kernel_names().iter().take(count as usize).enumerate() {
             let name = CString::new(name.as_str()).unwrap_or_default();
-            functions
-                .at(index)
-                .put("functions", driver.function_in(handle, &name)?)?;
+            // SAFETY: there is room for `count` functions.
+            let place = unsafe { functions.at(index) };
+            place.put("functions", driver.function_in(handle, &name)?)?;
         }
         Ok(())
     })

@@ -131,7 +131,7 @@ impl From<KernelParams> for KernelParams2 {
 }
 
 fn kernel_action<T: Copy + Into<KernelParams2>>(driver: &Driver, given: In<T>) -> Result<Action, Error> {
-    let given: KernelParams2 = given.get("nodeParams", 0)?.into();
+    let given: KernelParams2 = given.get("nodeParams")?.into();
     let function = match given.first.function {
         0 => given.kernel,
         function => function,
@@ -143,8 +143,13 @@ fn kernel_action<T: Copy + Into<KernelParams2>>(driver: &Driver, given: In<T>) -
         cooperative: false,
         cluster: None,
     };
-    let parameters = In::from_address(given.first.parameters);
-    let extra = In::from_address(given.first.extra);
+    // SAFETY: these are the arguments of the launch of the same names.
+    let (parameters, extra) = unsafe {
+        (
+            In::from_address(given.first.parameters),
+            In::from_address(given.first.extra),
+        )
+    };
     let work = kernel_work(driver, driver.function(function)?, &shape, parameters, extra)?;
     Ok(Action::Work(Work::Kernel(Arc::new(work))))
 }
@@ -235,7 +240,7 @@ pub(crate) extern "C" fn cuGraphExecKernelNodeSetParams_v2(
 }
 
 fn copy_action(driver: &Driver, given: In<Copy3d>) -> Result<Action, Error> {
-    let copy = given.get("copyParams", 0)?;
+    let copy = given.get("copyParams")?;
     let work = transfer(driver, copy)?.ok_or_else(|| wrong("copyParams", "empty", "a copy has at least one byte"))?;
     Ok(Action::Work(Work::Transfer(Arc::new(work))))
 }
@@ -288,7 +293,7 @@ pub(crate) struct FillParams {
 }
 
 fn fill_action(driver: &Driver, given: In<FillParams>) -> Result<Action, Error> {
-    let given = given.get("memsetParams", 0)?;
+    let given = given.get("memsetParams")?;
     if !matches!(given.element, 1 | 2 | 4) {
         return Err(wrong("elementSize", given.element, "it must be 1, 2 or 4"));
     }
@@ -360,7 +365,7 @@ pub(crate) struct HostParams {
 }
 
 fn host_action(given: In<HostParams>) -> Result<Action, Error> {
-    let given = given.get("nodeParams", 0)?;
+    let given = given.get("nodeParams")?;
     let function = given.function.ok_or(Error::Null("fn"))?;
     Ok(Action::Work(Work::Host(function, Argument(given.argument))))
 }

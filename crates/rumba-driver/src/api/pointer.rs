@@ -65,7 +65,8 @@ pub(crate) extern "C" fn cuPointerGetAttribute(data: Out<c_void>, number: c_int,
         match attribute(driver, &allocation, pointer, number)? {
             Some(value) => store(data, value),
             None => {
-                data.cast::<u64>().put("data", 0)?;
+                // SAFETY: what is refused is the size of the attribute, at most that of a pointer.
+                unsafe { data.holding::<u64>() }.put("data", 0)?;
                 Err(wrong("attribute", number, "this memory does not have it"))
             }
         }
@@ -73,9 +74,12 @@ pub(crate) extern "C" fn cuPointerGetAttribute(data: Out<c_void>, number: c_int,
 }
 
 fn store(data: Out<c_void>, value: Value) -> Result<(), Error> {
-    match value {
-        Value::Word(value) => data.cast().put("data", value),
-        Value::Long(value) => data.cast().put("data", value),
+    // SAFETY: a value has the size of its attribute.
+    unsafe {
+        match value {
+            Value::Word(value) => data.holding().put("data", value),
+            Value::Long(value) => data.holding().put("data", value),
+        }
     }
 }
 
@@ -89,8 +93,11 @@ pub(crate) extern "C" fn cuPointerGetAttributes(
         let driver = Driver::get()?;
         let allocation = driver.memory.holding(pointer);
         for index in 0..count as usize {
-            let number = numbers.get("attributes", index)?;
-            let data: Out<c_void> = Out::from_address(data.get("data", index)?);
+            // SAFETY: both arrays have `count` elements, and each place holds its attribute.
+            let (number, data) = unsafe {
+                let number = numbers.element("attributes", index)?;
+                (number, Out::<c_void>::from_address(data.element("data", index)?))
+            };
             let value = match &allocation {
                 Some(allocation) => attribute(driver, allocation, pointer, number)?,
                 // Unlike its singular, this call answers for memory that the device does not know.

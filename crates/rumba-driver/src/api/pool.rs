@@ -128,7 +128,7 @@ pub(crate) extern "C" fn cuMemPoolCreate(pool: Out<CUmemoryPool>, properties: In
     answer(|| {
         let driver = Driver::get()?;
         pool.required("pool")?;
-        let properties = properties.get("poolProps", 0)?;
+        let properties = properties.get("poolProps")?;
         if properties.kind != 1 {
             return Err(wrong(
                 "allocType",
@@ -174,14 +174,14 @@ pub(crate) extern "C" fn cuMemPoolGetAttribute(handle: CUmemoryPool, attribute: 
     answer(|| {
         let (driver, pool) = pool_of(handle)?;
         value.required("value")?;
+        // SAFETY: the attribute says which of both the value is; only that one is written.
+        let (switch, bytes) = unsafe { (value.holding::<c_int>(), value.holding::<u64>()) };
         let settings = *pool.settings.lock().unwrap_or_else(PoisonError::into_inner);
         match attribute {
-            1..=3 => value
-                .cast::<c_int>()
-                .put("value", settings[attribute as usize - 1] as c_int),
-            4 => value.cast::<u64>().put("value", settings[3]),
-            5 | 7 => value.cast::<u64>().put("value", driver.memory.pooled(handle)),
-            6 | 8 => value.cast::<u64>().put("value", pool.high.load(Ordering::Relaxed)),
+            1..=3 => switch.put("value", settings[attribute as usize - 1] as c_int),
+            4 => bytes.put("value", settings[3]),
+            5 | 7 => bytes.put("value", driver.memory.pooled(handle)),
+            6 | 8 => bytes.put("value", pool.high.load(Ordering::Relaxed)),
             _ => Err(wrong("attr", attribute, "there is no such attribute")),
         }
     })
@@ -193,15 +193,15 @@ pub(crate) extern "C" fn cuMemPoolSetAttribute(handle: CUmemoryPool, attribute: 
         if value.is_null() {
             return Err(Error::Null("value"));
         }
+        let address = value.address();
+        // SAFETY: the attribute says which of both the value is; only that one is read.
+        let (switch, bytes) = unsafe { (In::<c_int>::from_address(address), In::<u64>::from_address(address)) };
         let mut settings = pool.settings.lock().unwrap_or_else(PoisonError::into_inner);
         match attribute {
-            1..=3 => {
-                let on = In::<c_int>::from_address(value.address()).get("value", 0)?;
-                settings[attribute as usize - 1] = u64::from(on != 0);
-            }
-            4 => settings[3] = In::<u64>::from_address(value.address()).get("value", 0)?,
+            1..=3 => settings[attribute as usize - 1] = u64::from(switch.get("value")? != 0),
+            4 => settings[3] = bytes.get("value")?,
             6 | 8 => {
-                if In::<u64>::from_address(value.address()).get("value", 0)? != 0 {
+                if bytes.get("value")? != 0 {
                     return Err(wrong("value", "not 0", "a high-water mark can only be set to 0"));
                 }
                 pool.high.store(driver.memory.pooled(handle), Ordering::Relaxed);
@@ -225,7 +225,8 @@ pub(crate) extern "C" fn cuMemPoolSetAccess(handle: CUmemoryPool, access: In<Poo
     answer(|| {
         let (_, pool) = pool_of(handle)?;
         for index in 0..count {
-            let access = access.get("map", index)?;
+            // SAFETY: there are `count` descriptions.
+            let access = unsafe { access.element("map", index) }?;
             if access.location[0] != DEVICE || !matches!(access.flags, 0 | 1 | 3) {
                 return Err(wrong("map", access.flags, "it must be 0, 1 or 3, for a device"));
             }
@@ -242,7 +243,7 @@ pub(crate) extern "C" fn cuMemPoolGetAccess(flags: Out<c_int>, handle: CUmemoryP
     answer(|| {
         pool_of(handle)?;
         flags.required("flags")?;
-        Driver::device(location.get("location", 0)?[1])?;
+        Driver::device(location.get("location")?[1])?;
         flags.put("flags", 3)
     })
 }

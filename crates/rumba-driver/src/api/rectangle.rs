@@ -108,12 +108,13 @@ impl Copy3d {
             pitch: grid.row,
             height: grid.slice.checked_div(grid.row).unwrap_or(0),
         };
+        let [width, height, depth] = transfer.extents();
         Self {
-            source: side(&transfer.source),
-            target: side(&transfer.target),
-            width: transfer.width,
-            height: transfer.height,
-            depth: transfer.depth,
+            source: side(transfer.source()),
+            target: side(transfer.target()),
+            width,
+            height,
+            depth,
         }
     }
 
@@ -150,11 +151,7 @@ impl Copy3d {
         let too_large = || wrong("Height", self.height, "the copy exceeds the address space");
         let (offset, slice) = span(side.x, side.y, side.z).ok_or_else(too_large)?;
         let (bytes, _) = span(self.width, self.height - 1, self.depth - 1).ok_or_else(too_large)?;
-        let place = match base {
-            Place::Any(address) => Place::Any(address.wrapping_add(offset as u64)),
-            Place::Device(address) => Place::Device(address.wrapping_add(offset as u64)),
-        };
-        let (start, is_device) = place.resolve(driver, bytes as u64, name)?;
+        let (start, is_device) = base.offset(offset).resolve(driver, bytes as u64, name)?;
         Ok(Grid {
             start,
             is_device,
@@ -168,15 +165,17 @@ impl Copy3d {
         let pitch = if side.pitch == 0 { self.width } else { side.pitch };
         let height = if side.height == 0 { self.height } else { side.height };
         match side.memory {
-            1 => Ok((Place::Any(side.host), pitch, height, None)),
-            2 => Ok((Place::Device(side.device), pitch, height, None)),
-            4 => Ok((Place::Any(side.device), pitch, height, None)),
+            // SAFETY: the rows and slices of the box are read or written there; only C callers describe copies.
+            1 => Ok((unsafe { Place::any(side.host) }, pitch, height, None)),
+            2 => Ok((Place::device(side.device), pitch, height, None)),
+            // SAFETY: as above.
+            4 => Ok((unsafe { Place::any(side.device) }, pitch, height, None)),
             3 => {
                 if side.array == 0 {
                     return Err(wrong("Array", 0, "there is no such array"));
                 }
                 let (_, array) = array(side.array)?;
-                Ok((Place::Device(array.start), array.row, array.rows, Some(array.slices)))
+                Ok((Place::device(array.start), array.row, array.rows, Some(array.slices)))
             }
             other => Err(wrong("memoryType", other, "there is no such memory type")),
         }
@@ -188,20 +187,18 @@ pub(super) fn transfer(driver: &Driver, copy: Copy3d) -> Result<Option<Transfer>
     if copy.width == 0 || copy.height == 0 || copy.depth == 0 {
         return Ok(None);
     }
-    Ok(Some(Transfer {
-        target: copy.grid(driver, &copy.target, "dst")?,
-        source: copy.grid(driver, &copy.source, "src")?,
-        width: copy.width,
-        height: copy.height,
-        depth: copy.depth,
-        staged: None,
+    let target = copy.grid(driver, &copy.target, "dst")?;
+    let source = copy.grid(driver, &copy.source, "src")?;
+    // SAFETY: both sides were checked for the whole box; the host's are the caller's to copy (the promise of `Place::any`).
+    Ok(Some(unsafe {
+        Transfer::new(target, source, [copy.width, copy.height, copy.depth])
     }))
 }
 
 /// Copies a box in the order of a stream.
 fn copy<T: Copy + Into<Copy3d>>(copy: In<T>, stream: CUstream, waits: bool) -> Result<(), Error> {
     let (driver, queue) = Driver::queue(stream)?;
-    match transfer(driver, copy.get("pCopy", 0)?.into())? {
+    match transfer(driver, copy.get("pCopy")?.into())? {
         Some(transfer) => queue.copy(transfer, waits),
         None => Ok(()),
     }

@@ -106,7 +106,9 @@ pub(crate) extern "C" fn cuStreamGetId(stream: CUstream, id: Out<u64>) -> Code {
     })
 }
 
-pub(crate) extern "C" fn cuLaunchHostFunc(
+/// # Safety
+/// As cuda.h says.
+pub(crate) unsafe extern "C" fn cuLaunchHostFunc(
     stream: CUstream,
     function: Option<HostFunction>,
     argument: *mut c_void,
@@ -119,7 +121,9 @@ pub(crate) extern "C" fn cuLaunchHostFunc(
     })
 }
 
-pub(crate) extern "C" fn cuStreamAddCallback(
+/// # Safety
+/// As cuda.h says.
+pub(crate) unsafe extern "C" fn cuStreamAddCallback(
     stream: CUstream,
     callback: Option<StreamCallback>,
     argument: *mut c_void,

@@ -86,7 +86,7 @@ pub(crate) extern "C" fn cuMemGetAllocationGranularity(
     answer(|| {
         Driver::get()?;
         granularity.required("granularity")?;
-        properties.get("prop", 0)?.check()?;
+        properties.get("prop")?.check()?;
         if !(0..=1).contains(&option) {
             return Err(wrong("option", option, "it must be 0 or 1"));
         }
@@ -136,7 +136,7 @@ pub(crate) extern "C" fn cuMemCreate(handle: Out<u64>, bytes: usize, properties:
     answer(|| {
         let driver = Driver::get()?;
         handle.required("handle")?;
-        let properties = properties.get("prop", 0)?;
+        let properties = properties.get("prop")?;
         properties.check()?;
         check_units("size", bytes as u64)?;
         if flags != 0 {
@@ -179,13 +179,13 @@ pub(crate) extern "C" fn cuMemMap(pointer: CUdeviceptr, bytes: usize, offset: us
             });
         }
         let mut addresses = driver.addresses.lock();
-        if !pointer.is_multiple_of(GRANULARITY) || !addresses.is_free(pointer, size) {
-            return Err(Error::NotAllocated {
-                address: pointer,
-                expected: "a reserved range without mappings",
-            });
+        if pointer.is_multiple_of(GRANULARITY) && addresses.map(pointer, size, memory).map_err(system)? {
+            return Ok(());
         }
-        addresses.map(pointer, size, memory).map_err(system)
+        Err(Error::NotAllocated {
+            address: pointer,
+            expected: "a reserved range without mappings",
+        })
     })
 }
 
@@ -229,7 +229,8 @@ pub(crate) extern "C" fn cuMemSetAccess(pointer: CUdeviceptr, bytes: usize, acce
             return Err(wrong("count", count, "there must be an access"));
         }
         for index in 0..count {
-            let access = access.get("desc", index)?;
+            // SAFETY: there are `count` descriptions.
+            let access = unsafe { access.element("desc", index) }?;
             if access.location.kind != DEVICE || !matches!(access.flags, NONE | 1 | ALL) {
                 return Err(wrong("desc.flags", access.flags, "it must be 0, 1 or 3, for a device"));
             }
@@ -244,7 +245,8 @@ pub(crate) extern "C" fn cuMemSetAccess(pointer: CUdeviceptr, bytes: usize, acce
             drop(addresses);
             driver.hide(pointer, bytes as u64);
             if access.flags != NONE {
-                driver.show(pointer, bytes as u64);
+                // SAFETY: found to be mapped above; `cuMemUnmap` hides it first, and a caller orders both.
+                unsafe { driver.show(pointer, bytes as u64) };
             }
         }
         Ok(())
@@ -255,7 +257,7 @@ pub(crate) extern "C" fn cuMemGetAccess(flags: Out<u64>, location: In<Location>,
     answer(|| {
         let driver = Driver::get()?;
         flags.required("flags")?;
-        Driver::device(location.get("location", 0)?.id)?;
+        Driver::device(location.get("location")?.id)?;
         let addresses = driver.addresses.lock();
         let mapping = addresses.mapped.range(..=pointer).next_back();
         match mapping.filter(|(start, mapping)| pointer < **start + mapping.bytes) {
@@ -334,9 +336,12 @@ fn range_attribute(
     }
 }
 
-fn store_words(data: Out<c_int>, words: &[c_int]) {
+/// # Safety
+/// The call is documented to write so many words.
+unsafe fn store_words(data: Out<c_int>, words: &[c_int]) {
     for (index, word) in words.iter().enumerate() {
-        data.at(index).put_if(*word);
+        // SAFETY: the caller's promise.
+        unsafe { data.at(index) }.put_if(*word);
     }
 }
 
@@ -350,7 +355,9 @@ pub(crate) extern "C" fn cuMemRangeGetAttribute(
     answer(|| {
         let driver = Driver::get()?;
         data.required("data")?;
-        store_words(data, &range_attribute(driver, number, bytes, pointer, count)?);
+        let words = range_attribute(driver, number, bytes, pointer, count)?;
+        // SAFETY: they have `bytes` bytes, as many as there is room for.
+        unsafe { store_words(data, &words) };
         Ok(())
     })
 }
@@ -369,10 +376,15 @@ pub(crate) extern "C" fn cuMemRangeGetAttributes(
             return Err(wrong("numAttributes", many, "there must be an attribute"));
         }
         for index in 0..many {
-            let place = Out::from_address(data.get("data", index)?);
-            let size = bytes.get("dataSizes", index)?;
-            let words = range_attribute(driver, numbers.get("attributes", index)?, size, pointer, count)?;
-            store_words(place, &words);
+            // SAFETY: the arrays have `many` elements, and each place has room for an attribute.
+            let (place, size, number) = unsafe {
+                let place = Out::from_address(data.element("data", index)?);
+                let size = bytes.element("dataSizes", index)?;
+                (place, size, numbers.element("attributes", index)?)
+            };
+            let words = range_attribute(driver, number, size, pointer, count)?;
+            // SAFETY: they have `size` bytes, as many as there is room for.
+            unsafe { store_words(place, &words) };
         }
         Ok(())
     })

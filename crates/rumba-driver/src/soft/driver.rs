@@ -323,7 +323,10 @@ impl Driver {
     }
 
     /// Lets kernels use the host's own memory.
-    pub(crate) fn register(&self, context: &Context, start: u64, bytes: u64, flags: u32) -> Result<(), Error> {
+    ///
+    /// # Safety
+    /// The memory outlives the registration, and may be read and written meanwhile.
+    pub(crate) unsafe fn register(&self, context: &Context, start: u64, bytes: u64, flags: u32) -> Result<(), Error> {
         capture::refuse_unsafe()?;
         if let Some(allocation) = self.memory.holding(start)
             && !matches!(allocation.kind, Kind::Registered { .. })
@@ -344,7 +347,8 @@ impl Driver {
                 "not all of it is memory of the program that has an address",
             ));
         }
-        self.machine.register(self.part(context), start, bytes);
+        // SAFETY: the caller's promise.
+        unsafe { self.machine.register(self.part(context), start, bytes) };
         let (kind, handle, life) = (Kind::Registered { flags }, context.handle, context.life);
         self.memory.insert(Allocation {
             start,
@@ -358,8 +362,12 @@ impl Driver {
     }
 
     /// Lets kernels use mapped memory. It belongs to no context.
-    pub(crate) fn show(&self, start: u64, bytes: u64) {
-        self.machine.register(Part::Plain, start, bytes);
+    ///
+    /// # Safety
+    /// The range is mapped, and stays so until it is hidden.
+    pub(crate) unsafe fn show(&self, start: u64, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.machine.register(Part::Plain, start, bytes) };
         self.memory.insert(Allocation {
             start,
             bytes,

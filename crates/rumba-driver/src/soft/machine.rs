@@ -154,9 +154,12 @@ impl Machine {
     }
 
     /// Lets kernels use memory of the host's own, which stays the host's.
-    pub(crate) fn register(&self, part: Part, start: u64, bytes: u64) {
+    ///
+    /// # Safety
+    /// The memory outlives the registration, and may be read and written meanwhile.
+    pub(crate) unsafe fn register(&self, part: Part, start: u64, bytes: u64) {
         let device = self.device(part);
-        // SAFETY: `cuMemHostRegister` demands of its caller that the memory outlives the registration.
+        // SAFETY: the caller's promise.
         unsafe {
             device.register(start, bytes as usize, Some("cuMemHostRegister".into()));
         };

@@ -185,12 +185,12 @@ impl Queue {
         if self.captures(|| Action::Work(Work::Transfer(Arc::new(transfer.clone()))))? {
             return Ok(());
         }
-        let waits = waits || !transfer.target.is_device;
+        let waits = waits || !transfer.target().is_device;
         if waits {
             self.submit_now(Work::Transfer(Arc::new(transfer)))?.wait();
             return self.context().outcome();
         }
-        if !transfer.source.is_device {
+        if !transfer.source().is_device {
             if self.is_done() {
                 self.submit_now(Work::Transfer(Arc::new(transfer)))?.wait();
                 return Ok(());

@@ -82,14 +82,9 @@ impl State {
     /// Reserves addresses, aligned as asked.
     pub(crate) fn reserve(&mut self, bytes: u64, alignment: u64) -> io::Result<u64> {
         let all = bytes.checked_add(alignment).ok_or(io::ErrorKind::OutOfMemory)? as usize;
-        let start = map(
-            0,
-            all,
-            libc::PROT_NONE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: the place is not fixed.
+        let start = unsafe { map(0, all, libc::PROT_NONE, flags, -1, 0) }?;
         let aligned = start.next_multiple_of(alignment);
         let after = start + all as u64 - (aligned + bytes);
         for (place, rest) in [(start, aligned - start), (aligned + bytes, after)] {
@@ -145,17 +140,14 @@ impl State {
         place == end
     }
 
-    /// Maps the first bytes of memory.
-    pub(crate) fn map(&mut self, start: u64, bytes: u64, memory: Arc<Physical>) -> io::Result<()> {
-        let file = memory.file.as_raw_fd();
-        map(
-            start,
-            bytes as usize,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_FIXED,
-            file,
-            0,
-        )?;
+    /// Maps the first bytes of memory; `false` if the range is not reserved, or not free of mappings.
+    pub(crate) fn map(&mut self, start: u64, bytes: u64, memory: Arc<Physical>) -> io::Result<bool> {
+        if !self.is_free(start, bytes) {
+            return Ok(false);
+        }
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: the range is reserved, and nothing is mapped in it.
+        unsafe { map(start, bytes as usize, protection, flags, memory.file.as_raw_fd(), 0) }?;
         self.mapped.insert(
             start,
             Mapping {
@@ -164,7 +156,7 @@ impl State {
                 access: 0,
             },
         );
-        Ok(())
+        Ok(true)
     }
 
     /// Ends the mappings of a range, which stays reserved; `false` if whole mappings do not make it up. Whoever asked that
@@ -174,7 +166,8 @@ impl State {
             return Ok(false);
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        map(start, bytes as usize, libc::PROT_NONE, flags, -1, 0)?;
+        // SAFETY: mappings of this state make up the range.
+        unsafe { map(start, bytes as usize, libc::PROT_NONE, flags, -1, 0) }?;
         let ended: Vec<u64> = self
             .mapped
             .range(start..start + bytes)
@@ -187,9 +180,12 @@ impl State {
     }
 }
 
-fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, offset: i64) -> io::Result<u64> {
-    // SAFETY: a fixed place is only passed for a range that is reserved at this moment, as its caller has found with the state
-    // locked; no Rust object lies in it.
+/// Maps pages of the system's memory.
+///
+/// # Safety
+/// A fixed place is a range of reserved addresses, whose state is locked and in which no Rust object lies.
+unsafe fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, offset: i64) -> io::Result<u64> {
+    // SAFETY: the caller's promise; without a fixed place nothing that is mapped changes.
     let place = unsafe { libc::mmap(start as *mut _, bytes, protection, flags, file, offset) };
     if place == libc::MAP_FAILED {
         Err(io::Error::last_os_error())
@@ -211,8 +207,12 @@ mod tests {
         let memory = Arc::new(Physical::new(GRANULARITY, 0).expect("memory"));
         let second = start + GRANULARITY;
         for place in [start, second] {
-            state.map(place, GRANULARITY, Arc::clone(&memory)).expect("a mapping");
+            assert!(state.map(place, GRANULARITY, Arc::clone(&memory)).expect("a mapping"));
         }
+        assert!(
+            !state.map(second, GRANULARITY, memory).expect("nothing to do"),
+            "it is mapped"
+        );
         assert!(state.is_mapped(start, 2 * GRANULARITY) && !state.is_mapped(start, GRANULARITY + 1));
         // SAFETY: both addresses were just mapped, to the same memory.
         let seen = unsafe {
@@ -225,5 +225,7 @@ mod tests {
         assert!(state.is_free(start, GRANULARITY) && state.release(start, 2 * GRANULARITY));
         // What lies there now is somebody else's.
         assert!(!state.unmap(start, 2 * GRANULARITY).expect("nothing to do"));
+        let memory = Arc::new(Physical::new(GRANULARITY, 0).expect("memory"));
+        assert!(!state.map(start, GRANULARITY, memory).expect("nothing to do"));
     }
 }

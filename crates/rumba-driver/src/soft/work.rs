@@ -54,10 +54,10 @@ impl DerefMut for ParameterBlock {
 }
 
 /// A host function with its argument.
-pub(crate) type HostFunction = extern "C" fn(*mut c_void);
+pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
 
 /// The older form, which is also told the stream and how its work went.
-pub(crate) type StreamCallback = extern "C" fn(usize, Code, *mut c_void);
+pub(crate) type StreamCallback = unsafe extern "C" fn(usize, Code, *mut c_void);
 
 /// A kernel with everything that its launch needs.
 #[derive(Clone)]
@@ -103,27 +103,55 @@ impl Grid {
 /// A copy of a box of bytes.
 #[derive(Clone)]
 pub(crate) struct Transfer {
-    pub(crate) target: Grid,
-    pub(crate) source: Grid,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-    pub(crate) depth: usize,
+    target: Grid,
+    source: Grid,
+    width: usize,
+    height: usize,
+    depth: usize,
     /// The bytes of a source that its owner may change before the copy is done.
-    pub(crate) staged: Option<Arc<[u8]>>,
+    staged: Option<Arc<[u8]>>,
 }
 
 impl Transfer {
+    /// A copy of so many bytes in a row, rows in a slice, and slices.
+    ///
+    /// # Safety
+    /// A side that is not the machine's memory is host memory that may be read, or written, until the copy is done.
+    pub(crate) unsafe fn new(target: Grid, source: Grid, [width, height, depth]: [usize; 3]) -> Self {
+        Self {
+            target,
+            source,
+            width,
+            height,
+            depth,
+            staged: None,
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Grid {
+        &self.target
+    }
+
+    pub(crate) fn source(&self) -> &Grid {
+        &self.source
+    }
+
+    pub(crate) fn extents(&self) -> [usize; 3] {
+        [self.width, self.height, self.depth]
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.width * self.height * self.depth
     }
 
-    /// Takes a copy of the source now.
+    /// Takes a copy of the source now, which must be the host's.
     pub(crate) fn stage(&mut self) {
+        assert!(!self.source.is_device, "the host cannot read the device's memory here");
         let mut bytes = Vec::with_capacity(self.bytes());
         for z in 0..self.depth {
             for y in 0..self.height {
                 let (row, _) = self.source.row_at(y, z);
-                // SAFETY: the caller of the copy gave this host memory to read; it is not the machine's memory.
+                // SAFETY: host memory that may be read (the promise of `new`); only a copy of such a source is staged.
                 bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(row as *const u8, self.width) });
             }
         }
@@ -140,7 +168,8 @@ impl Transfer {
     pub(crate) fn run(&self, driver: &Driver) -> Result<(), Error> {
         for z in 0..self.depth {
             for y in 0..self.height {
-                transfer(driver, self.target.row_at(y, z), self.source.row_at(y, z), self.width)?;
+                // SAFETY: the promise of `new`.
+                unsafe { transfer(driver, self.target.row_at(y, z), self.source.row_at(y, z), self.width) }?;
             }
         }
         Ok(())
@@ -148,21 +177,24 @@ impl Transfer {
 }
 
 /// Moves bytes between two places that were checked.
-fn transfer(driver: &Driver, target: (u64, bool), source: (u64, bool), bytes: usize) -> Result<(), Error> {
+///
+/// # Safety
+/// A place that is not the machine's memory is host memory, of which as many bytes may be read, or written.
+unsafe fn transfer(driver: &Driver, target: (u64, bool), source: (u64, bool), bytes: usize) -> Result<(), Error> {
     match (target, source) {
         ((target, true), (source, true)) => driver.machine.copy(target, source, bytes as u64),
         ((target, true), (source, false)) => {
-            // SAFETY: the caller gave this host address to read `bytes` from; it is not the machine's memory.
+            // SAFETY: the caller's promise.
             let source = unsafe { std::slice::from_raw_parts(source as *const u8, bytes) };
             driver.machine.write(target, source)
         }
         ((target, false), (source, true)) => {
-            // SAFETY: the caller gave this host address to write `bytes` to; it is not the machine's memory.
+            // SAFETY: the caller's promise.
             let target = unsafe { std::slice::from_raw_parts_mut(target as *mut u8, bytes) };
             driver.machine.read(source, target)
         }
         ((target, false), (source, false)) => {
-            // SAFETY: the caller gave both host addresses for this; they may overlap.
+            // SAFETY: the caller's promise; they may overlap.
             unsafe { std::ptr::copy(source as *const u8, target as *mut u8, bytes) };
             Ok(())
         }
@@ -318,7 +350,8 @@ impl Work {
             Self::Record(stamp) => return stamp.set(),
             Self::Callback(callback, stream, argument) => {
                 let status = fate.usable().err().map_or(Code::SUCCESS, |error| error.code());
-                return as_host_function(|| callback(*stream, status, argument.0));
+                // SAFETY: the caller of `cuStreamAddCallback` asked for this call, with this argument.
+                return as_host_function(|| unsafe { callback(*stream, status, argument.0) });
             }
             // Memory is given back also by a context that has failed.
             Self::Free(allocation) => {
@@ -341,7 +374,8 @@ impl Work {
             Self::Transfer(transfer) => transfer.run(driver),
             Self::Fill(fill) => fill.run(driver),
             Self::Host(function, argument) => {
-                as_host_function(|| function(argument.0));
+                // SAFETY: the caller of `cuLaunchHostFunc`, or of a graph's node, asked for this call, with this argument.
+                as_host_function(|| unsafe { function(argument.0) });
                 Ok(())
             }
             Self::Write(word) => word.write(driver),

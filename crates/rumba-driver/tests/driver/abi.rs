@@ -89,6 +89,8 @@ declare! {
     cuMemGetAddressRange_v2(P<u64>, P<usize>, u64);
     cuMemPrefetchAsync(u64, usize, c_int, usize);
     cuMemAdvise(u64, usize, c_int, c_int);
+    cuMemRangeGetAttribute(P<c_void>, usize, c_int, u64, usize);
+    cuMemRangeGetAttributes(P<P<c_void>>, P<usize>, P<c_int>, usize, u64, usize);
     cuMemAllocHost_v2(P<u64>, usize);
     cuMemHostAlloc(P<u64>, usize, c_uint);
     cuMemFreeHost(u64);
@@ -170,6 +172,7 @@ declare! {
     cuGraphRemoveDependencies_v2(usize, *const usize, *const usize, *const u64, usize);
     cuGraphGetNodes(usize, P<usize>, P<usize>);
     cuGraphGetRootNodes(usize, P<usize>, P<usize>);
+    cuGraphGetEdges_v2(usize, P<usize>, P<usize>, P<u64>, P<usize>);
     cuGraphNodeGetType(usize, P<c_int>);
     cuGraphDestroyNode(usize);
     cuGraphClone(P<usize>, usize);

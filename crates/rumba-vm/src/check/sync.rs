@@ -304,12 +304,15 @@ impl Warp {
 }
 
 /// Looks at barriers that were completed, given the warps of the block.
-#[cold]
 ///
 /// The warps look at their block meanwhile, so no reference to the whole of it is held.
-pub(crate) fn completed(state: *mut BlockState, warps: &[Warp], completed: u32) {
+///
+/// # Safety
+/// The block is alive, and none of its warps runs.
+#[cold]
+pub(crate) unsafe fn completed(state: *mut BlockState, warps: &[Warp], completed: u32) {
     for id in (0..BARRIERS).filter(|id| completed >> id & 1 != 0) {
-        // SAFETY: the block is alive, and none of its warps runs.
+        // SAFETY: the caller's promise.
         let barrier = unsafe { (*state).barriers[id] };
         // SAFETY: as above.
         let Some(watch) = (unsafe { (*state).watch.as_deref_mut() }) else {

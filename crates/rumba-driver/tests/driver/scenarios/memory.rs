@@ -218,6 +218,12 @@ pub fn managed_memory() {
         1 => cuMemAdvise(12_345, 64, 1, 0);
         1 => cuMemPrefetchAsync(device, 64, 0, NONE);
         1 => cuMemAdvise(device, 64, 1, 0);
+    }
+    // A place that is null takes no attribute; what NVIDIA's driver does with one is not documented.
+    let (mut devices, mut place, mut size, mut accessed_by) = ([0; 2], null_mut(), 8, 3);
+    steps! {
+        0 => cuMemRangeGetAttribute(devices.as_mut_ptr().cast(), 8, 3, pointer, 64);
+        soft { 0 => cuMemRangeGetAttributes(&mut place, &mut size, &mut accessed_by, 1, pointer, 64); }
         0 => cuMemFree_v2(pointer);
     }
     assert_eq!(value, 5);
