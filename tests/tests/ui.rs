@@ -144,7 +144,8 @@ fn mark(case: &Case, finding: &Finding) -> Mark {
             .iter()
             .find(|location| location.file.ends_with(case.file));
         match own {
-            Some(location) => Some(location.line),
+            // Line 0 is that of no line: what the compiler made of several.
+            Some(location) => Some(location.line).filter(|line| *line != 0),
             None if is_ptx => Some(side.ptx_line),
             // The end of a kernel is a line of the macro that made it.
             None => None,

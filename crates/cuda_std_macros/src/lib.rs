@@ -253,7 +253,7 @@ pub fn reduction(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// A static in shared memory is one for each block, and its initialiser is not used: what it holds at
 /// first is unspecified. So it is a `static mut`, every use of which is `unsafe`, or a
-/// `cuda_std::shared::Storage`, which gives a raw pointer: no thread may read an element that nobody has
+/// `cuda_std::shared::Storage`, which gives a raw pointer: no thread may read an element that was never
 /// written, nor write one that another reads or writes before both have passed a barrier.
 /// `cuda_std::shared::Shared` needs no such care. A static in constant memory is `Copy`, so that nothing in it
 /// changes. On the host the static is an ordinary one.

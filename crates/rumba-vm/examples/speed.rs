@@ -39,13 +39,15 @@ impl Bench {
     fn upload<const N: usize>(&self, values: impl Iterator<Item = [u8; N]>) -> Result<u64, Failure> {
         let bytes: Vec<u8> = values.flatten().collect();
         let address = self.device.allocate(bytes.len())?;
-        self.device.write(address, &bytes)?;
+        // SAFETY: the launches have ended, and nothing else uses the device.
+        unsafe { self.device.write(address, &bytes) }?;
         Ok(address)
     }
 
     fn download(&self, address: u64, count: usize) -> Result<Vec<f32>, Failure> {
         let mut bytes = vec![0; 4 * count];
-        self.device.read(address, &mut bytes)?;
+        // SAFETY: as above.
+        unsafe { self.device.read(address, &mut bytes) }?;
         Ok(bytes
             .chunks_exact(4)
             .map(|chunk| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]))

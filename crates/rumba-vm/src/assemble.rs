@@ -145,6 +145,7 @@ pub(crate) fn program<'m>(
         explicit_cluster: limits.explicit_cluster,
         blocks_are_clusters: limits.blocks_are_clusters,
         undefines: pool.undefines,
+        followed: pool.followed.clone(),
         registers: assembly.registers.clamp(8, 255),
         ops: assembly.ops.into_boxed_slice(),
         kernel_ops: assembly.facts.len(),

@@ -302,10 +302,13 @@ impl Device {
     ///
     /// # Errors
     /// If the range is not within an allocation.
-    pub fn read(&self, from: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+    ///
+    /// # Safety
+    /// Until it returns, no launch and no other thread writes to the range, and nothing frees or unregisters the memory that holds it.
+    pub unsafe fn read(&self, from: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         self.inner.allocations.check("a read", from, to.len())?;
         self.find_unwritten(from, to.len() as u64);
-        // SAFETY: the range was just found to be allocated, and `to` is the caller's.
+        // SAFETY: the range was just found to be allocated, `to` is the caller's, and the rest is as the caller promises.
         unsafe { std::ptr::copy(from as *const u8, to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -314,9 +317,12 @@ impl Device {
     ///
     /// # Errors
     /// If the range is not within an allocation.
-    pub fn write(&self, to: u64, from: &[u8]) -> Result<(), MemoryError> {
+    ///
+    /// # Safety
+    /// Until it returns, no launch and no other thread accesses the range, and nothing frees or unregisters the memory that holds it.
+    pub unsafe fn write(&self, to: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.inner.allocations.check("a write", to, from.len())?;
-        // SAFETY: the range was just found to be allocated, and `from` is the caller's.
+        // SAFETY: the range was just found to be allocated, `from` is the caller's, and the rest is as the caller promises.
         unsafe { std::ptr::copy(from.as_ptr(), to as *mut u8, from.len()) };
         self.assume_written(to, from.len());
         Ok(())
@@ -360,10 +366,13 @@ impl Device {
     ///
     /// # Errors
     /// If a range is not within an allocation.
-    pub fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), MemoryError> {
+    ///
+    /// # Safety
+    /// Until it returns, no launch and no other thread writes to the source or accesses the target, and nothing frees or unregisters the memory that holds them.
+    pub unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), MemoryError> {
         self.inner.allocations.check("a copy from the device", from, bytes)?;
         self.inner.allocations.check("a copy to the device", to, bytes)?;
-        // SAFETY: both ranges were just found to be allocated.
+        // SAFETY: both ranges were just found to be allocated, and the rest is as the caller promises.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         if let Some(map) = &self.inner.allocations.unwritten {
             let allocation = self.inner.allocations.bounds(to, |allocation| allocation.start);
@@ -376,12 +385,15 @@ impl Device {
     ///
     /// # Errors
     /// If the range is not within an allocation.
-    pub fn fill(&self, to: u64, pattern: &[u8], count: usize) -> Result<(), MemoryError> {
+    ///
+    /// # Safety
+    /// Until it returns, no launch and no other thread accesses the range, and nothing frees or unregisters the memory that holds it.
+    pub unsafe fn fill(&self, to: u64, pattern: &[u8], count: usize) -> Result<(), MemoryError> {
         let bytes = pattern.len().saturating_mul(count);
         self.inner.allocations.check("a fill", to, bytes)?;
         self.assume_written(to, bytes);
         match pattern {
-            // SAFETY: the range was just found to be allocated.
+            // SAFETY: the range was just found to be allocated, and the rest is as the caller promises.
             [byte] => unsafe { std::ptr::write_bytes(to as *mut u8, *byte, bytes) },
             _ => {
                 for index in 0..count {

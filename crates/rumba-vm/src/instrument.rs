@@ -10,11 +10,11 @@ use crate::check::{arithmetic, arrays, pending, registers};
 use crate::cluster::Cluster;
 use crate::form::Form;
 use crate::launch::Context;
-use crate::lower::{Draft, Function, Node};
+use crate::lower::{Draft, Function, Node, Place};
 use crate::op::{Handlers, Op};
 use crate::program::Pool;
 use crate::warp::{LANES, Warp};
-use crate::{profile, schedule};
+use crate::{control, profile, schedule};
 
 /// What is put into programs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -98,6 +98,29 @@ impl Rewriter {
             }
         }
         self.nodes.push(node);
+    }
+
+    /// Whether the next operation is one for the lanes of a guard.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    /// Begins a guard: what follows is for the lanes that are not in `predicate`.
+    pub(crate) fn begin_guard(&mut self, predicate: Place, source: u32) {
+        let guard = Draft {
+            a: predicate,
+            extra: 1,
+            imm: 1,
+            ..Draft::new(control::GUARD_BEGIN)
+        };
+        self.insert(guard, source);
+        self.guard = Some(self.nodes.len() - 1);
+    }
+
+    /// Ends the guard.
+    pub(crate) fn end_guard(&mut self, source: u32) {
+        self.guard = None;
+        self.insert(Draft::new(control::GUARD_END), source);
     }
 
     /// Leaves an operation out that was there before.

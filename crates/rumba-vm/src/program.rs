@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use rumba_ptx::ast::{self, StateSpace};
+use rustc_hash::FxHashSet;
 
 use crate::form::Form;
 use crate::instrument::Instruments;
@@ -102,6 +103,10 @@ pub(crate) struct Pool<'m> {
     pub(crate) register_names: Vec<String>,
     /// Whether the program may store registers that hold nothing, and keeps track of them.
     pub(crate) undefines: bool,
+    /// Predicates that keep track of registers.
+    pub(crate) shadows: usize,
+    /// See [`Program::followed`].
+    pub(crate) followed: FxHashSet<u32>,
 }
 
 impl<'m> Pool<'m> {
@@ -119,6 +124,8 @@ impl<'m> Pool<'m> {
             instruments: Instruments::default(),
             register_names: Vec::new(),
             undefines: false,
+            shadows: 0,
+            followed: FxHashSet::default(),
         }
     }
 
@@ -365,6 +372,8 @@ pub(crate) struct Program {
     pub(crate) blocks_are_clusters: bool,
     /// Whether memory may be given values that are undefined, and loads go on from there; see [`crate::check::registers`].
     pub(crate) undefines: bool,
+    /// The loads after which it is known whether their values are undefined.
+    pub(crate) followed: FxHashSet<u32>,
     /// Registers as a GPU would count them, for occupancy.
     pub(crate) registers: u32,
     pub(crate) debug: Debug,

@@ -2,10 +2,12 @@
 //!
 //! How warps diverge and meet again is told in `schedule`.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::block::BlockState;
 use crate::check::memory::Bounds;
+use crate::check::registers::Origin;
 use crate::copies::Groups;
 use crate::fault::RawFault;
 use crate::launch::Context;
@@ -153,6 +155,8 @@ pub struct Warp {
     /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
     pub(crate) copies: Groups,
     pub(crate) bulk_copies: Groups,
+    /// Where values that are undefined come from, by the predicates that say so; see [`crate::check::registers`].
+    pub(crate) origins: FxHashMap<u16, Origin>,
 }
 
 impl Warp {
@@ -203,6 +207,7 @@ impl Warp {
             lacks_of_block: false,
             copies: Groups::new(),
             bulk_copies: Groups::new(),
+            origins: FxHashMap::default(),
         }
     }
 

@@ -46,7 +46,8 @@ fn arithmetic_is_that_of_an_h200() {
                 Ok(module) => module,
                 Err(error) => panic!("{}: {error}", line.text),
             };
-            device.write(input, &bytes_of(&line.operands())).unwrap();
+            // SAFETY: the launches have ended, and nothing else uses the device.
+            unsafe { device.write(input, &bytes_of(&line.operands())) }.unwrap();
             let launch = Launch {
                 grid: [COUNT as u32 / 256, 1, 1],
                 block: [256, 1, 1],
@@ -59,7 +60,8 @@ fn arithmetic_is_that_of_an_h200() {
                 panic!("{}: {error}", line.text);
             }
             let mut results = vec![0; 2 * COUNT * 8];
-            device.read(output, &mut results).unwrap();
+            // SAFETY: the launches have ended, and nothing else uses the device.
+            unsafe { device.read(output, &mut results) }.unwrap();
             let agrees = format!("{:016x}", line.hash(&u64s(&results))) == expected;
             if agrees == departs {
                 wrong.push(format!("{text} (vector instructions: {vector_instructions})"));

@@ -270,7 +270,7 @@ fn after_a_stopped_launch_each_block_runs_once() {
     let out = bench.zeros(4);
     let endless = bench.fault("k", 4, 1, &[out.into(), 0u32.into()]);
     assert_eq!(endless.kind, FaultKind::Timeout);
-    bench.device.fill(out, &[0], 4).unwrap();
+    bench.fill(out, &[0], 4).unwrap();
     if let Err(error) = bench.run("k", 10, 1, &[out.into(), 1u32.into()]) {
         panic!("{error}");
     }
@@ -442,22 +442,28 @@ fn misuse_of_memory_by_the_host() {
     let block = device.allocate(100).unwrap();
     assert_eq!(block % 256, 0);
     let mut bytes = [0; 101];
-    device.read(block, &mut bytes[..100]).unwrap();
+    // SAFETY: the launches have ended, and nothing else uses the device.
+    unsafe { device.read(block, &mut bytes[..100]) }.unwrap();
     assert!(bytes[..100].iter().all(|byte| *byte == 0xcd));
-    let error = device.read(block, &mut bytes).unwrap_err().to_string();
+    // SAFETY: as above.
+    let error = unsafe { device.read(block, &mut bytes) }.unwrap_err().to_string();
     assert!(
         error.contains("it starts 0 bytes into a block of 100 bytes and ends 1 bytes after its end"),
         "{error}"
     );
-    assert!(device.write(0x10, &[1]).is_err());
-    assert!(device.copy(block, block + 60, 41).is_err());
-    assert!(device.fill(block, &[1, 2, 3, 4], 26).is_err());
+    // SAFETY: as above.
+    assert!(unsafe { device.write(0x10, &[1]) }.is_err());
+    // SAFETY: as above.
+    assert!(unsafe { device.copy(block, block + 60, 41) }.is_err());
+    // SAFETY: as above.
+    assert!(unsafe { device.fill(block, &[1, 2, 3, 4], 26) }.is_err());
     assert!(device.free(block + 1).is_err());
     let info = device.memory_info();
     assert_eq!(info, ((1 << 20) - 100, 1 << 20));
     device.free(block).unwrap();
     assert!(device.free(block).unwrap_err().to_string().contains("which was freed"));
-    assert!(device.read(block, &mut bytes[..1]).is_err());
+    // SAFETY: as above.
+    assert!(unsafe { device.read(block, &mut bytes[..1]) }.is_err());
     for _ in 0..1000 {
         let block = device.allocate(900_000).unwrap();
         device.free(block).unwrap();

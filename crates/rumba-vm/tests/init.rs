@@ -22,7 +22,7 @@ fn bench(declarations: &str, body: &str) -> Bench {
 fn findings(declarations: &str, body: &str, written: usize) -> Vec<Finding> {
     let bench = bench(declarations, body);
     let out = bench.device.allocate(512).expect("there is memory");
-    bench.device.write(out, &vec![1; 4 * written]).expect("it is inside");
+    bench.write(out, &vec![1; 4 * written]).expect("it is inside");
     if let Err(error) = bench.run("k", 2, 64, &[out.into(), 7_u32.into()]) {
         panic!("{error}");
     }
@@ -116,6 +116,129 @@ fn a_halo_that_nobody_fills() {
     is_clean(TILE, &stencil.replace("HALO", halo), 0);
 }
 
+/// A kernel of which each thread loads its own element of a tile that nothing has written, and does something with it.
+fn loads(what: &str) -> Vec<Finding> {
+    findings(TILE, &format!("{OWN}\n ld.shared.u32 %r11, [%r10];\n{what}"), 128)
+}
+
+#[test]
+fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
+    for silent in [
+        "",
+        "add.u32 %r12, %r11, 1; mul.lo.u32 %r13, %r12, 0; st.global.u32 [%rd2], %r13;",
+        "and.b32 %r12, %r11, 0; st.global.u32 [%rd2], %r12;",
+        "setp.eq.u32 %p1, %r11, 5; setp.lt.u32 %p2, %r2, 64; or.pred %p3, %p1, %p2; @%p3 st.global.u32 [%rd2], 1;",
+        "setp.lt.u32 %p2, %r2, 64; selp.u32 %r12, %r2, %r11, %p2; st.global.u32 [%rd2], %r12;",
+        "mov.u32 %r11, 7; st.global.u32 [%rd2], %r11;",
+        "shfl.sync.idx.b32 %r12, %r11, 0, 31, -1;",
+        // To another place of shared memory, and there something else.
+        "st.shared.u32 [%r10+256], %r11; st.shared.u32 [%r10+256], 1; ld.shared.u32 %r12, [%r10+256]; st.global.u32 [%rd2], %r12;",
+    ] {
+        let found = loads(silent);
+        assert!(found.is_empty(), "{silent}: {}", found[0]);
+    }
+    for (used, how) in [
+        ("st.global.u32 [%rd2], %r11;", "store of it to global memory"),
+        (
+            "setp.eq.u32 %p1, %r11, 5; @%p1 bra done; add.u32 %r12, %r2, 1;\ndone:",
+            "use of it",
+        ),
+        (
+            "add.u32 %r12, %r11, 1; setp.eq.u32 %p1, %r12, 5; @%p1 st.global.u32 [%rd2], 1;",
+            "use of it",
+        ),
+        (
+            "and.b32 %r12, %r11, 4; cvt.u64.u32 %rd10, %r12; add.u64 %rd10, %rd10, %rd1; st.global.u32 [%rd10], 1;",
+            "use of it",
+        ),
+        (
+            "shfl.sync.idx.b32 %r12, %r11, 0, 31, -1; st.global.u32 [%rd2], %r12;",
+            "store of it to global memory",
+        ),
+        (
+            "setp.lt.u32 %p2, %r2, 3; selp.u32 %r12, %r2, %r11, %p2; st.global.u32 [%rd2], %r12;",
+            "store of it to global memory",
+        ),
+        (
+            "max.u32 %r12, %r11, %r2; st.global.u32 [%rd2], %r12;",
+            "store of it to global memory",
+        ),
+        ("red.global.add.u32 [%rd1], %r11;", "use of it"),
+    ] {
+        let found = loads(used);
+        let [finding] = found.as_slice() else {
+            panic!("one finding was expected: {used}: {found:#?}");
+        };
+        assert_eq!(finding.kind, FindingKind::UnwrittenRead, "{finding}");
+        assert!(finding.place.ends_with("bytes into shared memory"), "{finding}");
+        let [load, user] = finding.sides.as_slice() else {
+            panic!("{finding}");
+        };
+        assert_eq!(
+            (load.what.as_str(), user.what.as_str()),
+            ("read of shared memory", how),
+            "{finding}"
+        );
+        assert!(load.ptx_line < user.ptx_line, "{finding}");
+    }
+    // The memory that it is copied to within the block has nothing either.
+    let found = loads("st.shared.u32 [%r10+256], %r11; ld.shared.u32 %r12, [%r10+256]; st.global.u32 [%rd2], %r12;");
+    let [finding] = found.as_slice() else {
+        panic!("one finding was expected: {found:#?}");
+    };
+    assert!(
+        finding.place.contains("kernel `k` stored there at test.ptx:")
+            && finding.place.contains("had read at test.ptx:"),
+        "{finding}"
+    );
+    // What the mistake was told of is a value in global memory.
+    let bench = bench(
+        TILE,
+        &format!("{OWN}\n ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"),
+    );
+    let out = bench.device.allocate(512).expect("there is memory");
+    bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).expect("it runs");
+    bench.read(out, &mut [0; 512]).expect("it is inside");
+    let found = bench.device.take_findings();
+    assert_eq!((found.len(), found[0].count), (1, 128), "{found:#?}");
+}
+
+#[test]
+fn lanes_load_what_they_have_written() {
+    // Even lanes write, and odd lanes read what they have not.
+    let body = |reads: &str| {
+        format!(
+            "{OWN}
+        and.b32 %r12, %r2, 1;
+        setp.eq.u32 %p1, %r12, 0;
+        @%p1 st.shared.u32 [%r10], %r2;
+        {reads} ld.shared.u32 %r11, [%r10];
+        {reads} st.global.u32 [%rd2], %r11;"
+        )
+    };
+    is_clean(TILE, &body("@%p1"), 0);
+    let found = findings(TILE, &body("@!%p1"), 0);
+    assert_eq!((found.len(), found[0].count), (1, 64), "{found:#?}");
+    let found = findings(TILE, &body(""), 0);
+    assert_eq!(
+        (found.len(), found[0].count, found[0].sides[0].threads),
+        (1, 64, 16),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn operations_that_are_not_followed_are_told_at_once() {
+    let matrix = format!("{OWN}\n mov.u32 %r10, %r9; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r11}}, [%r10];");
+    is_told(TILE, &matrix, 0, "bytes into shared memory");
+    is_told(
+        TILE,
+        &format!("{OWN}\n atom.shared.add.u32 %r11, [%r10], 1;"),
+        0,
+        "bytes into shared memory",
+    );
+}
+
 #[test]
 fn what_another_block_wrote_does_not_count() {
     let first_block_only = format!(
@@ -169,10 +292,20 @@ fn vectors() {
     let read =
         format!("{OWN}\n shl.b32 %r11, %r2, 3; add.u32 %r11, %r9, %r11; ld.shared.v2.u32 {{%r12, %r13}}, [%r11];");
     let half = "shl.b32 %r14, %r2, 3; mov.u32 %r9, tile; add.u32 %r14, %r14, %r9; st.shared.u32 [%r14], 1;";
-    is_told(TILE, &read, 0, "bytes into shared memory");
+    let store = |register: &str| format!("{read} st.global.u32 [%rd2], {register};");
+    is_told(TILE, &store("%r12"), 0, "bytes into shared memory");
+    is_clean(TILE, &format!("{half}\n{}", store("%r12")), 0);
+    is_told(
+        TILE,
+        &format!("{half}\n{}", store("%r13")),
+        0,
+        "bytes into shared memory",
+    );
+    let both = format!("{half}\n st.shared.u32 [%r14+4], 2;\n{}", store("%r13"));
+    is_clean(TILE, &both, 0);
     // What is between the fields of a structure is copied with them.
-    is_clean(TILE, &format!("{half}\n{read}"), 0);
-    is_clean(TILE, &format!("{half}\n st.shared.u32 [%r14+4], 2;\n{read}"), 0);
+    let whole = format!("{half}\n mov.u32 %r11, %r14; ld.shared.u64 %rd10, [%r11]; st.global.u64 [%rd1], %rd10;");
+    is_clean(TILE, &whole, 0);
 }
 
 #[test]
@@ -238,7 +371,7 @@ fn the_host_copies_what_nobody_wrote() {
     let device = &bench.device;
     let (a, b) = (device.allocate(512).unwrap(), device.allocate(512).unwrap());
     let mut bytes = [0; 512];
-    device.read(a, &mut bytes).unwrap();
+    bench.read(a, &mut bytes).unwrap();
     let found = device.take_findings();
     assert_eq!((found[0].kind, found[0].count), (FindingKind::UnwrittenCopy, 512));
     assert!(
@@ -248,21 +381,21 @@ fn the_host_copies_what_nobody_wrote() {
     );
     // The kernel writes 256 bytes; copies on the device tell nothing, and take along what is known.
     bench.run("k", 1, 64, &[a.into(), 0_u32.into()]).unwrap();
-    device.copy(b, a, 512).unwrap();
+    bench.copy(b, a, 512).unwrap();
     assert!(device.take_findings().is_empty());
-    device.read(b, &mut bytes[..256]).unwrap();
+    bench.read(b, &mut bytes[..256]).unwrap();
     assert!(device.take_findings().is_empty());
-    device.read(b, &mut bytes).unwrap();
+    bench.read(b, &mut bytes).unwrap();
     let found = device.take_findings();
     assert_eq!((found[0].address, found[0].count), (Some(b + 256), 256));
-    device.fill(b, &[0], 512).unwrap();
+    bench.fill(b, &[0], 512).unwrap();
     device.assume_written(a, 512);
-    device.read(b, &mut bytes).unwrap();
-    device.read(a, &mut bytes).unwrap();
+    bench.read(b, &mut bytes).unwrap();
+    bench.read(a, &mut bytes).unwrap();
     assert!(device.take_findings().is_empty());
     // Memory that is handed out again is nobody's.
     device.free(a).unwrap();
     let again = device.allocate(512).unwrap();
-    device.read(again, &mut bytes).unwrap();
+    bench.read(again, &mut bytes).unwrap();
     assert_eq!(device.take_findings().len(), 1);
 }

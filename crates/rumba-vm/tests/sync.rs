@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, kernel};
-use rumba_vm::{Checks, Config, FaultKind, Finding, FindingKind, LaunchFailure};
+use rumba_vm::{Checks, Config, FaultKind, Finding, FindingKind, LaunchFailure, Severity};
 
 /// Runs a kernel under the check of synchronisation.
 fn run(declarations: &str, body: &str, grid: u32, block: u32) -> (Vec<Finding>, Result<(), LaunchFailure>) {
@@ -89,12 +89,13 @@ fn a_named_barrier_is_for_whole_warps() {
 }
 
 #[test]
-fn nobody_returns_before_a_barrier() {
+fn threads_that_have_exited_are_information() {
     let early = |limit: u32, barrier: &str| {
         format!("setp.ge.u32 %p1, %r2, {limit};\n @%p1 ret;\n st.global.u32 [%rd2], %r2;\n {barrier}")
     };
     for limit in [16, 32, 40] {
         let finding = wrong("", &early(limit, "bar.sync 0;"), 64, FindingKind::ExitBeforeBarrier);
+        assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.sides[1].what, "exit");
         assert_eq!(finding.sides[1].thread, [limit, 0, 0]);
     }

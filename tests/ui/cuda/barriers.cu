@@ -149,7 +149,7 @@ extern "C" __global__ void barrier_parity(const unsigned *x, unsigned *y) {
         //@ wrong, barrier_parity_never_waits:
         sum += tile[phase % 2][63 - t]; //~ data-race, unwritten-read?
     }
-    y[t] = sum;
+    y[t] = sum; //~ unwritten-read?
 }
 
 // Waiting for a time, again and again.

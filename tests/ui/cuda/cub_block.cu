@@ -122,7 +122,7 @@ struct Less {
 };
 
 // A sort by merging.
-//@ right, missed, 1 x 64: in 128, out 128 = i
+//@ right, 1 x 64: in 128, out 128 = i
 extern "C" __global__ void block_merge_sort(const unsigned *x, unsigned *y) {
     using Sort = cub::BlockMergeSort<unsigned, THREADS, 2>;
     __shared__ Sort::TempStorage memory;

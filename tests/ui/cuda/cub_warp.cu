@@ -89,7 +89,7 @@ struct Less {
 };
 
 // Sorts of 64 keys in each warp.
-//@ right, missed, 1 x 64: in 128, out 128 = i
+//@ right, 1 x 64: in 128, out 128 = i
 extern "C" __global__ void warp_merge_sort(const unsigned *x, unsigned *y) {
     using Sort = cub::WarpMergeSort<unsigned, 2>;
     __shared__ Sort::TempStorage memory[2];

@@ -88,7 +88,7 @@ extern "C" __global__ void tile_of_two_warps(const unsigned *x, unsigned *y) {
     group.sync();
     //@ wrong, tile_of_two_warps_not_synchronised:
     const unsigned v = tile[t ^ 63]; //~ data-race, unwritten-read?
-    y[t] = v + cg::reduce(group, x[t], cg::plus<unsigned>()); //~ data-race? 2
+    y[t] = v + cg::reduce(group, x[t], cg::plus<unsigned>()); //~ data-race? 2, unwritten-read?
 }
 
 // A tile as large as the block: its shuffle takes the value of one lane for all. (`cg::reduce` of such a tile hands what one lane

@@ -54,7 +54,7 @@ extern "C" __global__ void pipeline_of_threads(const unsigned *x, unsigned *y) {
         //@ wrong, pipeline_of_threads_second_barrier:
         pipeline.consumer_release();
     }
-    y[t] = sum;
+    y[t] = sum; //~ unwritten-read?
 }
 
 // A pipeline of the block, in which every thread produces and consumes.
@@ -78,7 +78,7 @@ extern "C" __global__ void pipeline_of_a_block(const unsigned *x, unsigned *y) {
         sum += tile[round % 2][63 - t]; //~ data-race?, pending-copy?, unwritten-read?
         pipeline.consumer_release();
     }
-    y[t] = sum;
+    y[t] = sum; //~ unwritten-read?
 }
 
 // One warp copies, the other reads.

@@ -39,7 +39,7 @@ extern "C" __global__ void latch_one_waits(const unsigned *x, unsigned *y) {
     //@ wrong, latch_nobody_waits:
     unsigned sum = 0;
     for (unsigned i = 0; i < 64; i++) sum += tile[i]; //~ data-race, unwritten-read?
-    *y = sum;
+    *y = sum; //~ unwritten-read?
 }
 
 // Asked again and again, instead of waited for.

@@ -340,7 +340,7 @@ impl Driver {
         if self.memory.overlaps(start, bytes) {
             return Err(Error::Registered(start));
         }
-        if !self.is_of_host(start, bytes) {
+        if !self.is_of_host(start, bytes) || !vmm::is_mapped_by_the_system(start, bytes) {
             return Err(wrong(
                 "bytesize",
                 bytes,

@@ -184,7 +184,8 @@ impl Machine {
 
     pub(crate) fn read(&self, source: u64, target: &mut [u8]) -> Result<(), Error> {
         let (part, device) = self.holder(source);
-        let outcome = device.read(source, target).map_err(memory_error);
+        // SAFETY: CUDA demands of its callers that nothing else uses what is copied or set, nor frees it.
+        let outcome = unsafe { device.read(source, target) }.map_err(memory_error);
         if part == Part::Checked {
             check::copied(target);
         }
@@ -196,22 +197,28 @@ impl Machine {
     }
 
     pub(crate) fn write(&self, target: u64, source: &[u8]) -> Result<(), Error> {
-        self.holder(target).1.write(target, source).map_err(memory_error)
+        // SAFETY: as in `read`.
+        unsafe { self.holder(target).1.write(target, source) }.map_err(memory_error)
     }
 
     pub(crate) fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), Error> {
         let ((to, device), (from, other)) = (self.holder(target), self.holder(source));
         if to == from {
-            return device.copy(target, source, bytes as usize).map_err(memory_error);
+            // SAFETY: as in `read`.
+            return unsafe { device.copy(target, source, bytes as usize) }.map_err(memory_error);
         }
         let mut staged = vec![0; bytes as usize];
-        other.read(source, &mut staged).map_err(memory_error)?;
-        device.write(target, &staged).map_err(memory_error)
+        // SAFETY: as in `read`.
+        unsafe {
+            other.read(source, &mut staged).map_err(memory_error)?;
+            device.write(target, &staged).map_err(memory_error)
+        }
     }
 
     pub(crate) fn fill(&self, target: u64, element: &[u8], count: u64) -> Result<(), Error> {
         let (_, device) = self.holder(target);
-        device.fill(target, element, count as usize).map_err(memory_error)
+        // SAFETY: as in `read`.
+        unsafe { device.fill(target, element, count as usize) }.map_err(memory_error)
     }
 
     pub(crate) fn load(&self, part: Part, sources: &[Source]) -> Result<Program, Error> {

@@ -159,8 +159,8 @@ impl State {
         Ok(true)
     }
 
-    /// Ends the mappings of a range, which stays reserved; `false` if whole mappings do not make it up. Whoever asked that
-    /// before and let go of the lock may find that another thread has given the addresses back.
+    /// Ends the mappings of a range, which stays reserved; `false` if whole mappings do not make it up. Between
+    /// a question before and this call, another thread may have given the addresses back.
     pub(crate) fn unmap(&mut self, start: u64, bytes: u64) -> io::Result<bool> {
         if !self.is_mapped(start, bytes) {
             return Ok(false);
@@ -192,6 +192,33 @@ unsafe fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, 
     } else {
         Ok(place as u64)
     }
+}
+
+/// Pages that the system is asked about at once.
+const PAGES_AT_ONCE: usize = 1 << 12;
+
+/// Whether every byte of a range of the process has memory behind it, or a file: whether it was mapped.
+pub(crate) fn is_mapped_by_the_system(start: u64, bytes: u64) -> bool {
+    // Miri has no such question.
+    if cfg!(miri) {
+        return true;
+    }
+    // SAFETY: a question without arguments that matter.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    let Some(end) = start.checked_add(bytes) else {
+        return false;
+    };
+    let mut resident = [0; PAGES_AT_ONCE];
+    let mut next = start / page * page;
+    while next < end {
+        let length = (end - next).min(PAGES_AT_ONCE as u64 * page);
+        // SAFETY: the system looks at no memory but its own tables, and writes a byte for each page.
+        if unsafe { libc::mincore(next as *mut _, length as usize, resident.as_mut_ptr()) } != 0 {
+            return false;
+        }
+        next += length;
+    }
+    true
 }
 
 #[cfg(test)]

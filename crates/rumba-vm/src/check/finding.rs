@@ -50,7 +50,7 @@ pub enum FindingKind {
     UnwrittenRegister,
     /// Threads of one warp do not execute the same barrier.
     DivergentBarrier,
-    /// Threads have exited at whose barrier others wait.
+    /// Threads have exited at whose barrier others wait. They count as arrived.
     ExitBeforeBarrier,
     /// Threads arrive at a barrier again before it was completed.
     RepeatedArrival,
@@ -143,9 +143,9 @@ impl FindingKind {
                 "move the barrier out of the branch or loop that only some of the threads take",
             ),
             Self::ExitBeforeBarrier => words(
-                Warning, "barrier without threads that have exited",
-                "a barrier is for all threads of the block, and what becomes of those that have returned is not defined",
-                "let threads without work skip the work and reach the barrier, instead of returning early",
+                Info, "barrier without threads that have exited",
+                "a barrier waits for the threads that have not exited, so it is complete without these",
+                "if these threads have work before the barrier, let them return behind it; else nothing is to be done",
             ),
             Self::RepeatedArrival => words(
                 Error, "second arrival at a barrier",

@@ -217,13 +217,22 @@ impl Warp {
         let Some(monitor) = context.monitor else { return };
         let (block, warp) = (self.block_number(), self.index as u8);
         if let Some(map) = &context.allocations.unwritten {
-            let follows = context.program.undefines && kind == AccessKind::Read;
+            // Of these values it is known that they are undefined: the mistake is what depends on them.
+            let program = context.program;
+            let is_read = kind == AccessKind::Read;
+            let arena = context.arena;
+            let is_private = |address| arena.shared.contains(address) || arena.local.contains(address);
+            let follows = |address| {
+                is_read
+                    && (program.undefines && map.is_undefined(address, 1)
+                        || is_private(address) && program.followed.contains(&source))
+            };
             let place = |address| map.explain(address, place(address));
             for lane in lanes_of(lanes) {
                 let address = host(lane);
                 if kind != AccessKind::Write
                     && let Some(first) = map.met(address, bytes)
-                    && !(follows && map.is_undefined(first, 1))
+                    && !follows(first)
                 {
                     let index = (usize::from(warp) * LANES + lane) as u16;
                     let touch = Touch {
@@ -410,7 +419,7 @@ impl Context<'_> {
     /// Memory is handed out to a block: what was there before counts as unwritten.
     pub(crate) fn observe_fresh(&self, start: u64, bytes: u64) {
         if let Some(map) = &self.allocations.unwritten {
-            map.hand_out(start, bytes);
+            map.begin(start, bytes);
         }
     }
 

@@ -14,9 +14,13 @@
 //! * A shuffle takes along from each lane whether it has a value.
 //! * Memory takes over from a store which bytes have none; see [`super::unwritten`]. Loads of the same function go on from
 //!   there. What other functions of the program load counts as a value; in other kernels, such a load is the mistake.
+//! * A load of shared or local memory that was never written gives an undefined value, whose origin goes with it: what
+//!   depends on it is told with the load and the memory. A store of it to global memory is a mistake, too: the value is there
+//!   for others then. A load of global memory that was never written is a mistake itself, as for NVIDIA's initcheck.
 
 use std::collections::HashMap;
 
+use crate::check::memory::Space;
 use crate::instrument::{Probe, Rewriter};
 use crate::isa::shfl;
 use crate::lower::{Draft, FIXED, Function, Node, Place};
@@ -28,8 +32,10 @@ use operations::{ALIKE, BOTH, CLEAR, DEFINED, EITHER, FILL, LOOK, Part, SAME, SE
 mod flow;
 mod operations;
 
-/// Registers that a function keeps track of at most: there are only so many predicates.
-const MOST: usize = 1 << 14;
+pub(crate) use operations::Origin;
+
+/// Predicates that a program has at most to keep track of registers: there are only so many.
+const MOST: usize = 1 << 15;
 
 /// A function that is written anew with operations that keep track.
 struct Tracking<'a, 'm> {
@@ -40,6 +46,9 @@ struct Tracking<'a, 'm> {
     /// Those of the lower and the upper half of each that two values are packed in.
     halves: Vec<Option<[Place; 2]>>,
     names: Vec<u64>,
+    /// Predicates for one operation only, and how many of them the present one has.
+    scratch: Vec<Place>,
+    scratched: usize,
     predicates: u16,
     out: Rewriter,
 }
@@ -63,10 +72,21 @@ impl Tracking<'_, '_> {
         self.numbers.of(place).and_then(|number| self.halves[number])
     }
 
+    /// A predicate of its own.
     fn predicate(&mut self) -> Place {
         let place = Place::Predicate(self.predicates);
         self.predicates = self.predicates.saturating_add(1);
         place
+    }
+
+    /// A predicate for the present operation.
+    fn temporary(&mut self) -> Place {
+        if self.scratched == self.scratch.len() {
+            let place = self.predicate();
+            self.scratch.push(place);
+        }
+        self.scratched += 1;
+        self.scratch[self.scratched - 1]
     }
 
     fn scratch(&mut self, class: Class) -> Place {
@@ -177,18 +197,26 @@ impl Tracking<'_, '_> {
             }
             return;
         }
-        let known = self.predicate();
+        let known = self.temporary();
         self.all(known, operands.iter().map(|(_, shadow)| *shadow).collect(), source);
+        // Mostly every lane has a value, and nothing is to be tried.
+        let guards = !self.out.is_guarded();
+        if guards {
+            self.out.begin_guard(known, source);
+        }
         for (place, shadow) in &operands {
             let Some(mut same) = self.probe(draft, mnemonic, (*place, *shadow), source) else {
                 continue;
             };
             for (_, other) in operands.iter().filter(|(other, _)| other != place) {
-                let both = self.predicate();
+                let both = self.temporary();
                 self.out.insert(Draft::binary(BOTH, both, same, *other), source);
                 same = both;
             }
             self.out.insert(Draft::binary(EITHER, known, known, same), source);
+        }
+        if guards {
+            self.out.end_guard(source);
         }
         self.out.insert(Draft::binary(BOTH, *first, known, YES), source);
     }
@@ -211,12 +239,12 @@ impl Tracking<'_, '_> {
             Place::Predicate(_) => &[0, 1],
             _ => Absorption::probes(mnemonic, self.class(operand)?),
         };
-        let same = self.predicate();
+        let same = self.temporary();
         let mut first = None;
         for (index, value) in probes.iter().enumerate() {
             let filled = match operand {
                 Place::Predicate(_) => {
-                    let filled = self.predicate();
+                    let filled = self.temporary();
                     let handlers = if *value == 0 { BOTH } else { UNLESS };
                     self.out
                         .insert(Draft::binary(handlers, filled, operand, shadow), source);
@@ -242,7 +270,7 @@ impl Tracking<'_, '_> {
                 }
             };
             let (result, compare) = match draft.dst {
-                Place::Predicate(_) => (self.predicate(), ALIKE),
+                Place::Predicate(_) => (self.temporary(), ALIKE),
                 place => {
                     let class = self.class(place)?;
                     (self.scratch(class), SAME[width(class)?])
@@ -331,6 +359,77 @@ fn packed(function: &Function<'_>, numbers: &Numbers, tracked: &[bool], mnemonic
     packed
 }
 
+/// Which registers of a function may hold nothing.
+struct Reach {
+    tracked: Vec<bool>,
+    /// Whether the function may store something undefined.
+    stores: bool,
+    /// Whether loads of memory of the block or the thread may give what was never written.
+    follows: bool,
+}
+
+impl Reach {
+    /// What comes from registers that may be read before they are written and, if it `follows` them, from loads.
+    fn of(
+        function: &Function<'_>,
+        numbers: &Numbers,
+        mnemonics: &HashMap<u32, &str>,
+        mut tracked: Vec<bool>,
+        follows: bool,
+    ) -> Self {
+        let mut stores = false;
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for node in &function.nodes {
+                let Node::Op {
+                    draft, control, source, ..
+                } = node
+                else {
+                    continue;
+                };
+                let is_tracked = |place: Place| numbers.of(place).is_some_and(|number| tracked[number]);
+                let kind = flow(draft, control, mnemonics.get(source).copied().unwrap_or("")).0;
+                let is_undefined = match kind {
+                    Flow::Computes => numbers.read(draft).any(|number| tracked[number]),
+                    Flow::Shuffles => is_tracked(draft.a),
+                    Flow::Stores => {
+                        let is_first = !stores && [draft.dst, draft.b, draft.c, draft.d].into_iter().any(is_tracked);
+                        changed |= is_first;
+                        stores |= is_first;
+                        false
+                    }
+                    Flow::Loads => stores || (follows && may_be_private(draft)),
+                    Flow::Decides => false,
+                };
+                if is_undefined {
+                    let is_value = |number: &usize| kind != Flow::Shuffles || Some(*number) == numbers.of(draft.dst);
+                    for number in numbers.written(draft).filter(is_value) {
+                        changed |= !std::mem::replace(&mut tracked[number], true);
+                    }
+                }
+            }
+        }
+        Self {
+            tracked,
+            stores,
+            follows,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.tracked.iter().filter(|tracked| **tracked).count()
+    }
+}
+
+/// Whether a load may be one of shared or local memory.
+fn may_be_private(load: &Draft) -> bool {
+    matches!(
+        Space::from_bits(load.extra),
+        Space::Shared | Space::Local | Space::Generic
+    )
+}
+
 /// Lets a function keep track of the registers that may hold nothing, if it has such.
 pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     let slots = function.classes.len();
@@ -338,50 +437,23 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         slots,
         count: slots + usize::from(function.predicates) - 2,
     };
-    let mut tracked = doubtful(function, &numbers);
-    if !tracked.contains(&true) {
-        return;
-    }
     let mnemonics = std::mem::take(&mut function.mnemonics);
-    let mnemonic = |source: u32| mnemonics.get(&source).copied().unwrap_or("");
-    // Whether memory may have been given something undefined.
-    let mut stores = false;
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for node in &function.nodes {
-            let Node::Op {
-                draft, control, source, ..
-            } = node
-            else {
-                continue;
-            };
-            let is_tracked = |place: Place| numbers.of(place).is_some_and(|number| tracked[number]);
-            let kind = flow(draft, control, mnemonic(*source)).0;
-            let is_undefined = match kind {
-                Flow::Computes => numbers.read(draft).any(|number| tracked[number]),
-                Flow::Shuffles => is_tracked(draft.a),
-                Flow::Stores => {
-                    let is_first = !stores && [draft.dst, draft.b, draft.c, draft.d].into_iter().any(is_tracked);
-                    changed |= is_first;
-                    stores |= is_first;
-                    false
-                }
-                Flow::Loads => stores,
-                Flow::Decides => false,
-            };
-            if is_undefined {
-                let is_value = |number: &usize| kind != Flow::Shuffles || Some(*number) == numbers.of(draft.dst);
-                for number in numbers.written(draft).filter(is_value) {
-                    changed |= !std::mem::replace(&mut tracked[number], true);
-                }
-            }
-        }
-    }
-    if tracked.iter().filter(|tracked| **tracked).count() > MOST {
+    let doubtful = doubtful(function, &numbers);
+    let room = MOST.saturating_sub(pool.shadows);
+    let found = [true, false].into_iter().find_map(|follows| {
+        let found = Reach::of(function, &numbers, &mnemonics, doubtful.clone(), follows);
+        (found.count() <= room).then_some(found)
+    });
+    let Some(Reach {
+        tracked,
+        stores,
+        follows,
+    }) = found.filter(|found| found.count() != 0)
+    else {
         function.mnemonics = mnemonics;
         return;
-    }
+    };
+    let mnemonic = |source: u32| mnemonics.get(&source).copied().unwrap_or("");
     pool.undefines |= stores;
     let packed = packed(function, &numbers, &tracked, &mnemonics);
     let mut names = vec![u64::MAX; numbers.count];
@@ -404,7 +476,10 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         function,
         numbers,
         names,
+        scratch: Vec::new(),
+        scratched: 0,
     };
+    let predicates = tracking.predicates;
     for number in (0..tracked.len()).filter(|number| tracked[*number]) {
         let mut begin = || {
             let dst = tracking.predicate();
@@ -412,7 +487,9 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                 dst,
                 ..Draft::new(CLEAR)
             };
-            tracking.out.insert(clear, first.unwrap_or(0));
+            if doubtful[number] {
+                tracking.out.insert(clear, first.unwrap_or(0));
+            }
             dst
         };
         let shadow = begin();
@@ -420,6 +497,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         tracking.shadows[number] = Some(shadow);
         tracking.halves[number] = halves;
     }
+    pool.shadows += usize::from(tracking.predicates - predicates);
     for node in nodes {
         let Node::Op {
             draft, control, source, ..
@@ -428,6 +506,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
             tracking.out.keep(node);
             continue;
         };
+        tracking.scratched = 0;
         let (draft, source) = (*draft, *source);
         let (flow, decides) = flow(&draft, control, mnemonic(source));
         let packing = Packing::of(&draft, mnemonic(source), |place| tracking.class(place));
@@ -435,7 +514,8 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         match flow {
             Flow::Computes => tracking.compute(&draft, mnemonic(source), packing, source),
             Flow::Decides => tracking.set_results(&draft, source),
-            Flow::Loads if stores => {
+            Flow::Loads if stores || (follows && may_be_private(&draft)) => {
+                pool.followed.extend(follows.then_some(source));
                 for (place, part) in Tracking::parts(&draft, DEFINED) {
                     if let Some(dst) = tracking.shadow(place) {
                         tracking.out.insert(Draft { dst, ..part }, source);

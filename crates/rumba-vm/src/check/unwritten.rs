@@ -42,6 +42,10 @@ pub(crate) struct Unwritten {
     has_undefined: AtomicBool,
     /// Where such a byte came from, by number of the word.
     origins: Mutex<HashMap<u64, String>>,
+    /// Where a byte of memory of a block or a thread came from that was never written and was copied there, in the same way.
+    copied: Mutex<HashMap<u64, String>>,
+    /// Whether there ever was one.
+    has_copied: AtomicBool,
     /// Allocations that were not found to be wholly written, by start: where the first byte may be that was not.
     partial: Mutex<BTreeMap<u64, u64>>,
 }
@@ -78,6 +82,10 @@ fn without_period(gaps: &[Range<u64>], bytes: u64) -> Option<&Range<u64>> {
     found.or(Some(first))
 }
 
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Unwritten {
     /// A map of a window, which starts at a multiple of a page.
     pub(crate) fn new(window: Range<u64>) -> io::Result<Self> {
@@ -87,6 +95,8 @@ impl Unwritten {
             undefined: Shadow::new(words as usize * size_of::<u64>())?,
             has_undefined: AtomicBool::new(false),
             origins: Mutex::default(),
+            copied: Mutex::default(),
+            has_copied: AtomicBool::new(false),
             window,
             partial: Mutex::default(),
         })
@@ -119,7 +129,7 @@ impl Unwritten {
     }
 
     fn partial(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
-        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.partial)
     }
 
     /// An allocation is made.
@@ -175,10 +185,34 @@ impl Unwritten {
         if let Some(allocation) = allocation() {
             self.partial().insert(allocation, allocation);
         }
-        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origins = lock(&self.origins);
         if origins.len() < ORIGINS {
             origins.entry(offset / WORD).or_insert_with(origin);
         }
+    }
+
+    /// What was never written has been copied to memory of a block or a thread, which is unwritten again.
+    pub(crate) fn take_over(&self, start: u64, bytes: u64, origin: impl FnOnce() -> String) {
+        let (offset, inside) = self.inside(start, bytes);
+        if inside == 0 {
+            return;
+        }
+        self.hand_out(start, bytes);
+        self.has_copied.store(true, Ordering::Relaxed);
+        let mut copied = lock(&self.copied);
+        if copied.len() < ORIGINS {
+            copied.entry(offset / WORD).or_insert_with(origin);
+        }
+    }
+
+    /// A block or a thread begins, with this memory.
+    pub(crate) fn begin(&self, start: u64, bytes: u64) {
+        if self.has_copied.load(Ordering::Relaxed) {
+            let (offset, bytes) = self.inside(start, bytes);
+            let words = offset / WORD..(offset + bytes).div_ceil(WORD);
+            lock(&self.copied).retain(|word, _| !words.contains(word));
+        }
+        self.hand_out(start, bytes);
     }
 
     /// Whether any byte of a range holds something undefined that was written there.
@@ -201,14 +235,17 @@ impl Unwritten {
         }
     }
 
-    /// Where the undefined byte at an address came from, if there is one and that is known.
+    /// Where the byte at an address came from, if it holds nothing and that is known.
     fn origin(&self, address: u64) -> Option<String> {
-        if !self.is_undefined(address, 1) {
+        let origins = if self.is_undefined(address, 1) {
+            &self.origins
+        } else if self.has_copied.load(Ordering::Relaxed) && self.any(address, 1) {
+            &self.copied
+        } else {
             return None;
-        }
+        };
         let word = (address - self.window.start) / WORD;
-        let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        origins.get(&word).cloned()
+        lock(origins).get(&word).cloned()
     }
 
     /// Memory is handed out.

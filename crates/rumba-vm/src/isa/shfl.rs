@@ -190,6 +190,7 @@ unsafe fn exchange<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc, group: u32) {
             let from = warp.predicate(beside.a);
             let taken = |lane: usize| (from >> (sources[lane] & 31) & 1) << lane;
             warp.set_predicate(beside.dst, lanes_of(group).map(taken).sum());
+            warp.carry_origin(beside.dst, [beside.a; 2]);
         }
     }
     // SAFETY: `c` is a predicate of the program.

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use rumba_vm::{Config, Device, Fault, Launch, LaunchFailure, Module, Source, Statistics};
+use rumba_vm::{Config, Device, Fault, Launch, LaunchFailure, MemoryError, Module, Source, Statistics};
 
 /// A module of one kernel `k` with the parameters `out` and `n`, which stand in `%rd1` and `%r1`. `%r2` is the number of
 /// the thread in its block, `%r3` that of the block, `%r4` that of the thread in the grid and `%rd2` the address of its
@@ -150,25 +150,49 @@ impl Bench {
         Self { device, module }
     }
 
+    /// Copies device memory to the host.
+    pub(crate) fn read(&self, from: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        // SAFETY: tests copy when their launches have ended, from one thread.
+        unsafe { self.device.read(from, to) }
+    }
+
+    /// Copies host memory to the device.
+    pub(crate) fn write(&self, to: u64, from: &[u8]) -> Result<(), MemoryError> {
+        // SAFETY: as above.
+        unsafe { self.device.write(to, from) }
+    }
+
+    /// Copies device memory.
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), MemoryError> {
+        // SAFETY: as above.
+        unsafe { self.device.copy(to, from, bytes) }
+    }
+
+    /// Writes a pattern again and again.
+    pub(crate) fn fill(&self, to: u64, pattern: &[u8], count: usize) -> Result<(), MemoryError> {
+        // SAFETY: as above.
+        unsafe { self.device.fill(to, pattern, count) }
+    }
+
     /// A buffer with these values.
     pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> u64 {
         let bytes = bytes_of(values);
         let address = self.device.allocate(bytes.len()).unwrap();
-        self.device.write(address, &bytes).unwrap();
+        self.write(address, &bytes).unwrap();
         address
     }
 
     /// A buffer of zeros.
     pub(crate) fn zeros(&self, bytes: usize) -> u64 {
         let address = self.device.allocate(bytes).unwrap();
-        self.device.fill(address, &[0], bytes).unwrap();
+        self.fill(address, &[0], bytes).unwrap();
         address
     }
 
     /// What a buffer holds.
     pub(crate) fn download(&self, address: u64, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
-        self.device.read(address, &mut out).unwrap();
+        self.read(address, &mut out).unwrap();
         out
     }
 

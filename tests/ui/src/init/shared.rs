@@ -53,7 +53,7 @@ pub unsafe fn rest_of_the_last_tile(x: *const u32, sums: *mut u32, n: u32) {
         for k in 0..64 {
             sum += *tile.add(k); //~ unwritten-read
         }
-        *sums.add(bid()) = sum;
+        *sums.add(bid()) = sum; //~ unwritten-read
     }
 }
 
@@ -167,7 +167,7 @@ pub unsafe fn double_buffer_read_too_early(x: *const u32, y: *mut u32) {
         sum += *tiles.add(old + i); //~ unwritten-read
         *tiles.add(new + i) = *x.add(64 * step + i);
     }
-    *y.add(i) = sum;
+    *y.add(i) = sum; //~ unwritten-read
 }
 
 /// Block 0 leaves values behind that block 1 must not count on.

@@ -6,13 +6,13 @@ use cuda_std::sync::sync_threads;
 
 use crate::device::{bar_arrive, bar_sync, tid};
 
-//@ wrong, 1 x 64: zero 64
+//@ wrong, missed, 1 x 64: zero 64
 #[kernel]
 pub unsafe fn barrier_for_even_lanes(y: *mut u32) {
     let i = tid();
     if i % 2 == 0 {
         *y.add(i) = 1;
-        sync_threads(); //~ exit-before-barrier? 1, divergent-barrier? 2
+        sync_threads(); //~ divergent-barrier
     }
     *y.add(i) += 2;
 }
@@ -54,12 +54,12 @@ pub unsafe fn barrier_in_a_uniform_branch(y: *mut u32, n: u32) {
     *y.add(tid()) += 2;
 }
 
-//@ wrong, 1 x 64: zero 64
+//@ wrong, missed, 1 x 64: zero 64
 #[kernel]
 pub unsafe fn barrier_in_a_divergent_loop(y: *mut u32) {
     for step in 0..tid() % 4 {
         *y.add(tid()) += step as u32;
-        sync_threads(); //~ exit-before-barrier? 1, divergent-barrier? 2
+        sync_threads(); //~ divergent-barrier
     }
 }
 
@@ -75,7 +75,7 @@ pub unsafe fn barrier_in_a_uniform_loop(y: *mut u32) {
 }
 
 /// Each warp has its own number of steps, and all of its lanes the same.
-//@ wrong, 1 x 64: zero 64
+//@ right, 1 x 64: zero 64
 #[kernel]
 pub unsafe fn barrier_in_a_loop_of_each_warp(y: *mut u32) {
     for step in 0..1 + tid() / 32 {
@@ -85,7 +85,7 @@ pub unsafe fn barrier_in_a_loop_of_each_warp(y: *mut u32) {
 }
 
 /// A lane leaves the loop as soon as it has found something.
-//@ wrong, 1 x 32: in 128, zero 32
+//@ wrong, missed, 1 x 32: in 128, zero 32
 #[kernel]
 pub unsafe fn break_before_the_barrier(x: *const u32, y: *mut u32) {
     let mut step = 0;
@@ -94,7 +94,7 @@ pub unsafe fn break_before_the_barrier(x: *const u32, y: *mut u32) {
             break;
         }
         *y.add(tid()) += 1;
-        sync_threads(); //~ exit-before-barrier? 1, divergent-barrier? 2
+        sync_threads(); //~ divergent-barrier
         step += 1;
     }
 }
@@ -112,7 +112,7 @@ pub unsafe fn found_and_still_at_the_barrier(x: *const u32, y: *mut u32) {
     }
 }
 
-//@ wrong, 1 x 128: in 128, zero 128, 100
+//@ right, 1 x 128: in 128, zero 128, 100
 #[kernel]
 pub unsafe fn early_return_before_a_barrier(x: *const u32, y: *mut u32, n: u32) {
     let tile = shared_array![u32; 128];
@@ -140,7 +140,7 @@ pub unsafe fn return_behind_the_last_barrier(x: *const u32, y: *mut u32, n: u32)
     *y.add(i) = *tile.add(n as usize - 1 - i);
 }
 
-//@ wrong, 1 x 64: zero 64
+//@ right, 1 x 64: zero 64
 #[kernel]
 pub unsafe fn whole_warp_returns_before_a_barrier(y: *mut u32) {
     if tid() >= 32 {

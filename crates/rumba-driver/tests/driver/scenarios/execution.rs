@@ -22,6 +22,22 @@ pub fn functions() {
     assert_eq!(attribute(3, nothing), 0);
     assert!((1..=255).contains(&attribute(4, two)));
     assert_eq!((attribute(5, nothing), attribute(6, nothing)), (70, 90));
+    // The version of PTX is that of the target, not that of the language.
+    for (ptx, version) in [
+        (
+            c".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }",
+            80,
+        ),
+        (
+            c".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }",
+            90,
+        ),
+    ] {
+        let mut module = 0;
+        steps! { 0 => cuModuleLoadData(&mut module, ptx.as_ptr().cast()); }
+        assert_eq!(attribute(5, kernel(module, c"k")), version, "{ptx:?}");
+        steps! { 0 => cuModuleUnload(module); }
+    }
     assert_eq!((attribute(8, nothing), attribute(9, nothing)), (48 << 10, -1));
     assert_eq!(attribute(8, sharing), 47 << 10);
     steps! {

@@ -179,6 +179,7 @@ pub fn host_memory() {
         1 => cuMemHostAlloc(&mut pointer, 64, 0xff);
         1 => cuMemHostRegister_v2(0, 10, 0);
         1 => cuMemHostRegister_v2(own, 0, 0);
+        1 => cuMemHostRegister_v2(4096, 4096, 0);
         1 => cuMemHostUnregister(0);
         713 => cuMemHostUnregister(own);
         0 => cuMemHostRegister_v2(own, 4096, 0);
