@@ -199,7 +199,8 @@ impl Drop for Allocation {
                 // SAFETY: `origin` says that the address was allocated so; the last handle to it is gone.
                 Origin::Device | Origin::Managed => unsafe { raw::free(self.address) },
                 Origin::Pool { .. } => {
-                    ordered::Handle::free(self, &entered);
+                    // SAFETY: as above.
+                    unsafe { ordered::Handle::free(self, &entered) };
                     Ok(())
                 }
                 // SAFETY: as above.

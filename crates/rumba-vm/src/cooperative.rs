@@ -96,7 +96,8 @@ impl Warp {
         else {
             return;
         };
-        let found = grid_counter(address);
+        // SAFETY: it was just found to be that of the workspace.
+        let found = unsafe { grid_counter(address) };
         let (now, (then, before)) = (self.executed(), self.grid_asked);
         if found == before && now.saturating_sub(then) <= ASKING {
             self.grid_waits = self.grid_waits.saturating_add(1);
@@ -114,13 +115,17 @@ impl Warp {
         self.grid_waits >= VAIN
             && self.executed().saturating_sub(then) <= ASKING
             && self.splits.iter().all(|split| split.wait != Wait::Ready)
-            && grid_counter(self.context().grid_workspace + GRID_COUNTER) == found
+            // SAFETY: only a launch with a workspace waits for its grid.
+            && unsafe { grid_counter(self.context().grid_workspace + GRID_COUNTER) } == found
     }
 }
 
 /// What the counter of a grid's barrier holds.
-fn grid_counter(address: u64) -> u32 {
-    // SAFETY: the launch has a workspace, whose counter lies there; others may change it at any time.
+///
+/// # Safety
+/// The address is that of the counter in the workspace of a launch under way.
+unsafe fn grid_counter(address: u64) -> u32 {
+    // SAFETY: the caller's promise; others may change it at any time.
     unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Acquire)
 }
 

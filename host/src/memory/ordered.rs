@@ -193,7 +193,10 @@ impl Handle {
     }
 
     /// Frees what was allocated, after all that uses it.
-    pub(super) fn free(allocation: &Allocation, entered: &Entered<'_>) {
+    ///
+    /// # Safety
+    /// It was allocated from a pool, is freed once, and not used afterwards.
+    pub(super) unsafe fn free(allocation: &Allocation, entered: &Entered<'_>) {
         let lanes = &entered.context.lanes;
         let mut order = lanes.order.lock();
         let all = Access {
@@ -208,7 +211,7 @@ impl Handle {
             // The context is lost, and its memory with it.
             return;
         }
-        // SAFETY: allocated from a pool, and freed once. An error is a fault that every later call reports.
+        // SAFETY: the caller's promise. An error is a fault that every later call reports.
         let _ = unsafe { sys::cuMemFreeAsync(allocation.address, lanes.default.raw.as_inner()) };
     }
 }
