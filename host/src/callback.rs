@@ -7,6 +7,7 @@
 
 use crate::Stream;
 use crate::error::{Code, Result, answer};
+use crate::panics::Waited;
 use crate::profile::recording::{self, Recorder};
 use cust::sys;
 use std::cell::Cell;
@@ -205,7 +206,7 @@ unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_voi
         let outcome = stream
             .context()
             .enter(operation)
-            .and_then(|entered| entered.check_wait(Code::from_number(status), operation));
+            .and_then(|entered| entered.check_wait(Waited::Event, Code::from_number(status), operation));
         recording::within(recorder, || function(outcome));
     };
     // The receiver lives as long as the process.

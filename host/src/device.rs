@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::error::{Code, DriverError, Error, Result};
 use crate::memory::DeviceBuffer;
 use crate::module::Text;
+use crate::panics::Waited;
 use crate::profile::recording;
 use crate::stream::Stream;
 use crate::{Event, Linker, Module, PinnedBuffer, callback, driver};
@@ -428,7 +429,7 @@ impl Device {
         let operation = || "wait for the device".to_owned();
         let entered = context.enter(operation)?;
         let waited = recording::on_host("wait", CurrentContext::synchronize);
-        entered.check_wait(waited, operation)
+        entered.check_wait(Waited::Device, waited, operation)
     }
 
     /// Destroys the context with everything in it and starts a new one. This is the way on after a

@@ -6,6 +6,7 @@
 use crate::callback::OutsideHostFn;
 use crate::context::Context;
 use crate::error::{Code, Result, answer};
+use crate::panics::Waited;
 use crate::profile::recording;
 use crate::stream::{Lane, same_context};
 use cust::sys;
@@ -40,7 +41,7 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         let wait = || answer(unsafe { sys::cuEventSynchronize(self.inner.raw) });
-        entered.check_wait(recording::on_host("wait", wait), operation)
+        entered.check_wait(Waited::Event, recording::on_host("wait", wait), operation)
     }
 
     /// Whether the event has happened.
@@ -52,7 +53,7 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         match answer(unsafe { sys::cuEventQuery(self.inner.raw) }) {
-            Ok(()) => entered.check_wait(Ok::<_, Code>(true), operation),
+            Ok(()) => entered.check_wait(Waited::Event, Ok::<_, Code>(true), operation),
             Err(Code::NOT_READY) => Ok(false),
             Err(error) => entered.check(Err(error), operation),
         }

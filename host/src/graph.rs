@@ -70,7 +70,7 @@ unsafe impl Sync for Inner {}
 pub(crate) struct Step {
     pub(crate) kernel: &'static Kernel,
     /// Keeps the function.
-    _module: Module,
+    module: Module,
     pub(crate) function: sys::CUfunction,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -133,7 +133,7 @@ impl Step {
         }
         Ok(Step {
             kernel,
-            _module: module.clone(),
+            module: module.clone(),
             function,
             grid,
             block,
@@ -236,6 +236,9 @@ impl Inner {
         }
         if let Some(last) = self.steps.last() {
             self.context.launching(last.kernel);
+        }
+        for bell in self.steps.iter().filter_map(|step| step.module.bell()) {
+            bell.launch(lane.id());
         }
         // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
         // work is done.

@@ -18,7 +18,7 @@ use crate::error::{Code, LaunchError, Result, answer};
 use crate::graph::Step;
 use crate::memory::{self, Access, Memory, staged};
 use crate::module::Function;
-use crate::panics::{Bell, Waiting};
+use crate::panics::{Bell, Waited, Waiting};
 use crate::profile::{Launched, Operation, recording};
 use crate::stream::{Lane, same_context};
 use crate::warning;
@@ -157,6 +157,7 @@ impl Module {
             function,
             entered: &entered,
             lane,
+            bell: self.bell(),
             grid,
             block,
             shared,
@@ -345,6 +346,7 @@ struct Launch<'l> {
     function: &'l Function,
     entered: &'l Entered<'l>,
     lane: &'l Lane,
+    bell: Option<&'l Bell>,
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
@@ -359,6 +361,9 @@ impl Launch<'_> {
             self.lane.next_to_use(memory, &access, &mut order, self.entered)?;
         }
         context.launching(self.kernel);
+        if let Some(bell) = self.bell {
+            bell.launch(self.lane.id());
+        }
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);
         let mut pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
         let launch = || {
@@ -452,7 +457,9 @@ impl Launch<'_> {
         let waited = recording::on_host("wait", || self.lane.raw.synchronize());
         let waited = self
             .entered
-            .check_wait_of(own, waited, || format!("run `{}`", self.kernel.name));
+            .check_wait_of(own, Waited::Stream(self.lane.id()), waited, || {
+                format!("run `{}`", self.kernel.name)
+            });
         waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 

@@ -6,7 +6,9 @@
 //!
 //! A launch that waits for its own kernel is told of its panic, whatever other threads wait for meanwhile; so are all such
 //! launches of the module that are in progress then, since a record does not say of which launch it is. Any other panic is
-//! told once, to the thread that waits for the device next.
+//! reported once: by the next wait of a thread that has launched kernels of the module, or the next wait for a stream that
+//! they were launched on. Threads that use the device for something else, as the tests of one program do, do not see it,
+//! unless all threads that launched the module have ended.
 
 use crate::context::Entered;
 use crate::error::{Code, KernelPanic, Result, answer};
@@ -17,8 +19,8 @@ use cust::memory::CopyDestination;
 use cust::sys;
 use parking_lot::Mutex;
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// The longest text that is believed.
 const MAX_TEXT: u64 = 1 << 16;
@@ -40,6 +42,48 @@ pub(crate) struct Bell {
     word: *mut u64,
     /// Held while the word is read, so that a panic is taken by the launch that waits for it.
     heard: Mutex<Heard>,
+    /// Who has launched kernels of the module.
+    launched: Mutex<Vec<Launched>>,
+    /// The last of them, as [`Launched::key`] has it: most launches are like the one before.
+    last: AtomicU64,
+}
+
+/// A thread that has launched kernels of a module, and the stream that they were put on.
+struct Launched {
+    thread: u64,
+    /// Gone when the thread has ended.
+    alive: Weak<()>,
+    stream: u64,
+}
+
+impl Launched {
+    fn key(thread: u64, stream: u64) -> u64 {
+        thread << 32 | stream & 0xffff_ffff
+    }
+}
+
+/// What was waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Waited {
+    /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.
+    Device,
+    /// The stream of this number.
+    Stream(u64),
+    /// An event, or work that a callback was put behind.
+    Event,
+}
+
+thread_local! {
+    /// A number of this thread that no other has, and what is there as long as the thread is.
+    static THREAD: (u64, Arc<()>) = {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        (NEXT.fetch_add(1, Ordering::Relaxed), Arc::default())
+    };
+}
+
+/// The number of this thread; 0 while it ends.
+fn this_thread() -> u64 {
+    THREAD.try_with(|(number, _)| *number).unwrap_or(0)
 }
 
 /// Who waits for a bell, and what it has rung for.
@@ -81,6 +125,8 @@ impl Bell {
         let bell = Bell {
             word: word.cast(),
             heard: Mutex::default(),
+            launched: Mutex::default(),
+            last: AtomicU64::new(0),
         };
         bell.word().store(0, Ordering::Relaxed);
         Ok((bell, address))
@@ -99,10 +145,48 @@ impl Bell {
         Waiting { bell: self, from }
     }
 
-    /// The panic it rang for, unless a launch in progress will take it.
-    fn take_if_idle(&self) -> Result<Option<KernelPanic>, Code> {
+    /// Notes who launches a kernel of the module, before it is launched.
+    #[inline]
+    pub(crate) fn launch(&self, stream: u64) {
+        let thread = this_thread();
+        if self.last.load(Ordering::Relaxed) != Launched::key(thread, stream) {
+            self.note_launch(thread, stream);
+        }
+    }
+
+    #[cold]
+    fn note_launch(&self, thread: u64, stream: u64) {
+        let mut launched = self.launched.lock();
+        launched.retain(|known| known.alive.strong_count() > 0);
+        if !launched
+            .iter()
+            .any(|known| (known.thread, known.stream) == (thread, stream))
+        {
+            let alive = THREAD.try_with(|(_, alive)| Arc::downgrade(alive)).unwrap_or_default();
+            launched.push(Launched { thread, alive, stream });
+        }
+        self.last.store(Launched::key(thread, stream), Ordering::Relaxed);
+    }
+
+    /// Whether a panic of the module's kernels is for this thread, which has waited.
+    fn is_for(&self, waited: Waited) -> bool {
+        let thread = this_thread();
+        let launched = self.launched.lock();
+        let is_for = |known: &Launched| match waited {
+            Waited::Event => true,
+            Waited::Stream(stream) => known.thread == thread || known.stream == stream,
+            Waited::Device => known.thread == thread,
+        };
+        launched.iter().any(is_for) || launched.iter().all(|known| known.alive.strong_count() == 0)
+    }
+
+    /// The panic it rang for, unless a launch in progress will take it, or another thread.
+    fn take_if_idle(&self, waited: Waited) -> Result<Option<KernelPanic>, Code> {
         let heard = self.heard.lock();
-        if heard.waiting > 0 { Ok(None) } else { self.take() }
+        if heard.waiting > 0 || self.word().load(Ordering::Relaxed) == 0 || !self.is_for(waited) {
+            return Ok(None);
+        }
+        self.take()
     }
 
     /// The panic it rang for. Silences it.
@@ -164,11 +248,11 @@ impl Panics {
     }
 
     /// The panic that a thread of a kernel has left behind, after a wait for the device.
-    pub(crate) fn take(&self) -> Result<Option<KernelPanic>, Code> {
+    pub(crate) fn take(&self, waited: Waited) -> Result<Option<KernelPanic>, Code> {
         let bells = self.bells.lock();
         let mut found = self.left.lock().take();
         for bell in bells.iter() {
-            if let Some(panic) = bell.take_if_idle()? {
+            if let Some(panic) = bell.take_if_idle(waited)? {
                 match &mut found {
                     None => found = Some(panic),
                     Some(first) => first.threads = first.threads.saturating_add(panic.threads),
@@ -223,16 +307,22 @@ impl Entered<'_> {
     /// As [`Entered::check`], for a wait: a panic of a kernel that is now done is an error too.
     pub(crate) fn check_wait<T, C: Into<Code>>(
         &self,
+        waited: Waited,
         result: Result<T, C>,
         operation: impl Fn() -> String,
     ) -> Result<T> {
-        self.check_wait_of(None, result, operation)
+        let value = self.check(result, &operation)?;
+        match self.check(self.context.panics.take(waited), operation)? {
+            None => Ok(value),
+            Some(panic) => Err(panic.into()),
+        }
     }
 
     /// As [`Entered::check_wait`], by a launch that waits for its own kernel.
     pub(crate) fn check_wait_of<T, C: Into<Code>>(
         &self,
         launch: Option<&Waiting<'_>>,
+        waited: Waited,
         result: Result<T, C>,
         operation: impl Fn() -> String,
     ) -> Result<T> {
@@ -242,9 +332,6 @@ impl Entered<'_> {
         {
             return Err(panic.into());
         }
-        match self.check(self.context.panics.take(), operation)? {
-            None => Ok(value),
-            Some(panic) => Err(panic.into()),
-        }
+        self.check_wait(waited, Ok::<_, Code>(value), operation)
     }
 }

@@ -10,6 +10,7 @@ use crate::context::{Context, Entered};
 use crate::error::{Code, Error, GraphError, Result, answer};
 use crate::graph::Recording;
 use crate::memory::{Access, Allocation, Order, OrderId};
+use crate::panics::Waited;
 use crate::profile::recording;
 use cust::error::CudaResult;
 use cust::event::EventFlags;
@@ -105,7 +106,7 @@ impl Stream {
         let lane = self.lane(operation)?;
         let entered = self.inner.context.enter(operation)?;
         let waited = recording::on_host("wait", || lane.raw.synchronize());
-        entered.check_wait(waited, operation)
+        entered.check_wait(Waited::Stream(lane.id), waited, operation)
     }
 
     /// Whether all work that was put on this stream is done.
@@ -119,7 +120,9 @@ impl Stream {
         // SAFETY: the stream is alive, its context current.
         match answer(unsafe { sys::cuStreamQuery(lane.raw.as_inner()) }) {
             Err(Code::NOT_READY) => Ok(false),
-            outcome => entered.check_wait(outcome, operation).map(|()| true),
+            outcome => entered
+                .check_wait(Waited::Stream(lane.id), outcome, operation)
+                .map(|()| true),
         }
     }
 
@@ -265,7 +268,7 @@ impl Lanes {
     /// Makes the host wait until a lane, known by its number, has done its work.
     pub(crate) fn wait_on_host(&self, id: u64, entered: &Entered<'_>, operation: impl Fn() -> String) -> Result<()> {
         if id == Lane::DEFAULT {
-            return entered.check_wait(self.default.raw.synchronize(), operation);
+            return entered.check_wait(Waited::Device, self.default.raw.synchronize(), operation);
         }
         let event = {
             let others = self.others.lock();
@@ -275,7 +278,7 @@ impl Lanes {
                 None => return Ok(()),
             }
         };
-        entered.check_wait(event.synchronize(), operation)
+        entered.check_wait(Waited::Stream(id), event.synchronize(), operation)
     }
 
     /// Destroys the default stream, in the current context.

@@ -129,6 +129,48 @@ fn the_panic_of_a_launch_that_waits_is_told_to_that_launch() -> rumba::Result<()
     Ok(())
 }
 
+/// A panic of a launch that does not wait, for the next wait of its thread or for its stream. Threads that use the device for
+/// something else do not see it.
+#[test]
+fn the_panic_of_a_launch_that_does_not_wait_is_told_where_it_belongs() -> rumba::Result<()> {
+    let _alone = alone();
+    let (device, module) = start()?;
+    let (_, other) = start()?;
+    let (x, mut y) = (device.zeros::<f32>(3)?, device.zeros::<f32>(8)?);
+    let is_panic = |result: rumba::Result<()>| assert!(matches!(result, Err(Error::Panic(_))), "{result:?}");
+    // A thread of its own, which launches and waits for other kernels only.
+    let uninvolved = |work: &(dyn Fn() -> rumba::Result<()> + Sync)| {
+        std::thread::scope(|scope| scope.spawn(work).join().expect("it does not panic"))
+    };
+    for _ in 0..20 {
+        module.launch((1, 8), saxpy(1.0, &x, &mut y))?;
+        uninvolved(&|| {
+            let (ones, mut sums) = (device.buffer_from(&[1.0_f32; 8])?, device.zeros::<f32>(8)?);
+            other.launch((1, 8), saxpy(1.0, &ones, &mut sums))?;
+            assert_eq!(sums.to_vec()?, [1.0; 8]);
+            device.synchronize()
+        })?;
+        is_panic(device.synchronize());
+    }
+    // Any thread that waits for the stream of the launch, which is the one that has its results.
+    let stream = device.stream()?;
+    let config = rumba::LaunchConfig::new(1, 8).stream(&stream);
+    module.launch(config, saxpy(1.0, &x, &mut y))?;
+    is_panic(uninvolved(&|| stream.synchronize()));
+    device.synchronize()?;
+    // A thread that launched and ended leaves it to the others.
+    let (_, short) = start()?;
+    let (shared_x, shared_y) = (&x, std::sync::Mutex::new(&mut y));
+    uninvolved(&|| {
+        short.launch(
+            (1, 8),
+            saxpy(1.0, shared_x, &mut **shared_y.lock().expect("it is alone")),
+        )
+    })?;
+    is_panic(device.synchronize());
+    device.synchronize()
+}
+
 /// Launches a kernel that panics, beside others of the module: the record counts the threads of all.
 fn panics_at_least(module: &Module) {
     let launched = module.for_each(8, saxpy(1.0, &[1.0; 3], &mut [0.0; 8]));

@@ -75,6 +75,8 @@ pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<
         function,
         entered,
         lane: &context.lanes.default,
+        // The kernels that come with the library do not panic.
+        bell: None,
         grid,
         block,
         shared: 0,

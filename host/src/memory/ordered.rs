@@ -9,6 +9,7 @@ use crate::Device;
 use crate::callback::OutsideHostFn;
 use crate::context::{Context, Entered};
 use crate::error::{Code, Result, answer};
+use crate::panics::Waited;
 use bytemuck::Pod;
 use cust::sys;
 use std::ffi::c_void;
@@ -173,7 +174,7 @@ impl MemoryPool {
         let context = &self.handle.context;
         let entered = context.enter(operation)?;
         // What was freed counts until the default stream has come to it.
-        entered.check_wait(context.lanes.default.raw.synchronize(), operation)?;
+        entered.check_wait(Waited::Device, context.lanes.default.raw.synchronize(), operation)?;
         let mut value = 0_u64;
         // SAFETY: the attribute is a `u64`.
         let read = answer(unsafe { sys::cuMemPoolGetAttribute(self.handle.raw, attribute, (&raw mut value).cast()) });

@@ -8,6 +8,7 @@ use super::{DeviceSlice, DeviceSliceMut, Memory, Origin};
 use crate::Device;
 use crate::context::Entered;
 use crate::error::{Result, answer};
+use crate::panics::Waited;
 use bytemuck::Pod;
 use cust::sys;
 use std::fmt;
@@ -169,7 +170,7 @@ impl<T: Pod> UnifiedBuffer<T> {
         // Copies that the host need not wait for elsewhere are on the null stream.
         // SAFETY: the null stream is always there.
         let waited = answer(unsafe { sys::cuStreamSynchronize(std::ptr::null_mut()) });
-        entered.check_wait(waited, || memory.operation(verb))?;
+        entered.check_wait(Waited::Device, waited, || memory.operation(verb))?;
         let lanes = {
             let mut order = memory.context.lanes.order.lock();
             memory.uses.list(&mut order).in_the_way(0, &access)

@@ -2,6 +2,7 @@
 
 use super::{Access, DeviceBuffer, Memory, raw, staged};
 use crate::error::{Error, Result};
+use crate::panics::Waited;
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
@@ -98,7 +99,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         let entered = self.memory.enter("copy from")?;
         // SAFETY: the view's elements, of which there are as many, lie in its memory.
         let copied = unsafe { staged::copy_out(&entered, self.address(), bytemuck::cast_slice_mut(destination)) };
-        entered.check_wait(copied, || self.memory.operation("copy from"))
+        entered.check_wait(Waited::Device, copied, || self.memory.operation("copy from"))
     }
 
     /// A copy of the elements on the host.
