@@ -10,6 +10,7 @@ use rumba_ptx::ast::{self, Literal, OperandKind, Span, StateSpace};
 use thiserror::Error;
 
 use crate::fit;
+use crate::isa::instruction::{Names, Occurrence};
 use crate::isa::shape;
 use crate::op::Handlers;
 use crate::program::{Class, Fixed, Pool, Reference};
@@ -240,11 +241,18 @@ pub(crate) struct Function<'m> {
     pub(crate) has_alloca: bool,
     /// Whether there is a label or a jump so far.
     pub(crate) branches: bool,
-    /// What each instruction is called, if the checks want to know.
-    pub(crate) mnemonics: HashMap<u32, &'m str>,
+    /// The instructions by their index in the program's table, if the checks want to know them.
+    pub(crate) occurrences: HashMap<u32, Occurrence>,
     /// Declared return and input parameters.
     pub(crate) returns: Vec<Binding<'m>>,
     pub(crate) parameters: Vec<Binding<'m>>,
+}
+
+impl Function<'_> {
+    /// The instruction of an index in the program's table.
+    pub(crate) fn occurrence(&self, source: u32) -> Occurrence {
+        self.occurrences.get(&source).copied().unwrap_or_default()
+    }
 }
 
 /// An address operand.
@@ -265,6 +273,8 @@ pub struct Lowering<'m> {
     pub(crate) pool: Pool<'m>,
     pub(crate) function: Function<'m>,
     pub(crate) instruction: Option<&'m ast::Instruction<'m>>,
+    /// What its operands may name besides registers.
+    pub(crate) names: Names,
     /// Index of the PTX instruction in the program's table.
     pub(crate) source: u32,
     /// What follows the instruction's own operations.
@@ -288,6 +298,7 @@ impl<'m> Lowering<'m> {
             pool,
             function: Function::default(),
             instruction: None,
+            names: Names::Values,
             source: 0,
             fixups: Vec::new(),
             guard: None,
@@ -636,10 +647,7 @@ impl<'m> Lowering<'m> {
 
     /// The address of a variable or function as an operand, which few instructions have.
     fn address_operand(&mut self, name: &'m str, addend: i64, ty: ScalarType) -> Result<Source, LowerError> {
-        let mnemonic = self
-            .instruction
-            .map_or("mov", |instruction| instruction.opcode.mnemonic);
-        if !matches!(mnemonic, "mov" | "cvta" | "mapa" | "getctarank") {
+        if !self.names.has_addresses() {
             return Err(LowerError::new(format!(
                 "`{name}` is no register, and its address is taken by mov"
             )));
@@ -652,12 +660,9 @@ impl<'m> Lowering<'m> {
         Ok(Source::Place(place, ScalarType::U64))
     }
 
-    /// Special registers are read by `mov` and `cvt`, as what they are.
+    /// A special register is read as what it is, by instructions that can.
     fn check_special(&self, name: &str, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
-        if self
-            .instruction
-            .is_some_and(|instruction| !matches!(instruction.opcode.mnemonic, "mov" | "cvt"))
-        {
+        if !self.names.has_specials() {
             return Err(LowerError::new(format!(
                 "the special register `{name}` can only be read by mov"
             )));

@@ -20,17 +20,11 @@ use crate::check::memory::Space;
 use crate::cluster::RANK_SHIFT;
 use crate::form::Form;
 use crate::instrument::{Probe, Rewriter};
-use crate::isa::shfl;
+use crate::isa::instruction::{Extremes, Undefined};
 use crate::lower::{Control, Draft, FIXED, Function, Node, Place};
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Pool};
 use crate::warp::{FULL, Warp, lanes_of};
-
-/// Instructions of which every operand decides something.
-const SINKS: [&str; 22] = [
-    "atom", "red", "bra", "brx", "call", "bar", "bar.warp", "barrier", "vote", "match", "redux", "elect", "mbarrier",
-    "cp", "ldmatrix", "stmatrix", "wmma", "mma", "prefetch", "trap", "alloca", "st",
-];
 
 /// Registers that a function keeps track of at most: there are only so many predicates.
 const MOST: usize = 1 << 14;
@@ -302,12 +296,12 @@ fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> {
 }
 
 /// What an operation does with undefined values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Flow {
     /// Its results have a value if its operands do, or if they do not depend on those that do not.
     Computes,
-    /// `dst` has a value where the lane that `a` is taken from has one.
-    Shuffles,
+    /// `dst` has a value where the lane that `a` is taken from has one; see [`Undefined::Shuffles`].
+    Shuffles(fn(&Draft, Place, Place) -> (Draft, Draft)),
     /// Memory has what the values have.
     Stores,
     /// The results have what memory has.
@@ -317,17 +311,19 @@ enum Flow {
 }
 
 /// What an operation does with undefined values, and which of its places decide something.
-fn flow(draft: &Draft, control: &Control, mnemonic: &str) -> (Flow, u8) {
+fn flow(draft: &Draft, control: &Control, undefined: Undefined) -> (Flow, u8) {
     const A: u8 = 0b00010;
     match (draft.handlers.form, control) {
         (Form::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
         (Form::Lanes { .. } | Form::Test { .. }, _) => (Flow::Computes, 0),
         _ if draft.moves != 0 && draft.defines == 0 => (Flow::Stores, A),
         _ if draft.moves != 0 => (Flow::Loads, A),
-        // The lane that is read and the mask.
-        _ if mnemonic == "shfl" => (Flow::Shuffles, !A),
-        _ if SINKS.contains(&mnemonic) => (Flow::Decides, !0),
-        _ => (Flow::Computes, 0),
+        _ => match undefined {
+            // The lane that is read and the mask.
+            Undefined::Shuffles(follow) => (Flow::Shuffles(follow), !A),
+            Undefined::Decides => (Flow::Decides, !0),
+            Undefined::Spreads | Undefined::Absorbs(_) => (Flow::Computes, 0),
+        },
     }
 }
 
@@ -339,14 +335,7 @@ fn flow(draft: &Draft, control: &Control, mnemonic: &str) -> (Flow, u8) {
 struct Absorption;
 
 impl Absorption {
-    /// Bitwise operations, selections, and products.
-    const MNEMONICS: [&str; 16] = [
-        "and", "or", "lop3", "selp", "slct", "shl", "shr", "shf", "bfe", "bfi", "prmt", "mul", "mul24", "mad", "mad24",
-        "bmsk",
-    ];
     const BITS: [u64; 4] = [0, u64::MAX, i64::MIN as u64 | 1 << 31, i64::MAX as u64 & !(1 << 31)];
-    /// Those that compare: the extremes are those of the type.
-    const ORDERED: [&str; 2] = ["min", "max"];
     const WORDS: [u64; 12] = [
         0,
         0xffff_ffff,
@@ -372,21 +361,18 @@ impl Absorption {
     ];
 
     /// The values to try for an operand of a class.
-    fn probes(mnemonic: &str, class: Class) -> &'static [u64] {
-        match class {
-            _ if !Self::ORDERED.contains(&mnemonic) => &Self::BITS,
-            Class::W32 => &Self::WORDS,
-            Class::W64 | Class::W128 => &Self::DOUBLE_WORDS,
+    fn probes(undefined: Undefined, class: Class) -> &'static [u64] {
+        match (undefined, class) {
+            (Undefined::Absorbs(Extremes::Numbers), Class::W32) => &Self::WORDS,
+            (Undefined::Absorbs(Extremes::Numbers), Class::W64 | Class::W128) => &Self::DOUBLE_WORDS,
+            _ => &Self::BITS,
         }
     }
 
     /// Whether an operation is one of them.
-    fn is_known(draft: &Draft, mnemonic: &str) -> bool {
+    fn is_known(draft: &Draft, undefined: Undefined) -> bool {
         let is_predicate = |place: &Place| matches!(place, Place::Predicate(_) | Place::None);
-        draft.defines == 1
-            && (Self::MNEMONICS.contains(&mnemonic)
-                || Self::ORDERED.contains(&mnemonic)
-                || draft.places().iter().all(is_predicate))
+        draft.defines == 1 && (matches!(undefined, Undefined::Absorbs(_)) || draft.places().iter().all(is_predicate))
     }
 }
 
@@ -487,14 +473,14 @@ impl Tracking<'_, '_> {
     }
 
     /// Which lanes of the results have a value.
-    fn compute(&mut self, draft: &Draft, mnemonic: &str, source: u32) {
+    fn compute(&mut self, draft: &Draft, undefined: Undefined, source: u32) {
         let operands = self.operands(draft);
         let written: Vec<Place> = (0..5)
             .filter(|index| draft.defines >> index & 1 != 0)
             .filter_map(|index| self.shadow(draft.places()[index]))
             .collect();
         let Some(first) = written.first() else { return };
-        if !Absorption::is_known(draft, mnemonic) || operands.is_empty() {
+        if !Absorption::is_known(draft, undefined) || operands.is_empty() {
             for dst in written {
                 let sources = operands.iter().map(|(_, shadow)| *shadow).collect();
                 self.all(dst, sources, source);
@@ -504,7 +490,7 @@ impl Tracking<'_, '_> {
         let known = self.predicate();
         self.all(known, operands.iter().map(|(_, shadow)| *shadow).collect(), source);
         for (place, shadow) in &operands {
-            let Some(mut same) = self.probe(draft, mnemonic, (*place, *shadow), source) else {
+            let Some(mut same) = self.probe(draft, undefined, (*place, *shadow), source) else {
                 continue;
             };
             for (_, other) in operands.iter().filter(|(other, _)| other != place) {
@@ -522,7 +508,7 @@ impl Tracking<'_, '_> {
     fn probe(
         &mut self,
         draft: &Draft,
-        mnemonic: &str,
+        undefined: Undefined,
         (operand, shadow): (Place, Place),
         source: u32,
     ) -> Option<Place> {
@@ -533,7 +519,7 @@ impl Tracking<'_, '_> {
         };
         let probes: &[u64] = match operand {
             Place::Predicate(_) => &[0, 1],
-            _ => Absorption::probes(mnemonic, self.class(operand)?),
+            _ => Absorption::probes(undefined, self.class(operand)?),
         };
         let same = self.predicate();
         let mut first = None;
@@ -613,8 +599,11 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     if !tracked.contains(&true) {
         return;
     }
-    let mnemonics = std::mem::take(&mut function.mnemonics);
-    let mnemonic = |source: u32| mnemonics.get(&source).copied().unwrap_or("");
+    let occurrences = std::mem::take(&mut function.occurrences);
+    let undefined = |source: u32| {
+        let occurrence = occurrences.get(&source).copied().unwrap_or_default();
+        occurrence.instruction.undefined
+    };
     // Whether memory may have been given something undefined.
     let mut stores = false;
     let mut changed = true;
@@ -628,10 +617,10 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                 continue;
             };
             let is_tracked = |place: Place| numbers.of(place).is_some_and(|number| tracked[number]);
-            let kind = flow(draft, control, mnemonic(*source)).0;
+            let kind = flow(draft, control, undefined(*source)).0;
             let is_undefined = match kind {
                 Flow::Computes => numbers.read(draft).any(|number| tracked[number]),
-                Flow::Shuffles => is_tracked(draft.a),
+                Flow::Shuffles(_) => is_tracked(draft.a),
                 Flow::Stores => {
                     let is_first = !stores && [draft.dst, draft.b, draft.c, draft.d].into_iter().any(is_tracked);
                     changed |= is_first;
@@ -642,7 +631,8 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                 Flow::Decides => false,
             };
             if is_undefined {
-                let is_value = |number: &usize| kind != Flow::Shuffles || Some(*number) == numbers.of(draft.dst);
+                let is_value =
+                    |number: &usize| !matches!(kind, Flow::Shuffles(_)) || Some(*number) == numbers.of(draft.dst);
                 for number in numbers.written(draft).filter(is_value) {
                     changed |= !std::mem::replace(&mut tracked[number], true);
                 }
@@ -650,7 +640,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         }
     }
     if tracked.iter().filter(|tracked| **tracked).count() > MOST {
-        function.mnemonics = mnemonics;
+        function.occurrences = occurrences;
         return;
     }
     pool.undefines |= stores;
@@ -692,10 +682,10 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
             continue;
         };
         let (draft, source) = (*draft, *source);
-        let (flow, decides) = flow(&draft, control, mnemonic(source));
+        let (flow, decides) = flow(&draft, control, undefined(source));
         tracking.look(&draft, decides, source);
         match flow {
-            Flow::Computes => tracking.compute(&draft, mnemonic(source), source),
+            Flow::Computes => tracking.compute(&draft, undefined(source), source),
             Flow::Decides => tracking.set_results(&draft, source),
             Flow::Loads if stores => {
                 for (place, part) in Tracking::parts(&draft, DEFINED) {
@@ -705,7 +695,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                 }
             }
             Flow::Loads => tracking.set_results(&draft, source),
-            Flow::Shuffles => {
+            Flow::Shuffles(follow) => {
                 // Whether the lane is in range is known.
                 if let Some(dst) = tracking.shadow(draft.c) {
                     tracking.out.insert(Draft { dst, ..Draft::new(SET) }, source);
@@ -714,7 +704,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                     .shadow(draft.dst)
                     .map(|dst| (dst, tracking.shadow(draft.a).unwrap_or(YES)));
                 if let Some((dst, a)) = shadows {
-                    let (shuffle, beside) = shfl::follow(&draft, dst, a);
+                    let (shuffle, beside) = follow(&draft, dst, a);
                     let mut node = node;
                     if let Node::Op { draft, .. } = &mut node {
                         *draft = shuffle;
@@ -727,7 +717,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
             Flow::Stores => {}
         }
         tracking.out.keep(node);
-        if flow == Flow::Stores {
+        if matches!(flow, Flow::Stores) {
             for (place, part) in Tracking::parts(&draft, UNDEFINE) {
                 if let Some(shadow) = tracking.shadow(place) {
                     let undefine = Draft {
@@ -743,5 +733,5 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     let Tracking { predicates, out, .. } = tracking;
     function.predicates = predicates;
     function.nodes = out.finish();
-    function.mnemonics = mnemonics;
+    function.occurrences = occurrences;
 }

@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -13,12 +13,16 @@ use crate::types::ScalarType;
 pub(super) static PRMT: Instruction = Instruction {
     name: "prmt",
     section: "9.7.9.7",
-    syntax: "
-        prmt.b32       d, a, b, c;
-        prmt.b32.mode  d, a, b, c;
-        .mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            prmt.b32       d, a, b, c;
+            prmt.b32.mode  d, a, b, c;
+            .mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,7 +1,7 @@
 //! `testp`: a property of a floating point number. Zeros count as normal.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,12 +11,15 @@ use crate::types::ScalarType;
 pub(super) static TESTP: Instruction = Instruction {
     name: "testp",
     section: "9.7.3.1",
-    syntax: "
-        testp.op.type  p, a;
-        .op = { .finite, .infinite, .number, .notanumber, .normal, .subnormal };
-        .type = { .f32, .f64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            testp.op.type  p, a;
+            .op = { .finite, .infinite, .number, .notanumber, .normal, .subnormal };
+            .type = { .f32, .f64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

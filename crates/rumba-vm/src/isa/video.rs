@@ -5,7 +5,7 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{Draft, LowerError, Lowering, Place};
@@ -19,15 +19,18 @@ macro_rules! scalar {
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.18.1",
-            syntax: concat!("
-                ", $mnemonic, ".dtype.atype.btype{.sat}      d, a, b;
-                ", $mnemonic, ".dtype.atype.btype{.sat}{.op2}  d, a, b, c;
-                .dtype = { .u32, .s32 };
-                .atype = { .u32, .s32 };
-                .btype = { .u32, .s32 };
-                .op2 = { .add, .min, .max };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".dtype.atype.btype{.sat}      d, a, b;
+                    ", $mnemonic, ".dtype.atype.btype{.sat}{.op2}  d, a, b, c;
+                    .dtype = { .u32, .s32 };
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32, .s32 };
+                    .op2 = { .add, .min, .max };
+                "),
+                lower,
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
@@ -46,16 +49,19 @@ macro_rules! shift {
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.18.2",
-            syntax: concat!("
-                ", $mnemonic, ".dtype.atype.btype{.sat}.mode      d, a, b;
-                ", $mnemonic, ".dtype.atype.btype{.sat}.mode{.op2}  d, a, b, c;
-                .dtype = { .u32, .s32 };
-                .atype = { .u32, .s32 };
-                .btype = { .u32 };
-                .mode = { .clamp, .wrap };
-                .op2 = { .add, .min, .max };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".dtype.atype.btype{.sat}.mode      d, a, b;
+                    ", $mnemonic, ".dtype.atype.btype{.sat}.mode{.op2}  d, a, b, c;
+                    .dtype = { .u32, .s32 };
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32 };
+                    .mode = { .clamp, .wrap };
+                    .op2 = { .add, .min, .max };
+                "),
+                lower,
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
@@ -69,29 +75,35 @@ shift! {
 pub(super) static VSET: Instruction = Instruction {
     name: "vset",
     section: "9.7.18.4",
-    syntax: "
-        vset.atype.btype.cmp        d, a, b;
-        vset.atype.btype.cmp{.op2}  d, a, b, c;
-        .atype = { .u32, .s32 };
-        .btype = { .u32, .s32 };
-        .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
-        .op2 = { .add, .min, .max };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            vset.atype.btype.cmp        d, a, b;
+            vset.atype.btype.cmp{.op2}  d, a, b, c;
+            .atype = { .u32, .s32 };
+            .btype = { .u32, .s32 };
+            .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
+            .op2 = { .add, .min, .max };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 /// `vmad`
 pub(super) static VMAD: Instruction = Instruction {
     name: "vmad",
     section: "9.7.18.3",
-    syntax: "
-        vmad.dtype.atype.btype{.po}{.sat}{.scale}  d, a, b, c;
-        .dtype = { .u32, .s32 };
-        .atype = { .u32, .s32 };
-        .btype = { .u32, .s32 };
-        .scale = { .shr7, .shr15 };
-    ",
-    lower: lower_vmad,
+    forms: &[Form {
+        syntax: "
+            vmad.dtype.atype.btype{.po}{.sat}{.scale}  d, a, b, c;
+            .dtype = { .u32, .s32 };
+            .atype = { .u32, .s32 };
+            .btype = { .u32, .s32 };
+            .scale = { .shr7, .shr15 };
+        ",
+        lower: lower_vmad,
+    }],
+    ..Instruction::NEW
 };
 
 /// A part of a 32-bit register.

@@ -2,7 +2,7 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::video::{self, selected};
@@ -15,14 +15,17 @@ macro_rules! simd {
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.19",
-            syntax: concat!("
-                ", $mnemonic, ".dtype.atype.btype{.sat}  d, a, b, c;
-                ", $mnemonic, ".dtype.atype.btype.add    d, a, b, c;
-                .dtype = { .u32, .s32 };
-                .atype = { .u32, .s32 };
-                .btype = { .u32, .s32 };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".dtype.atype.btype{.sat}  d, a, b, c;
+                    ", $mnemonic, ".dtype.atype.btype.add    d, a, b, c;
+                    .dtype = { .u32, .s32 };
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32, .s32 };
+                "),
+                lower,
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
@@ -48,13 +51,16 @@ macro_rules! set {
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.19",
-            syntax: concat!("
-                ", $mnemonic, ".atype.btype.cmp{.add}  d, a, b, c;
-                .atype = { .u32, .s32 };
-                .btype = { .u32, .s32 };
-                .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".atype.btype.cmp{.add}  d, a, b, c;
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32, .s32 };
+                    .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
+                "),
+                lower,
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
