@@ -21,7 +21,6 @@ mod cluster;
 mod control;
 mod cooperative;
 mod copies;
-pub mod coverage;
 mod device;
 mod element;
 mod fault;
