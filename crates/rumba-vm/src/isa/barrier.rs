@@ -104,8 +104,10 @@ pub(super) fn lower_red(l: &mut Lowering<'_>, m: &Matched<'_>, aligned: bool) ->
     let draft = draft(l, aligned, 1, last == 3)?;
     let (predicate, negated) = l.predicate_source(last)?;
     let (extra, ty) = match m.get("op") {
-        Some(".and") => (RESULT_ALL, ScalarType::Pred),
-        Some(_) => (RESULT_ANY, ScalarType::Pred),
+        Some(_) => (
+            m.choose("op", &[(".and", RESULT_ALL), (".or", RESULT_ANY)])?,
+            ScalarType::Pred,
+        ),
         None => (RESULT_COUNT, ScalarType::U32),
     };
     let draft = Draft {

@@ -132,7 +132,7 @@ pub enum Memory {
     Copies,
 }
 
-/// What an instruction does with undefined operands ([`crate::check::registers`]). Loads, stores and branches are told by
+/// What an instruction does with undefined operands (`check/registers.rs`). Loads, stores and branches are told by
 /// their operations.
 #[derive(Clone, Copy)]
 pub enum Undefined {
@@ -156,7 +156,7 @@ pub enum Extremes {
     Numbers,
 }
 
-/// An operand that makes the result meaningless ([`crate::check::arithmetic`]).
+/// An operand that makes the result meaningless (`check/arithmetic.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hazard {
     /// The last operand, an integer divisor, is 0.
@@ -170,9 +170,9 @@ pub enum Hazard {
 pub enum Carries {
     /// Nothing that checks follow.
     Nothing,
-    /// The values: what makes an operand meaningless makes the result so ([`crate::check::arithmetic`]).
+    /// The values: what makes an operand meaningless makes the result so (`check/arithmetic.rs`).
     Value,
-    /// The address: if an operand points into an array, so does the result ([`crate::check::arrays`]).
+    /// The address: if an operand points into an array, so does the result (`check/arrays.rs`).
     Address,
     /// Both.
     ValueAndAddress,

@@ -24,14 +24,14 @@ pub(super) static TESTP: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let test = by_type!(ty, T: F32 F64 => match m.get("op") {
-        Some(".finite") => shape::test(|a: T| a.is_finite()),
-        Some(".infinite") => shape::test(|a: T| a.abs() == T::INFINITY),
-        Some(".number") => shape::test(|a: T| !a.is_nan()),
-        Some(".notanumber") => shape::test(|a: T| a.is_nan()),
-        Some(".normal") => shape::test(|a: T| a.is_finite() & ((a.abs() >= T::MIN_POSITIVE) | (a == 0.0))),
-        _ => shape::test(|a: T| (a.abs() < T::MIN_POSITIVE) & (a != 0.0)),
-    });
+    let test = by_type!(ty, T: F32 F64 => m.choose("op", &[
+        (".finite", shape::test(|a: T| a.is_finite())),
+        (".infinite", shape::test(|a: T| a.abs() == T::INFINITY)),
+        (".number", shape::test(|a: T| !a.is_nan())),
+        (".notanumber", shape::test(|a: T| a.is_nan())),
+        (".normal", shape::test(|a: T| a.is_finite() & ((a.abs() >= T::MIN_POSITIVE) | (a == 0.0)))),
+        (".subnormal", shape::test(|a: T| (a.abs() < T::MIN_POSITIVE) & (a != 0.0))),
+    ])?);
     emit::lanes(l, test, 0, ScalarType::Pred, &[ty])
 }
 

@@ -205,10 +205,10 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), Low
         .get("type")
         .and_then(Element::from_name)
         .ok_or_else(no_such_fragment)?;
-    let operand = match m.get("operand") {
-        Some(".a") => 'a',
-        Some(".b") => 'b',
-        _ => 'c',
+    let operand = if load {
+        m.choose("operand", &[(".a", 'a'), (".b", 'b'), (".c", 'c')])?
+    } else {
+        'c'
     };
     let by_rows = (m.get("layout") == Some(".row")) != (operand == 'b');
     let matrix = Matrix {
