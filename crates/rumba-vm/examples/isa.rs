@@ -1,5 +1,7 @@
 //! How much of PTX the machine executes; `cargo xtask isa` runs this.
 
+#[path = "../tests/coverage/mod.rs"]
+mod coverage;
 #[path = "../tests/vectors/mod.rs"]
 mod vectors;
 
@@ -7,7 +9,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::process::ExitCode;
 
-use rumba_vm::coverage::{self, LISTS, List, Verdict};
+use coverage::{LISTS, List, Verdict};
 use rumba_vm::isa::unsupported::UNSUPPORTED;
 use rumba_vm::{Config, Device};
 

@@ -169,7 +169,7 @@ impl<E: Element, D: Door, const N: usize> Body for Load<E, D, N> {
                     load_uniform::<E, N>(warp, pc, groups);
                     pc.next()
                 }
-                None => X::choose(load_scattered::<E, D, N>, load_scattered_avx2::<E, D, N>)(warp, pc),
+                None => X::handler(load_scattered::<E, D, N>, load_scattered_avx2::<E, D, N>)(warp, pc),
             }
         }
     }
@@ -292,7 +292,7 @@ impl<E: Element, D: Door, const N: usize> Body for Store<E, D, N> {
                     store_uniform::<E, N>(warp, pc, groups);
                     pc.next()
                 }
-                None => X::choose(store_scattered::<E, D, N>, store_scattered_avx2::<E, D, N>)(warp, pc),
+                None => X::handler(store_scattered::<E, D, N>, store_scattered_avx2::<E, D, N>)(warp, pc),
             }
         }
     }

@@ -25,10 +25,7 @@ pub(crate) struct Address {
 impl<'m> Lowering<'m> {
     /// The address of a variable or function as an operand, which few instructions have.
     pub(crate) fn address_operand(&mut self, name: &'m str, addend: i64, ty: ScalarType) -> Result<Source, LowerError> {
-        let mnemonic = self
-            .instruction
-            .map_or("mov", |instruction| instruction.opcode.mnemonic);
-        if !matches!(mnemonic, "mov" | "cvta" | "mapa" | "getctarank") {
+        if !self.names.has_addresses() {
             return Err(LowerError::new(format!(
                 "`{name}` is no register, and its address is taken by mov"
             )));

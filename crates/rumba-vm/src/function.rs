@@ -7,6 +7,7 @@ use rumba_ptx::ast::{self, FunctionKind, OperandKind, Statement};
 
 use crate::check::arithmetic;
 use crate::control;
+use crate::isa::instruction::{Names, Occurrence};
 use crate::isa::{self, notation};
 use crate::lower::{Control, Draft, Function, LowerError, Lowering, Node, Place};
 use crate::program::{Debug, NOWHERE, Point, SourceLocation};
@@ -229,7 +230,7 @@ impl<'m> Walk<'_, 'm> {
             return Err(LowerError::new(message).at(opcode.span));
         };
         let matched = notation::match_forms(
-            instruction.syntax,
+            instruction.forms,
             instruction.name,
             &opcode.modifiers,
             ast.operands.len(),
@@ -237,7 +238,7 @@ impl<'m> Walk<'_, 'm> {
         .map_err(|error| LowerError::new(error.to_string()).at(opcode.span))?;
         if let Some(operand) = ast.operands.first()
             && operand.kind == OperandKind::Name("_")
-            && !matches!(opcode.mnemonic, "atom" | "match" | "mbarrier" | "setp")
+            && !instruction.optional_result
         {
             let message = format!("`{}` needs a register for its result", opcode.mnemonic);
             return Err(LowerError::new(message).at(operand.span));
@@ -262,19 +263,25 @@ impl<'m> Walk<'_, 'm> {
             }
         };
         lowering.instruction = Some(ast);
+        lowering.names = instruction.names;
         let first = lowering.function.nodes.len();
         let instruments = lowering.pool.instruments;
-        if instruments.want_names() {
-            // Of warps and of blocks: two instructions of one mnemonic.
-            let is_of_warp = opcode.mnemonic == "bar" && opcode.modifiers.first() == Some(&".warp");
-            let name = if is_of_warp { "bar.warp" } else { opcode.mnemonic };
-            lowering.function.mnemonics.insert(lowering.source, name);
+        if instruments.want_instructions() {
+            let convergence = matched.convergence.unwrap_or(instruction.convergence);
+            let occurrence = Occurrence {
+                instruction,
+                convergence,
+            };
+            lowering.function.occurrences.insert(lowering.source, occurrence);
         }
-        if instruments.arithmetic {
-            arithmetic::probe(lowering, opcode.mnemonic, &matched);
+        if instruments.arithmetic
+            && let Some(hazard) = instruction.hazard
+        {
+            arithmetic::probe(lowering, hazard, &matched);
         }
-        let outcome = (instruction.lower)(lowering, &matched);
+        let outcome = (matched.lower)(lowering, &matched);
         lowering.instruction = None;
+        lowering.names = Names::Values;
         let fixups = std::mem::take(&mut lowering.fixups);
         let guard = lowering.guard.take();
         outcome?;
@@ -282,8 +289,7 @@ impl<'m> Walk<'_, 'm> {
             lowering.emit(draft);
         }
         if let Some((predicate, negated)) = guard {
-            let uniform = opcode.modifiers.contains(&".uni") && matches!(opcode.mnemonic, "call" | "ret");
-            lowering.wrap_in_guard(first, predicate, negated, uniform);
+            lowering.wrap_in_guard(first, predicate, negated, matched.has(".uni"));
         }
         Ok(())
     }

@@ -34,8 +34,8 @@ pub(crate) struct Instruments {
 }
 
 impl Instruments {
-    /// Whether they want to know what instructions are called.
-    pub(crate) fn want_names(self) -> bool {
+    /// Whether they want to know which instructions operations belong to.
+    pub(crate) fn want_instructions(self) -> bool {
         self.arithmetic || self.registers || self.arrays || self.copies || self.scatter
     }
 }

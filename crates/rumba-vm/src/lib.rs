@@ -23,7 +23,6 @@ mod config;
 mod control;
 mod cooperative;
 mod copies;
-pub mod coverage;
 mod device;
 mod element;
 mod fault;

@@ -10,6 +10,7 @@ use rumba_ptx::ast::{self, Literal, OperandKind, Span};
 use thiserror::Error;
 
 use crate::fit;
+use crate::isa::instruction::{Names, Occurrence};
 use crate::isa::shape;
 use crate::op::Handlers;
 use crate::program::{Class, Fixed, Pool};
@@ -240,11 +241,18 @@ pub(crate) struct Function<'m> {
     pub(crate) has_alloca: bool,
     /// Whether there is a label or a jump so far.
     pub(crate) branches: bool,
-    /// What each instruction is called, if the checks want to know.
-    pub(crate) mnemonics: HashMap<u32, &'m str>,
+    /// The instructions by their index in the program's table, if the checks want to know them.
+    pub(crate) occurrences: HashMap<u32, Occurrence>,
     /// Declared return and input parameters.
     pub(crate) returns: Vec<Binding<'m>>,
     pub(crate) parameters: Vec<Binding<'m>>,
+}
+
+impl Function<'_> {
+    /// The instruction of an index in the program's table.
+    pub(crate) fn occurrence(&self, source: u32) -> Occurrence {
+        self.occurrences.get(&source).copied().unwrap_or_default()
+    }
 }
 
 /// A program being lowered, at one instruction.
@@ -252,6 +260,8 @@ pub struct Lowering<'m> {
     pub(crate) pool: Pool<'m>,
     pub(crate) function: Function<'m>,
     pub(crate) instruction: Option<&'m ast::Instruction<'m>>,
+    /// What its operands may name besides registers.
+    pub(crate) names: Names,
     /// Index of the PTX instruction in the program's table.
     pub(crate) source: u32,
     /// What follows the instruction's own operations.
@@ -275,6 +285,7 @@ impl<'m> Lowering<'m> {
             pool,
             function: Function::default(),
             instruction: None,
+            names: Names::Values,
             source: 0,
             fixups: Vec::new(),
             guard: None,
@@ -621,12 +632,9 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// Special registers are read by `mov` and `cvt`, as what they are.
+    /// A special register is read as what it is, by instructions that can.
     fn check_special(&self, name: &str, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
-        if self
-            .instruction
-            .is_some_and(|instruction| !matches!(instruction.opcode.mnemonic, "mov" | "cvt"))
-        {
+        if !self.names.has_specials() {
             return Err(LowerError::new(format!(
                 "the special register `{name}` can only be read by mov"
             )));

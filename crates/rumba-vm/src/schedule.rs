@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use crate::cfg;
 use crate::form::Form;
 use crate::instrument::Rewriter;
+use crate::isa::instruction::{Convergence, Memory, Occurrence};
 use crate::lower::{Control, Draft, Function, Node};
 use crate::op::{Handlers, Pc};
 use crate::warp::{Frames, Split, Stop, Wait, Warp};
@@ -370,31 +371,6 @@ impl Warp {
     }
 }
 
-/// Instructions with a mask of lanes, which wait for each other there.
-const MEETINGS: [&str; 6] = ["bar.warp", "elect", "match", "redux", "shfl", "vote"];
-
-/// Instructions that may want all lanes of a warp at once.
-const TOGETHER: [&str; 15] = [
-    "activemask",
-    "bar",
-    "barrier",
-    "call",
-    "clusterlaunchcontrol",
-    "cp",
-    "ldmatrix",
-    "mbarrier",
-    "mma",
-    "movmatrix",
-    "setmaxnreg",
-    "stmatrix",
-    "wmma",
-    "brkpt",
-    "griddepcontrol",
-];
-
-/// Instructions that access memory.
-const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
-
 /// Lets the active lanes part by chance.
 const SCATTER: Handlers = Handlers::same(scatter_lanes);
 
@@ -413,20 +389,20 @@ unsafe fn scatter_lanes(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 /// Whether an operation may want all lanes of a warp at once.
-fn wants_all(mnemonic: &str, control: &Control) -> bool {
-    let waits = matches!(control, Control::Park | Control::Call(_) | Control::CallIndirect);
-    TOGETHER.contains(&mnemonic) || waits && !MEETINGS.contains(&mnemonic)
+fn wants_all(convergence: Convergence, control: &Control) -> bool {
+    match convergence {
+        Convergence::Warp => true,
+        Convergence::Members => false,
+        Convergence::Lane => matches!(control, Control::Park | Control::Call(_) | Control::CallIndirect),
+    }
 }
 
 /// Whether lanes that come to a block may go through it before others that are still to come there.
 pub(crate) fn may_run_ahead(function: &Function<'_>, block: &cfg::Block) -> bool {
     let mut nodes = function.nodes[block.nodes.clone()].iter();
-    !function.mnemonics.is_empty()
+    !function.occurrences.is_empty()
         && nodes.all(|node| match node {
-            Node::Op { control, source, .. } => {
-                let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
-                !wants_all(mnemonic, control)
-            }
+            Node::Op { control, source, .. } => !wants_all(function.occurrence(*source).convergence, control),
             Node::Label(_) => true,
         })
 }
@@ -444,8 +420,11 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
             else {
                 continue;
             };
-            let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
-            if wants_all(mnemonic, control) {
+            let Occurrence {
+                instruction,
+                convergence,
+            } = function.occurrence(*source);
+            if wants_all(convergence, control) {
                 break;
             }
             match draft.handlers.form {
@@ -455,7 +434,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
             }
             let first = index == 0
                 || !matches!(&function.nodes[index - 1], Node::Op { source: before, .. } if before == source);
-            places[index] = !guarded && first && ACCESSES.contains(&mnemonic);
+            places[index] = !guarded && first && instruction.memory == Memory::Accesses;
         }
     }
     let mut out = Rewriter::default();

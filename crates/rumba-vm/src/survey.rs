@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use rumba_ptx::ast::{self, Constant, FunctionKind, Initializer, OperandKind, StateSpace, Statement};
 
+use crate::isa::{self, instruction::Names};
 use crate::symbols::{FunctionId, Symbol, Symbols};
 
 /// What the body of a function does with names.
@@ -64,7 +65,7 @@ impl<'m> Survey<'m> {
         let vector = modifiers
             .iter()
             .any(|text| matches!(*text, ".v2" | ".v4" | ".v8" | ".b128"));
-        let is_call = instruction.opcode.mnemonic == "call";
+        let is_call = names_callee(instruction);
         for (position, operand) in instruction.operands.iter().enumerate() {
             self.operand(operand, position == 0 || is_call, vector, is_call);
         }
@@ -107,6 +108,11 @@ impl<'m> Survey<'m> {
             self.in_memory.insert(*variable);
         }
     }
+}
+
+/// Whether the names that are operands of an instruction are a function and its parameters.
+fn names_callee(instruction: &ast::Instruction<'_>) -> bool {
+    isa::find(instruction.opcode.mnemonic).is_some_and(|instruction| instruction.names == Names::Callee)
 }
 
 /// The functions whose address is taken anywhere, by code or by the initial value of a variable: what a call through a
@@ -157,7 +163,7 @@ impl Found<'_, '_> {
         for statement in statements {
             match statement {
                 Statement::Block(block) => self.statements(source, &block.statements),
-                Statement::Instruction(instruction) if instruction.opcode.mnemonic != "call" => {
+                Statement::Instruction(instruction) if !names_callee(instruction) => {
                     for operand in &instruction.operands {
                         if let OperandKind::Name(name) | OperandKind::Offset(name, _) = operand.kind {
                             self.name(source, name);

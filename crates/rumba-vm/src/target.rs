@@ -1,17 +1,89 @@
-//! What a processor does better with instructions of its own: wide copies and comparisons of addresses.
+//! What a processor does better with instructions of its own: the one place where vector instructions are written out.
+//!
+//! Handlers are generic over a [`Target`] and compiled for each. Most of them are loops that the compiler vectorises by itself;
+//! here is what it does not, or arranges in ways that take several times as long.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod baseline;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::Avx2;
+pub(crate) use baseline::Baseline;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use baseline::Baseline as Avx2;
 
 use crate::op::Handler;
-use crate::warp::LANES;
 
-/// Lanes that are looked at together: rows of a two-dimensional block are often that short.
+/// Lanes that are looked at together, and numbers in a vector: rows of a two-dimensional block are often that short.
 pub(crate) const GROUP: usize = 8;
 
+/// The bits of one lane.
+pub trait Raw: Copy + 'static {
+    /// All bits zero.
+    const ZERO: Self;
+
+    /// Whether the bits are all ones, if they are all the same.
+    fn is_set(self) -> bool;
+
+    /// All bits as `bit`.
+    fn spread(bit: bool) -> Self;
+
+    /// The sum as integers.
+    #[must_use]
+    fn plus(self, other: i32) -> Self;
+}
+
+impl Raw for u32 {
+    const ZERO: Self = 0;
+
+    #[inline(always)]
+    fn is_set(self) -> bool {
+        self != 0
+    }
+
+    #[inline(always)]
+    fn spread(bit: bool) -> Self {
+        std::hint::select_unpredictable(bit, u32::MAX, 0)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i32) -> Self {
+        self.wrapping_add(other.cast_unsigned())
+    }
+}
+
+impl Raw for u64 {
+    const ZERO: Self = 0;
+
+    #[inline(always)]
+    fn is_set(self) -> bool {
+        self != 0
+    }
+
+    #[inline(always)]
+    fn spread(bit: bool) -> Self {
+        std::hint::select_unpredictable(bit, u64::MAX, 0)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i32) -> Self {
+        self.wrapping_add(i64::from(other).cast_unsigned())
+    }
+}
+
 /// A processor.
+///
+/// # Safety
+/// For every function: the processor is this one.
 pub(crate) trait Target {
+    /// Eight `f32`.
+    type Floats: Copy;
+    /// Eight `i32`.
+    type Integers: Copy;
+
     /// The handler for the target.
-    fn choose(baseline: Handler, avx2: Handler) -> Handler;
+    fn handler(baseline: Handler, avx2: Handler) -> Handler;
 
     /// Whether within each group of [`GROUP`] lanes every lane holds `step` more than the lane before.
     ///
@@ -24,120 +96,85 @@ pub(crate) trait Target {
     /// # Safety
     /// Both ranges are valid, aligned to 4 bytes, and the processor is the target.
     unsafe fn copy_group<const BYTES: usize>(to: *mut u8, from: *const u8);
-}
 
-/// Any processor.
-pub(crate) struct Baseline;
-
-impl Target for Baseline {
-    #[inline(always)]
-    fn choose(baseline: Handler, _: Handler) -> Handler {
-        baseline
-    }
-
-    #[inline(always)]
-    unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
-        // SAFETY: as the caller promises.
-        let lanes = unsafe { &*lanes.cast::<[u64; LANES]>() };
-        let mut off = 0;
-        for (lane, value) in lanes.iter().enumerate() {
-            let (group, within) = (lane / GROUP * GROUP, lane % GROUP);
-            off |= value ^ lanes[group].wrapping_add(step.wrapping_mul(within as u64));
-        }
-        off == 0
-    }
-
-    #[inline(always)]
-    unsafe fn copy_group<const BYTES: usize>(to: *mut u8, from: *const u8) {
-        for word in 0..GROUP * BYTES / 4 {
-            // SAFETY: as the caller promises.
-            unsafe {
-                let value = AtomicU32::from_ptr(from.add(word * 4).cast_mut().cast()).load(Ordering::Relaxed);
-                AtomicU32::from_ptr(to.add(word * 4).cast()).store(value, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-/// A processor with AVX2.
-pub(crate) struct Avx2;
-
-#[cfg(target_arch = "x86_64")]
-impl Target for Avx2 {
-    #[inline(always)]
-    fn choose(_: Handler, avx2: Handler) -> Handler {
-        avx2
-    }
-
-    #[inline(always)]
-    unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
-        // SAFETY: as the caller promises.
-        unsafe { avx2::is_stepped(lanes, step) }
-    }
-
-    #[inline(always)]
-    unsafe fn copy_group<const BYTES: usize>(to: *mut u8, from: *const u8) {
-        for vector in 0..BYTES / 4 {
-            // SAFETY: as the caller promises.
-            unsafe { avx2::copy_32(to.add(vector * 32), from.add(vector * 32)) };
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::{
-        __m256i, _mm256_add_epi64, _mm256_load_si256, _mm256_or_si256, _mm256_set1_epi64x, _mm256_setr_epi64x,
-        _mm256_setzero_si256, _mm256_testz_si256, _mm256_xor_si256,
-    };
-
-    use super::GROUP;
-    use crate::warp::LANES;
-
-    /// # Safety
-    /// The pointer is good for 32 lanes of a slot.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
-        let at = |lane: u64| step.wrapping_mul(lane).cast_signed();
-        let low = _mm256_setr_epi64x(at(0), at(1), at(2), at(3));
-        let high = _mm256_add_epi64(low, _mm256_set1_epi64x(at(4)));
-        let mut off = _mm256_setzero_si256();
-        for group in 0..LANES / GROUP {
-            // SAFETY: as the caller promises; slots are aligned to 64 bytes.
-            unsafe {
-                let place = lanes.add(group * GROUP);
-                let first = _mm256_set1_epi64x((*place).cast_signed());
-                let found = place.cast::<__m256i>();
-                let low = _mm256_xor_si256(_mm256_load_si256(found), _mm256_add_epi64(first, low));
-                let high = _mm256_xor_si256(_mm256_load_si256(found.add(1)), _mm256_add_epi64(first, high));
-                off = _mm256_or_si256(off, _mm256_or_si256(low, high));
-            }
-        }
-        _mm256_testz_si256(off, off) != 0
-    }
-
-    /// Copies 32 bytes by assembly: what it does is invisible to the compiler, like relaxed accesses of a whole vector.
+    /// `out = mask ? on : off`, lane by lane; `out` may be `on` or `off`.
     ///
     /// # Safety
-    /// Both ranges are valid.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn copy_32(to: *mut u8, from: *const u8) {
-        // SAFETY: the ranges are valid as the caller promises, and the processor has these instructions.
-        unsafe {
-            std::arch::asm!(
-                "vmovdqu {vector}, [{from}]",
-                "vmovdqu [{to}], {vector}",
-                from = in(reg) from,
-                to = in(reg) to,
-                vector = out(ymm_reg) _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
+    /// All three point to 32 lanes; the processor is the target.
+    unsafe fn select<R: Raw>(out: *mut R, on: *const R, off: *const R, mask: u32);
 
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) use Baseline as Avx2;
+    /// The mask of the lanes whose bits are set; each is all ones or all zeros.
+    ///
+    /// # Safety
+    /// The processor is the target.
+    unsafe fn mask<R: Raw>(lanes: &[R; GROUP]) -> u32;
+
+    /// The numbers in memory.
+    unsafe fn load(from: &[f32; GROUP]) -> Self::Floats;
+
+    unsafe fn store(x: Self::Floats, to: &mut [f32; GROUP]);
+
+    unsafe fn load_integers(from: &[i32; GROUP]) -> Self::Integers;
+
+    unsafe fn store_integers(x: Self::Integers, to: &mut [i32; GROUP]);
+
+    /// The same number eight times.
+    unsafe fn splat(x: f32) -> Self::Floats;
+
+    unsafe fn splat_integer(x: i32) -> Self::Integers;
+
+    unsafe fn multiply(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+
+    unsafe fn add(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn subtract(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn max(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn min(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn and(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn or(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn xor(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    /// Minus one where they are equal, and zero elsewhere.
+    unsafe fn equal(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    /// Minus one where `a` is greater, and zero elsewhere.
+    unsafe fn greater(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    /// `mask` is minus one where `a` is wanted, and zero where `b` is.
+    unsafe fn blend(mask: Self::Integers, a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn shift_left<const BITS: i32>(x: Self::Integers) -> Self::Integers;
+
+    /// Zeros come from the left.
+    unsafe fn shift_right<const BITS: i32>(x: Self::Integers) -> Self::Integers;
+
+    /// The magnitudes.
+    unsafe fn abs(x: Self::Integers) -> Self::Integers;
+
+    /// The integers, rounded to nearest.
+    unsafe fn to_floats(x: Self::Integers) -> Self::Floats;
+
+    /// The numbers, cut; they fit.
+    unsafe fn cut(x: Self::Floats) -> Self::Integers;
+
+    unsafe fn bits(x: Self::Floats) -> Self::Integers;
+
+    unsafe fn from_bits(x: Self::Integers) -> Self::Floats;
+
+    /// Whether one of them is negative.
+    unsafe fn any_negative(x: Self::Integers) -> bool;
+
+    /// The numbers of `f16`.
+    unsafe fn halves(bits: &[u16; GROUP]) -> Self::Floats;
+
+    /// The numbers of `bf16`.
+    unsafe fn brain_floats(bits: &[u16; GROUP]) -> Self::Floats;
+
+    /// Rows as columns.
+    unsafe fn transpose(rows: &[[u16; GROUP]; GROUP]) -> [[u16; GROUP]; GROUP];
+}

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::check::finding::FindingKind;
 use crate::instrument::Rewriter;
+use crate::isa::instruction::{Chooses, Hazard};
 use crate::isa::notation::Matched;
 use crate::lower::{Draft, FIXED, Function, Lowering, Node, Place};
 use crate::op::{Handlers, Pc};
@@ -19,19 +20,15 @@ use crate::warp::{Warp, lanes_of};
 const DIVISOR: u16 = 0;
 const AMOUNT: u16 = 1;
 
-/// Instructions whose result says as much as their operands do.
-const CARRIERS: [&str; 10] = ["mov", "cvt", "or", "and", "xor", "not", "shl", "shr", "setp", "add"];
-
-/// Emits what looks at the operands of an instruction, if it is one of those.
-pub(crate) fn probe(l: &mut Lowering<'_>, mnemonic: &str, m: &Matched<'_>) {
+/// Emits what looks at the last operand of an integer instruction.
+pub(crate) fn probe(l: &mut Lowering<'_>, hazard: Hazard, m: &Matched<'_>) {
     let Ok(ty) = m.ty("type") else { return };
     if ty.is_float() {
         return;
     }
-    let (what, ty, imm) = match mnemonic {
-        "div" | "rem" => (DIVISOR, ty, 0),
-        "shl" | "shr" => (AMOUNT, ScalarType::U32, u64::from(ty.bits())),
-        _ => return,
+    let (what, ty, imm) = match hazard {
+        Hazard::ZeroDivisor => (DIVISOR, ty, 0),
+        Hazard::ShiftBeyondWidth => (AMOUNT, ScalarType::U32, u64::from(ty.bits())),
     };
     let is_right = |value: i128| {
         if what == DIVISOR {
@@ -168,7 +165,7 @@ impl Uses {
         let readers = self.0.get(&probe.a).into_iter().flatten();
         readers.copied().any(|reader| match &function.nodes[reader] {
             Node::Op { draft, source, .. } => {
-                function.mnemonics.get(source) == Some(&"setp") && places(draft, false).any(is_width)
+                function.occurrence(*source).instruction.compares && places(draft, false).any(is_width)
             }
             Node::Label(_) => false,
         })
@@ -190,13 +187,16 @@ impl Uses {
                 if *at == source || is_probe(draft) {
                     continue;
                 }
-                let mnemonic = function.mnemonics.get(at).copied().unwrap_or("");
-                let chooses = mnemonic == "selp" && draft.c != place
-                    || matches!(mnemonic, "and" | "or") && matches!(place, Place::Predicate(_));
+                let instruction = function.occurrence(*at).instruction;
+                let chooses = match instruction.chooses {
+                    Chooses::Nothing => false,
+                    Chooses::ByPredicate => draft.c != place,
+                    Chooses::OfPredicates => matches!(place, Place::Predicate(_)),
+                };
                 if chooses {
                     continue;
                 }
-                if !CARRIERS.contains(&mnemonic) {
+                if !instruction.carries.has_value() {
                     return false;
                 }
                 for result in places(draft, true)

@@ -10,13 +10,11 @@ use std::collections::HashMap;
 use crate::fault::{Access, AccessKind, FaultKind, RawFault};
 use crate::form::Form;
 use crate::instrument::{Probe, Rewriter};
+use crate::isa::instruction::{Chooses, Instruction};
 use crate::lower::{Draft, FIXED, Function, Node, Place};
 use crate::op::{Handlers, Pc};
 use crate::program::{Class, Fixed, Pool};
 use crate::warp::{Warp, lanes_of};
-
-/// Instructions whose result is an address in an array if one of their operands is.
-const CARRIERS: [&str; 8] = ["mov", "add", "sub", "mad", "cvta", "cvt", "or", "selp"];
 
 /// What a value is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +63,8 @@ impl Origins<'_> {
     }
 
     /// What an operation makes of its operands, if that can be told yet.
-    fn made(&self, draft: &Draft, mnemonic: &str) -> Option<Origin> {
-        if !CARRIERS.contains(&mnemonic) {
+    fn made(&self, draft: &Draft, instruction: &Instruction) -> Option<Origin> {
+        if !instruction.carries.has_address() {
             return Some(Origin::None);
         }
         let mut made: Option<Origin> = None;
@@ -82,7 +80,7 @@ impl Origins<'_> {
             };
             made = Some(match made {
                 None => origin,
-                Some(other) if mnemonic == "selp" => other.or(origin),
+                Some(other) if instruction.chooses == Chooses::ByPredicate => other.or(origin),
                 Some(other) => other.and(origin),
             });
         }
@@ -95,8 +93,8 @@ impl Origins<'_> {
             let mut changed = false;
             for node in &function.nodes {
                 let Node::Op { draft, source, .. } = node else { continue };
-                let mnemonic = function.mnemonics.get(source).copied().unwrap_or("");
-                let Some(made) = self.made(draft, mnemonic) else {
+                let instruction = function.occurrence(*source).instruction;
+                let Some(made) = self.made(draft, instruction) else {
                     continue;
                 };
                 for (index, place) in draft.places().into_iter().enumerate() {

@@ -10,6 +10,7 @@ use crate::check::finding::FindingKind;
 use crate::check::memory::Space;
 use crate::check::notes::Actor;
 use crate::instrument::{Probe, Rewriter};
+use crate::isa::instruction::Memory;
 use crate::lower::{Function, Node};
 use crate::op::{Handlers, Pc};
 use crate::warp::{Warp, lanes_of};
@@ -31,7 +32,8 @@ const LOOK: Handlers = Handlers::same(look);
 
 /// Lets loads and stores of a function look at copies, if it begins some.
 pub(crate) fn watch(function: &mut Function<'_>) {
-    if !function.mnemonics.values().any(|mnemonic| *mnemonic == "cp") {
+    let mut occurrences = function.occurrences.values();
+    if !occurrences.any(|occurrence| occurrence.instruction.memory == Memory::Copies) {
         return;
     }
     let mut out = Rewriter::default();

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 use crate::check::memory::Space;
 use crate::instrument::{Probe, Rewriter};
-use crate::isa::shfl;
+use crate::isa::instruction::{Occurrence, Undefined};
 use crate::lower::{Draft, FIXED, Function, Node, Place};
 use crate::op::Handlers;
 use crate::program::{Class, Pool};
@@ -180,7 +180,7 @@ impl Tracking<'_, '_> {
     }
 
     /// Which lanes of the results have a value.
-    fn compute(&mut self, draft: &Draft, mnemonic: &str, packing: Packing, source: u32) {
+    fn compute(&mut self, draft: &Draft, undefined: Undefined, packing: Packing, source: u32) {
         let operands = self.operands(draft);
         let written: Vec<Place> = (0..5)
             .filter(|index| draft.defines >> index & 1 != 0)
@@ -188,9 +188,9 @@ impl Tracking<'_, '_> {
             .collect();
         let Some(first) = written.first() else { return };
         let is_part = packing == Packing::Other
-            && Absorption::OF_PARTS.contains(&mnemonic)
+            && matches!(undefined, Undefined::Selects | Undefined::Packs)
             && operands.iter().any(|(place, _)| self.halves(*place).is_some());
-        if !(is_part || Absorption::is_known(draft, mnemonic)) || operands.is_empty() {
+        if !(is_part || Absorption::is_known(draft, undefined)) || operands.is_empty() {
             for dst in written {
                 let sources = operands.iter().map(|(_, shadow)| *shadow).collect();
                 self.all(dst, sources, source);
@@ -205,7 +205,7 @@ impl Tracking<'_, '_> {
             self.out.begin_guard(known, source);
         }
         for (place, shadow) in &operands {
-            let Some(mut same) = self.probe(draft, mnemonic, (*place, *shadow), source) else {
+            let Some(mut same) = self.probe(draft, undefined, (*place, *shadow), source) else {
                 continue;
             };
             for (_, other) in operands.iter().filter(|(other, _)| other != place) {
@@ -226,7 +226,7 @@ impl Tracking<'_, '_> {
     fn probe(
         &mut self,
         draft: &Draft,
-        mnemonic: &str,
+        undefined: Undefined,
         (operand, shadow): (Place, Place),
         source: u32,
     ) -> Option<Place> {
@@ -237,7 +237,7 @@ impl Tracking<'_, '_> {
         };
         let probes: &[u64] = match operand {
             Place::Predicate(_) => &[0, 1],
-            _ => Absorption::probes(mnemonic, self.class(operand)?),
+            _ => Absorption::probes(undefined, self.class(operand)?),
         };
         let same = self.temporary();
         let mut first = None;
@@ -334,8 +334,23 @@ impl Tracking<'_, '_> {
     }
 }
 
+/// What the instruction of an index in the program's table does with undefined operands.
+fn undefined(occurrences: &HashMap<u32, Occurrence>, source: u32) -> Undefined {
+    occurrences
+        .get(&source)
+        .copied()
+        .unwrap_or_default()
+        .instruction
+        .undefined
+}
+
 /// The tracked registers of which the two halves are tracked, too.
-fn packed(function: &Function<'_>, numbers: &Numbers, tracked: &[bool], mnemonics: &HashMap<u32, &str>) -> Vec<bool> {
+fn packed(
+    function: &Function<'_>,
+    numbers: &Numbers,
+    tracked: &[bool],
+    occurrences: &HashMap<u32, Occurrence>,
+) -> Vec<bool> {
     let mut packed = vec![false; numbers.count];
     let mut changed = true;
     while changed {
@@ -347,8 +362,8 @@ fn packed(function: &Function<'_>, numbers: &Numbers, tracked: &[bool], mnemonic
             let Some(number) = numbers.of(draft.dst).filter(|number| tracked[*number]) else {
                 continue;
             };
-            let mnemonic = mnemonics.get(source).copied().unwrap_or("");
-            let is_packed = match Packing::of(draft, mnemonic, |place| class(function, place)) {
+            let undefined = undefined(occurrences, *source);
+            let is_packed = match Packing::of(draft, undefined, |place| class(function, place)) {
                 Packing::Packs => true,
                 Packing::Copies => numbers.of(draft.a).is_some_and(|number| packed[number]),
                 Packing::Other => false,
@@ -373,7 +388,7 @@ impl Reach {
     fn of(
         function: &Function<'_>,
         numbers: &Numbers,
-        mnemonics: &HashMap<u32, &str>,
+        occurrences: &HashMap<u32, Occurrence>,
         mut tracked: Vec<bool>,
         follows: bool,
     ) -> Self {
@@ -389,10 +404,10 @@ impl Reach {
                     continue;
                 };
                 let is_tracked = |place: Place| numbers.of(place).is_some_and(|number| tracked[number]);
-                let kind = flow(draft, control, mnemonics.get(source).copied().unwrap_or("")).0;
+                let kind = flow(draft, control, undefined(occurrences, *source)).0;
                 let is_undefined = match kind {
                     Flow::Computes => numbers.read(draft).any(|number| tracked[number]),
-                    Flow::Shuffles => is_tracked(draft.a),
+                    Flow::Shuffles(_) => is_tracked(draft.a),
                     Flow::Stores => {
                         let is_first = !stores && [draft.dst, draft.b, draft.c, draft.d].into_iter().any(is_tracked);
                         changed |= is_first;
@@ -403,7 +418,8 @@ impl Reach {
                     Flow::Decides => false,
                 };
                 if is_undefined {
-                    let is_value = |number: &usize| kind != Flow::Shuffles || Some(*number) == numbers.of(draft.dst);
+                    let is_value =
+                        |number: &usize| !matches!(kind, Flow::Shuffles(_)) || Some(*number) == numbers.of(draft.dst);
                     for number in numbers.written(draft).filter(is_value) {
                         changed |= !std::mem::replace(&mut tracked[number], true);
                     }
@@ -437,11 +453,11 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         slots,
         count: slots + usize::from(function.predicates) - 2,
     };
-    let mnemonics = std::mem::take(&mut function.mnemonics);
+    let occurrences = std::mem::take(&mut function.occurrences);
     let doubtful = doubtful(function, &numbers);
     let room = MOST.saturating_sub(pool.shadows);
     let found = [true, false].into_iter().find_map(|follows| {
-        let found = Reach::of(function, &numbers, &mnemonics, doubtful.clone(), follows);
+        let found = Reach::of(function, &numbers, &occurrences, doubtful.clone(), follows);
         (found.count() <= room).then_some(found)
     });
     let Some(Reach {
@@ -450,12 +466,11 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         follows,
     }) = found.filter(|found| found.count() != 0)
     else {
-        function.mnemonics = mnemonics;
+        function.occurrences = occurrences;
         return;
     };
-    let mnemonic = |source: u32| mnemonics.get(&source).copied().unwrap_or("");
     pool.undefines |= stores;
-    let packed = packed(function, &numbers, &tracked, &mnemonics);
+    let packed = packed(function, &numbers, &tracked, &occurrences);
     let mut names = vec![u64::MAX; numbers.count];
     for register in &function.registers {
         if let Some(number) = numbers.of(register.place).filter(|number| tracked[*number]) {
@@ -508,11 +523,12 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         };
         tracking.scratched = 0;
         let (draft, source) = (*draft, *source);
-        let (flow, decides) = flow(&draft, control, mnemonic(source));
-        let packing = Packing::of(&draft, mnemonic(source), |place| tracking.class(place));
+        let undefined = undefined(&occurrences, source);
+        let (flow, decides) = flow(&draft, control, undefined);
+        let packing = Packing::of(&draft, undefined, |place| tracking.class(place));
         tracking.look(&draft, decides, source);
         match flow {
-            Flow::Computes => tracking.compute(&draft, mnemonic(source), packing, source),
+            Flow::Computes => tracking.compute(&draft, undefined, packing, source),
             Flow::Decides => tracking.set_results(&draft, source),
             Flow::Loads if stores || (follows && may_be_private(&draft)) => {
                 pool.followed.extend(follows.then_some(source));
@@ -523,7 +539,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                 }
             }
             Flow::Loads => tracking.set_results(&draft, source),
-            Flow::Shuffles => {
+            Flow::Shuffles(follow) => {
                 // Whether the lane is in range is known.
                 if let Some(dst) = tracking.shadow(draft.c) {
                     tracking.out.insert(Draft { dst, ..Draft::new(SET) }, source);
@@ -532,7 +548,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
                     .shadow(draft.dst)
                     .map(|dst| (dst, tracking.shadow(draft.a).unwrap_or(YES)));
                 if let Some((dst, a)) = shadows {
-                    let (shuffle, beside) = shfl::follow(&draft, dst, a);
+                    let (shuffle, beside) = follow(&draft, dst, a);
                     let mut node = node;
                     if let Node::Op { draft, .. } = &mut node {
                         *draft = shuffle;
@@ -547,7 +563,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
         }
         tracking.set_halves(&draft, packing, source);
         tracking.out.keep(node);
-        if flow == Flow::Stores {
+        if matches!(flow, Flow::Stores) {
             for (place, part) in Tracking::parts(&draft, UNDEFINE) {
                 for (shadow, part) in tracking.stored(place, part, draft.moves) {
                     let undefine = Draft {
@@ -563,5 +579,5 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut Pool<'m>) {
     let Tracking { predicates, out, .. } = tracking;
     function.predicates = predicates;
     function.nodes = out.finish();
-    function.mnemonics = mnemonics;
+    function.occurrences = occurrences;
 }

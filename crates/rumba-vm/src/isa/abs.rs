@@ -1,8 +1,8 @@
 //! `abs`: absolute value. NaN becomes canonical, except in `f64`, where it stays as it is.
 
-use super::Instruction;
 use super::emit::{self, by_type};
 use super::float::{Mode, canonical, flush, propagate};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,40 +12,61 @@ use crate::types::ScalarType;
 pub(super) static ABS: Instruction = Instruction {
     name: "abs",
     section: "9.7.1.10, 9.7.3.9, 9.7.4.6",
-    syntax: "
-        abs.type        d, a;
-        abs{.ftz}.f32   d, a;
-        abs.f64         d, a;
-        abs{.ftz}.htype d, a;
-        abs.btype       d, a;
-        .type = { .s16, .s32, .s64 };
-        .htype = { .f16, .f16x2 };
-        .btype = { .bf16, .bf16x2 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                abs.type  d, a;
+                .type = { .s16, .s32, .s64 };
+            ",
+            lower: integers,
+        },
+        Form {
+            syntax: "abs{.ftz}.f32  d, a;",
+            lower: single,
+        },
+        Form {
+            syntax: "abs.f64  d, a;",
+            lower: double,
+        },
+        Form {
+            syntax: "
+                abs{.ftz}.type  d, a;
+                .type = { .f16, .f16x2 };
+
+                abs.type  d, a;
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: halves,
+        },
+    ],
+    ..Instruction::NEW
 };
 
 use super::mixed;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let flush_too = m.has(".ftz");
-    let (ty, absolute) = match m.form() {
-        0 => {
-            let ty = m.ty("type")?;
-            (
-                ty,
-                by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_abs())),
-            )
-        }
-        1 if flush_too => (ScalarType::F32, shape::unary(|a: f32| canonical(flush(a).abs()))),
-        1 => (ScalarType::F32, shape::unary(|a: f32| canonical(a.abs()))),
-        2 => (ScalarType::F64, shape::unary(|a: f64| propagate(a.abs(), a, a))),
-        _ => {
-            let ty = m.ty(if m.form() == 3 { "htype" } else { "btype" })?;
-            (ty, mixed::signs(ty, |sign| sign & 0x7fff)?)
-        }
+fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let function = by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_abs()));
+    emit::lanes(l, function, 0, ty, &[ty])
+}
+
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let function = if m.has(".ftz") {
+        shape::unary(|a: f32| canonical(flush(a).abs()))
+    } else {
+        shape::unary(|a: f32| canonical(a.abs()))
     };
-    emit::lanes(l, absolute, Mode::of(m).0, ty, &[ty])
+    emit::lanes(l, function, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
+}
+
+fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let function = shape::unary(|a: f64| propagate(a.abs(), a, a));
+    emit::lanes(l, function, 0, ScalarType::F64, &[ScalarType::F64])
+}
+
+fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    emit::lanes(l, mixed::signs(ty, |sign| sign & 0x7fff)?, Mode::of(m).0, ty, &[ty])
 }
 
 #[cfg(test)]

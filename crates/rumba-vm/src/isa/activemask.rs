@@ -1,6 +1,7 @@
 //! `activemask`: the lanes that execute this instruction together.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Convergence, Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
@@ -11,8 +12,13 @@ use crate::warp::{Warp, fill};
 pub(super) static ACTIVEMASK: Instruction = Instruction {
     name: "activemask",
     section: "9.7.13.12",
-    syntax: "activemask.b32 d;",
-    lower,
+    forms: &[Form {
+        syntax: "activemask.b32 d;",
+        lower,
+    }],
+    availability: &[Availability::since((6, 2), 30)],
+    convergence: Convergence::Warp,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,8 +1,9 @@
 //! `add`: sum.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit::{self, by_type};
 use super::float::{Mode, by_mode, propagate};
+use super::instruction::{Carries, Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -15,65 +16,109 @@ use crate::types::ScalarType;
 pub(super) static ADD: Instruction = Instruction {
     name: "add",
     section: "9.7.1.1, 9.7.2.1, 9.7.3.3, 9.7.4.1, 9.7.5.1",
-    syntax: "
-        add.type       d, a, b;
-        add{.sat}.s32  d, a, b;
-        .type = { .u16, .u32, .u64, .s16, .s64, .u16x2, .s16x2 };
+    forms: &[
+        Form {
+            syntax: "
+                add.type  d, a, b;
+                .type = { .u16, .u32, .u64, .s16, .s64, .u16x2, .s16x2 };
+            ",
+            lower: |l, m| integers(l, m.ty("type")?),
+        },
+        Form {
+            syntax: "add{.sat}.s32  d, a, b;",
+            lower: signed,
+        },
+        Form {
+            syntax: "
+                add.cc.type  d, a, b;
+                .type = { .u32, .s32, .u64, .s64 };
+            ",
+            lower: |l, m| super::addc::with_carry(l, m.ty("type")?, WRITES_CARRY),
+        },
+        Form {
+            syntax: "
+                add{.rnd}{.ftz}{.sat}.f32  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| floats(l, m, ScalarType::F32),
+        },
+        Form {
+            syntax: "
+                add{.rnd}.f64  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| floats(l, m, ScalarType::F64),
+        },
+        Form {
+            syntax: "
+                add{.rnd}{.ftz}{.sat}.type  d, a, b;
+                .rnd = { .rn };
+                .type = { .f16, .f16x2 };
 
-        add.cc.type  d, a, b;
-        .type = { .u32, .s32, .u64, .s64 };
-
-        add{.rnd}{.ftz}{.sat}.f32  d, a, b;
-        add{.rnd}.f64              d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-
-        add{.rnd}{.ftz}{.sat}.type  d, a, b;
-        .rnd = { .rn };
-        .type = { .f16, .f16x2 };
-
-        add{.rnd}.type  d, a, b;
-        .rnd = { .rn };
-        .type = { .bf16, .bf16x2 };
-
-        add{.rnd}{.sat}.f32.atype  d, a, c;
-        .rnd = { .rn, .rz, .rm, .rp };
-        .atype = { .f16, .bf16 };
-
-        add{.rnd}{.ftz}.f32x2  d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+                add{.rnd}.type  d, a, b;
+                .rnd = { .rn };
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: |l, m| floats(l, m, m.ty("type")?),
+        },
+        Form {
+            syntax: "
+                add{.rnd}{.sat}.f32.atype  d, a, c;
+                .rnd = { .rn, .rz, .rm, .rp };
+                .atype = { .f16, .bf16 };
+            ",
+            lower: widened,
+        },
+        Form {
+            syntax: "
+                add{.rnd}{.ftz}.f32x2  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| f32x2::sum::<false>(l, Mode::of(m)),
+        },
+    ],
+    availability: &[
+        Availability::since((8, 6), 100).with(&[".f32", ".f16"]),
+        Availability::since((8, 6), 100).with(&[".f32", ".bf16"]),
+        Availability::since((4, 2), 53).with(&[".f16"]).without(&[".f32"]),
+        Availability::since((4, 2), 53).with(&[".f16x2"]),
+        Availability::since((7, 8), 90).with(&[".bf16"]).without(&[".f32"]),
+        Availability::since((7, 8), 90).with(&[".bf16x2"]),
+        Availability::since((8, 6), 100).with(&[".f32x2"]),
+        Availability::since((8, 0), 90).with(&[".u16x2"]),
+        Availability::since((8, 0), 90).with(&[".s16x2"]),
+    ],
+    carries: Carries::ValueAndAddress,
+    ..Instruction::NEW
 };
 
 use super::{f32x2, mixed};
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+const WRITES_CARRY: shape::CarryUse = shape::CarryUse {
+    reads: false,
+    writes: true,
+};
+
+fn integers(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
+    emit::lanes(l, integer(ty)?, 0, ty, &[ty, ty])
+}
+
+fn signed(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    if m.has(".sat") {
+        let saturating = shape::binary(|a: i32, b: i32| a.saturating_add(b));
+        return emit::lanes(l, saturating, Mode::of(m).0, ScalarType::S32, &[ScalarType::S32; 2]);
+    }
+    integers(l, ScalarType::S32)
+}
+
+fn floats(l: &mut Lowering<'_>, m: &Matched<'_>, ty: ScalarType) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    let float = |ty| (ty, sum(mode, ty));
-    let (ty, sum) = match m.form() {
-        0 => {
-            let ty = m.ty("type")?;
-            (ty, integer(ty))
-        }
-        1 if m.has(".sat") => (ScalarType::S32, Ok(shape::binary(|a: i32, b: i32| a.saturating_add(b)))),
-        1 => (ScalarType::S32, integer(ScalarType::S32)),
-        2 => {
-            return super::addc::with_carry(
-                l,
-                m.ty("type")?,
-                shape::CarryUse {
-                    reads: false,
-                    writes: true,
-                },
-            );
-        }
-        3 => float(ScalarType::F32),
-        4 => float(ScalarType::F64),
-        7 => return mixed::widened(l, m.ty("atype")?, mode, sum(mode, ScalarType::F32)?),
-        8 => return f32x2::sum::<false>(l, mode),
-        _ => float(m.ty("type")?),
-    };
-    emit::lanes(l, sum?, mode.0, ty, &[ty, ty])
+    emit::lanes(l, sum(mode, ty)?, mode.0, ty, &[ty, ty])
+}
+
+fn widened(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    mixed::widened(l, m.ty("atype")?, mode, sum(mode, ScalarType::F32)?)
 }
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {

@@ -1,7 +1,7 @@
 //! `addc`: sum with the carry flag, in chains that begin with `add.cc`.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering, Place};
@@ -11,11 +11,14 @@ use crate::types::ScalarType;
 pub(super) static ADDC: Instruction = Instruction {
     name: "addc",
     section: "9.7.2.2",
-    syntax: "
-        addc{.cc}.type  d, a, b;
-        .type = { .u32, .s32, .u64, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            addc{.cc}.type  d, a, b;
+            .type = { .u32, .s32, .u64, .s64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use shape::CarryUse;

@@ -1,6 +1,7 @@
 //! `alloca`: memory on the thread's stack, until the function returns or `stackrestore`.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::fault::{FaultKind, RawFault};
@@ -14,11 +15,16 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static ALLOCA: Instruction = Instruction {
     name: "alloca",
     section: "9.7.14.3",
-    syntax: "
-        alloca.type ptr, size{, align};
-        .type = { .u32, .u64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            alloca.type ptr, size{, align};
+            .type = { .u32, .u64 };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((7, 3), 52)],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,7 +1,7 @@
 //! `and`: bitwise and, of registers or predicates.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,11 +11,17 @@ use crate::types::ScalarType;
 pub(super) static AND: Instruction = Instruction {
     name: "and",
     section: "9.7.8.1",
-    syntax: "
-        and.type  d, a, b;
-        .type = { .pred, .b16, .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            and.type  d, a, b;
+            .type = { .pred, .b16, .b32, .b64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    carries: Carries::Value,
+    chooses: Chooses::OfPredicates,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

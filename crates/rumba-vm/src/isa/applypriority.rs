@@ -1,6 +1,7 @@
 //! `applypriority`: a hint about the cache. Only its operands are checked.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +9,12 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static APPLYPRIORITY: Instruction = Instruction {
     name: "applypriority",
     section: "9.7.9.17",
-    syntax: "applypriority{.global}.L2::evict_normal [a], size;",
-    lower,
+    forms: &[Form {
+        syntax: "applypriority{.global}.L2::evict_normal [a], size;",
+        lower,
+    }],
+    availability: &[Availability::since((7, 4), 80)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

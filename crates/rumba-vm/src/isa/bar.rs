@@ -1,7 +1,9 @@
 //! `bar`: barriers between the warps of a block, and `bar.warp.sync` between the lanes of a warp.
 
+use super::availability::Availability;
+use super::barrier;
+use super::instruction::{Convergence, Form, Instruction, Undefined};
 use super::notation::Matched;
-use super::{Instruction, barrier};
 use crate::lower::{Control, Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
@@ -12,23 +14,37 @@ use crate::warp::Warp;
 pub(super) static BAR: Instruction = Instruction {
     name: "bar",
     section: "9.7.13.1, 9.7.13.2",
-    syntax: "
-        bar{.cta}.sync! a{, b};
-        bar{.cta}.arrive! a, b;
-        bar{.cta}.red!.op.pred p, a, c;
-        bar{.cta}.red!.op.pred p, a, b, c;
-        bar{.cta}.red!.popc.u32 d, a, c;
-        bar{.cta}.red!.popc.u32 d, a, b, c;
-        bar.warp.sync! membermask;
-        .op = { .and, .or };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "bar{.cta}.sync!  a{, b};",
+            lower: |l, _| barrier::lower_sync(l, true),
+        },
+        Form {
+            syntax: "bar{.cta}.arrive!  a, b;",
+            lower: |l, _| barrier::lower_arrive(l, true),
+        },
+        Form {
+            syntax: "
+                bar{.cta}.red!.op.pred   p, a, c;
+                bar{.cta}.red!.op.pred   p, a, b, c;
+                bar{.cta}.red!.popc.u32  d, a, c;
+                bar{.cta}.red!.popc.u32  d, a, b, c;
+                .op = { .and, .or };
+            ",
+            lower: |l, m| barrier::lower_red(l, m, true),
+        },
+        Form {
+            syntax: "bar.warp.sync!  membermask;",
+            lower: lower_warp_sync,
+        },
+    ],
+    availability: &[Availability::since((6, 0), 30).with(&[".warp"])],
+    convergence: Convergence::Warp,
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    if m.form() < 6 {
-        return barrier::lower(l, m);
-    }
+fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let a = l.source(0, ScalarType::U32)?;
     l.emit_control(
         Draft {

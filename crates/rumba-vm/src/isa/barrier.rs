@@ -2,7 +2,8 @@
 //!
 //! Which threads have arrived is kept in [`crate::block`] and [`crate::cluster`].
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::block::{BARRIERS, RESULT_ALL, RESULT_ANY, RESULT_COUNT};
 use crate::fault::{FaultKind, RawFault};
@@ -15,19 +16,46 @@ use crate::warp::{FULL, LANES, Wait, Warp, same};
 pub(super) static BARRIER: Instruction = Instruction {
     name: "barrier",
     section: "9.7.13.1, 9.7.13.3",
-    syntax: "
-        barrier{.cta!}.sync{.aligned} a{, b};
-        barrier{.cta}.arrive!{.aligned} a, b;
-        barrier{.cta}.red!.op{.aligned}.pred p, a, c;
-        barrier{.cta}.red!.op{.aligned}.pred p, a, b, c;
-        barrier{.cta}.red!.popc{.aligned}.u32 d, a, c;
-        barrier{.cta}.red!.popc{.aligned}.u32 d, a, b, c;
-        barrier.cluster.arrive!{.sem}{.aligned};
-        barrier.cluster.wait!{.acquire}{.aligned};
-        .op = { .and, .or };
-        .sem = { .release, .relaxed };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "barrier{.cta!}.sync{.aligned}  a{, b};",
+            lower: |l, m| lower_sync(l, m.has(".aligned")),
+        },
+        Form {
+            syntax: "barrier{.cta}.arrive!{.aligned}  a, b;",
+            lower: |l, m| lower_arrive(l, m.has(".aligned")),
+        },
+        Form {
+            syntax: "
+                barrier{.cta}.red!.op{.aligned}.pred   p, a, c;
+                barrier{.cta}.red!.op{.aligned}.pred   p, a, b, c;
+                barrier{.cta}.red!.popc{.aligned}.u32  d, a, c;
+                barrier{.cta}.red!.popc{.aligned}.u32  d, a, b, c;
+                .op = { .and, .or };
+            ",
+            lower: |l, m| lower_red(l, m, m.has(".aligned")),
+        },
+        Form {
+            syntax: "
+                barrier.cluster.arrive!{.sem}{.aligned};
+                .sem = { .release, .relaxed };
+            ",
+            lower: |l, _| {
+                l.emit(Draft::new(Handlers::same(cluster_arrive)));
+                Ok(())
+            },
+        },
+        Form {
+            syntax: "barrier.cluster.wait!{.acquire}{.aligned};",
+            lower: |l, _| {
+                l.emit_control(Draft::new(Handlers::same(cluster_wait)), Control::Park);
+                Ok(())
+            },
+        },
+    ],
+    availability: &[Availability::since((7, 8), 90).with(&[".cluster"])],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 /// Bits of an operation's `imm`.
@@ -35,63 +63,60 @@ const ARRIVES_ONLY: u64 = 1;
 const GIVES_RESULT: u64 = 2;
 const NEGATED: u64 = 4;
 
-pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let none = l.constant(ScalarType::U32, 0);
-    let aligned = m.has(".aligned")
-        || l.instruction
-            .is_some_and(|instruction| instruction.opcode.mnemonic == "bar");
-    let mut draft = Draft {
-        b: none,
+/// An operation on the barrier that operand `id` names, for all threads of the block or for so many as the operand behind it
+/// says.
+fn draft(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> Result<Draft, LowerError> {
+    let ty = ScalarType::U32;
+    let none = l.constant(ty, 0);
+    l.expect_at_most(id, 15)?;
+    if l.literal(id + 1).is_some_and(|threads| threads % 32 != 0) {
+        return Err(LowerError::new(
+            "the number of threads at a barrier is a multiple of 32",
+        ));
+    }
+    Ok(Draft {
+        a: l.source(id, ty)?,
+        b: if counted { l.source(id + 1, ty)? } else { none },
         c: Place::Predicate(1),
         d: Place::Predicate(u16::from(aligned)),
         ..Draft::new(Handlers::same(barrier))
+    })
+}
+
+pub(super) fn lower_sync(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
+    let counted = l.operand_count() > 1;
+    let draft = draft(l, aligned, 0, counted)?;
+    l.emit_control(draft, Control::Park);
+    Ok(())
+}
+
+pub(super) fn lower_arrive(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
+    let draft = Draft {
+        imm: ARRIVES_ONLY,
+        ..draft(l, aligned, 0, true)?
     };
-    let ty = ScalarType::U32;
-    if m.form() < 6 {
-        let id = usize::from(m.form() >= 2);
-        l.expect_at_most(id, 15)?;
-        let count = id + 1 < l.operand_count();
-        if let Some(threads) = l.literal(id + 1).filter(|_| count)
-            && threads % 32 != 0
-        {
-            return Err(LowerError::new(
-                "the number of threads at a barrier is a multiple of 32",
-            ));
-        }
-    }
-    match m.form() {
-        0 => {
-            draft.a = l.source(0, ty)?;
-            if l.operand_count() > 1 {
-                draft.b = l.source(1, ty)?;
-            }
-        }
-        1 => {
-            draft.a = l.source(0, ty)?;
-            draft.b = l.source(1, ty)?;
-            draft.imm = ARRIVES_ONLY;
-        }
-        2..=5 => {
-            draft.a = l.source(1, ty)?;
-            let last = l.operand_count() - 1;
-            if last == 3 {
-                draft.b = l.source(2, ty)?;
-            }
-            let (predicate, negated) = l.predicate_source(last)?;
-            draft.c = predicate;
-            draft.imm = GIVES_RESULT | if negated { NEGATED } else { 0 };
-            (draft.extra, draft.dst) = match m.get("op") {
-                Some(".and") => (RESULT_ALL, l.destination(0, ScalarType::Pred)?),
-                Some(_) => (RESULT_ANY, l.destination(0, ScalarType::Pred)?),
-                None => (RESULT_COUNT, l.destination(0, ty)?),
-            };
-        }
-        6 => {
-            l.emit(Draft::new(Handlers::same(cluster_arrive)));
-            return Ok(());
-        }
-        _ => draft = Draft::new(Handlers::same(cluster_wait)),
-    }
+    l.emit_control(draft, Control::Park);
+    Ok(())
+}
+
+pub(super) fn lower_red(l: &mut Lowering<'_>, m: &Matched<'_>, aligned: bool) -> Result<(), LowerError> {
+    let last = l.operand_count() - 1;
+    let draft = draft(l, aligned, 1, last == 3)?;
+    let (predicate, negated) = l.predicate_source(last)?;
+    let (extra, ty) = match m.get("op") {
+        Some(_) => (
+            m.choose("op", &[(".and", RESULT_ALL), (".or", RESULT_ANY)])?,
+            ScalarType::Pred,
+        ),
+        None => (RESULT_COUNT, ScalarType::U32),
+    };
+    let draft = Draft {
+        dst: l.destination(0, ty)?,
+        c: predicate,
+        extra,
+        imm: GIVES_RESULT | if negated { NEGATED } else { 0 },
+        ..draft
+    };
     l.emit_control(draft, Control::Park);
     Ok(())
 }

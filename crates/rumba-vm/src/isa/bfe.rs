@@ -2,9 +2,9 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::bfi::byte;
 use super::emit::{self, by_type};
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -14,11 +14,15 @@ use crate::types::ScalarType;
 pub(super) static BFE: Instruction = Instruction {
     name: "bfe",
     section: "9.7.1.19",
-    syntax: "
-        bfe.type  d, a, b, c;
-        .type = { .u32, .u64, .s32, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            bfe.type  d, a, b, c;
+            .type = { .u32, .u64, .s32, .s64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -13,11 +13,15 @@ use crate::types::ScalarType;
 pub(super) static BFI: Instruction = Instruction {
     name: "bfi",
     section: "9.7.1.20",
-    syntax: "
-        bfi.type  f, a, b, c, d;
-        .type = { .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            bfi.type  f, a, b, c, d;
+            .type = { .b32, .b64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

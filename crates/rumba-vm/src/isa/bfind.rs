@@ -4,8 +4,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -15,12 +15,15 @@ use crate::types::ScalarType;
 pub(super) static BFIND: Instruction = Instruction {
     name: "bfind",
     section: "9.7.1.16",
-    syntax: "
-        bfind.type           d, a;
-        bfind.shiftamt.type  d, a;
-        .type = { .u32, .u64, .s32, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            bfind.type           d, a;
+            bfind.shiftamt.type  d, a;
+            .type = { .u32, .u64, .s32, .s64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,7 +1,8 @@
 //! `bmsk`: a mask of ones from a position, so many bits long.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,11 +12,16 @@ use crate::types::ScalarType;
 pub(super) static BMSK: Instruction = Instruction {
     name: "bmsk",
     section: "9.7.1.22",
-    syntax: "
-        bmsk.mode.b32  d, a, b;
-        .mode = { .clamp, .wrap };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            bmsk.mode.b32  d, a, b;
+            .mode = { .clamp, .wrap };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((7, 6), 70)],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

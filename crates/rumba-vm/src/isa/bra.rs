@@ -2,7 +2,7 @@
 
 use rumba_ptx::ast::OperandKind;
 
-use super::Instruction;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::control;
 use crate::lower::{Control, Draft, LabelId, LowerError, Lowering};
@@ -12,8 +12,12 @@ use crate::scope::Binding;
 pub(super) static BRA: Instruction = Instruction {
     name: "bra",
     section: "9.7.12.3",
-    syntax: "bra{.uni} target;",
-    lower,
+    forms: &[Form {
+        syntax: "bra{.uni} target;",
+        lower,
+    }],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 /// The label that a name stands for.

@@ -1,7 +1,7 @@
 //! `brev`: the bits in reverse order.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -10,11 +10,14 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static BREV: Instruction = Instruction {
     name: "brev",
     section: "9.7.1.18",
-    syntax: "
-        brev.type  d, a;
-        .type = { .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            brev.type  d, a;
+            .type = { .b32, .b64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

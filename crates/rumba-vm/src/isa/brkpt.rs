@@ -1,6 +1,6 @@
 //! `brkpt`: a breakpoint. There is no debugger, so it ends the kernel with a fault.
 
-use super::Instruction;
+use super::instruction::{Convergence, Form, Instruction};
 use super::notation::Matched;
 use crate::fault::{FaultKind, RawFault};
 use crate::lower::{Control, Draft, LowerError, Lowering};
@@ -11,8 +11,12 @@ use crate::warp::Warp;
 pub(super) static BRKPT: Instruction = Instruction {
     name: "brkpt",
     section: "9.7.19.1",
-    syntax: "brkpt;",
-    lower,
+    forms: &[Form {
+        syntax: "brkpt;",
+        lower,
+    }],
+    convergence: Convergence::Warp,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

@@ -2,8 +2,9 @@
 
 use rumba_ptx::ast::OperandKind;
 
-use super::Instruction;
+use super::availability::Availability;
 use super::bra::label;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::control;
 use crate::lower::{Control, Draft, LowerError, Lowering};
@@ -14,8 +15,13 @@ use crate::types::ScalarType;
 pub(super) static BRX: Instruction = Instruction {
     name: "brx",
     section: "9.7.12.4",
-    syntax: "brx.idx!{.uni} index, tlist;",
-    lower,
+    forms: &[Form {
+        syntax: "brx.idx!{.uni} index, tlist;",
+        lower,
+    }],
+    availability: &[Availability::since((6, 0), 30)],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,6 +1,6 @@
 //! `call`: a call of a function, by name or through a pointer.
 
-use super::Instruction;
+use super::instruction::{Convergence, Form, Instruction, Names, Undefined};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +8,14 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static CALL: Instruction = Instruction {
     name: "call",
     section: "9.7.12.5",
-    syntax: "call{.uni} results{, function}{, arguments}{, targets};",
-    lower,
+    forms: &[Form {
+        syntax: "call{.uni} results{, function}{, arguments}{, targets};",
+        lower,
+    }],
+    names: Names::Callee,
+    convergence: Convergence::Warp,
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

@@ -4,7 +4,8 @@
 //! The answer comes like a bulk copy, when somebody looks at the mbarrier. Its bits are this machine's own: programs only
 //! pass them on. Clusters that a worker has taken are no longer given away, as on a device that has begun to launch them.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Convergence, Form, Instruction};
 use super::matrix::operands;
 use super::mbarrier::update;
 use super::memory;
@@ -23,17 +24,58 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
     name: "clusterlaunchcontrol",
     section: "9.7.13.17",
-    syntax: "
-        clusterlaunchcontrol.try_cancel.async!{.ss}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
-            [addr], [mbar];
-        .ss = { .shared::cta };
-
-        clusterlaunchcontrol.query_cancel.is_canceled!.pred.b128 p, response;
-        clusterlaunchcontrol.query_cancel.get_first_ctaid!.v4.b32.b128 d, response;
-        clusterlaunchcontrol.query_cancel.axis!.b32.b128 d, response;
-        .axis = { .get_first_ctaid::x, .get_first_ctaid::y, .get_first_ctaid::z };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                clusterlaunchcontrol.try_cancel.async!{.ss}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
+                [addr], [mbar];
+                .ss = { .shared::cta };
+            ",
+            lower: lower_try_cancel,
+        },
+        Form {
+            syntax: "clusterlaunchcontrol.query_cancel.is_canceled!.pred.b128  p, response;",
+            lower: |l, _| {
+                let answer = l.source(1, ScalarType::B128)?;
+                let dst = l.destination(0, ScalarType::Pred)?;
+                l.emit(Draft::unary(Handlers::same(is_canceled), dst, answer));
+                Ok(())
+            },
+        },
+        Form {
+            syntax: "clusterlaunchcontrol.query_cancel.get_first_ctaid!.v4.b32.b128  d, response;",
+            lower: |l, _| {
+                let answer = l.source(1, ScalarType::B128)?;
+                for (axis, place) in operands::destinations(l, 0, 4, 32)?.into_iter().enumerate() {
+                    first_ctaid(l, place, answer, axis);
+                }
+                Ok(())
+            },
+        },
+        Form {
+            syntax: "
+                clusterlaunchcontrol.query_cancel.axis!.b32.b128  d, response;
+                .axis = { .get_first_ctaid::x, .get_first_ctaid::y, .get_first_ctaid::z };
+            ",
+            lower: |l, m| {
+                let answer = l.source(1, ScalarType::B128)?;
+                let axes = [
+                    (".get_first_ctaid::x", 0),
+                    (".get_first_ctaid::y", 1),
+                    (".get_first_ctaid::z", 2),
+                ];
+                let dst = l.destination(0, ScalarType::B32)?;
+                first_ctaid(l, dst, answer, m.choose("axis", &axes)?);
+                Ok(())
+            },
+        },
+    ],
+    availability: &[
+        Availability::since((8, 6), 100),
+        Availability::specific((8, 6), 100).with(&[".multicast::cluster::all"]),
+    ],
+    convergence: Convergence::Warp,
+    ..Instruction::NEW
 };
 
 /// The bit of a response that says that a cluster was cancelled; below lie the coordinates of its first block.
@@ -48,42 +90,17 @@ fn response(cancelled: Option<[u32; 3]>) -> u128 {
     })
 }
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let word = ScalarType::B32;
-    if m.form() == 0 {
-        let space = memory::space(l, m, 0);
-        let to = operands::address(l, 0, space)?;
-        let barrier = operands::address(l, 1, space)?;
-        l.emit(Draft {
-            a: to,
-            b: barrier,
-            extra: space as u16 | if m.has(".multicast::cluster::all") { TO_ALL } else { 0 },
-            defines: 0,
-            ..Draft::new(Handlers::same(try_cancel))
-        });
-        return Ok(());
-    }
-    let answer = l.source(1, ScalarType::B128)?;
-    match m.form() {
-        1 => {
-            let dst = l.destination(0, ScalarType::Pred)?;
-            l.emit(Draft::unary(Handlers::same(is_canceled), dst, answer));
-        }
-        2 => {
-            for (axis, place) in operands::destinations(l, 0, 4, 32)?.into_iter().enumerate() {
-                first_ctaid(l, place, answer, axis);
-            }
-        }
-        _ => {
-            let axis = match m.get("axis") {
-                Some(".get_first_ctaid::x") => 0,
-                Some(".get_first_ctaid::y") => 1,
-                _ => 2,
-            };
-            let dst = l.destination(0, word)?;
-            first_ctaid(l, dst, answer, axis);
-        }
-    }
+fn lower_try_cancel(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let space = memory::space(l, m, 0);
+    let to = operands::address(l, 0, space)?;
+    let barrier = operands::address(l, 1, space)?;
+    l.emit(Draft {
+        a: to,
+        b: barrier,
+        extra: space as u16 | if m.has(".multicast::cluster::all") { TO_ALL } else { 0 },
+        defines: 0,
+        ..Draft::new(Handlers::same(try_cancel))
+    });
     Ok(())
 }
 

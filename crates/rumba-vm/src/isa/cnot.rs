@@ -1,7 +1,7 @@
 //! `cnot`: logical complement: 1 for 0, and 0 for anything else.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -10,11 +10,14 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static CNOT: Instruction = Instruction {
     name: "cnot",
     section: "9.7.8.5",
-    syntax: "
-        cnot.type  d, a;
-        .type = { .b16, .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            cnot.type  d, a;
+            .type = { .b16, .b32, .b64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

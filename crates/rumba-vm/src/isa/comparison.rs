@@ -139,9 +139,14 @@ pub fn combine(
     };
     let handlers = match m.get("BoolOp") {
         None => Handlers::same(combined::<{ Operator::None as u8 }>),
-        Some(".and") => Handlers::same(combined::<{ Operator::And as u8 }>),
-        Some(".or") => Handlers::same(combined::<{ Operator::Or as u8 }>),
-        Some(_) => Handlers::same(combined::<{ Operator::Xor as u8 }>),
+        Some(_) => m.choose(
+            "BoolOp",
+            &[
+                (".and", Handlers::same(combined::<{ Operator::And as u8 }>)),
+                (".or", Handlers::same(combined::<{ Operator::Or as u8 }>)),
+                (".xor", Handlers::same(combined::<{ Operator::Xor as u8 }>)),
+            ],
+        )?,
     };
     // `c` may be `p` or `q`: it is kept where one combination would overwrite it before the other reads it.
     let c = if p != Place::None && q != Place::None && (c == p || c == q) {

@@ -1,7 +1,7 @@
 //! `copysign`: the second operand with the sign of the first.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -10,11 +10,14 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static COPYSIGN: Instruction = Instruction {
     name: "copysign",
     section: "9.7.3.2",
-    syntax: "
-        copysign.type  d, a, b;
-        .type = { .f32, .f64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            copysign.type  d, a, b;
+            .type = { .f32, .f64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

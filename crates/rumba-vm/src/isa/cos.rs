@@ -1,8 +1,8 @@
 //! `cos`: cosine of an angle in radians, rounded from `f64` here.
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,10 +12,13 @@ use crate::types::ScalarType;
 pub(super) static COS: Instruction = Instruction {
     name: "cos",
     section: "9.7.3.19",
-    syntax: "
-        cos.approx{.ftz}.f32  d, a;
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            cos.approx{.ftz}.f32  d, a;
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use super::math;

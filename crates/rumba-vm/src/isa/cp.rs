@@ -3,7 +3,8 @@
 //! When they arrive is told in [`crate::copies`]. Tensor copies are not here: they are on the list of what is not
 //! executed.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Convergence, Form, Instruction, Memory, Undefined};
 use super::mbarrier::{objects, update};
 use super::memory;
 use super::notation::Matched;
@@ -22,74 +23,108 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static CP: Instruction = Instruction {
     name: "cp",
     section: "9.7.9.25",
-    syntax: "
-        cp.async!.ca.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
-        cp.async!.cg.state.global{.hint}{.prefetch} [dst], [src], size{, srcsize}{, policy};
-        .state = { .shared{::cta} };
-        .hint = { .L2::cache_hint };
-        .prefetch = { .L2::64B, .L2::128B, .L2::256B };
-
-        cp.async.commit_group!;
-        cp.async.wait_group! n;
-        cp.async.wait_all!;
-
-        cp.async.mbarrier.arrive!{.noinc}{.ss}.b64 [addr];
-        .ss = { .shared{::cta} };
-
-        cp.async.bulk!.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.hint}
-            [dst], [src], size, [mbar]{, mask}{, policy};
-        .to = { .shared::cluster, .shared::cta };
-        .hint = { .L2::cache_hint };
-
-        cp.async.bulk!.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];
-        cp.async.bulk!.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, policy}{, mask};
-        .hint = { .L2::cache_hint };
-
-        cp.async.bulk.commit_group!;
-        cp.async.bulk.wait_group!{.read} n;
-        cp.async.bulk.prefetch!.L2.global{.hint} [src], size{, policy};
-        .hint = { .L2::cache_hint };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                cp.async!.ca.state.global{.hint}{.prefetch}  [dst], [src], size{, srcsize}{, policy};
+                .state = { .shared{::cta} };
+                .hint = { .L2::cache_hint };
+                .prefetch = { .L2::64B, .L2::128B, .L2::256B };
+            ",
+            lower: |l, m| lower_copy(l, m, true),
+        },
+        Form {
+            syntax: "
+                cp.async!.cg.state.global{.hint}{.prefetch}  [dst], [src], size{, srcsize}{, policy};
+                .state = { .shared{::cta} };
+                .hint = { .L2::cache_hint };
+                .prefetch = { .L2::64B, .L2::128B, .L2::256B };
+            ",
+            lower: |l, m| lower_copy(l, m, false),
+        },
+        Form {
+            syntax: "cp.async.commit_group!;",
+            lower: |l, _| emit(l, Handlers::same(commit::<false>)),
+        },
+        Form {
+            syntax: "cp.async.wait_group!  n;",
+            lower: |l, _| lower_wait(l, Handlers::same(wait::<false>)),
+        },
+        Form {
+            syntax: "cp.async.wait_all!;",
+            lower: |l, _| emit(l, Handlers::same(wait_all)),
+        },
+        Form {
+            syntax: "
+                cp.async.mbarrier.arrive!{.noinc}{.ss}.b64  [addr];
+                .ss = { .shared{::cta} };
+            ",
+            lower: lower_arrive,
+        },
+        Form {
+            syntax: "
+                cp.async.bulk!.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.hint}
+                [dst], [src], size, [mbar]{, mask}{, policy};
+                .to = { .shared::cluster, .shared::cta };
+                .hint = { .L2::cache_hint };
+            ",
+            lower: |l, m| lower_bulk(l, m, FROM_GLOBAL),
+        },
+        Form {
+            syntax: "cp.async.bulk!.shared::cluster.shared::cta.mbarrier::complete_tx::bytes  [dst], [src], size, [mbar];",
+            lower: |l, m| lower_bulk(l, m, FROM_SHARED),
+        },
+        Form {
+            syntax: "
+                cp.async.bulk!.global.shared::cta.bulk_group{.hint}{.cp_mask}  [dst], [src], size{, policy}{, mask};
+                .hint = { .L2::cache_hint };
+            ",
+            lower: |l, m| lower_bulk(l, m, TO_GLOBAL),
+        },
+        Form {
+            syntax: "cp.async.bulk.commit_group!;",
+            lower: |l, _| emit(l, Handlers::same(commit::<true>)),
+        },
+        Form {
+            syntax: "cp.async.bulk.wait_group!{.read}  n;",
+            lower: |l, _| lower_wait(l, Handlers::same(wait::<true>)),
+        },
+        Form {
+            syntax: "
+                cp.async.bulk.prefetch!.L2.global{.hint}  [src], size{, policy};
+                .hint = { .L2::cache_hint };
+            ",
+            lower: |l, _| {
+                // A prefetch changes nothing that a program can observe.
+                memory::address(l, 0, Space::Global)?;
+                l.source(1, ScalarType::U32)?;
+                Ok(())
+            },
+        },
+    ],
+    availability: &[Availability::since((7, 0), 80).with(&[".async"])],
+    convergence: Convergence::Warp,
+    memory: Memory::Copies,
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    match m.form() {
-        form @ (0 | 1) => lower_copy(l, m, form == 0),
-        2 => {
-            l.emit(Draft::new(Handlers::same(commit::<false>)));
-            Ok(())
-        }
-        3 => lower_wait(l, Handlers::same(wait::<false>)),
-        4 => {
-            l.emit(Draft::new(Handlers::same(wait_all)));
-            Ok(())
-        }
-        5 => {
-            let space = memory::space(l, m, 0);
-            let address = memory::address(l, 0, space)?;
-            l.emit(Draft {
-                a: address.base,
-                imm: address.offset.cast_unsigned(),
-                extra: space as u16 | if m.has(".noinc") { NO_INCREMENT } else { 0 },
-                defines: 0,
-                ..Draft::new(Handlers::same(arrive))
-            });
-            Ok(())
-        }
-        form @ 6..=8 => lower_bulk(l, m, form),
-        9 => {
-            l.emit(Draft::new(Handlers::same(commit::<true>)));
-            Ok(())
-        }
-        10 => lower_wait(l, Handlers::same(wait::<true>)),
-        // A prefetch changes nothing that a program can observe.
-        _ => {
-            memory::address(l, 0, Space::Global)?;
-            l.source(1, ScalarType::U32)?;
-            Ok(())
-        }
-    }
+fn emit(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
+    l.emit(Draft::new(handlers));
+    Ok(())
+}
+
+fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let space = memory::space(l, m, 0);
+    let address = memory::address(l, 0, space)?;
+    l.emit(Draft {
+        a: address.base,
+        imm: address.offset.cast_unsigned(),
+        extra: space as u16 | if m.has(".noinc") { NO_INCREMENT } else { 0 },
+        defines: 0,
+        ..Draft::new(Handlers::same(arrive))
+    });
+    Ok(())
 }
 
 /// Operand `index` as an address without an offset.
@@ -160,11 +195,11 @@ const TO_GLOBAL: u16 = 2;
 /// There is a mask: of blocks, or of bytes.
 const MASKED: u16 = 0x100;
 
-fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, form: usize) -> Result<(), LowerError> {
-    let (kind, to, from) = match form {
-        6 => (FROM_GLOBAL, Space::Shared, Space::Global),
-        7 => (FROM_SHARED, Space::Shared, Space::Shared),
-        _ => (TO_GLOBAL, Space::Global, Space::Shared),
+fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u16) -> Result<(), LowerError> {
+    let (to, from) = match kind {
+        FROM_GLOBAL => (Space::Shared, Space::Global),
+        FROM_SHARED => (Space::Shared, Space::Shared),
+        _ => (Space::Global, Space::Shared),
     };
     let a = whole_address(l, 0, to)?;
     let b = whole_address(l, 1, from)?;

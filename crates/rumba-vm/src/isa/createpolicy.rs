@@ -2,10 +2,9 @@
 //!
 //! The number is not the one that a GPU makes: programs have no use for its bits.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::memory::copy;
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
+use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::program::Class;
 use crate::types::ScalarType;
 
@@ -13,32 +12,47 @@ use crate::types::ScalarType;
 pub(super) static CREATEPOLICY: Instruction = Instruction {
     name: "createpolicy",
     section: "9.7.9.18",
-    syntax: "
-        createpolicy.range!{.global}.primary{.secondary}.b64 d, [a], bytes, total;
-        createpolicy.fractional!.primary{.secondary}.b64     d{, fraction};
-        createpolicy.cvt!.L2.b64                             d, property;
-        .primary = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
-        .secondary = { .L2::evict_first, .L2::evict_unchanged };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                createpolicy.range!{.global}.primary{.secondary}.b64  d, [a], bytes, total;
+                .primary = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
+                .secondary = { .L2::evict_first, .L2::evict_unchanged };
+            ",
+            lower: |l, _| {
+                l.address(1)?;
+                l.source(2, ScalarType::U32)?;
+                l.source(3, ScalarType::U32)?;
+                let policy = l.constant(ScalarType::U64, 0);
+                emit(l, policy)
+            },
+        },
+        Form {
+            syntax: "
+                createpolicy.fractional!.primary{.secondary}.b64  d{, fraction};
+                .primary = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
+                .secondary = { .L2::evict_first, .L2::evict_unchanged };
+            ",
+            lower: |l, _| {
+                if l.operand_count() == 2 {
+                    l.source(1, ScalarType::F32)?;
+                }
+                let policy = l.constant(ScalarType::U64, 0);
+                emit(l, policy)
+            },
+        },
+        Form {
+            syntax: "createpolicy.cvt!.L2.b64  d, property;",
+            lower: |l, _| {
+                let policy = l.source(1, ScalarType::U64)?;
+                emit(l, policy)
+            },
+        },
+    ],
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let policy = match m.form() {
-        0 => {
-            l.address(1)?;
-            l.source(2, ScalarType::U32)?;
-            l.source(3, ScalarType::U32)?;
-            l.constant(ScalarType::U64, 0)
-        }
-        1 => {
-            if l.operand_count() == 2 {
-                l.source(1, ScalarType::F32)?;
-            }
-            l.constant(ScalarType::U64, 0)
-        }
-        _ => l.source(1, ScalarType::U64)?,
-    };
+fn emit(l: &mut Lowering<'_>, policy: Place) -> Result<(), LowerError> {
     let dst = l.destination(0, ScalarType::U64)?;
     l.emit(Draft::unary(copy(Class::W64), dst, policy));
     Ok(())

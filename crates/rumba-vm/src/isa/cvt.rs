@@ -5,10 +5,11 @@
 use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit::{self, by_type};
 use super::float::{Mode, canonical, flush, propagate, saturate_f64, to_odd_f32};
 use super::half::{Bf16, F16, Half};
+use super::instruction::{Carries, Form, Instruction, Names, Undefined};
 use super::lane::{Lane, Pair};
 use super::notation::Matched;
 use super::shape::{self, Scalar};
@@ -20,97 +21,156 @@ use crate::types::ScalarType;
 pub(super) static CVT: Instruction = Instruction {
     name: "cvt",
     section: "9.7.9.21, 9.7.9.22",
-    syntax: "
-        cvt{.rnd}{.ftz}{.sat}.dtype.atype  d, a;
-        .rnd = { .rni, .rzi, .rmi, .rpi, .rn, .rz, .rm, .rp };
-        .dtype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f32, .f64 };
-        .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f32, .f64 };
-
-        cvt.rnd.relu{.satfinite}.htype.f32      d, a;
-        cvt.rnd.satfinite{.relu}.htype.f32      d, a;
-        cvt.rnd{.relu}{.satfinite}.h2type.f32   d, a, b;
-        cvt.rna{.satfinite}.tf32.f32            d, a;
-        cvt.rnd{.relu}{.satfinite}.tf32.f32     d, a;
-        .rnd = { .rn, .rz };
-        .htype = { .f16, .bf16 };
-        .h2type = { .f16x2, .bf16x2 };
-
-        cvt.rn{.satfinite}{.relu}.small.f32     d, a, b;
-        cvt.rn{.satfinite}{.relu}.small.f16x2   d, a;
-        cvt.rn{.relu}.f16x2.small               d, a;
-        .small = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
-
-        cvt.rnd{.satfinite}.ue8m0x2.f32         d, a, b;
-        cvt.rnd{.satfinite}.ue8m0x2.bf16x2      d, a;
-        cvt.rn.bf16x2.ue8m0x2                   d, a;
-        .rnd = { .rz, .rp };
-
-        cvt.pack!.sat.half.s32             d, a, b;
-        cvt.pack!.sat.part.s32.b32         d, a, b, c;
-        .half = { .u16, .s16 };
-        .part = { .u8, .s8, .u4, .s4, .u2, .s2 };
-
-        cvt.rs{.relu}{.satfinite}.h2type.f32  d, a, b, rbits;
-        cvt.rs{.relu}.satfinite.small4.f32    d, abef, rbits;
-        .h2type = { .f16x2, .bf16x2 };
-        .small4 = { .e4m3x4, .e5m2x4, .e2m3x4, .e3m2x4, .e2m1x4 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                cvt{.rnd}{.ftz}{.sat}.dtype.atype  d, a;
+                .rnd = { .rni, .rzi, .rmi, .rpi, .rn, .rz, .rm, .rp };
+                .dtype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f32, .f64 };
+                .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f32, .f64 };
+            ",
+            lower: general,
+        },
+        Form {
+            syntax: "
+                cvt.rnd.relu{.satfinite}.htype.f32  d, a;
+                cvt.rnd.satfinite{.relu}.htype.f32  d, a;
+                .rnd = { .rn, .rz };
+                .htype = { .f16, .bf16 };
+            ",
+            lower: to_half,
+        },
+        Form {
+            syntax: "
+                cvt.rnd{.relu}{.satfinite}.h2type.f32  d, a, b;
+                .rnd = { .rn, .rz };
+                .h2type = { .f16x2, .bf16x2 };
+            ",
+            lower: to_halves,
+        },
+        Form {
+            syntax: "cvt.rna{.satfinite}.tf32.f32  d, a;",
+            lower: |l, m| to_tf32(l, m, shape::unary_with(tf32_away)),
+        },
+        Form {
+            syntax: "
+                cvt.rnd{.relu}{.satfinite}.tf32.f32  d, a;
+                .rnd = { .rn, .rz };
+            ",
+            lower: |l, m| to_tf32(l, m, shape::unary_with(tf32)),
+        },
+        Form {
+            syntax: "
+                cvt.rn{.satfinite}{.relu}.small.f32  d, a, b;
+                .small = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+            ",
+            lower: cvt_small::from_f32,
+        },
+        Form {
+            syntax: "
+                cvt.rn{.satfinite}{.relu}.small.f16x2  d, a;
+                .small = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+            ",
+            lower: cvt_small::from_halves,
+        },
+        Form {
+            syntax: "
+                cvt.rn{.relu}.f16x2.small  d, a;
+                .small = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+            ",
+            lower: cvt_small::to_halves,
+        },
+        Form {
+            syntax: "
+                cvt.rnd{.satfinite}.ue8m0x2.f32  d, a, b;
+                .rnd = { .rz, .rp };
+            ",
+            lower: cvt_small::to_exponents,
+        },
+        Form {
+            syntax: "
+                cvt.rnd{.satfinite}.ue8m0x2.bf16x2  d, a;
+                .rnd = { .rz, .rp };
+            ",
+            lower: cvt_small::to_exponents_of_halves,
+        },
+        Form {
+            syntax: "cvt.rn.bf16x2.ue8m0x2  d, a;",
+            lower: cvt_small::from_exponents,
+        },
+        Form {
+            syntax: "
+                cvt.pack!.sat.half.s32      d, a, b;
+                cvt.pack!.sat.part.s32.b32  d, a, b, c;
+                .half = { .u16, .s16 };
+                .part = { .u8, .s8, .u4, .s4, .u2, .s2 };
+            ",
+            lower: cvt_integer::pack,
+        },
+        Form {
+            syntax: "
+                cvt.rs{.relu}{.satfinite}.h2type.f32  d, a, b, rbits;
+                .h2type = { .f16x2, .bf16x2 };
+            ",
+            lower: cvt_stochastic::halves,
+        },
+        Form {
+            syntax: "
+                cvt.rs{.relu}.satfinite.small4.f32  d, abef, rbits;
+                .small4 = { .e4m3x4, .e5m2x4, .e2m3x4, .e3m2x4, .e2m1x4 };
+            ",
+            lower: cvt_stochastic::fours,
+        },
+    ],
+    availability: &[
+        Availability::since((7, 0), 80).with(&[".tf32"]),
+        Availability::since((7, 0), 80).with(&[".bf16"]),
+        Availability::since((7, 0), 80).with(&[".bf16x2"]),
+        Availability::since((7, 8), 89).with(&[".e4m3x2"]),
+        Availability::since((7, 8), 89).with(&[".e5m2x2"]),
+        Availability::specific((8, 6), 100).with(&[".e2m1x2"]),
+        Availability::specific((8, 6), 100).with(&[".e2m3x2"]),
+        Availability::specific((8, 6), 100).with(&[".e3m2x2"]),
+        Availability::specific((8, 6), 100).with(&[".ue8m0x2"]),
+        Availability::specific((8, 7), 100).with(&[".rs"]),
+    ],
+    names: Names::Specials,
+    carries: Carries::ValueAndAddress,
+    undefined: Undefined::Selects,
+    ..Instruction::NEW
 };
 
 use super::cvt_integer::{self, by_rounding};
 use super::cvt_small;
 use super::cvt_stochastic;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    match m.form() {
-        0 => general(l, m),
-        1 | 2 => {
-            let ty = m.ty("htype")?;
-            let handlers = match ty {
-                ScalarType::F16 => shape::unary_with(finite_half::<F16>),
-                _ => shape::unary_with(finite_half::<Bf16>),
-            };
-            emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32])
-        }
-        3 => {
-            let ty = m.ty("h2type")?;
-            // The first source becomes the upper half.
-            let handlers = match ty {
-                ScalarType::F16x2 if flags(m) == 0 => {
-                    shape::binary(|a: f32, b: f32| Pair(F16::nearest(b), F16::nearest(a)))
-                }
-                ScalarType::Bf16x2 if flags(m) == 0 => {
-                    shape::binary(|a: f32, b: f32| Pair(Bf16::nearest(b), Bf16::nearest(a)))
-                }
-                ScalarType::F16x2 => shape::binary_with(|flags: u16, a: f32, b: f32| {
-                    Pair(finite_half::<F16>(flags, b), finite_half::<F16>(flags, a))
-                }),
-                _ => shape::binary_with(|flags: u16, a: f32, b: f32| {
-                    Pair(finite_half::<Bf16>(flags, b), finite_half::<Bf16>(flags, a))
-                }),
-            };
-            emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32; 2])
-        }
-        4 => emit::lanes(
-            l,
-            shape::unary_with(tf32_away),
-            flags(m),
-            ScalarType::B32,
-            &[ScalarType::F32],
-        ),
-        5 => emit::lanes(
-            l,
-            shape::unary_with(tf32),
-            flags(m),
-            ScalarType::B32,
-            &[ScalarType::F32],
-        ),
-        12 | 13 => cvt_integer::pack(l, m),
-        14 => cvt_stochastic::halves(l, m),
-        15 => cvt_stochastic::fours(l, m),
-        _ => cvt_small::lower(l, m),
-    }
+fn to_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("htype")?;
+    let handlers = match ty {
+        ScalarType::F16 => shape::unary_with(finite_half::<F16>),
+        _ => shape::unary_with(finite_half::<Bf16>),
+    };
+    emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32])
+}
+
+fn to_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("h2type")?;
+    // The first source becomes the upper half.
+    let handlers = match ty {
+        ScalarType::F16x2 if flags(m) == 0 => shape::binary(|a: f32, b: f32| Pair(F16::nearest(b), F16::nearest(a))),
+        ScalarType::Bf16x2 if flags(m) == 0 => shape::binary(|a: f32, b: f32| Pair(Bf16::nearest(b), Bf16::nearest(a))),
+        ScalarType::F16x2 => shape::binary_with(|flags: u16, a: f32, b: f32| {
+            Pair(finite_half::<F16>(flags, b), finite_half::<F16>(flags, a))
+        }),
+        _ => shape::binary_with(|flags: u16, a: f32, b: f32| {
+            Pair(finite_half::<Bf16>(flags, b), finite_half::<Bf16>(flags, a))
+        }),
+    };
+    emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32; 2])
+}
+
+fn to_tf32(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<(), LowerError> {
+    emit::lanes(l, handlers, flags(m), ScalarType::B32, &[ScalarType::F32])
 }
 
 /// Whether each integer of type `from` is one of type `to`.

@@ -130,46 +130,47 @@ fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Lowers the forms with small formats.
-pub(super) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    const FORM_FROM_F32: usize = 6;
-    const FORM_FROM_HALVES: usize = 7;
-    const FORM_TO_HALVES: usize = 8;
-    const FORM_EXPONENTS: usize = 9;
-    const FORM_EXPONENTS_OF_HALVES: usize = 10;
-    // Two formats of four bits fill a byte.
-    let packed = if m.get("small") == Some(".e2m1x2") {
+/// The type of a pair of numbers: two formats of four bits fill a byte.
+fn packed(m: &Matched<'_>) -> ScalarType {
+    if m.get("small") == Some(".e2m1x2") {
         ScalarType::B8
     } else {
         ScalarType::B16
-    };
-    match m.form() {
-        FORM_FROM_F32 => emit::lanes(l, of_small(m, Codec::FromF32)?, flags(m), packed, &[ScalarType::F32; 2]),
-        FORM_FROM_HALVES => emit::lanes(
-            l,
-            of_small(m, Codec::FromHalves)?,
-            flags(m),
-            packed,
-            &[ScalarType::F16x2],
-        ),
-        FORM_TO_HALVES => emit::lanes(l, of_small(m, Codec::ToHalves)?, flags(m), ScalarType::F16x2, &[packed]),
-        FORM_EXPONENTS => {
-            let encode = shape::binary_with(|flags: u16, a: f32, b: f32| {
-                u16::from(exponent(flags, a)) << 8 | u16::from(exponent(flags, b))
-            });
-            emit::lanes(l, encode, flags(m), ScalarType::B16, &[ScalarType::F32; 2])
-        }
-        FORM_EXPONENTS_OF_HALVES => {
-            let encode = shape::unary_with(|flags: u16, a: Pair<Bf16>| {
-                u16::from(exponent(flags, a.1.widen())) << 8 | u16::from(exponent(flags, a.0.widen()))
-            });
-            emit::lanes(l, encode, flags(m), ScalarType::B16, &[ScalarType::Bf16x2])
-        }
-        _ => {
-            let decode = shape::unary(|a: u16| Pair(of_exponent(a as u8), of_exponent((a >> 8) as u8)));
-            emit::lanes(l, decode, 0, ScalarType::Bf16x2, &[ScalarType::B16])
-        }
     }
+}
+
+pub(super) fn from_f32(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let encode = of_small(m, Codec::FromF32)?;
+    emit::lanes(l, encode, flags(m), packed(m), &[ScalarType::F32; 2])
+}
+
+pub(super) fn from_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let encode = of_small(m, Codec::FromHalves)?;
+    emit::lanes(l, encode, flags(m), packed(m), &[ScalarType::F16x2])
+}
+
+pub(super) fn to_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let decode = of_small(m, Codec::ToHalves)?;
+    emit::lanes(l, decode, flags(m), ScalarType::F16x2, &[packed(m)])
+}
+
+pub(super) fn to_exponents(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let encode = shape::binary_with(|flags: u16, a: f32, b: f32| {
+        u16::from(exponent(flags, a)) << 8 | u16::from(exponent(flags, b))
+    });
+    emit::lanes(l, encode, flags(m), ScalarType::B16, &[ScalarType::F32; 2])
+}
+
+pub(super) fn to_exponents_of_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let encode = shape::unary_with(|flags: u16, a: Pair<Bf16>| {
+        u16::from(exponent(flags, a.1.widen())) << 8 | u16::from(exponent(flags, a.0.widen()))
+    });
+    emit::lanes(l, encode, flags(m), ScalarType::B16, &[ScalarType::Bf16x2])
+}
+
+pub(super) fn from_exponents(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let decode = shape::unary(|a: u16| Pair(of_exponent(a as u8), of_exponent((a >> 8) as u8)));
+    emit::lanes(l, decode, 0, ScalarType::Bf16x2, &[ScalarType::B16])
 }
 
 /// What happens with a small format.

@@ -133,7 +133,8 @@ pub(super) fn fours(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
         Some(".e5m2x4") => (pair!(E5M2, 8, half), ScalarType::B32, 16),
         Some(".e2m3x4") => (pair!(E2M3, 8, half), ScalarType::B32, 16),
         Some(".e3m2x4") => (pair!(E3M2, 8, half), ScalarType::B32, 16),
-        _ => (pair!(E2M1, 4, bytes), ScalarType::B16, 8),
+        Some(".e2m1x4") => (pair!(E2M1, 4, bytes), ScalarType::B16, 8),
+        other => return Err(emit::no_such(other.unwrap_or_default())),
     };
     let random = l.source(2, ScalarType::B32)?;
     let mut numbers = Vec::with_capacity(4);

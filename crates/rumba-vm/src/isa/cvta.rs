@@ -5,7 +5,7 @@
 //!
 //! Global, constant and parameter addresses are generic addresses already.
 
-use super::Instruction;
+use super::instruction::{Carries, Form, Instruction, Names};
 use super::memory::{copy, in_space, modifier_space, named_space};
 use super::notation::Matched;
 use super::shape;
@@ -22,12 +22,17 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static CVTA: Instruction = Instruction {
     name: "cvta",
     section: "9.7.9.20",
-    syntax: "
-        cvta{.to!}.ss.size p, a;
-        .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
-        .size = { .u32, .u64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            cvta{.to!}.ss.size p, a;
+            .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
+            .size = { .u32, .u64 };
+        ",
+        lower,
+    }],
+    names: Names::Addresses,
+    carries: Carries::Address,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,6 +1,7 @@
 //! `discard`: a hint that data will not be read again. Only its operands are checked.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +9,12 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static DISCARD: Instruction = Instruction {
     name: "discard",
     section: "9.7.9.18",
-    syntax: "discard{.global}.L2 [a], size;",
-    lower,
+    forms: &[Form {
+        syntax: "discard{.global}.L2 [a], size;",
+        lower,
+    }],
+    availability: &[Availability::since((7, 4), 80)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

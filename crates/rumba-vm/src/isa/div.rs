@@ -5,9 +5,9 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, Rounding, SCALE, by_mode};
+use super::instruction::{Form, Hazard, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -18,44 +18,61 @@ use crate::types::ScalarType;
 pub(super) static DIV: Instruction = Instruction {
     name: "div",
     section: "9.7.1.8, 9.7.3.8",
-    syntax: "
-        div.type  d, a, b;
-        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
-
-        div.approx{.ftz}.f32  d, a, b;
-        div.full!{.ftz}.f32    d, a, b;
-        div.rnd{.ftz}.f32     d, a, b;
-        div.rnd.f64           d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                div.type  d, a, b;
+                .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+            ",
+            lower: |l, m| integer(l, m.ty("type")?),
+        },
+        Form {
+            syntax: "div.approx{.ftz}.f32  d, a, b;",
+            lower: approximate_single,
+        },
+        Form {
+            syntax: "
+                div.full!{.ftz}.f32  d, a, b;
+                div.rnd{.ftz}.f32    d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: single,
+        },
+        Form {
+            syntax: "
+                div.rnd.f64  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: double,
+        },
+    ],
+    hazard: Some(Hazard::ZeroDivisor),
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    match m.form() {
-        0 => integer(l, m.ty("type")?),
-        4 => {
-            let quotient = match Rounding::from_modifier(m.get("rnd")) {
-                Rounding::Nearest => shape::binary(|a: f64, b: f64| a / b),
-                Rounding::Zero => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Zero, soft::Format::F64)),
-                Rounding::Down => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Down, soft::Format::F64)),
-                Rounding::Up => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Up, soft::Format::F64)),
-            };
-            emit::lanes(l, quotient, 0, ScalarType::F64, &[ScalarType::F64; 2])
-        }
-        form => {
-            let mode = Mode::of(m);
-            let quotient = if form == 1 {
-                by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))))
-            } else {
-                by_mode!(mode, M => shape::binary(|a: f32, b: f32| {
-                    let (a, b) = (M.input(a), M.input(b));
-                    M.flushed(a / b, (a * SCALE) / (b / SCALE))
-                }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)))
-            };
-            emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
-        }
-    }
+fn approximate_single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))));
+    emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
+}
+
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| {
+        let (a, b) = (M.input(a), M.input(b));
+        M.flushed(a / b, (a * SCALE) / (b / SCALE))
+    }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)));
+    emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
+}
+
+fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let quotient = match Rounding::from_modifier(m.get("rnd")) {
+        Rounding::Nearest => shape::binary(|a: f64, b: f64| a / b),
+        Rounding::Zero => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Zero, soft::Format::F64)),
+        Rounding::Down => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Down, soft::Format::F64)),
+        Rounding::Up => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Up, soft::Format::F64)),
+    };
+    emit::lanes(l, quotient, 0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 
 fn integer(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {

@@ -1,7 +1,8 @@
 //! `dp2a`: sum of the products of two 16-bit halves with two bytes, added to a third operand.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,13 +12,17 @@ use crate::types::ScalarType;
 pub(super) static DP2A: Instruction = Instruction {
     name: "dp2a",
     section: "9.7.1.24",
-    syntax: "
-        dp2a.mode!.atype.btype  d, a, b, c;
-        .mode = { .lo, .hi };
-        .atype = { .u32, .s32 };
-        .btype = { .u32, .s32 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            dp2a.mode!.atype.btype  d, a, b, c;
+            .mode = { .lo, .hi };
+            .atype = { .u32, .s32 };
+            .btype = { .u32, .s32 };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((5, 0), 61)],
+    ..Instruction::NEW
 };
 
 use super::dp4a::byte;

@@ -1,7 +1,8 @@
 //! `dp4a`: sum of four products of bytes, added to a third operand.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,12 +12,16 @@ use crate::types::ScalarType;
 pub(super) static DP4A: Instruction = Instruction {
     name: "dp4a",
     section: "9.7.1.23",
-    syntax: "
-        dp4a.atype.btype  d, a, b, c;
-        .atype = { .u32, .s32 };
-        .btype = { .u32, .s32 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            dp4a.atype.btype  d, a, b, c;
+            .atype = { .u32, .s32 };
+            .btype = { .u32, .s32 };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((5, 0), 61)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,6 +1,7 @@
 //! `elect`: one lane of a mask, the same for all.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
@@ -12,8 +13,13 @@ use crate::warp::{Warp, fill};
 pub(super) static ELECT: Instruction = Instruction {
     name: "elect",
     section: "9.7.13.15",
-    syntax: "elect.sync d|p, membermask;",
-    lower,
+    forms: &[Form {
+        syntax: "elect.sync d|p, membermask;",
+        lower,
+    }],
+    availability: &[Availability::since((8, 0), 90)],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

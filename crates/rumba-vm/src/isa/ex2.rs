@@ -1,8 +1,8 @@
 //! `ex2`: power of 2, rounded from `f64` here.
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,34 +12,39 @@ use crate::types::ScalarType;
 pub(super) static EX2: Instruction = Instruction {
     name: "ex2",
     section: "9.7.3.21, 9.7.4.10",
-    syntax: "
-        ex2.approx{.ftz}.f32   d, a;
-        ex2.approx.atype       d, a;
-        ex2.approx.ftz.btype   d, a;
-        .atype = { .f16, .f16x2 };
-        .btype = { .bf16, .bf16x2 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "ex2.approx{.ftz}.f32  d, a;",
+            lower: single,
+        },
+        Form {
+            syntax: "
+                ex2.approx.type      d, a;
+                .type = { .f16, .f16x2 };
+
+                ex2.approx.ftz.type  d, a;
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: halves,
+        },
+    ],
+    ..Instruction::NEW
 };
 
 use super::{math, mixed};
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    let (ty, power) = match m.form() {
-        0 => (
-            ScalarType::F32,
-            by_mode!(
-                mode,
-                M => shape::unary(|a: f32| M.output(math::ex2(M.input(a))))
-            ),
-        ),
-        form => {
-            let ty = m.ty(if form == 1 { "atype" } else { "btype" })?;
-            (ty, mixed::half_function(ty, math::ex2)?)
-        }
-    };
-    emit::lanes(l, power, mode.0, ty, &[ty])
+    let power = by_mode!(
+        mode,
+        M => shape::unary(|a: f32| M.output(math::ex2(M.input(a))))
+    );
+    emit::lanes(l, power, mode.0, ScalarType::F32, &[ScalarType::F32])
+}
+
+fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    emit::lanes(l, mixed::half_function(ty, math::ex2)?, Mode::of(m).0, ty, &[ty])
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `exit`: the end of the thread, wherever it is.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::control;
 use crate::lower::{Control, Draft, LowerError, Lowering};
@@ -9,8 +9,8 @@ use crate::lower::{Control, Draft, LowerError, Lowering};
 pub(super) static EXIT: Instruction = Instruction {
     name: "exit",
     section: "9.7.12.7",
-    syntax: "exit;",
-    lower,
+    forms: &[Form { syntax: "exit;", lower }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

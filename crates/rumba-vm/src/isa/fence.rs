@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::check::order::{Order, Scope};
 use crate::fault::AccessKind;
@@ -14,24 +15,31 @@ use crate::warp::Warp;
 pub(super) static FENCE: Instruction = Instruction {
     name: "fence",
     section: "9.7.13.4",
-    syntax: "
-        fence{.sem}.scope;
-        fence.acquire.sync_restrict::shared::cluster.cluster;
-        fence.release.sync_restrict::shared::cta.cluster;
-        fence.op_restrict.release.cluster;
-        fence.proxy!.proxykind;
-        fence.proxy!.async.space;
-        fence.proxy!.async::generic.acquire.sync_restrict::shared::cluster.cluster;
-        fence.proxy!.async::generic.release.sync_restrict::shared::cta.cluster;
-        fence.proxy!.tensormap::generic.sem.scope;
-        fence.proxy!.tensormap::generic.sem.scope [a], size;
-        .sem = { .sc, .acq_rel, .acquire, .release };
-        .scope = { .cta, .cluster, .gpu, .sys };
-        .op_restrict = { .mbarrier_init };
-        .proxykind = { .alias, .async };
-        .space = { .global, .shared{::cta, ::cluster} };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            fence{.sem}.scope;
+            fence.acquire.sync_restrict::shared::cluster.cluster;
+            fence.release.sync_restrict::shared::cta.cluster;
+            fence.op_restrict.release.cluster;
+            fence.proxy!.proxykind;
+            fence.proxy!.async.space;
+            fence.proxy!.async::generic.acquire.sync_restrict::shared::cluster.cluster;
+            fence.proxy!.async::generic.release.sync_restrict::shared::cta.cluster;
+            fence.proxy!.tensormap::generic.sem.scope;
+            fence.proxy!.tensormap::generic.sem.scope [a], size;
+            .sem = { .sc, .acq_rel, .acquire, .release };
+            .scope = { .cta, .cluster, .gpu, .sys };
+            .op_restrict = { .mbarrier_init };
+            .proxykind = { .alias, .async };
+            .space = { .global, .shared{::cta, ::cluster} };
+        ",
+        lower,
+    }],
+    availability: &[
+        Availability::since((6, 0), 70),
+        Availability::since((7, 8), 90).with(&[".cluster"]),
+    ],
+    ..Instruction::NEW
 };
 
 /// In an operation's `extra`, beside the order: it is sequentially consistent.

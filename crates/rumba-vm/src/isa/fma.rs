@@ -2,11 +2,11 @@
 //!
 //! Without a fused instruction in the processor, the sum of the exact product in `f64` is rounded to odd first.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
 use super::float::{Mode, SCALE, by_mode, propagate, sum_to_odd};
 use super::half::{Bf16, F16, Half};
-use super::notation::Matched;
+use super::instruction::{Form, Instruction};
 use super::shape::{self, Scalar};
 use super::soft;
 use crate::lower::{LowerError, Lowering};
@@ -17,41 +17,66 @@ use crate::types::ScalarType;
 pub(super) static FMA: Instruction = Instruction {
     name: "fma",
     section: "9.7.3.6, 9.7.4.4, 9.7.5.3",
-    syntax: "
-        fma.rnd{.ftz}{.sat}.f32  d, a, b, c;
-        fma.rnd.f64              d, a, b, c;
-        .rnd = { .rn, .rz, .rm, .rp };
+    forms: &[
+        Form {
+            syntax: "
+                fma.rnd{.ftz}{.sat}.f32  d, a, b, c;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| single(l, Mode::of(m)),
+        },
+        Form {
+            syntax: "
+                fma.rnd.f64  d, a, b, c;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| double(l, Mode::of(m)),
+        },
+        Form {
+            syntax: "
+                fma.rnd{.ftz}{.sat}.type   d, a, b, c;
+                fma.rnd{.ftz}.relu.type    d, a, b, c;
+                .rnd = { .rn };
+                .type = { .f16, .f16x2 };
 
-        fma.rnd{.ftz}{.sat}.type        d, a, b, c;
-        fma.rnd{.ftz}.relu.type         d, a, b, c;
-        fma.rnd{.relu}.btype  d, a, b, c;
-        .rnd = { .rn };
-        .type = { .f16, .f16x2 };
-        .btype = { .bf16, .bf16x2 };
-
-        fma.rnd{.sat}.f32.atype  d, a, b, c;
-        .rnd = { .rn, .rz, .rm, .rp };
-        .atype = { .f16, .bf16 };
-
-        fma.rnd{.ftz}.f32x2  d, a, b, c;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+                fma.rnd{.relu}.type  d, a, b, c;
+                .rnd = { .rn };
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: |l, m| half(l, Mode::of(m), m.ty("type")?),
+        },
+        Form {
+            syntax: "
+                fma.rnd{.sat}.f32.atype  d, a, b, c;
+                .rnd = { .rn, .rz, .rm, .rp };
+                .atype = { .f16, .bf16 };
+            ",
+            lower: |l, m| {
+                let mode = Mode::of(m);
+                mixed::widened_product(l, m.ty("atype")?, mode, fused(mode))
+            },
+        },
+        Form {
+            syntax: "
+                fma.rnd{.ftz}.f32x2  d, a, b, c;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| f32x2::fused(l, Mode::of(m)),
+        },
+    ],
+    availability: &[
+        Availability::since((8, 6), 100).with(&[".f32", ".f16"]),
+        Availability::since((8, 6), 100).with(&[".f32", ".bf16"]),
+        Availability::since((4, 2), 53).with(&[".f16"]).without(&[".f32"]),
+        Availability::since((4, 2), 53).with(&[".f16x2"]),
+        Availability::since((7, 0), 80).with(&[".bf16"]).without(&[".f32"]),
+        Availability::since((7, 0), 80).with(&[".bf16x2"]),
+        Availability::since((8, 6), 100).with(&[".f32x2"]),
+    ],
+    ..Instruction::NEW
 };
 
 use super::{f32x2, mixed};
-
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    match m.form() {
-        0 => single(l, mode),
-        1 => double(l, mode),
-        2 | 3 => half(l, mode, m.ty("type")?),
-        4 => half(l, mode, m.ty("btype")?),
-        6 => f32x2::fused(l, mode),
-        _ => mixed::widened_product(l, m.ty("atype")?, mode, fused(mode)),
-    }
-}
 
 /// `fma` of `f32`.
 pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {

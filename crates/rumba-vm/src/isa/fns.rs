@@ -1,7 +1,8 @@
 //! `fns`: the position of the n-th one bit from a base, upwards or downwards; all ones if there is none.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,10 +12,14 @@ use crate::types::ScalarType;
 pub(super) static FNS: Instruction = Instruction {
     name: "fns",
     section: "9.7.1.17",
-    syntax: "
-        fns.b32  d, mask, base, offset;
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            fns.b32  d, mask, base, offset;
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((6, 0), 30)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,6 +1,7 @@
 //! `getctarank`: the rank in its cluster of the block that a shared address belongs to.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Names};
 use super::notation::Matched;
 use crate::cluster::Cluster;
 use crate::lower::{Draft, LowerError, Lowering};
@@ -12,11 +13,16 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static GETCTARANK: Instruction = Instruction {
     name: "getctarank",
     section: "9.7.9.22",
-    syntax: "
-        getctarank{.shared::cluster}.type d, a;
-        .type = { .u32, .u64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            getctarank{.shared::cluster}.type d, a;
+            .type = { .u32, .u64 };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((7, 8), 90)],
+    names: Names::Addresses,
+    ..Instruction::NEW
 };
 
 /// In an operation's `extra`: addresses count within shared memory instead of being generic.

@@ -1,6 +1,7 @@
 //! `griddepcontrol`: dependencies between grids. They run one after the other here, so it does nothing.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Convergence, Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +9,13 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static GRIDDEPCONTROL: Instruction = Instruction {
     name: "griddepcontrol",
     section: "9.7.13.14",
-    syntax: "griddepcontrol.action; .action = { .launch_dependents, .wait };",
-    lower,
+    forms: &[Form {
+        syntax: "griddepcontrol.action; .action = { .launch_dependents, .wait };",
+        lower,
+    }],
+    availability: &[Availability::since((7, 8), 90)],
+    convergence: Convergence::Warp,
+    ..Instruction::NEW
 };
 
 fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,6 +1,6 @@
 //! `isspacep`: whether a generic address lies in a state space.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::memory::modifier_space;
 use super::notation::Matched;
 use super::shape;
@@ -15,11 +15,14 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static ISSPACEP: Instruction = Instruction {
     name: "isspacep",
     section: "9.7.9.19",
-    syntax: "
-        isspacep.ss p, a;
-        .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            isspacep.ss p, a;
+            .ss = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 /// Set in an operation's `extra` for the shared memory of all blocks of the cluster.

@@ -4,60 +4,7 @@
 //! register may be read as any type of its width or narrower. Nothing here computes.
 
 use crate::isa::float::{Bf16, F16};
-
-/// The bits of one lane.
-pub trait Raw: Copy + 'static {
-    /// All bits zero.
-    const ZERO: Self;
-
-    /// Whether the bits are all ones, if they are all the same.
-    fn is_set(self) -> bool;
-
-    /// All bits as `bit`.
-    fn spread(bit: bool) -> Self;
-
-    /// The sum as integers.
-    #[must_use]
-    fn plus(self, other: i32) -> Self;
-}
-
-impl Raw for u32 {
-    const ZERO: Self = 0;
-
-    #[inline(always)]
-    fn is_set(self) -> bool {
-        self != 0
-    }
-
-    #[inline(always)]
-    fn spread(bit: bool) -> Self {
-        std::hint::select_unpredictable(bit, u32::MAX, 0)
-    }
-
-    #[inline(always)]
-    fn plus(self, other: i32) -> Self {
-        self.wrapping_add(other.cast_unsigned())
-    }
-}
-
-impl Raw for u64 {
-    const ZERO: Self = 0;
-
-    #[inline(always)]
-    fn is_set(self) -> bool {
-        self != 0
-    }
-
-    #[inline(always)]
-    fn spread(bit: bool) -> Self {
-        std::hint::select_unpredictable(bit, u64::MAX, 0)
-    }
-
-    #[inline(always)]
-    fn plus(self, other: i32) -> Self {
-        self.wrapping_add(i64::from(other).cast_unsigned())
-    }
-}
+pub use crate::target::Raw;
 
 /// A type of value that a lane can hold.
 pub trait Lane: Copy + 'static {

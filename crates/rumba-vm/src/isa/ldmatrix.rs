@@ -3,7 +3,8 @@
 //! The forms of sixteen rows and those that widen numbers of six and four bits do not exist on an H200; their places are
 //! those of the manual's figures.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::matrix::operands::{self, Slots, address, destinations, whole_warp};
 use super::matrix::rows::{self, ROW, Rows, encode};
 use super::memory;
@@ -16,45 +17,77 @@ use crate::warp::{LANES, Warp};
 pub(super) static LDMATRIX: Instruction = Instruction {
     name: "ldmatrix",
     section: "9.7.15.5.15",
-    syntax: "
-        ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  r, [p];
-        ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.fmt  r, [p];
-        .num = { .x1, .x2, .x4 };
-        .ss = { .shared{::cta} };
-        .fmt = { .b6x16_p32, .b4x16_p64 };
-
-        ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8  r, [p];
-        ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.fmt  r, [p];
-        .num = { .x1, .x2 };
-        .ss = { .shared{::cta} };
-        .fmt = { .b6x16_p32, .b4x16_p64 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  r, [p];
+                .num = { .x1, .x2, .x4 };
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| {
+                let by_columns = m.has(".trans");
+                let handlers = Handlers::same(if by_columns { columns_of_pairs } else { load::<0> });
+                lower(l, m, 1, handlers)
+            },
+        },
+        Form {
+            syntax: "
+                ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.fmt  r, [p];
+                .num = { .x1, .x2, .x4 };
+                .ss = { .shared{::cta} };
+                .fmt = { .b6x16_p32, .b4x16_p64 };
+            ",
+            lower: |l, m| {
+                let (six, four) = (Handlers::same(load::<6>), Handlers::same(load::<4>));
+                let handlers = m.choose("fmt", &[(".b6x16_p32", six), (".b4x16_p64", four)])?;
+                lower(l, m, 1, handlers)
+            },
+        },
+        Form {
+            syntax: "
+                ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8  r, [p];
+                .num = { .x1, .x2 };
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| lower(l, m, 2, Handlers::same(columns_of_bytes::<0>)),
+        },
+        Form {
+            syntax: "
+                ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.fmt  r, [p];
+                .num = { .x1, .x2 };
+                .ss = { .shared{::cta} };
+                .fmt = { .b6x16_p32, .b4x16_p64 };
+            ",
+            lower: |l, m| {
+                let (six, four) = (
+                    Handlers::same(columns_of_bytes::<6>),
+                    Handlers::same(columns_of_bytes::<4>),
+                );
+                let handlers = m.choose("fmt", &[(".b6x16_p32", six), (".b4x16_p64", four)])?;
+                lower(l, m, 2, handlers)
+            },
+        },
+    ],
+    availability: &[
+        Availability::since((6, 5), 75),
+        Availability::specific((8, 6), 100).with(&[".m16n16"]),
+        Availability::specific((8, 6), 100).with(&[".m8n16"]),
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 /// How many matrices `.x4` and its like stand for.
-pub(super) fn matrices(m: &Matched<'_>) -> usize {
-    match m.get("num") {
-        Some(".x2") => 2,
-        Some(".x4") => 4,
-        _ => 1,
-    }
+pub(super) fn matrices(m: &Matched<'_>) -> Result<usize, LowerError> {
+    m.choose("num", &[(".x1", 1), (".x2", 2), (".x4", 4)])
 }
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+/// Loads matrices that take so many registers each.
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, registers: usize, handlers: Handlers) -> Result<(), LowerError> {
     let space = memory::space(l, m, 1);
-    let count = matrices(m);
-    let (registers, handlers) = match (m.form(), m.get("fmt")) {
-        (0, _) if m.has(".trans") => (count, Handlers::same(columns_of_pairs)),
-        (0 | 1, None) => (count, Handlers::same(load::<0>)),
-        (1, Some(".b6x16_p32")) => (count, Handlers::same(load::<6>)),
-        (1, Some(_)) => (count, Handlers::same(load::<4>)),
-        (_, None) => (2 * count, Handlers::same(columns_of_bytes::<0>)),
-        (_, Some(".b6x16_p32")) => (2 * count, Handlers::same(columns_of_bytes::<6>)),
-        (_, Some(_)) => (2 * count, Handlers::same(columns_of_bytes::<4>)),
-    };
+    let count = matrices(m)?;
     let from = address(l, 1, space)?;
-    let to = destinations(l, 0, registers, 32)?;
+    let to = destinations(l, 0, registers * count, 32)?;
     let draft = Draft {
         imm: encode(space) | (count as u64) << 8,
         ..Draft::new(handlers)

@@ -1,6 +1,6 @@
 //! `ldu`: a load of read-only data that is the same for all lanes; here a load like any other.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::memory;
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
@@ -9,13 +9,16 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static LDU: Instruction = Instruction {
     name: "ldu",
     section: "9.7.9.10",
-    syntax: "
-        ldu{.ss}{.vec}.type d, [a];
-        .ss = { .global };
-        .vec = { .v2, .v4 };
-        .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            ldu{.ss}{.vec}.type d, [a];
+            .ss = { .global };
+            .vec = { .v2, .v4 };
+            .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,8 +1,8 @@
 //! `lg2`: logarithm to the base 2, rounded from `f64` here.
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,10 +12,13 @@ use crate::types::ScalarType;
 pub(super) static LG2: Instruction = Instruction {
     name: "lg2",
     section: "9.7.3.20",
-    syntax: "
-        lg2.approx{.ftz}.f32  d, a;
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            lg2.approx{.ftz}.f32  d, a;
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use super::math;

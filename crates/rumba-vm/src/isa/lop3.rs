@@ -1,48 +1,83 @@
 //! `lop3`: any function of three operands, bit by bit, by its truth table; optionally whether the result is not zero, combined
 //! with a predicate.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering, Place};
+use crate::op::Handlers;
 use crate::types::ScalarType;
 
 /// `lop3`
 pub(super) static LOP3: Instruction = Instruction {
     name: "lop3",
     section: "9.7.8.6",
-    syntax: "
-        lop3.b32          d, a, b, c, immLut;
-        lop3.BoolOp.b32   d|p, a, b, c, immLut, q;
-        .BoolOp = { .or, .and };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "lop3.b32  d, a, b, c, immLut;",
+            lower: |l, _| {
+                let bitwise = Bitwise::of(l)?;
+                let dst = l.destination(0, B32)?;
+                bitwise.emit(l, dst);
+                Ok(())
+            },
+        },
+        Form {
+            syntax: "
+                lop3.BoolOp.b32  d|p, a, b, c, immLut, q;
+                .BoolOp = { .or, .and };
+            ",
+            lower: lower_with_predicate,
+        },
+    ],
+    availability: &[Availability::since((4, 3), 50)],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    const B32: ScalarType = ScalarType::B32;
-    // The assembler takes the low byte of a larger number.
-    let table = l
-        .literal(4)
-        .map(|value| value as u8)
-        .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant"))?;
-    let (a, b, c) = (l.source(1, B32)?, l.source(2, B32)?, l.source(3, B32)?);
-    let function = match table {
-        0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c),
-        0xe8 => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (c & (a | b))),
-        0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)),
-        _ => shape::ternary_with(by_table),
-    };
-    if m.form() == 0 {
-        let dst = l.destination(0, B32)?;
-        emit::emit(l, function, table.into(), dst, [a, b, c, Place::None]);
-        return Ok(());
+const B32: ScalarType = ScalarType::B32;
+
+/// A truth table with its operands.
+struct Bitwise {
+    function: Handlers,
+    table: u16,
+    sources: [Place; 4],
+}
+
+impl Bitwise {
+    fn of(l: &mut Lowering<'_>) -> Result<Self, LowerError> {
+        // The assembler takes the low byte of a larger number.
+        let table = l
+            .literal(4)
+            .map(|value| value as u8)
+            .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant"))?;
+        let (a, b, c) = (l.source(1, B32)?, l.source(2, B32)?, l.source(3, B32)?);
+        let function = match table {
+            0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c),
+            0xe8 => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (c & (a | b))),
+            0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)),
+            _ => shape::ternary_with(by_table),
+        };
+        Ok(Self {
+            function,
+            table: table.into(),
+            sources: [a, b, c, Place::None],
+        })
     }
+
+    fn emit(self, l: &mut Lowering<'_>, dst: Place) {
+        emit::emit(l, self.function, self.table, dst, self.sources);
+    }
+}
+
+fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let bitwise = Bitwise::of(l)?;
     let (dst, p) = l.destination_pair(0, B32)?;
     let q = l.source(5, ScalarType::Pred)?;
     let dst = if dst == Place::None { l.scratch(B32) } else { dst };
-    emit::emit(l, function, table.into(), dst, [a, b, c, Place::None]);
+    bitwise.emit(l, dst);
     let some = l.scratch(ScalarType::Pred);
     emit::emit(
         l,
@@ -51,10 +86,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         some,
         [dst, Place::None, Place::None, Place::None],
     );
-    let combine = match m.get("BoolOp") {
-        Some(".or") => shape::predicates(|a, b| a | b),
-        _ => shape::predicates(|a, b| a & b),
-    };
+    let (or, and) = (shape::predicates(|a, b| a | b), shape::predicates(|a, b| a & b));
+    let combine = m.choose("BoolOp", &[(".or", or), (".and", and)])?;
     if p == Place::None && !matches!(l.operand(0)?.kind, rumba_ptx::ast::OperandKind::Pair(_)) {
         let message = "a predicate is needed here besides the register: `d|p`";
         return Err(LowerError::new(message).at(l.operand(0)?.span));

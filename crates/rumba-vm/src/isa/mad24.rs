@@ -1,7 +1,7 @@
 //! `mad24`: a 24-bit product (see `mul24`) plus a third operand.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,22 +11,32 @@ use crate::types::ScalarType;
 pub(super) static MAD24: Instruction = Instruction {
     name: "mad24",
     section: "9.7.1.6",
-    syntax: "
-        mad24.mode!.type    d, a, b, c;
-        mad24.hi!.sat.s32   d, a, b, c;
-        .mode = { .hi, .lo };
-        .type = { .u32, .s32 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                mad24.mode!.type  d, a, b, c;
+                .mode = { .hi, .lo };
+                .type = { .u32, .s32 };
+            ",
+            lower,
+        },
+        Form {
+            syntax: "mad24.hi!.sat.s32  d, a, b, c;",
+            lower: saturating,
+        },
+    ],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 use super::mul24::{product_s24, product_u24};
 
+fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let sum = shape::ternary(|a: i32, b: i32, c: i32| ((product_s24(a, b) >> 16) as i32).saturating_add(c));
+    emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3])
+}
+
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    if m.form() == 1 {
-        let sum = shape::ternary(|a: i32, b: i32, c: i32| ((product_s24(a, b) >> 16) as i32).saturating_add(c));
-        return emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3]);
-    }
     let ty = m.ty("type")?;
     let sum = match (m.get("mode"), ty) {
         (Some(".hi"), ScalarType::U32) => {

@@ -1,7 +1,7 @@
 //! `madc`: half of a product, plus a third operand and the carry flag.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering, Place};
@@ -11,12 +11,15 @@ use crate::types::ScalarType;
 pub(super) static MADC: Instruction = Instruction {
     name: "madc",
     section: "9.7.2.6",
-    syntax: "
-        madc.half!{.cc}.type  d, a, b, c;
-        .half = { .hi, .lo };
-        .type = { .u32, .s32, .u64, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            madc.half!{.cc}.type  d, a, b, c;
+            .half = { .hi, .lo };
+            .type = { .u32, .s32, .u64, .s64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use shape::CarryUse;

@@ -1,6 +1,7 @@
 //! `mapa`: the address of a shared variable in another block of the cluster.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Names};
 use super::notation::Matched;
 use crate::cluster::Cluster;
 use crate::fault::{FaultKind, RawFault};
@@ -13,11 +14,16 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static MAPA: Instruction = Instruction {
     name: "mapa",
     section: "9.7.9.21",
-    syntax: "
-        mapa{.shared::cluster}.type d, a, b;
-        .type = { .u32, .u64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            mapa{.shared::cluster}.type d, a, b;
+            .type = { .u32, .u64 };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((7, 8), 90)],
+    names: Names::Addresses,
+    ..Instruction::NEW
 };
 
 /// In an operation's `extra`: addresses count within shared memory instead of being generic.

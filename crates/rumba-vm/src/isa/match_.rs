@@ -1,6 +1,7 @@
 //! `match`: which lanes of a warp have the same value.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
 use crate::op::{Handlers, Pc};
@@ -12,15 +13,29 @@ use crate::warp::{FULL, LANES, Warp, fill, lanes_of};
 pub(super) static MATCH: Instruction = Instruction {
     name: "match",
     section: "9.7.13.11",
-    syntax: "
-        match.any.sync.type d, a, membermask;
-        match.all.sync.type d[|p], a, membermask;
-        .type = { .b32, .b64 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                match.any.sync.type  d, a, membermask;
+                .type = { .b32, .b64 };
+            ",
+            lower: |l, m| lower(l, m, [Handlers::same(any::<u32>), Handlers::same(any::<u64>)]),
+        },
+        Form {
+            syntax: "
+                match.all.sync.type  d[|p], a, membermask;
+                .type = { .b32, .b64 };
+            ",
+            lower: |l, m| lower(l, m, [Handlers::same(all::<u32>), Handlers::same(all::<u64>)]),
+        },
+    ],
+    availability: &[Availability::since((6, 0), 70)],
+    optional_result: true,
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, [of_32, of_64]: [Handlers; 2]) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let a = l.source(1, ty)?;
     let b = l.source(2, ScalarType::U32)?;
@@ -35,12 +50,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     } else {
         predicate
     };
-    let handlers = match (m.form(), ty.bits()) {
-        (0, 32) => Handlers::same(any::<u32>),
-        (0, _) => Handlers::same(any::<u64>),
-        (_, 32) => Handlers::same(all::<u32>),
-        _ => Handlers::same(all::<u64>),
-    };
+    let handlers = if ty.bits() == 32 { of_32 } else { of_64 };
     l.emit_control(
         Draft {
             dst,

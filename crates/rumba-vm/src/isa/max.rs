@@ -1,8 +1,9 @@
 //! `max`: the larger of two operands, or of three.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit::{self, by_type};
 use super::float::{Extremum, extremum};
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,46 +13,67 @@ use crate::types::ScalarType;
 pub(super) static MAX: Instruction = Instruction {
     name: "max",
     section: "9.7.1.13, 9.7.3.12, 9.7.4.8",
-    syntax: "
-        max.type         d, a, b;
-        max{.relu}.btype d, a, b;
-        .type = { .u16, .u32, .u64, .u16x2, .s16, .s64 };
-        .btype = { .s16x2, .s32 };
+    forms: &[
+        Form {
+            syntax: "
+                max.type  d, a, b;
+                .type = { .u16, .u32, .u64, .u16x2, .s16, .s64 };
 
-        max{.ftz}{.NaN}{.xorsign.abs}.ftype  d, a, b;
-        max{.NaN}{.xorsign.abs}.halves         d, a, b;
-        max{.ftz}{.NaN}{.abs}.f32            d, a, b, c;
-        max.f64                                d, a, b;
-        .ftype = { .f32, .f16, .f16x2 };
-        .halves = { .bf16, .bf16x2 };
-    ",
-    lower,
+                max{.relu}.type  d, a, b;
+                .type = { .s16x2, .s32 };
+            ",
+            lower: integers,
+        },
+        Form {
+            syntax: "
+                max{.ftz}{.NaN}{.xorsign.abs}.type  d, a, b;
+                .type = { .f32, .f16, .f16x2 };
+
+                max{.NaN}{.xorsign.abs}.type  d, a, b;
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: |l, m| mixed::extremum::<true>(l, m, m.ty("type")?),
+        },
+        Form {
+            syntax: "max{.ftz}{.NaN}{.abs}.f32  d, a, b, c;",
+            lower: mixed::extremum_of_three::<true>,
+        },
+        Form {
+            syntax: "max.f64  d, a, b;",
+            lower: double,
+        },
+    ],
+    availability: &[
+        Availability::since((8, 8), 100).operands(4),
+        Availability::since((7, 0), 80).with(&[".NaN"]),
+        Availability::since((7, 2), 86).with(&[".xorsign"]),
+        Availability::since((8, 0), 90).with(&[".s16x2"]),
+        Availability::since((8, 0), 90).with(&[".u16x2"]),
+        Availability::since((8, 0), 90).with(&[".relu"]),
+        Availability::since((7, 0), 80).with(&[".f16"]),
+        Availability::since((7, 0), 80).with(&[".bf16"]),
+    ],
+    undefined: Undefined::Absorbs(Extremes::Numbers),
+    ..Instruction::NEW
 };
 
 use super::mixed;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let relu = m.has(".relu");
-    match m.form() {
-        0 | 1 => {
-            let ty = m.ty(if m.form() == 0 { "type" } else { "btype" })?;
-            let result = match (ty, relu) {
-                (ScalarType::S32, true) => shape::binary(|a: i32, b: i32| a.max(b).max(0)),
-                (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.max(b).max(0)),
-                (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.max(b)),
-                (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.max(b)),
-                _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b))),
-            };
-            emit::lanes(l, result, 0, ty, &[ty, ty])
-        }
-        2 => mixed::extremum::<true>(l, m, m.ty("ftype")?),
-        3 => mixed::extremum::<true>(l, m, m.ty("halves")?),
-        4 => mixed::extremum_of_three::<true>(l, m),
-        _ => {
-            let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b));
-            emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
-        }
-    }
+fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let result = match (ty, m.has(".relu")) {
+        (ScalarType::S32, true) => shape::binary(|a: i32, b: i32| a.max(b).max(0)),
+        (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.max(b).max(0)),
+        (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.max(b)),
+        (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.max(b)),
+        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b))),
+    };
+    emit::lanes(l, result, 0, ty, &[ty, ty])
+}
+
+fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b));
+    emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 
 #[cfg(test)]

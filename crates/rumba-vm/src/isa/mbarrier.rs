@@ -3,7 +3,8 @@
 //! What an object's bits mean is told in [`crate::mbarrier`]. A wait never suspends a thread here: it ends the warp's turn
 //! instead, so that a phase that never ends becomes a timeout that names the line.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Convergence, Form, Instruction, Undefined};
 use super::memory;
 use super::notation::Matched;
 use crate::access::Element;
@@ -13,7 +14,7 @@ use crate::check::order::{ORDER_BITS, Order};
 use crate::fault::{AccessKind, FaultKind, RawFault};
 use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::mbarrier::{Arrival, Object};
-use crate::op::{Handlers, Pc};
+use crate::op::{Handler, Handlers, Pc};
 use crate::types::ScalarType;
 use crate::warp::{Warp, lanes_of};
 
@@ -21,38 +22,97 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static MBARRIER: Instruction = Instruction {
     name: "mbarrier",
     section: "9.7.13.16",
-    syntax: "
-        mbarrier.init!{.ss}.b64 [addr], count;
-        .ss = { .shared{::cta} };
-
-        mbarrier.inval!{.ss}.b64 [addr];
-        .ss = { .shared{::cta} };
-
-        mbarrier.expect_tx!{.sem}{.scope}{.ss}.b64 [addr], txCount;
-        mbarrier.complete_tx!{.sem}{.scope}{.ss}.b64 [addr], txCount;
-        .sem = { .relaxed };
-        .scope = { .cta, .cluster };
-        .ss = { .shared{::cta, ::cluster} };
-
-        mbarrier.arrive!{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
-        mbarrier.arrive.expect_tx!{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
-        mbarrier.arrive!.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
-        mbarrier.arrive_drop!{.sem}{.scope}{.ss}.b64 state, [addr]{, count};
-        mbarrier.arrive_drop.expect_tx!{.sem}{.scope}{.ss}.b64 state, [addr], txCount;
-        mbarrier.arrive_drop!.noComplete{.sem}{.scope}{.ss}.b64 state, [addr], count;
-        .sem = { .release, .relaxed };
-        .scope = { .cta, .cluster };
-        .ss = { .shared{::cta, ::cluster} };
-
-        mbarrier.test_wait!{.parity!}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state;
-        mbarrier.try_wait!{.parity!}{.sem}{.scope}{.ss}.b64 waitComplete, [addr], state{, suspendTimeHint};
-        .sem = { .acquire, .relaxed };
-        .scope = { .cta, .cluster };
-        .ss = { .shared{::cta} };
-
-        mbarrier.pending_count!.b64 count, state;
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                mbarrier.init!{.ss}.b64  [addr], count;
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| {
+                let count = l.source(1, ScalarType::U32)?;
+                emit(l, m, 0, init, (Place::None, count), 0)
+            },
+        },
+        Form {
+            syntax: "
+                mbarrier.inval!{.ss}.b64  [addr];
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| emit(l, m, 0, inval, (Place::None, Place::None), 0),
+        },
+        Form {
+            syntax: "
+                mbarrier.expect_tx!{.sem}{.scope}{.ss}.b64  [addr], txCount;
+                .sem = { .relaxed };
+                .scope = { .cta, .cluster };
+                .ss = { .shared{::cta, ::cluster} };
+            ",
+            lower: |l, m| lower_transaction(l, m, transaction::<true>),
+        },
+        Form {
+            syntax: "
+                mbarrier.complete_tx!{.sem}{.scope}{.ss}.b64  [addr], txCount;
+                .sem = { .relaxed };
+                .scope = { .cta, .cluster };
+                .ss = { .shared{::cta, ::cluster} };
+            ",
+            lower: |l, m| lower_transaction(l, m, transaction::<false>),
+        },
+        Form {
+            syntax: "
+                mbarrier.arrive!{.sem}{.scope}{.ss}.b64            state, [addr]{, count};
+                mbarrier.arrive.expect_tx!{.sem}{.scope}{.ss}.b64  state, [addr], txCount;
+                mbarrier.arrive!.noComplete{.sem}{.scope}{.ss}.b64  state, [addr], count;
+                .sem = { .release, .relaxed };
+                .scope = { .cta, .cluster };
+                .ss = { .shared{::cta, ::cluster} };
+            ",
+            lower: |l, m| lower_arrive(l, m, 0),
+        },
+        Form {
+            syntax: "
+                mbarrier.arrive_drop!{.sem}{.scope}{.ss}.b64            state, [addr]{, count};
+                mbarrier.arrive_drop.expect_tx!{.sem}{.scope}{.ss}.b64  state, [addr], txCount;
+                mbarrier.arrive_drop!.noComplete{.sem}{.scope}{.ss}.b64  state, [addr], count;
+                .sem = { .release, .relaxed };
+                .scope = { .cta, .cluster };
+                .ss = { .shared{::cta, ::cluster} };
+            ",
+            lower: |l, m| lower_arrive(l, m, DROPS),
+        },
+        Form {
+            syntax: "
+                mbarrier.test_wait!{.parity!}{.sem}{.scope}{.ss}.b64  waitComplete, [addr], state;
+                .sem = { .acquire, .relaxed };
+                .scope = { .cta, .cluster };
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| lower_wait(l, m, 0),
+        },
+        Form {
+            syntax: "
+                mbarrier.try_wait!{.parity!}{.sem}{.scope}{.ss}.b64  waitComplete, [addr], state{, suspendTimeHint};
+                .sem = { .acquire, .relaxed };
+                .scope = { .cta, .cluster };
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| lower_wait(l, m, SUSPENDS),
+        },
+        Form {
+            syntax: "mbarrier.pending_count!.b64  count, state;",
+            lower: |l, _| {
+                let state = l.source(1, ScalarType::B64)?;
+                let count = l.destination(0, ScalarType::U32)?;
+                l.emit(Draft::unary(Handlers::same(pending_count), count, state));
+                Ok(())
+            },
+        },
+    ],
+    availability: &[Availability::since((7, 0), 80)],
+    optional_result: true,
+    convergence: Convergence::Warp,
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 /// Bits of an operation's `extra`, beside those of the state space and of the order.
@@ -64,83 +124,67 @@ const SUSPENDS: u16 = 0x4000;
 
 const _: () = assert!((0xff | ORDER_BITS) & (DROPS | NO_COMPLETE | EXPECTS | PARITY | SUSPENDS) == 0);
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let word = ScalarType::U32;
-    // The states that some forms give stand before the address.
-    let space = memory::space(l, m, usize::from((4..=11).contains(&m.form())));
-    let (handlers, dst, address, value, flags) = match m.form() {
-        0 => (Handlers::same(init), Place::None, 0, l.source(1, word)?, 0),
-        1 => (Handlers::same(inval), Place::None, 0, Place::None, 0),
-        2 => (
-            Handlers::same(transaction::<true>),
-            Place::None,
-            0,
-            l.source(1, word)?,
-            Order::of_mbarrier(m, ".relaxed", ".cta").bits(),
-        ),
-        3 => (
-            Handlers::same(transaction::<false>),
-            Place::None,
-            0,
-            l.source(1, word)?,
-            Order::of_mbarrier(m, ".relaxed", ".cta").bits(),
-        ),
-        form @ 4..=9 => {
-            let mut flags = Order::of_mbarrier(m, ".release", ".cta").bits();
-            if form >= 7 {
-                flags |= DROPS;
-            }
-            if m.has(".expect_tx") {
-                flags |= EXPECTS;
-            }
-            if m.has(".noComplete") {
-                flags |= NO_COMPLETE;
-            }
-            let value = if l.operand_count() > 2 {
-                l.source(2, word)?
-            } else {
-                l.constant(word, 1)
-            };
-            let state = l.destination(0, ScalarType::B64)?;
-            (Handlers::same(arrive), state, 1, value, flags)
-        }
-        form @ (10 | 11) => {
-            // By default it is `.cta`, but the phase may end with a copy from another block, whose completion has the scope
-            // `.cluster`: CUDA C++ waits for those without saying more.
-            let mut flags = Order::of_mbarrier(m, ".acquire", ".cluster").bits();
-            if form == 11 {
-                flags |= SUSPENDS;
-            }
-            let ty = if m.has(".parity") {
-                flags |= PARITY;
-                word
-            } else {
-                ScalarType::B64
-            };
-            if l.operand_count() > 3 {
-                l.source(3, word)?;
-            }
-            let value = l.source(2, ty)?;
-            let result = l.destination(0, ScalarType::Pred)?;
-            (Handlers::same(wait), result, 1, value, flags)
-        }
-        _ => {
-            let state = l.source(1, ScalarType::B64)?;
-            let count = l.destination(0, word)?;
-            l.emit(Draft::unary(Handlers::same(pending_count), count, state));
-            return Ok(());
-        }
-    };
-    let address = memory::address(l, address, space)?;
+/// Emits an operation on the mbarrier at operand `index`.
+fn emit(
+    l: &mut Lowering<'_>,
+    m: &Matched<'_>,
+    index: usize,
+    handler: Handler,
+    (dst, b): (Place, Place),
+    flags: u16,
+) -> Result<(), LowerError> {
+    let space = memory::space(l, m, index);
+    let address = memory::address(l, index, space)?;
     l.emit(Draft {
         dst,
         a: address.base,
-        b: value,
+        b,
         imm: address.offset.cast_unsigned(),
         extra: space as u16 | flags,
-        ..Draft::new(handlers)
+        ..Draft::new(Handlers::same(handler))
     });
     Ok(())
+}
+
+fn lower_transaction(l: &mut Lowering<'_>, m: &Matched<'_>, handler: Handler) -> Result<(), LowerError> {
+    let bytes = l.source(1, ScalarType::U32)?;
+    let order = Order::of_mbarrier(m, ".relaxed", ".cta");
+    emit(l, m, 0, handler, (Place::None, bytes), order.bits())
+}
+
+fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>, drops: u16) -> Result<(), LowerError> {
+    let mut flags = Order::of_mbarrier(m, ".release", ".cta").bits() | drops;
+    if m.has(".expect_tx") {
+        flags |= EXPECTS;
+    }
+    if m.has(".noComplete") {
+        flags |= NO_COMPLETE;
+    }
+    let value = if l.operand_count() > 2 {
+        l.source(2, ScalarType::U32)?
+    } else {
+        l.constant(ScalarType::U32, 1)
+    };
+    let state = l.destination(0, ScalarType::B64)?;
+    emit(l, m, 1, arrive, (state, value), flags)
+}
+
+fn lower_wait(l: &mut Lowering<'_>, m: &Matched<'_>, suspends: u16) -> Result<(), LowerError> {
+    // By default it is `.cta`, but the phase may end with a copy from another block, whose completion has the scope
+    // `.cluster`: CUDA C++ waits for those without saying more.
+    let mut flags = Order::of_mbarrier(m, ".acquire", ".cluster").bits() | suspends;
+    let ty = if m.has(".parity") {
+        flags |= PARITY;
+        ScalarType::U32
+    } else {
+        ScalarType::B64
+    };
+    if l.operand_count() > 3 {
+        l.source(3, ScalarType::U32)?;
+    }
+    let value = l.source(2, ty)?;
+    let result = l.destination(0, ScalarType::Pred)?;
+    emit(l, m, 1, wait, (result, value), flags)
 }
 
 /// Emits that `bytes` bytes have come, which the mbarrier at operand `index` keeps track of.

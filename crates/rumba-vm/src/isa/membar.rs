@@ -1,7 +1,8 @@
 //! `membar`: the old name of `fence.sc`.
 
+use super::fence;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
-use super::{Instruction, fence};
 use crate::check::order::Order;
 use crate::lower::{LowerError, Lowering};
 
@@ -9,15 +10,18 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static MEMBAR: Instruction = Instruction {
     name: "membar",
     section: "9.7.13.4",
-    syntax: "
-        membar.level;
-        membar.proxy!.proxykind;
-        membar.proxy!.async.space;
-        .level = { .cta, .gl, .sys };
-        .proxykind = { .alias, .async };
-        .space = { .global, .shared{::cta, ::cluster} };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            membar.level;
+            membar.proxy!.proxykind;
+            membar.proxy!.async.space;
+            .level = { .cta, .gl, .sys };
+            .proxykind = { .alias, .async };
+            .space = { .global, .shared{::cta, ::cluster} };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,8 +1,9 @@
 //! `min`: the smaller of two operands, or of three.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit::{self, by_type};
 use super::float::{Extremum, extremum};
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,46 +13,67 @@ use crate::types::ScalarType;
 pub(super) static MIN: Instruction = Instruction {
     name: "min",
     section: "9.7.1.12, 9.7.3.11, 9.7.4.7",
-    syntax: "
-        min.type         d, a, b;
-        min{.relu}.btype d, a, b;
-        .type = { .u16, .u32, .u64, .u16x2, .s16, .s64 };
-        .btype = { .s16x2, .s32 };
+    forms: &[
+        Form {
+            syntax: "
+                min.type  d, a, b;
+                .type = { .u16, .u32, .u64, .u16x2, .s16, .s64 };
 
-        min{.ftz}{.NaN}{.xorsign.abs}.ftype  d, a, b;
-        min{.NaN}{.xorsign.abs}.halves         d, a, b;
-        min{.ftz}{.NaN}{.abs}.f32            d, a, b, c;
-        min.f64                                d, a, b;
-        .ftype = { .f32, .f16, .f16x2 };
-        .halves = { .bf16, .bf16x2 };
-    ",
-    lower,
+                min{.relu}.type  d, a, b;
+                .type = { .s16x2, .s32 };
+            ",
+            lower: integers,
+        },
+        Form {
+            syntax: "
+                min{.ftz}{.NaN}{.xorsign.abs}.type  d, a, b;
+                .type = { .f32, .f16, .f16x2 };
+
+                min{.NaN}{.xorsign.abs}.type  d, a, b;
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: |l, m| mixed::extremum::<false>(l, m, m.ty("type")?),
+        },
+        Form {
+            syntax: "min{.ftz}{.NaN}{.abs}.f32  d, a, b, c;",
+            lower: mixed::extremum_of_three::<false>,
+        },
+        Form {
+            syntax: "min.f64  d, a, b;",
+            lower: double,
+        },
+    ],
+    availability: &[
+        Availability::since((8, 8), 100).operands(4),
+        Availability::since((7, 0), 80).with(&[".NaN"]),
+        Availability::since((7, 2), 86).with(&[".xorsign"]),
+        Availability::since((8, 0), 90).with(&[".s16x2"]),
+        Availability::since((8, 0), 90).with(&[".u16x2"]),
+        Availability::since((8, 0), 90).with(&[".relu"]),
+        Availability::since((7, 0), 80).with(&[".f16"]),
+        Availability::since((7, 0), 80).with(&[".bf16"]),
+    ],
+    undefined: Undefined::Absorbs(Extremes::Numbers),
+    ..Instruction::NEW
 };
 
 use super::mixed;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let relu = m.has(".relu");
-    match m.form() {
-        0 | 1 => {
-            let ty = m.ty(if m.form() == 0 { "type" } else { "btype" })?;
-            let result = match (ty, relu) {
-                (ScalarType::S32, true) => shape::binary(|a: i32, b: i32| a.min(b).max(0)),
-                (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.min(b).max(0)),
-                (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.min(b)),
-                (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.min(b)),
-                _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.min(b))),
-            };
-            emit::lanes(l, result, 0, ty, &[ty, ty])
-        }
-        2 => mixed::extremum::<false>(l, m, m.ty("ftype")?),
-        3 => mixed::extremum::<false>(l, m, m.ty("halves")?),
-        4 => mixed::extremum_of_three::<false>(l, m),
-        _ => {
-            let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: false, nan: false }, a, b));
-            emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
-        }
-    }
+fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let result = match (ty, m.has(".relu")) {
+        (ScalarType::S32, true) => shape::binary(|a: i32, b: i32| a.min(b).max(0)),
+        (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.min(b).max(0)),
+        (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.min(b)),
+        (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.min(b)),
+        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.min(b))),
+    };
+    emit::lanes(l, result, 0, ty, &[ty, ty])
+}
+
+fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: false, nan: false }, a, b));
+    emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 //! What is computed is told in [`super::matrix::product`]. `wgmma` and `tcgen05`, which multiply matrices in shared and
 //! in tensor memory, are other instructions and not supported.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::float::Rounding;
+use super::instruction::{Form, Instruction, Undefined};
 use super::matrix::element::Element;
 use super::matrix::fragment::{Fragment, Order, Quads};
 use super::matrix::operands::{self, destinations, numbers, sources};
@@ -17,114 +18,122 @@ use crate::lower::{Draft, LowerError, Lowering};
 pub(super) static MMA: Instruction = Instruction {
     name: "mma",
     section: "9.7.15.5.14, 9.7.15.6.3",
-    syntax: "
-        // Half precision.
-        mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d, a, b, c;
-        .alayout = { .row, .col };
-        .blayout = { .row, .col };
-        .ctype = { .f16, .f32 };
-        .dtype = { .f16, .f32 };
-        mma.sync.aligned.shape.row.col.dtype.f16.f16.ctype  d, a, b, c;
-        .shape = { .m16n8k8, .m16n8k16 };
-        .ctype = { .f16, .f32 };
-        .dtype = { .f16, .f32 };
+    forms: &[Form {
+        syntax: "
+            // Half precision.
+            mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d, a, b, c;
+            .alayout = { .row, .col };
+            .blayout = { .row, .col };
+            .ctype = { .f16, .f32 };
+            .dtype = { .f16, .f32 };
+            mma.sync.aligned.shape.row.col.dtype.f16.f16.ctype  d, a, b, c;
+            .shape = { .m16n8k8, .m16n8k16 };
+            .ctype = { .f16, .f32 };
+            .dtype = { .f16, .f32 };
 
-        // Alternate floating point.
-        mma.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c;
-        .shape = { .m16n8k4, .m16n8k8 };
-        .atype = { .tf32 };
-        .btype = { .tf32 };
-        mma.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c;
-        .shape = { .m16n8k8, .m16n8k16 };
-        .atype = { .bf16 };
-        .btype = { .bf16 };
-        mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype  d, a, b, c;
-        mma.sync.aligned.m16n8k32.row.col.kind.dtype.atype6.btype6.ctype  d, a, b, c;
-        .shape = { .m16n8k16, .m16n8k32 };
-        .kind = { .kind::f8f6f4 };
-        .atype = { .e4m3, .e5m2 };
-        .btype = { .e4m3, .e5m2 };
-        .atype6 = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
-        .btype6 = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
-        .ctype = { .f16, .f32 };
-        .dtype = { .f16, .f32 };
+            // Alternate floating point.
+            mma.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c;
+            .shape = { .m16n8k4, .m16n8k8 };
+            .atype = { .tf32 };
+            .btype = { .tf32 };
+            mma.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c;
+            .shape = { .m16n8k8, .m16n8k16 };
+            .atype = { .bf16 };
+            .btype = { .bf16 };
+            mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype  d, a, b, c;
+            mma.sync.aligned.m16n8k32.row.col.kind.dtype.atype6.btype6.ctype  d, a, b, c;
+            .shape = { .m16n8k16, .m16n8k32 };
+            .kind = { .kind::f8f6f4 };
+            .atype = { .e4m3, .e5m2 };
+            .btype = { .e4m3, .e5m2 };
+            .atype6 = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
+            .btype6 = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
+            .ctype = { .f16, .f32 };
+            .dtype = { .f16, .f32 };
 
-        // Block scaling.
-        mma.sync.aligned.m16n8k64.row.col.kind.block_scale{.scale_vec}.f32.e2m1.e2m1.f32.stype
-            d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
-        mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind.block_scale{.scale_vec}.f32.e2m1.e2m1.f32.stype
-            d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
-        .kind = { .kind::mxf4, .kind::mxf4nvf4 };
-        .scale_vec = { .scale_vec::2X, .scale_vec::4X };
-        .stype = { .ue8m0, .ue4m3 };
-        mma.sync.aligned.m16n8k32.row.col.kind.block_scale{.scale_vec}.f32.atype.btype.f32.stype
-            d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
-        mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind.block_scale{.scale_vec}.f32.atype.btype.f32.stype
-            d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
-        .kind = { .kind::mxf8f6f4 };
-        .scale_vec = { .scale_vec::1X };
-        .atype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
-        .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
-        .stype = { .ue8m0 };
+            // Block scaling.
+            mma.sync.aligned.m16n8k64.row.col.kind.block_scale{.scale_vec}.f32.e2m1.e2m1.f32.stype
+                d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
+            mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind.block_scale{.scale_vec}.f32.e2m1.e2m1.f32.stype
+                d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
+            .kind = { .kind::mxf4, .kind::mxf4nvf4 };
+            .scale_vec = { .scale_vec::2X, .scale_vec::4X };
+            .stype = { .ue8m0, .ue4m3 };
+            mma.sync.aligned.m16n8k32.row.col.kind.block_scale{.scale_vec}.f32.atype.btype.f32.stype
+                d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
+            mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind.block_scale{.scale_vec}.f32.atype.btype.f32.stype
+                d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b};
+            .kind = { .kind::mxf8f6f4 };
+            .scale_vec = { .scale_vec::1X };
+            .atype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
+            .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
+            .stype = { .ue8m0 };
 
-        // Double precision.
-        mma.sync.aligned.shape.row.col{.rnd}.f64.f64.f64.f64  d, a, b, c;
-        .shape = { .m8n8k4, .m16n8k4, .m16n8k8, .m16n8k16 };
-        .rnd = { .rn, .rz, .rm, .rp };
+            // Double precision.
+            mma.sync.aligned.shape.row.col{.rnd}.f64.f64.f64.f64  d, a, b, c;
+            .shape = { .m8n8k4, .m16n8k4, .m16n8k8, .m16n8k16 };
+            .rnd = { .rn, .rz, .rm, .rp };
 
-        // Integers.
-        mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c;
-        .shape = { .m8n8k16, .m16n8k16, .m16n8k32 };
-        .atype = { .u8, .s8 };
-        .btype = { .u8, .s8 };
-        mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c;
-        .shape = { .m8n8k32, .m16n8k32, .m16n8k64 };
-        .atype = { .u4, .s4 };
-        .btype = { .u4, .s4 };
-        mma.sync.aligned.shape.row.col.s32.b1.b1.s32.bitop.popc  d, a, b, c;
-        .shape = { .m8n8k128, .m16n8k128, .m16n8k256 };
-        .bitop = { .xor, .and };
+            // Integers.
+            mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c;
+            .shape = { .m8n8k16, .m16n8k16, .m16n8k32 };
+            .atype = { .u8, .s8 };
+            .btype = { .u8, .s8 };
+            mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c;
+            .shape = { .m8n8k32, .m16n8k32, .m16n8k64 };
+            .atype = { .u4, .s4 };
+            .btype = { .u4, .s4 };
+            mma.sync.aligned.shape.row.col.s32.b1.b1.s32.bitop.popc  d, a, b, c;
+            .shape = { .m8n8k128, .m16n8k128, .m16n8k256 };
+            .bitop = { .xor, .and };
 
-        // Structured sparsity.
-        mma.sp.sync.aligned.shape.row.col.dtype.f16.f16.ctype  d, a, b, c, e, f;
-        .sp = { .sp, .sp::ordered_metadata };
-        .shape = { .m16n8k16, .m16n8k32 };
-        .ctype = { .f16, .f32 };
-        .dtype = { .f16, .f32 };
-        mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c, e, f;
-        .sp = { .sp, .sp::ordered_metadata };
-        .shape = { .m16n8k16, .m16n8k32 };
-        .atype = { .bf16 };
-        .btype = { .bf16 };
-        mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c, e, f;
-        .sp = { .sp, .sp::ordered_metadata };
-        .shape = { .m16n8k8, .m16n8k16 };
-        .atype = { .tf32 };
-        .btype = { .tf32 };
-        mma.sp.sync.aligned.m16n8k64.row.col.dtype.atype.btype.ctype  d, a, b, c, e, f;
-        .sp = { .sp, .sp::ordered_metadata };
-        .atype = { .e4m3, .e5m2 };
-        .btype = { .e4m3, .e5m2 };
-        .ctype = { .f16, .f32 };
-        .dtype = { .f16, .f32 };
-        mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind.dtype.atype.btype.ctype  d, a, b, c, e, f;
-        .kind = { .kind::f8f6f4 };
-        .atype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
-        .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
-        .ctype = { .f16, .f32 };
-        .dtype = { .f16, .f32 };
-        mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c, e, f;
-        .sp = { .sp, .sp::ordered_metadata };
-        .shape = { .m16n8k32, .m16n8k64 };
-        .atype = { .u8, .s8 };
-        .btype = { .u8, .s8 };
-        mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c, e, f;
-        .sp = { .sp, .sp::ordered_metadata };
-        .shape = { .m16n8k64, .m16n8k128 };
-        .atype = { .u4, .s4 };
-        .btype = { .u4, .s4 };
-    ",
-    lower,
+            // Structured sparsity.
+            mma.sp.sync.aligned.shape.row.col.dtype.f16.f16.ctype  d, a, b, c, e, f;
+            .sp = { .sp, .sp::ordered_metadata };
+            .shape = { .m16n8k16, .m16n8k32 };
+            .ctype = { .f16, .f32 };
+            .dtype = { .f16, .f32 };
+            mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c, e, f;
+            .sp = { .sp, .sp::ordered_metadata };
+            .shape = { .m16n8k16, .m16n8k32 };
+            .atype = { .bf16 };
+            .btype = { .bf16 };
+            mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32  d, a, b, c, e, f;
+            .sp = { .sp, .sp::ordered_metadata };
+            .shape = { .m16n8k8, .m16n8k16 };
+            .atype = { .tf32 };
+            .btype = { .tf32 };
+            mma.sp.sync.aligned.m16n8k64.row.col.dtype.atype.btype.ctype  d, a, b, c, e, f;
+            .sp = { .sp, .sp::ordered_metadata };
+            .atype = { .e4m3, .e5m2 };
+            .btype = { .e4m3, .e5m2 };
+            .ctype = { .f16, .f32 };
+            .dtype = { .f16, .f32 };
+            mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind.dtype.atype.btype.ctype  d, a, b, c, e, f;
+            .kind = { .kind::f8f6f4 };
+            .atype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
+            .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
+            .ctype = { .f16, .f32 };
+            .dtype = { .f16, .f32 };
+            mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c, e, f;
+            .sp = { .sp, .sp::ordered_metadata };
+            .shape = { .m16n8k32, .m16n8k64 };
+            .atype = { .u8, .s8 };
+            .btype = { .u8, .s8 };
+            mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32  d, a, b, c, e, f;
+            .sp = { .sp, .sp::ordered_metadata };
+            .shape = { .m16n8k64, .m16n8k128 };
+            .atype = { .u4, .s4 };
+            .btype = { .u4, .s4 };
+        ",
+        lower,
+    }],
+    availability: &[
+        // Of these sm_120a is the first that has them; the machine takes them for sm_100a, too, as one device with all.
+        Availability::specific((8, 7), 100).with(&[".kind::f8f6f4"]),
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 /// Rows, columns and depth of a shape such as `m16n8k32`.

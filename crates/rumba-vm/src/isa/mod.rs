@@ -1,7 +1,8 @@
-//! The instruction set: one file per instruction, one line here to register it.
+//! The instruction set: one file per instruction, which is a module and a row of [`INSTRUCTIONS`] here.
 //!
-//! An instruction describes its syntax in the PTX manual's notation and lowers itself to operations. Nothing else in
-//! the machine matches on mnemonics.
+//! An instruction describes the syntax of its forms in the PTX manual's notation, each with its semantics, and states what
+//! other parts of the machine have to know about it; see [`Instruction`]. Nothing else in the machine names a mnemonic,
+//! which a test checks.
 
 mod abs;
 mod activemask;
@@ -12,6 +13,7 @@ mod and;
 mod applypriority;
 mod atom;
 mod atomic;
+pub(crate) mod availability;
 mod bar;
 mod barrier;
 mod bfe;
@@ -52,6 +54,7 @@ mod fns;
 mod getctarank;
 mod griddepcontrol;
 pub mod half;
+pub mod instruction;
 mod isspacep;
 pub mod lane;
 mod ld;
@@ -101,7 +104,7 @@ mod setmaxnreg;
 mod setp;
 pub mod shape;
 mod shf;
-pub(crate) mod shfl;
+mod shfl;
 mod shl;
 mod shr;
 mod sin;
@@ -127,20 +130,7 @@ mod vote;
 mod wmma;
 mod xor;
 
-use crate::lower::{LowerError, Lowering};
-use notation::Matched;
-
-/// A PTX instruction.
-pub struct Instruction {
-    /// The mnemonic.
-    pub name: &'static str,
-    /// Where the PTX manual describes it.
-    pub section: &'static str,
-    /// Its forms, in the manual's notation.
-    pub syntax: &'static str,
-    /// Turns one occurrence into operations.
-    pub lower: fn(&mut Lowering<'_>, &Matched<'_>) -> Result<(), LowerError>,
-}
+pub use instruction::{Form, Instruction};
 
 /// Every instruction, by mnemonic.
 pub static INSTRUCTIONS: &[&Instruction] = &[
@@ -271,8 +261,6 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
 
 /// The instruction of a mnemonic.
 pub fn find(name: &str) -> Option<&'static Instruction> {
-    INSTRUCTIONS
-        .iter()
-        .find(|instruction| instruction.name == name)
-        .copied()
+    let position = INSTRUCTIONS.binary_search_by(|instruction| instruction.name.cmp(name));
+    position.ok().map(|index| INSTRUCTIONS[index])
 }

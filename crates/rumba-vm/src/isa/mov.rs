@@ -2,7 +2,7 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::Instruction;
+use super::instruction::{Carries, Form, Instruction, Names, Undefined};
 use super::memory::{self, copy};
 use super::notation::Matched;
 use crate::isa::shape;
@@ -16,16 +16,22 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static MOV: Instruction = Instruction {
     name: "mov",
     section: "9.7.9.3, 9.7.9.4",
-    syntax: "
-        mov.type d, a;
-        .type = { .pred, .b16, .b32, .b64, .b128, .u16, .u32, .u64, .s16, .s32, .s64, .f16, .bf16, .f16x2, .bf16x2,
-                  .f32, .f64 };
+    forms: &[Form {
+        syntax: "
+            mov.type d, a;
+            .type = { .pred, .b16, .b32, .b64, .b128, .u16, .u32, .u64, .s16, .s32, .s64, .f16, .bf16, .f16x2, .bf16x2,
+                      .f32, .f64 };
 
-        mov.vec.type d, a;
-        .vec = { .v2, .v4 };
-        .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
-    ",
-    lower,
+            mov.vec.type d, a;
+            .vec = { .v2, .v4 };
+            .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+        ",
+        lower,
+    }],
+    names: Names::Values,
+    carries: Carries::ValueAndAddress,
+    undefined: Undefined::Packs,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,6 +1,6 @@
 //! `movmatrix`: transposes a matrix in the registers of a warp.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::matrix::operands::{self, Slots, destinations, sources, whole_warp};
 use super::notation::Matched;
 use crate::lower::{Draft, LowerError, Lowering};
@@ -11,10 +11,13 @@ use crate::warp::{LANES, Warp};
 pub(super) static MOVMATRIX: Instruction = Instruction {
     name: "movmatrix",
     section: "9.7.15.5.17",
-    syntax: "
-        movmatrix.sync.aligned.m8n8.trans.b16  d, a;
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            movmatrix.sync.aligned.m8n8.trans.b16  d, a;
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

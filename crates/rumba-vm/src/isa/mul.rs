@@ -1,8 +1,9 @@
 //! `mul`: product: its low half, its high half, all of it, or rounded.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit::{self, by_type};
 use super::float::{Mode, SCALE, by_mode, propagate};
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -15,94 +16,122 @@ use crate::types::ScalarType;
 pub(super) static MUL: Instruction = Instruction {
     name: "mul",
     section: "9.7.1.3, 9.7.3.5, 9.7.4.3",
-    syntax: "
-        mul.half!.type  d, a, b;
-        .half = { .hi, .lo };
-        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+    forms: &[
+        Form {
+            syntax: "
+                mul.half!.type  d, a, b;
+                .half = { .hi, .lo };
+                .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+            ",
+            lower: one_half,
+        },
+        Form {
+            syntax: "
+                mul.wide!.type  d, a, b;
+                .type = { .u16, .u32, .s16, .s32 };
+            ",
+            lower: whole,
+        },
+        Form {
+            syntax: "
+                mul{.rnd}{.ftz}{.sat}.f32  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: single,
+        },
+        Form {
+            syntax: "
+                mul{.rnd}.f64  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: double,
+        },
+        Form {
+            syntax: "
+                mul{.rnd}{.ftz}{.sat}.type  d, a, b;
+                .rnd = { .rn };
+                .type = { .f16, .f16x2 };
 
-        mul.wide!.type  d, a, b;
-        .type = { .u16, .u32, .s16, .s32 };
-
-        mul{.rnd}{.ftz}{.sat}.f32  d, a, b;
-        mul{.rnd}.f64              d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-
-        mul{.rnd}{.ftz}{.sat}.type  d, a, b;
-        .rnd = { .rn };
-        .type = { .f16, .f16x2 };
-
-        mul{.rnd}.type  d, a, b;
-        .rnd = { .rn };
-        .type = { .bf16, .bf16x2 };
-
-        mul{.rnd}{.ftz}.f32x2  d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+                mul{.rnd}.type  d, a, b;
+                .rnd = { .rn };
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: halves,
+        },
+        Form {
+            syntax: "
+                mul{.rnd}{.ftz}.f32x2  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| f32x2::product(l, Mode::of(m)),
+        },
+    ],
+    availability: &[
+        Availability::since((4, 2), 53).with(&[".f16"]),
+        Availability::since((4, 2), 53).with(&[".f16x2"]),
+        Availability::since((7, 8), 90).with(&[".bf16"]),
+        Availability::since((7, 8), 90).with(&[".bf16x2"]),
+        Availability::since((8, 6), 100).with(&[".f32x2"]),
+    ],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 use super::{f32x2, mixed};
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let product = if m.get("half") == Some(".hi") {
+        high(ty)?
+    } else {
+        low(ty)?
+    };
+    emit::lanes(l, product, 0, ty, &[ty, ty])
+}
+
+fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    let product = match ty {
+        ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b)),
+        ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b)),
+        ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)).linear(Linear::WideProduct),
+        _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)).linear(Linear::SignedWideProduct),
+    };
+    emit::lanes(l, product, 0, wide(ty), &[ty, ty])
+}
+
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    match m.form() {
-        0 => {
-            let ty = m.ty("type")?;
-            let product = if m.get("half") == Some(".hi") {
-                high(ty)?
-            } else {
-                low(ty)?
-            };
-            emit::lanes(l, product, 0, ty, &[ty, ty])
-        }
-        1 => {
-            let ty = m.ty("type")?;
-            let product = match ty {
-                ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b)),
-                ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b)),
-                ScalarType::U32 => {
-                    shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)).linear(Linear::WideProduct)
-                }
-                _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)).linear(Linear::SignedWideProduct),
-            };
-            emit::lanes(l, product, 0, wide(ty), &[ty, ty])
-        }
-        2 => {
-            let product = by_mode!(
-                mode,
-                M => shape::binary(|a: f32, b: f32| {
-                    let (a, b) = (M.input(a), M.input(b));
-                    M.flushed(a * b, (a * SCALE) * (b * SCALE))
-                }),
-                D => shape::binary_with(|mode: u16, a: f32, b: f32| {
-                    let mode = D.unwrap_or(Mode(mode));
-                    mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
-                })
-            );
-            emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
-        }
-        3 => {
-            let product = if mode.is_nearest() {
-                shape::binary(|a: f64, b: f64| propagate(a * b, a, b))
-            } else {
-                shape::binary_with(|mode: u16, a: f64, b: f64| {
-                    propagate(soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
-                })
-            };
-            emit::lanes(l, product, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
-        }
-        6 => f32x2::product(l, mode),
-        _ => {
-            let ty = m.ty("type")?;
-            emit::lanes(
-                l,
-                mixed::halves(ty, mode, |a, b| a * b, |a, b| a * b)?,
-                mode.0,
-                ty,
-                &[ty, ty],
-            )
-        }
-    }
+    let product = by_mode!(
+        mode,
+        M => shape::binary(|a: f32, b: f32| {
+            let (a, b) = (M.input(a), M.input(b));
+            M.flushed(a * b, (a * SCALE) * (b * SCALE))
+        }),
+        D => shape::binary_with(|mode: u16, a: f32, b: f32| {
+            let mode = D.unwrap_or(Mode(mode));
+            mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
+        })
+    );
+    emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
+}
+
+fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let product = if mode.is_nearest() {
+        shape::binary(|a: f64, b: f64| propagate(a * b, a, b))
+    } else {
+        shape::binary_with(|mode: u16, a: f64, b: f64| {
+            propagate(soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
+        })
+    };
+    emit::lanes(l, product, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
+}
+
+fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let (mode, ty) = (Mode::of(m), m.ty("type")?);
+    let product = mixed::halves(ty, mode, |a, b| a * b, |a, b| a * b)?;
+    emit::lanes(l, product, mode.0, ty, &[ty, ty])
 }
 
 /// The type of twice the width.

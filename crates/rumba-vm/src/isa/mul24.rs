@@ -1,7 +1,7 @@
 //! `mul24`: the product of the low 24 bits of two operands, bits 31..0 or 47..16 of it.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,12 +11,16 @@ use crate::types::ScalarType;
 pub(super) static MUL24: Instruction = Instruction {
     name: "mul24",
     section: "9.7.1.5",
-    syntax: "
-        mul24.mode!.type  d, a, b;
-        .mode = { .hi, .lo };
-        .type = { .u32, .s32 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            mul24.mode!.type  d, a, b;
+            .mode = { .hi, .lo };
+            .type = { .u32, .s32 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

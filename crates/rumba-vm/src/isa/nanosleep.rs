@@ -1,6 +1,7 @@
 //! `nanosleep`: lets others run.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
@@ -11,8 +12,12 @@ use crate::warp::Warp;
 pub(super) static NANOSLEEP: Instruction = Instruction {
     name: "nanosleep",
     section: "9.7.19.3",
-    syntax: "nanosleep.u32 t;",
-    lower,
+    forms: &[Form {
+        syntax: "nanosleep.u32 t;",
+        lower,
+    }],
+    availability: &[Availability::since((6, 3), 70)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

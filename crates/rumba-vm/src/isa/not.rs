@@ -1,7 +1,7 @@
 //! `not`: bitwise complement, of a register or a predicate.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Carries, Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{Draft, LowerError, Lowering};
@@ -11,11 +11,15 @@ use crate::types::ScalarType;
 pub(super) static NOT: Instruction = Instruction {
     name: "not",
     section: "9.7.8.4",
-    syntax: "
-        not.type  d, a;
-        .type = { .pred, .b16, .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            not.type  d, a;
+            .type = { .pred, .b16, .b32, .b64 };
+        ",
+        lower,
+    }],
+    carries: Carries::Value,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

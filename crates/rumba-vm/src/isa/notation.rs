@@ -1,6 +1,6 @@
-//! The PTX manual's own notation as data: the forms of an instruction, and matching an instruction against them.
+//! The PTX manual's own notation as data: the syntax of an instruction's forms, and matching an instruction against them.
 //!
-//! A syntax text is a list of forms, each followed (possibly after other forms) by the definitions of its
+//! A syntax text is a list of patterns, each followed (possibly after other patterns) by the definitions of its
 //! placeholders, as a section of the manual prints them:
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! .type = { .u16, .u32, .u64, .s16, .s64 };
 //! ```
 //!
-//! Definitions belong to the forms above them, back to the previous definitions. A dotted name with a definition is a
+//! Definitions belong to the patterns above them, back to the previous definitions. A dotted name with a definition is a
 //! placeholder, every other one stands for itself; braces make modifiers or trailing operands optional; an
 //! alternative such as `.shared{::cta, ::cluster}` stands for three. Of operands only the count matters, and nothing
 //! is known about types: that is the business of lowering.
@@ -17,7 +17,9 @@
 //! Modifiers are accepted in any order, as NVIDIA's assembler does (`add.f32.rm.sat.ftz`), with two exceptions. Several of one
 //! kind (the types of `cvt`, the layouts of `mma`, the state spaces of `cp.async`) are told apart by their order. And a
 //! modifier that the syntax marks with `!` (`mul.wide!.type`) belongs to the name of the operation: it and what precedes it
-//! in the form stay in front.
+//! in the pattern stay in front.
+
+mod parse;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -25,13 +27,17 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use thiserror::Error;
 
+use super::instruction::{Convergence, Form, Lower};
 use crate::lower::LowerError;
 use crate::types::ScalarType;
 
-/// The form that an instruction matched, with the modifiers that its placeholders took.
+/// The form that an instruction has, with the modifiers that its placeholders took.
 #[derive(Debug, Clone)]
 pub struct Matched<'s> {
-    form: usize,
+    /// The form's semantics.
+    pub lower: Lower,
+    /// Which lanes execute it together, if its syntax says so.
+    pub convergence: Option<Convergence>,
     modifiers: Modifiers<'s>,
 }
 
@@ -39,17 +45,25 @@ pub struct Matched<'s> {
 type Modifiers<'s> = Vec<(&'static str, &'s str)>;
 
 impl<'s> Matched<'s> {
-    /// The index of the form in the syntax text.
-    pub fn form(&self) -> usize {
-        self.form
-    }
-
     /// The modifier that stands for a placeholder (`"type"` for `.type`), with its dot.
     pub fn get(&self, placeholder: &str) -> Option<&'s str> {
         self.modifiers
             .iter()
             .find(|(name, _)| name[1..] == *placeholder)
             .map(|(_, text)| *text)
+    }
+
+    /// What belongs to the modifier that stands for a placeholder.
+    ///
+    /// # Errors
+    /// If it belongs to none of them.
+    pub fn choose<T: Copy>(&self, placeholder: &str, among: &[(&str, T)]) -> Result<T, LowerError> {
+        let text = self.get(placeholder).unwrap_or_default();
+        among
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, value)| *value)
+            .ok_or_else(|| LowerError::new(format!("`{text}` has no meaning here")))
     }
 
     /// Whether the instruction has this modifier, which the form spells out (`".sat"`).
@@ -81,32 +95,35 @@ pub struct NotationError {
     forms: String,
 }
 
-/// Finds the form of `syntax` that an instruction has.
+/// Finds the form of the instruction `name` that an occurrence has.
 ///
 /// `modifiers` carry their leading dots; `operands` counts destinations too.
 ///
 /// # Errors
 /// If there is none: the error lists the accepted forms.
 pub fn match_forms<'s>(
-    syntax: &'static str,
+    forms: &'static [Form],
     name: &str,
     modifiers: &[&'s str],
     operands: usize,
 ) -> Result<Matched<'s>, NotationError> {
-    let parsed = parsed(syntax);
-    let find = |accept: fn(&Form, &[&'s str]) -> Option<Modifiers<'s>>| {
+    let parsed = parsed(forms);
+    let find = |accept: fn(&Pattern, &[&'s str]) -> Option<Modifiers<'s>>| {
         parsed
-            .forms
+            .patterns
             .iter()
-            .enumerate()
-            .filter(|(_, form)| form.name == name && form.operands.contains(&operands))
-            .find_map(|(index, form)| {
-                let modifiers = accept(form, modifiers)?;
-                Some(Matched { form: index, modifiers })
+            .filter(|pattern| pattern.name == name && pattern.operands.contains(&operands))
+            .find_map(|pattern| {
+                let modifiers = accept(pattern, modifiers)?;
+                Some(Matched {
+                    lower: pattern.lower,
+                    convergence: pattern.convergence,
+                    modifiers,
+                })
             })
     };
-    find(Form::accept)
-        .or_else(|| find(Form::accept_reordered))
+    find(Pattern::accept)
+        .or_else(|| find(Pattern::accept_reordered))
         .ok_or_else(|| NotationError {
             name: name.to_owned(),
             written: format!("{name}{}", modifiers.concat()),
@@ -115,22 +132,24 @@ pub fn match_forms<'s>(
         })
 }
 
-/// A syntax text, parsed.
-#[derive(Debug)]
-pub struct Syntax {
-    forms: Vec<Form>,
+/// The syntax of an instruction, parsed.
+#[derive(Debug, Default)]
+struct Syntax {
+    patterns: Vec<Pattern>,
     /// Statements in the order of the text, for messages.
     lines: Vec<String>,
 }
 
-/// One form of an instruction.
+/// One line of a form's syntax.
 #[derive(Debug)]
-pub struct Form {
+struct Pattern {
     name: &'static str,
     slots: Vec<Slot>,
     /// How many slots belong to the name of the operation.
     fixed: usize,
     operands: RangeInclusive<usize>,
+    convergence: Option<Convergence>,
+    lower: Lower,
 }
 
 /// One modifier, or an optional group of them.
@@ -140,7 +159,7 @@ struct Slot {
     elements: Vec<Element>,
 }
 
-/// One modifier: the dotted name in the form, and what may stand there.
+/// One modifier: the dotted name in the pattern, and what may stand there.
 #[derive(Debug)]
 struct Element {
     name: &'static str,
@@ -179,8 +198,8 @@ impl Slot {
     }
 }
 
-impl Form {
-    /// What the modifiers stand for, if this form accepts them as they are. Optional ones side by side have no order.
+impl Pattern {
+    /// What the modifiers stand for, if this pattern accepts them as they are. Optional ones side by side have no order.
     fn accept<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
         let mut found = Vec::with_capacity(modifiers.len());
         let (fixed, free) = self.slots.split_at(self.fixed);
@@ -326,228 +345,21 @@ impl Syntax {
     fn text(&self) -> String {
         self.lines.iter().map(|line| format!("\n    {line}")).collect()
     }
-
-    /// Parses a syntax text.
-    ///
-    /// # Errors
-    /// A sentence about the first statement that is not in the notation.
-    pub fn parse(text: &'static str) -> Result<Self, String> {
-        let mut forms = Vec::new();
-        let mut lines = Vec::new();
-        let mut group: Vec<(&'static str, &'static str)> = Vec::new();
-        let mut definitions: HashMap<&'static str, Vec<Alternative>> = HashMap::new();
-        for statement in statements(text) {
-            lines.push(format!(
-                "{};",
-                without_marks(statement)
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            ));
-            if let Some((name, alternatives)) = definition(statement) {
-                let alternatives = parse_alternatives(alternatives)
-                    .ok_or_else(|| format!("`{statement}`: alternatives belong in braces"))?;
-                definitions.insert(name, alternatives);
-                continue;
-            }
-            if !definitions.is_empty() {
-                close_group(&mut forms, &group, &definitions)?;
-                group.clear();
-                definitions.clear();
-            }
-            let end = head_end(statement);
-            group.push((&statement[..end], statement[end..].trim()));
-        }
-        close_group(&mut forms, &group, &definitions)?;
-        Ok(Self { forms, lines })
-    }
 }
 
-/// A statement as the manual has it, without marks.
-fn without_marks(statement: &str) -> String {
-    let (head, operands) = statement.split_at(head_end(statement));
-    format!("{}{operands}", head.replace('!', ""))
-}
-
-fn close_group(
-    forms: &mut Vec<Form>,
-    group: &[(&'static str, &'static str)],
-    definitions: &HashMap<&'static str, Vec<Alternative>>,
-) -> Result<(), String> {
-    for (head, operands) in group {
-        forms.push(parse_form(head, operands, definitions)?);
-    }
-    Ok(())
-}
-
-/// The statements of a text, without `//` comments and the closing `;`.
-fn statements(text: &'static str) -> impl Iterator<Item = &'static str> {
-    text.split(';').filter_map(|statement| {
-        let mut statement = statement.trim();
-        while let Some(comment) = statement.strip_prefix("//") {
-            statement = comment.split_once('\n').map_or("", |(_, rest)| rest).trim();
-        }
-        (!statement.is_empty()).then_some(statement)
-    })
-}
-
-/// The two sides of `.name = …`.
-fn definition(statement: &'static str) -> Option<(&'static str, &'static str)> {
-    if !statement.starts_with('.') {
-        return None;
-    }
-    let (name, alternatives) = statement.split_once('=')?;
-    Some((name.trim(), alternatives.trim()))
-}
-
-/// Splits at the commas outside braces, brackets and parentheses.
-fn split_commas(text: &'static str) -> Vec<&'static str> {
-    let mut parts = Vec::new();
-    let (mut depth, mut start) = (0, 0);
-    for (position, character) in text.char_indices() {
-        match character {
-            '{' | '[' | '(' => depth += 1,
-            '}' | ']' | ')' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(text[start..position].trim());
-                start = position + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(text[start..].trim());
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-fn parse_alternatives(text: &'static str) -> Option<Vec<Alternative>> {
-    let inside = text.strip_prefix('{')?.strip_suffix('}')?;
-    let mut alternatives = Vec::new();
-    for part in split_commas(inside) {
-        match part.split_once('{') {
-            None => alternatives.push(Alternative(part, "")),
-            Some((base, suffixes)) => {
-                alternatives.push(Alternative(base, ""));
-                alternatives.extend(
-                    split_commas(suffixes.strip_suffix('}')?)
-                        .into_iter()
-                        .map(|suffix| Alternative(base, suffix)),
-                );
-            }
-        }
-    }
-    Some(alternatives)
-}
-
-/// Where the mnemonic and its modifiers end.
-fn head_end(statement: &str) -> usize {
-    let mut depth = 0;
-    for (position, character) in statement.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            _ if character.is_whitespace() && depth == 0 => return position,
-            _ => {}
-        }
-    }
-    statement.len()
-}
-
-fn parse_form(
-    head: &'static str,
-    operands: &'static str,
-    definitions: &HashMap<&'static str, Vec<Alternative>>,
-) -> Result<Form, String> {
-    let name_end = head.find(['.', '{']).unwrap_or(head.len());
-    let mut slots = Vec::new();
-    let mut fixed = 0;
-    let mut rest = &head[name_end..];
-    while !rest.is_empty() {
-        let (text, optional, length) = if let Some(group) = rest.strip_prefix('{') {
-            let end = group
-                .find('}')
-                .ok_or_else(|| format!("`{head}`: a brace is not closed"))?;
-            (&group[..end], true, end + 2)
-        } else {
-            let end = rest[1..].find(['.', '{']).map_or(rest.len(), |at| at + 1);
-            (&rest[..end], false, end)
-        };
-        let mut elements = Vec::new();
-        let mut names = text;
-        while !names.is_empty() {
-            if !names.starts_with('.') {
-                return Err(format!("`{head}`: `{names}` should start with a dot"));
-            }
-            let end = names[1..].find('.').map_or(names.len(), |at| at + 1);
-            let name = names[..end].trim_end_matches('!');
-            if name.len() < end {
-                fixed = slots.len() + 1;
-            }
-            elements.push(Element {
-                name,
-                alternatives: definitions.get(name).cloned().unwrap_or_default(),
-            });
-            names = &names[end..];
-        }
-        slots.push(Slot { optional, elements });
-        rest = &rest[length..];
-    }
-    Ok(Form {
-        name: &head[..name_end],
-        slots,
-        fixed,
-        operands: count_operands(operands),
-    })
-}
-
-/// How many operands a form takes: `d, a{, b}` takes two or three.
-fn count_operands(text: &'static str) -> RangeInclusive<usize> {
-    let (mut least, mut most) = (0, 0);
-    for part in split_commas(text) {
-        let mut rest = part;
-        // An optional tail belongs to the part of the operand before it: `a{, b}`.
-        while let Some(open) = rest.find('{') {
-            let inside = &rest[open + 1..];
-            let Some(close) = matching_brace(inside) else {
-                break;
-            };
-            if let Some(tail) = inside[..close].trim_start().strip_prefix(',') {
-                most += count_operands(tail).end();
-            }
-            rest = &inside[close + 1..];
-        }
-        least += 1;
-        most += 1;
-    }
-    least..=most
-}
-
-fn matching_brace(text: &str) -> Option<usize> {
-    let mut depth = 0;
-    for (position, character) in text.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth == 0 => return Some(position),
-            '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The parsed form of a syntax text; each text is parsed once.
-fn parsed(syntax: &'static str) -> &'static Syntax {
-    static PARSED: LazyLock<RwLock<HashMap<usize, &'static Syntax>>> = LazyLock::new(RwLock::default);
-    // Texts live forever, so an address names one text; texts that share a start differ in length.
-    let key = (syntax.as_ptr() as usize) ^ (syntax.len() << 48);
+/// The syntax of an instruction's forms; it is parsed once.
+fn parsed(forms: &'static [Form]) -> &'static Syntax {
+    static PARSED: LazyLock<RwLock<HashMap<(usize, usize), &'static Syntax>>> = LazyLock::new(RwLock::default);
+    // Forms live forever, so an address and a length name one list.
+    let key = (forms.as_ptr() as usize, forms.len());
     let known = PARSED.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(parsed) = known.get(&key) {
         return parsed;
     }
     drop(known);
-    let parsed = Syntax::parse(syntax).unwrap_or_else(|message| {
-        // A law test parses every registered text, so this is about a text that is not registered.
-        panic!("an instruction's syntax text is not in the notation: {message}")
+    let parsed = Syntax::parse(forms).unwrap_or_else(|message| {
+        // A test parses every registered syntax, so this is about one that is not registered.
+        panic!("the syntax of an instruction is not in the notation: {message}")
     });
     PARSED
         .write()
@@ -558,43 +370,77 @@ fn parsed(syntax: &'static str) -> &'static Syntax {
 
 #[cfg(test)]
 mod tests {
+    use super::parse::count_operands;
     use super::*;
     use crate::isa::INSTRUCTIONS;
+    use crate::lower::Lowering;
 
-    const ADD: &str = "
-        add.type       d, a, b;
-        add{.sat}.s32  d, a, b;
-        .type = { .u16, .u32 };
-        add{.rnd}{.ftz}{.sat}.f32 d, a, b;
-        .rnd = { .rn, .rz };";
+    fn integers(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+        Err(LowerError::new("integers"))
+    }
 
-    fn form(syntax: &'static str, modifiers: &[&'static str], operands: usize) -> Option<Matched<'static>> {
-        let name = if syntax == ADD { "add" } else { "ld" };
-        match_forms(syntax, name, modifiers, operands).ok()
+    fn floats(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+        Err(LowerError::new("floats"))
+    }
+
+    const ADD: &[Form] = &[
+        Form {
+            syntax: "
+                add.type       d, a, b;
+                add{.sat}.s32  d, a, b;
+                .type = { .u16, .u32 };
+            ",
+            lower: integers,
+        },
+        Form {
+            syntax: "
+                add{.rnd}{.ftz}{.sat}.f32 d, a, b;
+                .rnd = { .rn, .rz };
+            ",
+            lower: floats,
+        },
+    ];
+
+    /// The forms of one syntax.
+    fn forms(syntax: &'static str) -> &'static [Form] {
+        std::slice::from_ref(Box::leak(Box::new(Form {
+            syntax,
+            lower: integers,
+        })))
+    }
+
+    fn add(modifiers: &[&'static str], operands: usize) -> Option<Matched<'static>> {
+        match_forms(ADD, "add", modifiers, operands).ok()
+    }
+
+    fn ld(syntax: &'static str, modifiers: &[&'static str], operands: usize) -> Option<Matched<'static>> {
+        match_forms(forms(syntax), "ld", modifiers, operands).ok()
+    }
+
+    fn is(matched: &Matched<'_>, lower: Lower) -> bool {
+        std::ptr::fn_addr_eq(matched.lower, lower)
     }
 
     #[test]
     fn placeholders_and_literals() {
-        assert_eq!(form(ADD, &[".u16"], 3).unwrap().get("type"), Some(".u16"));
-        let sat = form(ADD, &[".sat", ".s32"], 3).unwrap();
-        assert_eq!((sat.form(), sat.has(".sat"), sat.has(".s32")), (1, true, true));
-        let float = form(ADD, &[".rz", ".sat", ".ftz", ".f32"], 3).unwrap();
-        assert_eq!((float.form(), float.get("rnd")), (2, Some(".rz")));
-        assert!(float.has(".ftz") && float.has(".sat"));
-        assert!(!form(ADD, &[".f32"], 3).unwrap().has(".sat"));
-        assert!(form(ADD, &[".f32"], 2).is_none());
-        assert!(form(ADD, &[".rn", ".rn", ".f32"], 3).is_none());
+        assert_eq!(add(&[".u16"], 3).unwrap().get("type"), Some(".u16"));
+        let sat = add(&[".sat", ".s32"], 3).unwrap();
+        assert!(is(&sat, integers) && sat.has(".sat") && sat.has(".s32"));
+        let float = add(&[".rz", ".sat", ".ftz", ".f32"], 3).unwrap();
+        assert_eq!(float.get("rnd"), Some(".rz"));
+        assert!(is(&float, floats) && float.has(".ftz") && float.has(".sat"));
+        assert!(!add(&[".f32"], 3).unwrap().has(".sat"));
+        assert!(add(&[".f32"], 2).is_none());
+        assert!(add(&[".rn", ".rn", ".f32"], 3).is_none());
     }
 
     #[test]
     fn modifiers_have_no_order() {
-        let float = form(ADD, &[".f32", ".sat", ".rn"], 3).unwrap();
-        assert_eq!(
-            (float.form(), float.get("rnd"), float.has(".sat")),
-            (2, Some(".rn"), true)
-        );
-        assert!(form(ADD, &[".f32", ".rn", ".rn"], 3).is_none());
-        assert!(form(ADD, &[".f32", ".rn", ".s32"], 3).is_none());
+        let float = add(&[".f32", ".sat", ".rn"], 3).unwrap();
+        assert_eq!(float.get("rnd"), Some(".rn"));
+        assert!(is(&float, floats) && float.has(".sat"));
+        assert!(add(&[".f32", ".rn", ".rn"], 3).is_none());
+        assert!(add(&[".f32", ".rn", ".s32"], 3).is_none());
     }
 
     #[test]
@@ -609,28 +455,28 @@ mod tests {
             .layout = { .row, .col };
             .to = { .shared{::cta} };
             .from = { .global };";
-        let types = form(LD, &[".f16", ".rn", ".f32"], 2).unwrap();
+        let types = ld(LD, &[".f16", ".rn", ".f32"], 2).unwrap();
         assert_eq!((types.get("dtype"), types.get("atype")), (Some(".f16"), Some(".f32")));
-        assert!(form(LD, &[".f32", ".f16", ".rn"], 2).is_none());
-        assert!(form(LD, &[".s32", ".rn", ".f32"], 2).is_none());
-        assert!(form(LD, &[".shared", ".row", ".global", ".col"], 3).is_some());
-        assert!(form(LD, &[".shared", ".col", ".global", ".row"], 3).is_none());
-        assert!(form(LD, &[".row", ".row", ".global", ".shared::cta"], 3).is_none());
+        assert!(ld(LD, &[".f32", ".f16", ".rn"], 2).is_none());
+        assert!(ld(LD, &[".s32", ".rn", ".f32"], 2).is_none());
+        assert!(ld(LD, &[".shared", ".row", ".global", ".col"], 3).is_some());
+        assert!(ld(LD, &[".shared", ".col", ".global", ".row"], 3).is_none());
+        assert!(ld(LD, &[".row", ".row", ".global", ".shared::cta"], 3).is_none());
     }
 
     #[test]
     fn what_belongs_to_the_name_stays_in_front() {
         const LD: &str = "ld.async!.sat{.ftz}.x d; ld.wait!{.parity!}{.ss}.y d; .ss = { .global };";
-        assert!(form(LD, &[".async", ".x", ".ftz", ".sat"], 1).is_some());
-        assert!(form(LD, &[".sat", ".async", ".x"], 1).is_none());
-        assert!(form(LD, &[".wait", ".y", ".global"], 1).is_some());
+        assert!(ld(LD, &[".async", ".x", ".ftz", ".sat"], 1).is_some());
+        assert!(ld(LD, &[".sat", ".async", ".x"], 1).is_none());
+        assert!(ld(LD, &[".wait", ".y", ".global"], 1).is_some());
         assert!(
-            form(LD, &[".wait", ".parity", ".y", ".global"], 1)
+            ld(LD, &[".wait", ".parity", ".y", ".global"], 1)
                 .unwrap()
                 .has(".parity")
         );
-        assert!(form(LD, &[".wait", ".global", ".parity", ".y"], 1).is_none());
-        let error = match_forms(LD, "ld", &[".z"], 1).unwrap_err().to_string();
+        assert!(ld(LD, &[".wait", ".global", ".parity", ".y"], 1).is_none());
+        let error = match_forms(forms(LD), "ld", &[".z"], 1).unwrap_err().to_string();
         assert!(error.contains("ld.wait{.parity}{.ss}.y d;"), "{error}");
     }
 
@@ -668,9 +514,9 @@ mod tests {
     #[test]
     fn definitions_belong_to_the_forms_above() {
         const TWO: &str = "ld.type d; .type = { .x }; ld.type d, e; .type = { .y };";
-        assert!(form(TWO, &[".x"], 1).is_some());
-        assert!(form(TWO, &[".x"], 2).is_none());
-        assert!(form(TWO, &[".y"], 2).is_some());
+        assert!(ld(TWO, &[".x"], 1).is_some());
+        assert!(ld(TWO, &[".x"], 2).is_none());
+        assert!(ld(TWO, &[".y"], 2).is_some());
     }
 
     #[test]
@@ -682,11 +528,11 @@ mod tests {
             .level::hint = { .L2::hint };
             .type = { .b32 };";
         assert_eq!(
-            form(LD, &[".shared::cta", ".b32"], 2).unwrap().get("ss"),
+            ld(LD, &[".shared::cta", ".b32"], 2).unwrap().get("ss"),
             Some(".shared::cta")
         );
-        assert!(form(LD, &[".shared", ".L2::hint", ".b32"], 3).is_some());
-        assert!(form(LD, &[".shared", ".b32"], 4).is_none());
+        assert!(ld(LD, &[".shared", ".L2::hint", ".b32"], 3).is_some());
+        assert!(ld(LD, &[".shared", ".b32"], 4).is_none());
         assert_eq!(count_operands("d, a{, b{, c}}"), 2..=4);
         assert_eq!(count_operands("{d0, d1}, [a, {b, c}], {!}p"), 3..=3);
         assert_eq!(count_operands("p[|q], a, b"), 3..=3);
@@ -704,10 +550,10 @@ mod tests {
         assert!(error.contains("\n    .type = { .u16, .u32 };"), "{error}");
     }
 
-    /// Positions in a form for the intersection test: the flattened elements, and where each may be followed.
-    fn states(form: &Form) -> Vec<(&Element, usize, bool)> {
+    /// Positions in a pattern for the intersection test: the flattened elements, and where each may be followed.
+    fn states(pattern: &Pattern) -> Vec<(&Element, usize, bool)> {
         let mut states = Vec::new();
-        for slot in &form.slots {
+        for slot in &pattern.slots {
             for (index, element) in slot.elements.iter().enumerate() {
                 let skip = if slot.optional && index == 0 {
                     slot.elements.len()
@@ -747,18 +593,21 @@ mod tests {
     }
 
     #[test]
-    fn every_syntax_parses_under_its_own_name() {
+    fn every_form_has_a_syntax_under_the_name_of_the_instruction() {
         for instruction in INSTRUCTIONS {
-            let syntax =
-                Syntax::parse(instruction.syntax).unwrap_or_else(|message| panic!("{}: {message}", instruction.name));
-            assert!(!syntax.forms.is_empty(), "{} has no form", instruction.name);
-            for form in &syntax.forms {
-                assert_eq!(form.name, instruction.name);
+            let name = instruction.name;
+            assert!(!instruction.forms.is_empty(), "{name} has no form");
+            for form in instruction.forms {
+                let syntax =
+                    Syntax::parse(std::slice::from_ref(form)).unwrap_or_else(|message| panic!("{name}: {message}"));
+                assert!(!syntax.patterns.is_empty(), "a form of {name} has no syntax");
+                for pattern in &syntax.patterns {
+                    assert_eq!(pattern.name, name);
+                }
             }
             assert!(
                 instruction.section.starts_with(|first: char| first.is_ascii_digit()),
-                "{} names no section of the manual",
-                instruction.name
+                "{name} names no section of the manual"
             );
         }
     }
@@ -766,19 +615,41 @@ mod tests {
     #[test]
     fn no_two_forms_accept_the_same_text() {
         for instruction in INSTRUCTIONS {
-            let syntax = Syntax::parse(instruction.syntax).unwrap();
-            for (index, a) in syntax.forms.iter().enumerate() {
-                for (offset, b) in syntax.forms[index + 1..].iter().enumerate() {
+            let syntax = Syntax::parse(instruction.forms).unwrap();
+            for (index, a) in syntax.patterns.iter().enumerate() {
+                for (offset, b) in syntax.patterns[index + 1..].iter().enumerate() {
                     let counts = a.operands.start() <= b.operands.end() && b.operands.start() <= a.operands.end();
                     assert!(
                         !(counts && intersect(&states(a), &states(b))),
-                        "forms {index} and {} of {} accept the same text",
+                        "patterns {index} and {} of {} accept the same text",
                         index + 1 + offset,
                         instruction.name
                     );
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_syntax_says_which_lanes_execute_it_together() {
+        let convergence = |name: &str, modifiers: &[&'static str], operands: usize| {
+            let instruction = crate::isa::find(name).unwrap();
+            let matched = match_forms(instruction.forms, name, modifiers, operands).unwrap();
+            matched.convergence.unwrap_or(instruction.convergence)
+        };
+        assert_eq!(
+            convergence("vote", &[".sync", ".any", ".pred"], 3),
+            Convergence::Members
+        );
+        assert_eq!(convergence("bar", &[".warp", ".sync"], 1), Convergence::Members);
+        assert_eq!(convergence("bar", &[".sync"], 1), Convergence::Warp);
+        assert_eq!(convergence("barrier", &[".sync"], 1), Convergence::Warp);
+        assert_eq!(
+            convergence("movmatrix", &[".sync", ".aligned", ".m8n8", ".trans", ".b16"], 2),
+            Convergence::Warp
+        );
+        assert_eq!(convergence("activemask", &[".b32"], 1), Convergence::Warp);
+        assert_eq!(convergence("add", &[".u32"], 3), Convergence::Lane);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `or`: bitwise or, of registers or predicates.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,11 +11,17 @@ use crate::types::ScalarType;
 pub(super) static OR: Instruction = Instruction {
     name: "or",
     section: "9.7.8.2",
-    syntax: "
-        or.type  d, a, b;
-        .type = { .pred, .b16, .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            or.type  d, a, b;
+            .type = { .pred, .b16, .b32, .b64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    carries: Carries::ValueAndAddress,
+    chooses: Chooses::OfPredicates,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

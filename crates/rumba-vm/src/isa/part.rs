@@ -3,8 +3,7 @@
 //! What is computed is not decided here (see [`super::shape`]), nor when heads will do (see [`crate::lockstep`]).
 
 use crate::isa::lane::{Lane, Raw};
-use crate::isa::shape::Target;
-use crate::target::GROUP;
+use crate::target::{GROUP, Target};
 use crate::warp::{FULL, LANES, Warp};
 
 /// Lanes that are read together.

@@ -1,6 +1,6 @@
 //! `pmevent`: an event for profilers. It does nothing here.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +8,11 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static PMEVENT: Instruction = Instruction {
     name: "pmevent",
     section: "9.7.19.4",
-    syntax: "pmevent{.mask} a;",
-    lower,
+    forms: &[Form {
+        syntax: "pmevent{.mask} a;",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,7 +1,7 @@
 //! `popc`: the number of one bits.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,11 +11,14 @@ use crate::types::ScalarType;
 pub(super) static POPC: Instruction = Instruction {
     name: "popc",
     section: "9.7.1.14",
-    syntax: "
-        popc.type  d, a;
-        .type = { .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            popc.type  d, a;
+            .type = { .b32, .b64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,7 +1,8 @@
 //! `prefetch`: a hint that memory will be read. Only its operands are checked.
 
+use super::instruction::{Form, Instruction, Undefined};
+use super::memory;
 use super::notation::Matched;
-use super::{Instruction, memory};
 use crate::check::memory::Space;
 use crate::lower::{LowerError, Lowering};
 
@@ -9,20 +10,30 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static PREFETCH: Instruction = Instruction {
     name: "prefetch",
     section: "9.7.9.16",
-    syntax: "
-        prefetch{.ss}.level [a];
-        prefetch.global.evict [a];
-        prefetch{.ss}.tensormap [a];
-        .ss = { .global, .local, .const, .param, .generic };
-        .level = { .L1, .L2 };
-        .evict = { .L2::evict_last, .L2::evict_normal };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                prefetch{.ss}.level      [a];
+                prefetch{.ss}.tensormap  [a];
+                .ss = { .global, .local, .const, .param, .generic };
+                .level = { .L1, .L2 };
+            ",
+            lower,
+        },
+        Form {
+            syntax: "
+                prefetch.global.evict  [a];
+                .evict = { .L2::evict_last, .L2::evict_normal };
+            ",
+            lower: |l, _| memory::address(l, 0, Space::Global).map(drop),
+        },
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let space = match m.get("ss") {
-        None if m.form() == 1 => Space::Global,
         Some(".generic") => Space::Generic,
         _ => memory::space_or_local(l, m, 0),
     };

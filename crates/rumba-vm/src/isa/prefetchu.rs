@@ -1,6 +1,6 @@
 //! `prefetchu`: a hint that memory will be read. Only its operands are checked.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +8,11 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static PREFETCHU: Instruction = Instruction {
     name: "prefetchu",
     section: "9.7.9.16",
-    syntax: "prefetchu.L1 [a];",
-    lower,
+    forms: &[Form {
+        syntax: "prefetchu.L1 [a];",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

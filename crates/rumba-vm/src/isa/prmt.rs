@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -13,12 +13,16 @@ use crate::types::ScalarType;
 pub(super) static PRMT: Instruction = Instruction {
     name: "prmt",
     section: "9.7.9.7",
-    syntax: "
-        prmt.b32       d, a, b, c;
-        prmt.b32.mode  d, a, b, c;
-        .mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            prmt.b32       d, a, b, c;
+            prmt.b32.mode  d, a, b, c;
+            .mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -30,7 +34,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Some(".rc8") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x0000, 0x1111, 0x2222, 0x3333], a, b, c)),
         Some(".ecl") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x3210, 0x3211, 0x3222, 0x3333], a, b, c)),
         Some(".ecr") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x0000, 0x1110, 0x2210, 0x3210], a, b, c)),
-        Some(_) => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x1010, 0x3232, 0x1010, 0x3232], a, b, c)),
+        Some(".rc16") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x1010, 0x3232, 0x1010, 0x3232], a, b, c)),
+        Some(other) => return Err(emit::no_such(other)),
     };
     emit::lanes(l, permute, 0, ScalarType::B32, &[ScalarType::B32; 3])
 }

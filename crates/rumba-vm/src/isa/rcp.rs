@@ -4,9 +4,9 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -17,38 +17,56 @@ use crate::types::ScalarType;
 pub(super) static RCP: Instruction = Instruction {
     name: "rcp",
     section: "9.7.3.13, 9.7.3.14",
-    syntax: "
-        rcp.approx{.ftz}.f32  d, a;
-        rcp.rnd{.ftz}.f32     d, a;
-        rcp.rnd.f64           d, a;
-        rcp.approx.ftz.f64    d, a;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                rcp.approx{.ftz}.f32  d, a;
+                rcp.rnd{.ftz}.f32     d, a;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: single,
+        },
+        Form {
+            syntax: "
+                rcp.rnd.f64  d, a;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: double,
+        },
+        Form {
+            syntax: "rcp.approx.ftz.f64  d, a;",
+            lower: approximate_double,
+        },
+    ],
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    let (ty, reciprocal) = match m.form() {
-        0 | 1 => (
-            ScalarType::F32,
-            by_mode!(
-                mode,
-                M => shape::unary(|a: f32| M.output(1.0 / M.input(a))),
-                D => shape::unary_with(|mode: u16, a: f32| {
-                    let mode = D.unwrap_or(Mode(mode));
-                    mode.narrow(1.0 / f64::from(mode.input(a)))
-                })
-            ),
-        ),
-        2 if mode.is_nearest() => (ScalarType::F64, shape::unary(|a: f64| 1.0 / a)),
-        2 => (
-            ScalarType::F64,
-            shape::unary_with(|mode: u16, a: f64| soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64)),
-        ),
-        _ => (ScalarType::F64, shape::unary(|a: f64| coarse(1.0 / coarse(a)))),
+    let reciprocal = by_mode!(
+        mode,
+        M => shape::unary(|a: f32| M.output(1.0 / M.input(a))),
+        D => shape::unary_with(|mode: u16, a: f32| {
+            let mode = D.unwrap_or(Mode(mode));
+            mode.narrow(1.0 / f64::from(mode.input(a)))
+        })
+    );
+    emit::lanes(l, reciprocal, mode.0, ScalarType::F32, &[ScalarType::F32])
+}
+
+fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let reciprocal = if mode.is_nearest() {
+        shape::unary(|a: f64| 1.0 / a)
+    } else {
+        shape::unary_with(|mode: u16, a: f64| soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64))
     };
-    emit::lanes(l, reciprocal, mode.0, ty, &[ty])
+    emit::lanes(l, reciprocal, mode.0, ScalarType::F64, &[ScalarType::F64])
+}
+
+fn approximate_double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let reciprocal = shape::unary(|a: f64| coarse(1.0 / coarse(a)));
+    emit::lanes(l, reciprocal, Mode::of(m).0, ScalarType::F64, &[ScalarType::F64])
 }
 
 /// Only the upper half of a number's bits, or a zero of its sign for a subnormal. A NaN with nothing there is an infinity.

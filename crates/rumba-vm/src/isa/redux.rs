@@ -1,7 +1,8 @@
 //! `redux`: a reduction over the lanes of a warp.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::float::{Extremum, extremum};
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape::conjure;
 use crate::lower::{Control, Draft, LowerError, Lowering};
@@ -14,40 +15,59 @@ use crate::warp::{LANES, Warp, fill, lanes_of};
 pub(super) static REDUX: Instruction = Instruction {
     name: "redux",
     section: "9.7.13.13",
-    syntax: "
-        redux.sync.op.type d, a, membermask;
-        .op = { .add, .min, .max };
-        .type = { .u32, .s32 };
-
-        redux.sync.op.b32 d, a, membermask;
-        .op = { .and, .or, .xor };
-
-        redux.sync.op{.abs}{.NaN}.f32 d, a, membermask;
-        .op = { .min, .max };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                redux.sync.op.type  d, a, membermask;
+                .op = { .add, .min, .max };
+                .type = { .u32, .s32 };
+            ",
+            lower: |l, m| {
+                let signed = m.get("type") == Some(".s32");
+                let min = reduce_either(signed, |a, b| (a as i32).min(b as i32) as u32, Ord::min);
+                let max = reduce_either(signed, |a, b| (a as i32).max(b as i32) as u32, Ord::max);
+                let add = reduce(u32::wrapping_add);
+                lower(l, m, m.choose("op", &[(".add", add), (".min", min), (".max", max)])?)
+            },
+        },
+        Form {
+            syntax: "
+                redux.sync.op.b32  d, a, membermask;
+                .op = { .and, .or, .xor };
+            ",
+            lower: |l, m| {
+                let (and, or, xor) = (reduce(|a, b| a & b), reduce(|a, b| a | b), reduce(|a, b| a ^ b));
+                lower(l, m, m.choose("op", &[(".and", and), (".or", or), (".xor", xor)])?)
+            },
+        },
+        Form {
+            syntax: "
+                redux.sync.op{.abs}{.NaN}.f32  d, a, membermask;
+                .op = { .min, .max };
+            ",
+            lower: |l, m| {
+                let (min, max) = if m.has(".NaN") {
+                    (reduce(float::<false, true>), reduce(float::<true, true>))
+                } else {
+                    (reduce(float::<false, false>), reduce(float::<true, false>))
+                };
+                lower(l, m, m.choose("op", &[(".min", min), (".max", max)])?)
+            },
+        },
+    ],
+    availability: &[
+        Availability::since((7, 0), 80),
+        Availability::specific((8, 6), 100).with(&[".f32"]),
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<(), LowerError> {
     let ty = ScalarType::B32;
     let dst = l.destination(0, ty)?;
     let a = l.source(1, ty)?;
     let b = l.source(2, ty)?;
-    let signed = m.get("type") == Some(".s32");
-    let handlers = match (m.form(), m.get("op"), signed) {
-        (0, Some(".add"), _) => reduce(u32::wrapping_add),
-        (0, Some(".min"), false) => reduce(Ord::min),
-        (0, Some(".max"), false) => reduce(Ord::max),
-        (0, Some(".min"), true) => reduce(|a, b| (a as i32).min(b as i32) as u32),
-        (0, Some(".max"), true) => reduce(|a, b| (a as i32).max(b as i32) as u32),
-        (1, Some(".and"), _) => reduce(|a, b| a & b),
-        (1, Some(".or"), _) => reduce(|a, b| a | b),
-        (1, Some(".xor"), _) => reduce(|a, b| a ^ b),
-        (_, Some(".min"), _) if m.has(".NaN") => reduce(float::<false, true>),
-        (_, Some(".min"), _) => reduce(float::<false, false>),
-        _ if m.has(".NaN") => reduce(float::<true, true>),
-        _ => reduce(float::<true, false>),
-    };
     let imm = if m.has(".abs") {
         u64::from(u32::MAX >> 1)
     } else {
@@ -64,6 +84,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Control::Park,
     );
     Ok(())
+}
+
+fn reduce_either(
+    signed: bool,
+    of_signed: impl Fn(u32, u32) -> u32 + Copy,
+    of_unsigned: impl Fn(u32, u32) -> u32 + Copy,
+) -> Handlers {
+    if signed { reduce(of_signed) } else { reduce(of_unsigned) }
 }
 
 #[inline(always)]

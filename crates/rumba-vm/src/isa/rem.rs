@@ -4,8 +4,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Form, Hazard, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -15,11 +15,15 @@ use crate::types::ScalarType;
 pub(super) static REM: Instruction = Instruction {
     name: "rem",
     section: "9.7.1.9",
-    syntax: "
-        rem.type  d, a, b;
-        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            rem.type  d, a, b;
+            .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+        ",
+        lower,
+    }],
+    hazard: Some(Hazard::ZeroDivisor),
+    ..Instruction::NEW
 };
 
 use super::div::{divide_s32, divide_u32};

@@ -1,6 +1,6 @@
 //! `ret`: the end of a function; of a kernel, the end of the thread.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use crate::lower::{LowerError, Lowering};
 
@@ -8,8 +8,11 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static RET: Instruction = Instruction {
     name: "ret",
     section: "9.7.12.6",
-    syntax: "ret{.uni};",
-    lower,
+    forms: &[Form {
+        syntax: "ret{.uni};",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

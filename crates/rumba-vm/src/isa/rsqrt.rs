@@ -2,9 +2,9 @@
 //!
 //! Rounded from `f64` here; `rsqrt.approx.ftz.f64` has 20 fraction bits.
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -14,29 +14,36 @@ use crate::types::ScalarType;
 pub(super) static RSQRT: Instruction = Instruction {
     name: "rsqrt",
     section: "9.7.3.16, 9.7.3.17",
-    syntax: "
-        rsqrt.approx{.ftz}.f32  d, a;
-        rsqrt.approx{.ftz}.f64  d, a;
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "rsqrt.approx{.ftz}.f32  d, a;",
+            lower: single,
+        },
+        Form {
+            syntax: "rsqrt.approx{.ftz}.f64  d, a;",
+            lower: double,
+        },
+    ],
+    ..Instruction::NEW
 };
 
 use super::rcp::coarse;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let (ty, root) = match (m.form(), m.has(".ftz")) {
-        (0, _) => (
-            ScalarType::F32,
-            by_mode!(
-                mode,
-                M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32))
-            ),
-        ),
-        (_, false) => (ScalarType::F64, shape::unary(|a: f64| 1.0 / a.sqrt())),
-        (_, true) => (ScalarType::F64, shape::unary(|a: f64| coarse(1.0 / coarse(a).sqrt()))),
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let root = by_mode!(
+        Mode::of(m),
+        M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32))
+    );
+    emit::lanes(l, root, 0, ScalarType::F32, &[ScalarType::F32])
+}
+
+fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let root = if m.has(".ftz") {
+        shape::unary(|a: f64| coarse(1.0 / coarse(a).sqrt()))
+    } else {
+        shape::unary(|a: f64| 1.0 / a.sqrt())
     };
-    emit::lanes(l, root, 0, ty, &[ty])
+    emit::lanes(l, root, 0, ScalarType::F64, &[ScalarType::F64])
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,11 +12,14 @@ use crate::lower::{LowerError, Lowering};
 pub(super) static SAD: Instruction = Instruction {
     name: "sad",
     section: "9.7.1.7",
-    syntax: "
-        sad.type  d, a, b, c;
-        .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            sad.type  d, a, b, c;
+            .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

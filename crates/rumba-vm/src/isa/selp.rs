@@ -1,7 +1,7 @@
 //! `selp`: one of two operands, by a predicate.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,11 +11,17 @@ use crate::types::ScalarType;
 pub(super) static SELP: Instruction = Instruction {
     name: "selp",
     section: "9.7.6.3",
-    syntax: "
-        selp.type  d, a, b, c;
-        .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            selp.type  d, a, b, c;
+            .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    carries: Carries::Address,
+    chooses: Chooses::ByPredicate,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -1,7 +1,7 @@
 //! `set`: a comparison, optionally combined with a predicate, as a number: all ones, or 1.0.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering, Place};
@@ -11,15 +11,18 @@ use crate::types::ScalarType;
 pub(super) static SET: Instruction = Instruction {
     name: "set",
     section: "9.7.6.1, 9.7.7.1",
-    syntax: "
-        set.CmpOp{.ftz}.dtype.stype         d, a, b;
-        set.CmpOp.BoolOp{.ftz}.dtype.stype  d, a, b, {!}c;
-        .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
-        .BoolOp = { .and, .or, .xor };
-        .dtype = { .u16, .s16, .u32, .s32, .f32, .f16, .bf16, .f16x2, .bf16x2 };
-        .stype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64, .f16, .f16x2, .bf16, .bf16x2 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            set.CmpOp{.ftz}.dtype.stype         d, a, b;
+            set.CmpOp.BoolOp{.ftz}.dtype.stype  d, a, b, {!}c;
+            .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
+            .BoolOp = { .and, .or, .xor };
+            .dtype = { .u16, .s16, .u32, .s32, .f32, .f16, .bf16, .f16x2, .bf16x2 };
+            .stype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64, .f16, .f16x2, .bf16, .bf16x2 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use super::comparison::{self, Comparison};

@@ -1,7 +1,7 @@
 //! `shf`: shift of a pair of registers, of which one half is kept: the upper for `.l`, the lower for `.r`.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,12 +11,16 @@ use crate::types::ScalarType;
 pub(super) static SHF: Instruction = Instruction {
     name: "shf",
     section: "9.7.8.7",
-    syntax: "
-        shf.dir!.mode.b32  d, a, b, c;
-        .dir = { .l, .r };
-        .mode = { .clamp, .wrap };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            shf.dir!.mode.b32  d, a, b, c;
+            .dir = { .l, .r };
+            .mode = { .clamp, .wrap };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

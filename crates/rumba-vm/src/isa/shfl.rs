@@ -1,6 +1,7 @@
 //! `shfl`: values from other lanes of the warp.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::isa::shape;
 use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
@@ -13,12 +14,40 @@ use crate::warp::{FULL, LANES, Warp, lanes_of};
 pub(super) static SHFL: Instruction = Instruction {
     name: "shfl",
     section: "9.7.9.6, 9.7.9.7",
-    syntax: "
-        shfl.sync.mode.b32 d[|p], a, b, c, membermask;
-        shfl.mode.b32 d[|p], a, b, c;
-        .mode = { .up, .down, .bfly, .idx };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                shfl.sync.mode.b32  d[|p], a, b, c, membermask;
+                .mode = { .up, .down, .bfly, .idx };
+            ",
+            lower: |l, m| {
+                let draft = Draft {
+                    handlers: Handlers::same(shfl::<false>),
+                    ..draft(l, m)?
+                };
+                let d = l.source(4, ScalarType::U32)?;
+                l.emit_control(Draft { d, ..draft }, Control::Park);
+                Ok(())
+            },
+        },
+        Form {
+            syntax: "
+                shfl.mode.b32  d[|p], a, b, c;
+                .mode = { .up, .down, .bfly, .idx };
+            ",
+            lower: |l, m| {
+                let draft = draft(l, m)?;
+                l.emit(draft);
+                Ok(())
+            },
+        },
+    ],
+    availability: &[
+        Availability::until((6, 4), 70).without(&[".sync"]),
+        Availability::since((6, 0), 30).with(&[".sync"]),
+    ],
+    undefined: Undefined::Shuffles(follow),
+    ..Instruction::NEW
 };
 
 const UP: u16 = 0;
@@ -26,7 +55,8 @@ const DOWN: u16 = 1;
 const BUTTERFLY: u16 = 2;
 const INDEX: u16 = 3;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+/// The operation of a form without a mask.
+fn draft(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<Draft, LowerError> {
     let ty = ScalarType::B32;
     let (dst, predicate) = l.destination_pair(0, ty)?;
     let dst = if dst == Place::None { l.scratch(ty) } else { dst };
@@ -52,35 +82,16 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             packed
         }
     };
-    let extra = match m.get("mode") {
-        Some(".up") => UP,
-        Some(".down") => DOWN,
-        Some(".bfly") => BUTTERFLY,
-        _ => INDEX,
-    };
-    let draft = Draft {
+    let modes = [(".up", UP), (".down", DOWN), (".bfly", BUTTERFLY), (".idx", INDEX)];
+    Ok(Draft {
         dst,
         a,
         b,
         c: predicate,
         defines: DST_AND_C,
-        extra,
+        extra: m.choose("mode", &modes)?,
         ..Draft::new(Handlers::same(without_members::<false>))
-    };
-    if m.form() == 1 {
-        l.emit(draft);
-        return Ok(());
-    }
-    let d = l.source(4, ScalarType::U32)?;
-    l.emit_control(
-        Draft {
-            d,
-            handlers: Handlers::same(shfl::<false>),
-            ..draft
-        },
-        Control::Park,
-    );
-    Ok(())
+    })
 }
 
 #[inline(always)]
@@ -97,7 +108,7 @@ unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
 
 /// The same shuffle, which also lets the predicate `dst` have what the predicate `a` has in the lanes that are read, and
 /// the operation that has to come right after it.
-pub(crate) fn follow(shuffle: &Draft, dst: Place, a: Place) -> (Draft, Draft) {
+fn follow(shuffle: &Draft, dst: Place, a: Place) -> (Draft, Draft) {
     let handlers = if shuffle.d == Place::None {
         Handlers::same(without_members::<true>)
     } else {

@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::form::Linear;
@@ -14,11 +14,17 @@ use crate::types::ScalarType;
 pub(super) static SHL: Instruction = Instruction {
     name: "shl",
     section: "9.7.8.8",
-    syntax: "
-        shl.type  d, a, b;
-        .type = { .b16, .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            shl.type  d, a, b;
+            .type = { .b16, .b32, .b64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    hazard: Some(Hazard::ShiftBeyondWidth),
+    carries: Carries::Value,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -13,11 +13,17 @@ use crate::types::ScalarType;
 pub(super) static SHR: Instruction = Instruction {
     name: "shr",
     section: "9.7.8.9",
-    syntax: "
-        shr.type  d, a, b;
-        .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            shr.type  d, a, b;
+            .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64 };
+        ",
+        lower,
+    }],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    hazard: Some(Hazard::ShiftBeyondWidth),
+    carries: Carries::Value,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

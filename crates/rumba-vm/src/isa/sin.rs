@@ -1,8 +1,8 @@
 //! `sin`: sine of an angle in radians, rounded from `f64` here.
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,10 +12,13 @@ use crate::types::ScalarType;
 pub(super) static SIN: Instruction = Instruction {
     name: "sin",
     section: "9.7.3.18",
-    syntax: "
-        sin.approx{.ftz}.f32  d, a;
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            sin.approx{.ftz}.f32  d, a;
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use super::math;

@@ -2,9 +2,9 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
 use super::emit;
 use super::float::flush;
+use super::instruction::{Extremes, Form, Instruction, Undefined};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -14,43 +14,45 @@ use crate::types::ScalarType;
 pub(super) static SLCT: Instruction = Instruction {
     name: "slct",
     section: "9.7.6.4",
-    syntax: "
-        slct.dtype.s32        d, a, b, c;
-        slct{.ftz}.dtype.f32  d, a, b, c;
-        .dtype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                slct.dtype.s32  d, a, b, c;
+                .dtype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+            ",
+            lower: by_integer,
+        },
+        Form {
+            syntax: "
+                slct{.ftz}.dtype.f32  d, a, b, c;
+                .dtype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+            ",
+            lower: by_float,
+        },
+    ],
+    undefined: Undefined::Absorbs(Extremes::Bits),
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn by_integer(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("dtype")?;
-    let (control, choose) = match (m.form(), m.has(".ftz"), ty.bits()) {
-        (0, _, 64) => (
-            ScalarType::S32,
-            shape::ternary(|a: u64, b: u64, c: i32| select(c >= 0, a, b)),
-        ),
-        (0, _, _) => (
-            ScalarType::S32,
-            shape::ternary(|a: u32, b: u32, c: i32| select(c >= 0, a, b)),
-        ),
-        (_, false, 64) => (
-            ScalarType::F32,
-            shape::ternary(|a: u64, b: u64, c: f32| select(c >= 0.0, a, b)),
-        ),
-        (_, false, _) => (
-            ScalarType::F32,
-            shape::ternary(|a: u32, b: u32, c: f32| select(c >= 0.0, a, b)),
-        ),
-        (_, true, 64) => (
-            ScalarType::F32,
-            shape::ternary(|a: u64, b: u64, c: f32| select(flush(c) >= 0.0, a, b)),
-        ),
-        (_, true, _) => (
-            ScalarType::F32,
-            shape::ternary(|a: u32, b: u32, c: f32| select(flush(c) >= 0.0, a, b)),
-        ),
+    let choose = if ty.bits() == 64 {
+        shape::ternary(|a: u64, b: u64, c: i32| select(c >= 0, a, b))
+    } else {
+        shape::ternary(|a: u32, b: u32, c: i32| select(c >= 0, a, b))
     };
-    emit::lanes(l, choose, 0, ty, &[ty, ty, control])
+    emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::S32])
+}
+
+fn by_float(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("dtype")?;
+    let choose = match (m.has(".ftz"), ty.bits()) {
+        (false, 64) => shape::ternary(|a: u64, b: u64, c: f32| select(c >= 0.0, a, b)),
+        (false, _) => shape::ternary(|a: u32, b: u32, c: f32| select(c >= 0.0, a, b)),
+        (true, 64) => shape::ternary(|a: u64, b: u64, c: f32| select(flush(c) >= 0.0, a, b)),
+        (true, _) => shape::ternary(|a: u32, b: u32, c: f32| select(flush(c) >= 0.0, a, b)),
+    };
+    emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::F32])
 }
 
 #[cfg(test)]

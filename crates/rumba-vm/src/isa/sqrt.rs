@@ -1,8 +1,8 @@
 //! `sqrt`: square root. The approximate form is correctly rounded here.
 
-use super::Instruction;
 use super::emit;
 use super::float::{Mode, by_mode};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -13,36 +13,47 @@ use crate::types::ScalarType;
 pub(super) static SQRT: Instruction = Instruction {
     name: "sqrt",
     section: "9.7.3.15",
-    syntax: "
-        sqrt.approx{.ftz}.f32  d, a;
-        sqrt.rnd{.ftz}.f32     d, a;
-        sqrt.rnd.f64           d, a;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                sqrt.approx{.ftz}.f32  d, a;
+                sqrt.rnd{.ftz}.f32     d, a;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: single,
+        },
+        Form {
+            syntax: "
+                sqrt.rnd.f64  d, a;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: double,
+        },
+    ],
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    let (ty, root) = match m.form() {
-        0 | 1 => (
-            ScalarType::F32,
-            by_mode!(
-                mode,
-                M => shape::unary(|a: f32| M.output(M.input(a).sqrt())),
-                D => shape::unary_with(|mode: u16, a: f32| {
-                    let mode = D.unwrap_or(Mode(mode));
-                    mode.narrow(f64::from(mode.input(a)).sqrt())
-                })
-            ),
-        ),
-        _ if mode.is_nearest() => (ScalarType::F64, shape::unary(|a: f64| a.sqrt())),
-        _ => (
-            ScalarType::F64,
-            shape::unary_with(|mode: u16, a: f64| soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64)),
-        ),
+    let root = by_mode!(
+        mode,
+        M => shape::unary(|a: f32| M.output(M.input(a).sqrt())),
+        D => shape::unary_with(|mode: u16, a: f32| {
+            let mode = D.unwrap_or(Mode(mode));
+            mode.narrow(f64::from(mode.input(a)).sqrt())
+        })
+    );
+    emit::lanes(l, root, mode.0, ScalarType::F32, &[ScalarType::F32])
+}
+
+fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    let root = if mode.is_nearest() {
+        shape::unary(|a: f64| a.sqrt())
+    } else {
+        shape::unary_with(|mode: u16, a: f64| soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64))
     };
-    emit::lanes(l, root, mode.0, ty, &[ty])
+    emit::lanes(l, root, mode.0, ScalarType::F64, &[ScalarType::F64])
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! Cache hints and eviction priorities change nothing that a program can observe and are ignored.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Memory, Undefined};
 use super::mbarrier;
 use super::memory;
 use super::notation::Matched;
@@ -18,47 +19,62 @@ use crate::warp::{Warp, lanes_of};
 pub(super) static ST: Instruction = Instruction {
     name: "st",
     section: "9.7.9.11, 9.7.9.13",
-    syntax: "
-        st{.mmio}{.sem}{.scope}{.ss}{.cop}{.evict1}{.evict2}{.hint}{.vec}.type [a], b{, policy};
-        .sem = { .weak, .volatile, .relaxed, .release };
-        .scope = { .cta, .cluster, .gpu, .sys };
-        .ss = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
-        .cop = { .wb, .cg, .cs, .wt };
-        .evict1 = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
-        .evict2 = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
-        .hint = { .L2::cache_hint };
-        .vec = { .v2, .v4, .v8 };
-        .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
-
-        st.bulk!{.weak}{.shared::cta} [a], size, initval;
-
-        st.async!{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];
-        .ss = { .shared::cluster };
-        .vec = { .v2, .v4 };
-        .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                st{.mmio}{.sem}{.scope}{.ss}{.cop}{.evict1}{.evict2}{.hint}{.vec}.type [a], b{, policy};
+                .sem = { .weak, .volatile, .relaxed, .release };
+                .scope = { .cta, .cluster, .gpu, .sys };
+                .ss = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
+                .cop = { .wb, .cg, .cs, .wt };
+                .evict1 = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
+                .evict2 = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
+                .hint = { .L2::cache_hint };
+                .vec = { .v2, .v4, .v8 };
+                .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+            ",
+            lower: |l, m| {
+                memory::check_policy(l, m, 2)?;
+                memory::lower_store(l, m)
+            },
+        },
+        Form {
+            syntax: "st.bulk!{.weak}{.shared::cta} [a], size, initval;",
+            lower: lower_bulk,
+        },
+        Form {
+            syntax: "
+                st.async!{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];
+                .ss = { .shared::cluster };
+                .vec = { .v2, .v4 };
+                .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
+            ",
+            lower: lower_async,
+        },
+    ],
+    availability: &[
+        Availability::since((9, 1), 0).with(&[".volatile", ".local"]),
+        Availability::since((6, 0), 70).with(&[".release"]),
+        Availability::since((6, 0), 70).with(&[".relaxed"]),
+        Availability::since((7, 8), 90).with(&[".cluster"]),
+        Availability::since((8, 3), 70).with(&[".b128"]),
+        Availability::since((8, 8), 100).with(&[".v8"]),
+    ],
+    memory: Memory::Accesses,
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    if m.form() == 1 {
-        return lower_bulk(l, m);
-    }
-    if m.form() == 0 {
-        memory::check_policy(l, m, 2)?;
-    }
+fn lower_async(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     memory::lower_store(l, m)?;
-    if m.form() == 2 {
-        // It may come at any time up to the wait that asks for it: here it comes at once.
-        let count = match m.get("vec") {
-            Some(".v2") => 2,
-            Some(".v4") => 4,
-            _ => 1,
-        };
-        let bytes = m.ty("type")?.bytes();
-        return mbarrier::lower_complete(l, 2, count * bytes);
-    }
-    Ok(())
+    // It may come at any time up to the wait that asks for it: here it comes at once.
+    let count = match m.get("vec") {
+        Some(".v2") => 2,
+        Some(".v4") => 4,
+        _ => 1,
+    };
+    let bytes = m.ty("type")?.bytes();
+    mbarrier::lower_complete(l, 2, count * bytes)
 }
 
 fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

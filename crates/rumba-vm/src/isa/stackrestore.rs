@@ -1,6 +1,7 @@
 //! `stackrestore`: makes the thread's stack end where it ended at a `stacksave`.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction};
 use super::memory::copy;
 use super::notation::Matched;
 use super::shape;
@@ -12,8 +13,12 @@ use crate::types::ScalarType;
 pub(super) static STACKRESTORE: Instruction = Instruction {
     name: "stackrestore",
     section: "9.7.14.2",
-    syntax: "stackrestore.type a; .type = { .u32, .u64 };",
-    lower,
+    forms: &[Form {
+        syntax: "stackrestore.type a; .type = { .u32, .u64 };",
+        lower,
+    }],
+    availability: &[Availability::since((7, 3), 52)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

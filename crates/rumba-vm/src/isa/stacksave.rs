@@ -1,6 +1,7 @@
 //! `stacksave`: where the thread's stack ends.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction};
 use super::memory::copy;
 use super::notation::Matched;
 use super::shape;
@@ -12,8 +13,12 @@ use crate::types::ScalarType;
 pub(super) static STACKSAVE: Instruction = Instruction {
     name: "stacksave",
     section: "9.7.14.1",
-    syntax: "stacksave.type d; .type = { .u32, .u64 };",
-    lower,
+    forms: &[Form {
+        syntax: "stacksave.type d; .type = { .u32, .u64 };",
+        lower,
+    }],
+    availability: &[Availability::since((7, 3), 52)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

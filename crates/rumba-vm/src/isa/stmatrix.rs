@@ -2,7 +2,8 @@
 //!
 //! The form of sixteen rows does not exist on an H200; its places are those of the manual's figure.
 
-use super::Instruction;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use super::ldmatrix::matrices;
 use super::matrix::operands::{self, Slots, address, sources, whole_warp};
 use super::matrix::rows::{self, ROW, Rows, encode};
@@ -16,23 +17,41 @@ use crate::warp::{LANES, Warp};
 pub(super) static STMATRIX: Instruction = Instruction {
     name: "stmatrix",
     section: "9.7.15.5.16",
-    syntax: "
-        stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  [p], r;
-        stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8  [p], r;
-        .num = { .x1, .x2, .x4 };
-        .ss = { .shared{::cta} };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  [p], r;
+                .num = { .x1, .x2, .x4 };
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| {
+                if m.has(".trans") {
+                    lower(l, m, Handlers::same(stmatrix::<1>))
+                } else {
+                    lower(l, m, Handlers::same(stmatrix::<0>))
+                }
+            },
+        },
+        Form {
+            syntax: "
+                stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8  [p], r;
+                .num = { .x1, .x2, .x4 };
+                .ss = { .shared{::cta} };
+            ",
+            lower: |l, m| lower(l, m, Handlers::same(stmatrix::<2>)),
+        },
+    ],
+    availability: &[
+        Availability::since((7, 8), 90),
+        Availability::specific((8, 6), 100).with(&[".m16n8"]),
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<(), LowerError> {
     let space = memory::space(l, m, 0);
-    let count = matrices(m);
-    let handlers = match (m.form(), m.has(".trans")) {
-        (0, false) => Handlers::same(stmatrix::<0>),
-        (0, true) => Handlers::same(stmatrix::<1>),
-        _ => Handlers::same(stmatrix::<2>),
-    };
+    let count = matrices(m)?;
     let mut read = vec![address(l, 0, space)?];
     read.extend(sources(l, 1, count, 32)?);
     let draft = Draft {

@@ -1,8 +1,9 @@
 //! `sub`: difference.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit::{self, by_type};
 use super::float::{Mode, by_mode, propagate};
+use super::instruction::{Carries, Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::soft;
@@ -15,65 +16,107 @@ use crate::types::ScalarType;
 pub(super) static SUB: Instruction = Instruction {
     name: "sub",
     section: "9.7.1.2, 9.7.2.3, 9.7.3.4, 9.7.4.2, 9.7.5.2",
-    syntax: "
-        sub.type       d, a, b;
-        sub{.sat}.s32  d, a, b;
-        .type = { .u16, .u32, .u64, .s16, .s64 };
+    forms: &[
+        Form {
+            syntax: "
+                sub.type  d, a, b;
+                .type = { .u16, .u32, .u64, .s16, .s64 };
+            ",
+            lower: |l, m| integers(l, m.ty("type")?),
+        },
+        Form {
+            syntax: "sub{.sat}.s32  d, a, b;",
+            lower: signed,
+        },
+        Form {
+            syntax: "
+                sub.cc.type  d, a, b;
+                .type = { .u32, .s32, .u64, .s64 };
+            ",
+            lower: |l, m| super::subc::with_borrow(l, m.ty("type")?, WRITES_CARRY),
+        },
+        Form {
+            syntax: "
+                sub{.rnd}{.ftz}{.sat}.f32  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| floats(l, m, ScalarType::F32),
+        },
+        Form {
+            syntax: "
+                sub{.rnd}.f64  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| floats(l, m, ScalarType::F64),
+        },
+        Form {
+            syntax: "
+                sub{.rnd}{.ftz}{.sat}.type  d, a, b;
+                .rnd = { .rn };
+                .type = { .f16, .f16x2 };
 
-        sub.cc.type  d, a, b;
-        .type = { .u32, .s32, .u64, .s64 };
-
-        sub{.rnd}{.ftz}{.sat}.f32  d, a, b;
-        sub{.rnd}.f64              d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-
-        sub{.rnd}{.ftz}{.sat}.type  d, a, b;
-        .rnd = { .rn };
-        .type = { .f16, .f16x2 };
-
-        sub{.rnd}.type  d, a, b;
-        .rnd = { .rn };
-        .type = { .bf16, .bf16x2 };
-
-        sub{.rnd}{.sat}.f32.atype  d, a, c;
-        .rnd = { .rn, .rz, .rm, .rp };
-        .atype = { .f16, .bf16 };
-
-        sub{.rnd}{.ftz}.f32x2  d, a, b;
-        .rnd = { .rn, .rz, .rm, .rp };
-    ",
-    lower,
+                sub{.rnd}.type  d, a, b;
+                .rnd = { .rn };
+                .type = { .bf16, .bf16x2 };
+            ",
+            lower: |l, m| floats(l, m, m.ty("type")?),
+        },
+        Form {
+            syntax: "
+                sub{.rnd}{.sat}.f32.atype  d, a, c;
+                .rnd = { .rn, .rz, .rm, .rp };
+                .atype = { .f16, .bf16 };
+            ",
+            lower: widened,
+        },
+        Form {
+            syntax: "
+                sub{.rnd}{.ftz}.f32x2  d, a, b;
+                .rnd = { .rn, .rz, .rm, .rp };
+            ",
+            lower: |l, m| f32x2::sum::<true>(l, Mode::of(m)),
+        },
+    ],
+    availability: &[
+        Availability::since((8, 6), 100).with(&[".f32", ".f16"]),
+        Availability::since((8, 6), 100).with(&[".f32", ".bf16"]),
+        Availability::since((4, 2), 53).with(&[".f16"]).without(&[".f32"]),
+        Availability::since((4, 2), 53).with(&[".f16x2"]),
+        Availability::since((7, 8), 90).with(&[".bf16"]).without(&[".f32"]),
+        Availability::since((7, 8), 90).with(&[".bf16x2"]),
+        Availability::since((8, 6), 100).with(&[".f32x2"]),
+    ],
+    carries: Carries::Address,
+    ..Instruction::NEW
 };
 
 use super::{f32x2, mixed};
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+const WRITES_CARRY: shape::CarryUse = shape::CarryUse {
+    reads: false,
+    writes: true,
+};
+
+fn integers(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
+    emit::lanes(l, integer(ty)?, 0, ty, &[ty, ty])
+}
+
+fn signed(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    if m.has(".sat") {
+        let saturating = shape::binary(|a: i32, b: i32| a.saturating_sub(b));
+        return emit::lanes(l, saturating, Mode::of(m).0, ScalarType::S32, &[ScalarType::S32; 2]);
+    }
+    integers(l, ScalarType::S32)
+}
+
+fn floats(l: &mut Lowering<'_>, m: &Matched<'_>, ty: ScalarType) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    let float = |ty| (ty, difference(mode, ty));
-    let (ty, difference) = match m.form() {
-        0 => {
-            let ty = m.ty("type")?;
-            (ty, integer(ty))
-        }
-        1 if m.has(".sat") => (ScalarType::S32, Ok(shape::binary(|a: i32, b: i32| a.saturating_sub(b)))),
-        1 => (ScalarType::S32, integer(ScalarType::S32)),
-        2 => {
-            return super::subc::with_borrow(
-                l,
-                m.ty("type")?,
-                shape::CarryUse {
-                    reads: false,
-                    writes: true,
-                },
-            );
-        }
-        3 => float(ScalarType::F32),
-        4 => float(ScalarType::F64),
-        7 => return mixed::widened(l, m.ty("atype")?, mode, difference(mode, ScalarType::F32)?),
-        8 => return f32x2::sum::<true>(l, mode),
-        _ => float(m.ty("type")?),
-    };
-    emit::lanes(l, difference?, mode.0, ty, &[ty, ty])
+    emit::lanes(l, difference(mode, ty)?, mode.0, ty, &[ty, ty])
+}
+
+fn widened(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = Mode::of(m);
+    mixed::widened(l, m.ty("atype")?, mode, difference(mode, ScalarType::F32)?)
 }
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {

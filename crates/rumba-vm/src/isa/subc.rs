@@ -3,8 +3,8 @@
 //! The flag is the carry of `a + !b + 1`, which is set where nothing is borrowed: the manual leaves open which of the two
 //! `CC.CF` holds, and a GPU, which has one kind of chain, shows it where `addc` or `madc` follows `sub.cc`.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering, Place};
@@ -14,11 +14,14 @@ use crate::types::ScalarType;
 pub(super) static SUBC: Instruction = Instruction {
     name: "subc",
     section: "9.7.2.4",
-    syntax: "
-        subc{.cc}.type  d, a, b;
-        .type = { .u32, .s32, .u64, .s64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            subc{.cc}.type  d, a, b;
+            .type = { .u32, .s32, .u64, .s64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 use shape::CarryUse;

@@ -2,8 +2,9 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -13,12 +14,16 @@ use crate::types::ScalarType;
 pub(super) static SZEXT: Instruction = Instruction {
     name: "szext",
     section: "9.7.1.21",
-    syntax: "
-        szext.mode.type  d, a, b;
-        .mode = { .clamp, .wrap };
-        .type = { .u32, .s32 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            szext.mode.type  d, a, b;
+            .mode = { .clamp, .wrap };
+            .type = { .u32, .s32 };
+        ",
+        lower,
+    }],
+    availability: &[Availability::since((7, 6), 70)],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

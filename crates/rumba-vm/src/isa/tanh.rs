@@ -1,8 +1,9 @@
 //! `tanh`: hyperbolic tangent, rounded from `f64` here.
 
-use super::Instruction;
+use super::availability::Availability;
 use super::emit;
 use super::float::canonical;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -12,24 +13,33 @@ use crate::types::ScalarType;
 pub(super) static TANH: Instruction = Instruction {
     name: "tanh",
     section: "9.7.3.22, 9.7.4.9",
-    syntax: "
-        tanh.approx.f32   d, a;
-        tanh.approx.type  d, a;
-        .type = { .f16, .f16x2, .bf16, .bf16x2 };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "tanh.approx.f32  d, a;",
+            lower: single,
+        },
+        Form {
+            syntax: "
+                tanh.approx.type  d, a;
+                .type = { .f16, .f16x2, .bf16, .bf16x2 };
+            ",
+            lower: halves,
+        },
+    ],
+    availability: &[Availability::since((7, 0), 75)],
+    ..Instruction::NEW
 };
 
 use super::{math, mixed};
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let (ty, tangent) = if m.form() == 0 {
-        (ScalarType::F32, shape::unary(|a: f32| canonical(math::tanh(a))))
-    } else {
-        let ty = m.ty("type")?;
-        (ty, mixed::half_function(ty, math::tanh)?)
-    };
-    emit::lanes(l, tangent, 0, ty, &[ty])
+fn single(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    let tangent = shape::unary(|a: f32| canonical(math::tanh(a)));
+    emit::lanes(l, tangent, 0, ScalarType::F32, &[ScalarType::F32])
+}
+
+fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let ty = m.ty("type")?;
+    emit::lanes(l, mixed::half_function(ty, math::tanh)?, 0, ty, &[ty])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `testp`: a property of a floating point number. Zeros count as normal.
 
-use super::Instruction;
 use super::emit::{self, by_type};
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,24 +11,27 @@ use crate::types::ScalarType;
 pub(super) static TESTP: Instruction = Instruction {
     name: "testp",
     section: "9.7.3.1",
-    syntax: "
-        testp.op.type  p, a;
-        .op = { .finite, .infinite, .number, .notanumber, .normal, .subnormal };
-        .type = { .f32, .f64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            testp.op.type  p, a;
+            .op = { .finite, .infinite, .number, .notanumber, .normal, .subnormal };
+            .type = { .f32, .f64 };
+        ",
+        lower,
+    }],
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let test = by_type!(ty, T: F32 F64 => match m.get("op") {
-        Some(".finite") => shape::test(|a: T| a.is_finite()),
-        Some(".infinite") => shape::test(|a: T| a.abs() == T::INFINITY),
-        Some(".number") => shape::test(|a: T| !a.is_nan()),
-        Some(".notanumber") => shape::test(|a: T| a.is_nan()),
-        Some(".normal") => shape::test(|a: T| a.is_finite() & ((a.abs() >= T::MIN_POSITIVE) | (a == 0.0))),
-        _ => shape::test(|a: T| (a.abs() < T::MIN_POSITIVE) & (a != 0.0)),
-    });
+    let test = by_type!(ty, T: F32 F64 => m.choose("op", &[
+        (".finite", shape::test(|a: T| a.is_finite())),
+        (".infinite", shape::test(|a: T| a.abs() == T::INFINITY)),
+        (".number", shape::test(|a: T| !a.is_nan())),
+        (".notanumber", shape::test(|a: T| a.is_nan())),
+        (".normal", shape::test(|a: T| a.is_finite() & ((a.abs() >= T::MIN_POSITIVE) | (a == 0.0)))),
+        (".subnormal", shape::test(|a: T| (a.abs() < T::MIN_POSITIVE) & (a != 0.0))),
+    ])?);
     emit::lanes(l, test, 0, ScalarType::Pred, &[ty])
 }
 

@@ -1,6 +1,6 @@
 //! `trap`: the end of the kernel, with a fault.
 
-use super::Instruction;
+use super::instruction::{Form, Instruction, Undefined};
 use super::notation::Matched;
 use crate::fault::{FaultKind, RawFault};
 use crate::lower::{Control, Draft, LowerError, Lowering};
@@ -11,8 +11,9 @@ use crate::warp::Warp;
 pub(super) static TRAP: Instruction = Instruction {
     name: "trap",
     section: "9.7.19.5",
-    syntax: "trap;",
-    lower,
+    forms: &[Form { syntax: "trap;", lower }],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {

@@ -5,7 +5,7 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{Draft, LowerError, Lowering, Place};
@@ -14,84 +14,109 @@ use crate::scope::Binding;
 use crate::types::ScalarType;
 
 macro_rules! scalar {
-    ($($name:ident $mnemonic:literal)*) => {$(
+    ($($name:ident $mnemonic:literal $operation:expr;)*) => {$(
         #[doc = concat!("`", $mnemonic, "`")]
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.18.1",
-            syntax: concat!("
-                ", $mnemonic, ".dtype.atype.btype{.sat}      d, a, b;
-                ", $mnemonic, ".dtype.atype.btype{.sat}{.op2}  d, a, b, c;
-                .dtype = { .u32, .s32 };
-                .atype = { .u32, .s32 };
-                .btype = { .u32, .s32 };
-                .op2 = { .add, .min, .max };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".dtype.atype.btype{.sat}      d, a, b;
+                    ", $mnemonic, ".dtype.atype.btype{.sat}{.op2}  d, a, b, c;
+                    .dtype = { .u32, .s32 };
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32, .s32 };
+                    .op2 = { .add, .min, .max };
+                "),
+                lower: |l, m| lower(l, m, shape::binary($operation)),
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
 
 scalar! {
-    VADD "vadd"
-    VSUB "vsub"
-    VABSDIFF "vabsdiff"
-    VMIN "vmin"
-    VMAX "vmax"
+    VADD "vadd" |a: i64, b: i64| a + b;
+    VSUB "vsub" |a: i64, b: i64| a - b;
+    VABSDIFF "vabsdiff" |a: i64, b: i64| (a - b).abs();
+    VMIN "vmin" |a: i64, b: i64| a.min(b);
+    VMAX "vmax" |a: i64, b: i64| a.max(b);
 }
 
 macro_rules! shift {
-    ($($name:ident $mnemonic:literal)*) => {$(
+    ($($name:ident $mnemonic:literal $clamp:expr, $wrap:expr;)*) => {$(
         #[doc = concat!("`", $mnemonic, "`")]
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.18.2",
-            syntax: concat!("
-                ", $mnemonic, ".dtype.atype.btype{.sat}.mode      d, a, b;
-                ", $mnemonic, ".dtype.atype.btype{.sat}.mode{.op2}  d, a, b, c;
-                .dtype = { .u32, .s32 };
-                .atype = { .u32, .s32 };
-                .btype = { .u32 };
-                .mode = { .clamp, .wrap };
-                .op2 = { .add, .min, .max };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".dtype.atype.btype{.sat}.mode      d, a, b;
+                    ", $mnemonic, ".dtype.atype.btype{.sat}.mode{.op2}  d, a, b, c;
+                    .dtype = { .u32, .s32 };
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32 };
+                    .mode = { .clamp, .wrap };
+                    .op2 = { .add, .min, .max };
+                "),
+                lower: |l, m| {
+                    let modes = [(".clamp", shape::binary($clamp)), (".wrap", shape::binary($wrap))];
+                    lower(l, m, m.choose("mode", &modes)?)
+                },
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
 
 shift! {
-    VSHL "vshl"
-    VSHR "vshr"
+    VSHL "vshl" |a: i64, b: i64| a.wrapping_shl(b.min(32) as u32), |a: i64, b: i64| a.wrapping_shl(b as u32 & 31);
+    VSHR "vshr" |a: i64, b: i64| a >> b.min(32), |a: i64, b: i64| a >> (b & 31);
 }
 
 /// `vset`
 pub(super) static VSET: Instruction = Instruction {
     name: "vset",
     section: "9.7.18.4",
-    syntax: "
-        vset.atype.btype.cmp        d, a, b;
-        vset.atype.btype.cmp{.op2}  d, a, b, c;
-        .atype = { .u32, .s32 };
-        .btype = { .u32, .s32 };
-        .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
-        .op2 = { .add, .min, .max };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            vset.atype.btype.cmp        d, a, b;
+            vset.atype.btype.cmp{.op2}  d, a, b, c;
+            .atype = { .u32, .s32 };
+            .btype = { .u32, .s32 };
+            .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
+            .op2 = { .add, .min, .max };
+        ",
+        lower: |l, m| {
+            let comparisons = [
+                (".eq", shape::binary(|a: i64, b: i64| i64::from(a == b))),
+                (".ne", shape::binary(|a: i64, b: i64| i64::from(a != b))),
+                (".lt", shape::binary(|a: i64, b: i64| i64::from(a < b))),
+                (".le", shape::binary(|a: i64, b: i64| i64::from(a <= b))),
+                (".gt", shape::binary(|a: i64, b: i64| i64::from(a > b))),
+                (".ge", shape::binary(|a: i64, b: i64| i64::from(a >= b))),
+            ];
+            lower(l, m, m.choose("cmp", &comparisons)?)
+        },
+    }],
+    ..Instruction::NEW
 };
 
 /// `vmad`
 pub(super) static VMAD: Instruction = Instruction {
     name: "vmad",
     section: "9.7.18.3",
-    syntax: "
-        vmad.dtype.atype.btype{.po}{.sat}{.scale}  d, a, b, c;
-        .dtype = { .u32, .s32 };
-        .atype = { .u32, .s32 };
-        .btype = { .u32, .s32 };
-        .scale = { .shr7, .shr15 };
-    ",
-    lower: lower_vmad,
+    forms: &[Form {
+        syntax: "
+            vmad.dtype.atype.btype{.po}{.sat}{.scale}  d, a, b, c;
+            .dtype = { .u32, .s32 };
+            .atype = { .u32, .s32 };
+            .btype = { .u32, .s32 };
+            .scale = { .shr7, .shr15 };
+        ",
+        lower: lower_vmad,
+    }],
+    ..Instruction::NEW
 };
 
 /// A part of a 32-bit register.
@@ -200,27 +225,6 @@ fn number<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>, sign: u16) -> Resu
     Ok(value)
 }
 
-/// The operation of all but `vmad`.
-fn operation(name: &str, m: &Matched<'_>) -> Handlers {
-    match (name, m.get("cmp").or(m.get("mode"))) {
-        ("vadd", _) => shape::binary(|a: i64, b: i64| a + b),
-        ("vsub", _) => shape::binary(|a: i64, b: i64| a - b),
-        ("vabsdiff", _) => shape::binary(|a: i64, b: i64| (a - b).abs()),
-        ("vmin", _) => shape::binary(|a: i64, b: i64| a.min(b)),
-        ("vmax", _) => shape::binary(|a: i64, b: i64| a.max(b)),
-        ("vshl", Some(".clamp")) => shape::binary(|a: i64, b: i64| a.wrapping_shl(b.min(32) as u32)),
-        ("vshl", _) => shape::binary(|a: i64, b: i64| a.wrapping_shl(b as u32 & 31)),
-        ("vshr", Some(".clamp")) => shape::binary(|a: i64, b: i64| a >> b.min(32)),
-        ("vshr", _) => shape::binary(|a: i64, b: i64| a >> (b & 31)),
-        (_, Some(".eq")) => shape::binary(|a: i64, b: i64| i64::from(a == b)),
-        (_, Some(".ne")) => shape::binary(|a: i64, b: i64| i64::from(a != b)),
-        (_, Some(".lt")) => shape::binary(|a: i64, b: i64| i64::from(a < b)),
-        (_, Some(".le")) => shape::binary(|a: i64, b: i64| i64::from(a <= b)),
-        (_, Some(".gt")) => shape::binary(|a: i64, b: i64| i64::from(a > b)),
-        (_, _) => shape::binary(|a: i64, b: i64| i64::from(a >= b)),
-    }
-}
-
 /// Bits of `extra` for [`finish`], beside [`Part::code`] and [`SIGNED`].
 const SATURATE: u16 = 1 << 12;
 const ADD: u16 = 1 << 13;
@@ -256,12 +260,12 @@ fn finish(extra: u16, result: i64, c: u32) -> u32 {
     }
 }
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let name = l.instruction.map_or("", |instruction| instruction.opcode.mnemonic);
+/// Lowers all but `vmad`.
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Handlers) -> Result<(), LowerError> {
     let a = number(l, l.operand(1)?, signed(m, "atype"))?;
     let b = number(l, l.operand(2)?, signed(m, "btype"))?;
     let result = l.scratch(ScalarType::S64);
-    l.emit(Draft::binary(operation(name, m), result, a, b));
+    l.emit(Draft::binary(operation, result, a, b));
     let has_third = l.operand_count() == 4;
     let c = if has_third {
         l.source(3, ScalarType::U32)?
@@ -273,9 +277,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let part = selector.map_or(Some(Part::WHOLE), Part::find);
     let second = match m.get("op2") {
         None => 0,
-        Some(".add") => ADD,
-        Some(".min") => MIN,
-        Some(_) => MAX,
+        Some(_) => m.choose("op2", &[(".add", ADD), (".min", MIN), (".max", MAX)])?,
     };
     let part = part
         .filter(|part| has_third || (*part == Part::WHOLE && second == 0))
@@ -348,8 +350,7 @@ fn lower_vmad(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let flag = |bit: u16, on: bool| if on { bit } else { 0 };
     let shift = match m.get("scale") {
         None => 0,
-        Some(".shr7") => 7,
-        Some(_) => 15,
+        Some(_) => m.choose("scale", &[(".shr7", 7), (".shr15", 15)])?,
     };
     let extra = flag(PLUS_ONE, plus_one)
         | flag(MINUS_PRODUCT, minus_product)

@@ -2,7 +2,7 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::Instruction;
+use super::instruction::{Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use super::video::{self, selected};
@@ -10,64 +10,109 @@ use crate::lower::{Draft, LowerError, Lowering, Place};
 use crate::types::ScalarType;
 
 macro_rules! simd {
-    ($($name:ident $mnemonic:literal)*) => {$(
+    ($($name:ident $mnemonic:literal $count:literal $operation:expr;)*) => {$(
         #[doc = concat!("`", $mnemonic, "`")]
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.19",
-            syntax: concat!("
-                ", $mnemonic, ".dtype.atype.btype{.sat}  d, a, b, c;
-                ", $mnemonic, ".dtype.atype.btype.add    d, a, b, c;
-                .dtype = { .u32, .s32 };
-                .atype = { .u32, .s32 };
-                .btype = { .u32, .s32 };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".dtype.atype.btype{.sat}  d, a, b, c;
+                    ", $mnemonic, ".dtype.atype.btype.add    d, a, b, c;
+                    .dtype = { .u32, .s32 };
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32, .s32 };
+                "),
+                lower: |l, m| lower::<$count>(l, m, $operation),
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
 
 simd! {
-    VADD2 "vadd2"
-    VSUB2 "vsub2"
-    VAVRG2 "vavrg2"
-    VABSDIFF2 "vabsdiff2"
-    VMIN2 "vmin2"
-    VMAX2 "vmax2"
-    VADD4 "vadd4"
-    VSUB4 "vsub4"
-    VAVRG4 "vavrg4"
-    VABSDIFF4 "vabsdiff4"
-    VMIN4 "vmin4"
-    VMAX4 "vmax4"
+    VADD2 "vadd2" 2 Operation::Add;
+    VSUB2 "vsub2" 2 Operation::Subtract;
+    VAVRG2 "vavrg2" 2 Operation::Average;
+    VABSDIFF2 "vabsdiff2" 2 Operation::Difference;
+    VMIN2 "vmin2" 2 Operation::Min;
+    VMAX2 "vmax2" 2 Operation::Max;
+    VADD4 "vadd4" 4 Operation::Add;
+    VSUB4 "vsub4" 4 Operation::Subtract;
+    VAVRG4 "vavrg4" 4 Operation::Average;
+    VABSDIFF4 "vabsdiff4" 4 Operation::Difference;
+    VMIN4 "vmin4" 4 Operation::Min;
+    VMAX4 "vmax4" 4 Operation::Max;
 }
 
 macro_rules! set {
-    ($($name:ident $mnemonic:literal)*) => {$(
+    ($($name:ident $mnemonic:literal $count:literal;)*) => {$(
         #[doc = concat!("`", $mnemonic, "`")]
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
             section: "9.7.19",
-            syntax: concat!("
-                ", $mnemonic, ".atype.btype.cmp{.add}  d, a, b, c;
-                .atype = { .u32, .s32 };
-                .btype = { .u32, .s32 };
-                .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
-            "),
-            lower,
+            forms: &[Form {
+                syntax: concat!("
+                    ", $mnemonic, ".atype.btype.cmp{.add}  d, a, b, c;
+                    .atype = { .u32, .s32 };
+                    .btype = { .u32, .s32 };
+                    .cmp = { .eq, .ne, .lt, .le, .gt, .ge };
+                "),
+                lower: |l, m| {
+                    let comparisons = [
+                        (".eq", Operation::Equal),
+                        (".ne", Operation::NotEqual),
+                        (".lt", Operation::Less),
+                        (".le", Operation::LessOrEqual),
+                        (".gt", Operation::Greater),
+                        (".ge", Operation::GreaterOrEqual),
+                    ];
+                    lower::<$count>(l, m, m.choose("cmp", &comparisons)?)
+                },
+            }],
+            ..Instruction::NEW
         };
     )*};
 }
 
 set! {
-    VSET2 "vset2"
-    VSET4 "vset4"
+    VSET2 "vset2" 2;
+    VSET4 "vset4" 4;
 }
 
-/// The operations, as numbers.
-const OPERATIONS: [&str; 12] = [
-    "vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", ".eq", ".ne", ".lt", ".le", ".gt", ".ge",
-];
+/// What is done with each pair of elements.
+#[derive(Clone, Copy)]
+enum Operation {
+    Add,
+    Subtract,
+    Average,
+    Difference,
+    Min,
+    Max,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Operation {
+    const ALL: [Self; 12] = [
+        Self::Add,
+        Self::Subtract,
+        Self::Average,
+        Self::Difference,
+        Self::Min,
+        Self::Max,
+        Self::Equal,
+        Self::NotEqual,
+        Self::Less,
+        Self::LessOrEqual,
+        Self::Greater,
+        Self::GreaterOrEqual,
+    ];
+}
 
 /// Bits of `extra` for [`combine`], above the number of the operation.
 const SIGNED_A: u16 = 1 << 4;
@@ -78,21 +123,21 @@ const ADD: u16 = 1 << 8;
 /// Four bits: the elements of the result that count.
 const MASK: u32 = 9;
 
-fn apply(operation: u16, a: i32, b: i32) -> i32 {
+fn apply(operation: Operation, a: i32, b: i32) -> i32 {
     match operation {
-        0 => a + b,
-        1 => a - b,
-        2 if a + b >= 0 => (a + b + 1) >> 1,
-        2 => (a + b) >> 1,
-        3 => (a - b).abs(),
-        4 => a.min(b),
-        5 => a.max(b),
-        6 => i32::from(a == b),
-        7 => i32::from(a != b),
-        8 => i32::from(a < b),
-        9 => i32::from(a <= b),
-        10 => i32::from(a > b),
-        _ => i32::from(a >= b),
+        Operation::Add => a + b,
+        Operation::Subtract => a - b,
+        Operation::Average if a + b >= 0 => (a + b + 1) >> 1,
+        Operation::Average => (a + b) >> 1,
+        Operation::Difference => (a - b).abs(),
+        Operation::Min => a.min(b),
+        Operation::Max => a.max(b),
+        Operation::Equal => i32::from(a == b),
+        Operation::NotEqual => i32::from(a != b),
+        Operation::Less => i32::from(a < b),
+        Operation::LessOrEqual => i32::from(a <= b),
+        Operation::Greater => i32::from(a > b),
+        Operation::GreaterOrEqual => i32::from(a >= b),
     }
 }
 
@@ -108,12 +153,13 @@ fn combine<const COUNT: u32>(extra: u16, a: u32, b: u32, c: u32) -> u32 {
             (value << (32 - bits)) as i32 >> (32 - bits)
         }
     };
+    let operation = Operation::ALL[usize::from(extra & 15) % Operation::ALL.len()];
     let mut result = c;
     for element in 0..COUNT {
         if extra >> MASK >> element & 1 == 0 {
             continue;
         }
-        let mut value = apply(extra & 15, number(a, element, SIGNED_A), number(b, element, SIGNED_B));
+        let mut value = apply(operation, number(a, element, SIGNED_A), number(b, element, SIGNED_B));
         if extra & SATURATE != 0 {
             let span = 1_i32 << bits;
             value = if extra & SIGNED_D != 0 {
@@ -166,16 +212,12 @@ fn operand<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>) -> Result<(Place,
     })
 }
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Operation) -> Result<(), LowerError> {
     let mnemonic = l.instruction.map_or("", |instruction| instruction.opcode.mnemonic);
-    let (name, count) = mnemonic
-        .strip_suffix('4')
-        .map_or((mnemonic.trim_end_matches('2'), 2), |name| (name, 4));
+    let count = COUNT as usize;
     let wrong = |selector: &str, at: &Operand<'_>| {
         LowerError::new(format!("`{selector}` does not select the elements of `{mnemonic}`")).at(at.span)
     };
-    let own = m.get("cmp").unwrap_or(name);
-    let operation = OPERATIONS.iter().position(|known| *known == own).unwrap_or(0) as u16;
     let (a, b) = (operand(l, l.operand(1)?)?, operand(l, l.operand(2)?)?);
     let mut packed = [Place::None; 2];
     for (index, (slot, selector)) in packed.iter_mut().zip([a.1, b.1]).enumerate() {
@@ -191,14 +233,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         };
         let extra = chosen.iter().rev().fold(0, |bits, element| bits << 4 | element);
         *slot = l.scratch(ScalarType::U32);
-        let gather = if count == 2 {
-            shape::binary_with(gather::<2>)
-        } else {
-            shape::binary_with(gather::<4>)
-        };
         l.emit(Draft {
             extra,
-            ..Draft::binary(gather, *slot, a.0, b.0)
+            ..Draft::binary(shape::binary_with(gather::<COUNT>), *slot, a.0, b.0)
         });
     }
     let c = operand(l, l.operand(3)?)?.0;
@@ -217,21 +254,16 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     let signed = |placeholder, bit| if m.get(placeholder) == Some(".s32") { bit } else { 0 };
     let flag = |literal, bit| if m.has(literal) { bit } else { 0 };
-    let extra = operation
+    let extra = operation as u16
         | signed("atype", SIGNED_A)
         | signed("btype", SIGNED_B)
         | signed("dtype", SIGNED_D)
         | flag(".sat", SATURATE)
         | flag(".add", ADD)
         | mask << MASK;
-    let combine = if count == 2 {
-        shape::ternary_with(combine::<2>)
-    } else {
-        shape::ternary_with(combine::<4>)
-    };
     l.emit(Draft {
         extra,
-        ..Draft::ternary(combine, dst, packed[0], packed[1], c)
+        ..Draft::ternary(shape::ternary_with(combine::<COUNT>), dst, packed[0], packed[1], c)
     });
     Ok(())
 }

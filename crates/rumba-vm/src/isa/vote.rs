@@ -1,7 +1,7 @@
 //! `vote`: what the lanes of a warp have in common.
 
-use super::Instruction;
-use super::notation::Matched;
+use super::availability::Availability;
+use super::instruction::{Form, Instruction, Undefined};
 use crate::lower::{Control, Draft, LowerError, Lowering};
 use crate::op::{Handlers, Pc};
 use crate::rendezvous;
@@ -12,16 +12,34 @@ use crate::warp::{FULL, Warp, fill};
 pub(super) static VOTE: Instruction = Instruction {
     name: "vote",
     section: "9.7.13.9, 9.7.13.10",
-    syntax: "
-        vote.sync.mode.pred d, {!}a, membermask;
-        vote.sync.ballot.b32 d, {!}a, membermask;
-        vote.mode.pred d, {!}a;
-        vote.ballot.b32 d, {!}a;
-        vote.mode.sync.pred d, {!}a, membermask;
-        vote.ballot.sync.b32 d, {!}a, membermask;
-        .mode = { .all, .any, .uni };
-    ",
-    lower,
+    forms: &[
+        Form {
+            syntax: "
+                vote.sync.mode.pred  d, {!}a, membermask;
+                vote.mode.sync.pred  d, {!}a, membermask;
+                vote.mode.pred       d, {!}a;
+                .mode = { .all, .any, .uni };
+            ",
+            lower: |l, m| {
+                let mode = m.choose("mode", &[(".all", ALL), (".any", ANY), (".uni", UNIFORM)])?;
+                lower(l, mode, ScalarType::Pred)
+            },
+        },
+        Form {
+            syntax: "
+                vote.sync.ballot.b32  d, {!}a, membermask;
+                vote.ballot.sync.b32  d, {!}a, membermask;
+                vote.ballot.b32       d, {!}a;
+            ",
+            lower: |l, _| lower(l, BALLOT, ScalarType::B32),
+        },
+    ],
+    availability: &[
+        Availability::until((6, 4), 70).without(&[".sync"]),
+        Availability::since((6, 0), 30).with(&[".sync"]),
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
 
 const ALL: u16 = 0;
@@ -29,22 +47,9 @@ const ANY: u16 = 1;
 const UNIFORM: u16 = 2;
 const BALLOT: u16 = 3;
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn lower(l: &mut Lowering<'_>, extra: u16, result: ScalarType) -> Result<(), LowerError> {
     let (a, negated) = l.predicate_source(1)?;
-    let extra = match m.get("mode") {
-        Some(".all") => ALL,
-        Some(".any") => ANY,
-        Some(_) => UNIFORM,
-        None => BALLOT,
-    };
-    let dst = l.destination(
-        0,
-        if extra == BALLOT {
-            ScalarType::B32
-        } else {
-            ScalarType::Pred
-        },
-    )?;
+    let dst = l.destination(0, result)?;
     let imm = if negated { u64::from(FULL) } else { 0 };
     let draft = Draft {
         dst,

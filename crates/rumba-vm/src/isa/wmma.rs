@@ -4,13 +4,14 @@
 //! holds every element twice or more often.
 
 use super::float::Rounding;
+use super::instruction::{Form, Instruction, Undefined};
 use super::matrix::element::Element;
 use super::matrix::fragment::{Fragment, Order};
 use super::matrix::operands::{self, Slots, address, destinations, sources, whole_warp};
 use super::matrix::product::{Product, Rule};
+use super::memory;
 use super::mma::{self, shape};
 use super::notation::Matched;
-use super::{Instruction, memory};
 use crate::access::Element as InMemory;
 use crate::check::memory::{Addresses, Space, at_addresses};
 use crate::fault::{AccessKind, FaultKind, RawFault};
@@ -23,51 +24,62 @@ use crate::warp::{LANES, Warp};
 pub(super) static WMMA: Instruction = Instruction {
     name: "wmma",
     section: "9.7.15.4",
-    syntax: "
-        wmma.load.operand!.sync.aligned.layout.shape{.ss}.type  r, [p]{, stride};
-        wmma.load.operand!.sync.aligned.shape.layout{.ss}.type  r, [p]{, stride};
-        .operand = { .a, .b, .c };
-        .layout = { .row, .col };
-        .shape = { .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128 };
-        .ss = { .global, .shared{::cta} };
-        .type = { .f16, .f32, .s32, .u8, .s8, .bf16, .tf32, .f64, .u4, .s4, .b1 };
+    forms: &[
+        Form {
+            syntax: "
+                wmma.load.operand!.sync.aligned.layout.shape{.ss}.type  r, [p]{, stride};
+                wmma.load.operand!.sync.aligned.shape.layout{.ss}.type  r, [p]{, stride};
+                .operand = { .a, .b, .c };
+                .layout = { .row, .col };
+                .shape = { .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128 };
+                .ss = { .global, .shared{::cta} };
+                .type = { .f16, .f32, .s32, .u8, .s8, .bf16, .tf32, .f64, .u4, .s4, .b1 };
+            ",
+            lower: |l, m| transfer(l, m, true),
+        },
+        Form {
+            syntax: "
+                wmma.store.d!.sync.aligned.layout.shape{.ss}.type  [p], r{, stride};
+                wmma.store.d!.sync.aligned.shape.layout{.ss}.type  [p], r{, stride};
+                .layout = { .row, .col };
+                .shape = { .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128 };
+                .ss = { .global, .shared{::cta} };
+                .type = { .f16, .f32, .s32, .f64 };
+            ",
+            lower: |l, m| transfer(l, m, false),
+        },
+        Form {
+            syntax: "
+                wmma.mma!.sync.aligned.alayout.blayout.shape.dtype.ctype{.satfinite}  d, a, b, c;
+                .alayout = { .row, .col };
+                .blayout = { .row, .col };
+                .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
+                .dtype = { .f16, .f32 };
+                .ctype = { .f16, .f32 };
 
-        wmma.store.d!.sync.aligned.layout.shape{.ss}.type  [p], r{, stride};
-        wmma.store.d!.sync.aligned.shape.layout{.ss}.type  [p], r{, stride};
-        .layout = { .row, .col };
-        .shape = { .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128 };
-        .ss = { .global, .shared{::cta} };
-        .type = { .f16, .f32, .s32, .f64 };
+                wmma.mma!.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32  d, a, b, c;
+                wmma.mma!.sync.aligned.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d, a, b, c;
+                wmma.mma!.sync.aligned.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d, a, b, c;
+                wmma.mma!.sync.aligned.alayout.blayout.shape.s32.atype.btype.s32{.satfinite}  d, a, b, c;
+                .alayout = { .row, .col };
+                .blayout = { .row, .col };
+                .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
+                .rnd = { .rn, .rz, .rm, .rp };
+                .atype = { .s8, .u8 };
+                .btype = { .s8, .u8 };
 
-        wmma.mma!.sync.aligned.alayout.blayout.shape.dtype.ctype{.satfinite}  d, a, b, c;
-        .alayout = { .row, .col };
-        .blayout = { .row, .col };
-        .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
-        .dtype = { .f16, .f32 };
-        .ctype = { .f16, .f32 };
-
-        wmma.mma!.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32  d, a, b, c;
-        wmma.mma!.sync.aligned.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d, a, b, c;
-        wmma.mma!.sync.aligned.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d, a, b, c;
-        wmma.mma!.sync.aligned.alayout.blayout.shape.s32.atype.btype.s32{.satfinite}  d, a, b, c;
-        .alayout = { .row, .col };
-        .blayout = { .row, .col };
-        .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
-        .rnd = { .rn, .rz, .rm, .rp };
-        .atype = { .s8, .u8 };
-        .btype = { .s8, .u8 };
-
-        wmma.mma!.sync.aligned.row.col.m8n8k32.s32.atype.btype.s32{.satfinite}  d, a, b, c;
-        wmma.mma!.bitop.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32  d, a, b, c;
-        .atype = { .s4, .u4 };
-        .btype = { .s4, .u4 };
-        .bitop = { .xor, .and };
-    ",
-    lower,
+                wmma.mma!.sync.aligned.row.col.m8n8k32.s32.atype.btype.s32{.satfinite}  d, a, b, c;
+                wmma.mma!.bitop.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32  d, a, b, c;
+                .atype = { .s4, .u4 };
+                .btype = { .s4, .u4 };
+                .bitop = { .xor, .and };
+            ",
+            lower,
+        },
+    ],
+    undefined: Undefined::Decides,
+    ..Instruction::NEW
 };
-
-const LOADS: usize = 2;
-const STORES: usize = 4;
 
 /// The fragment of an operand, `a`, `b`, `c` or `d`; that of `b` is one of the transposed matrix.
 fn fragment(operand: char, element: Element, [m, n, k]: [usize; 3]) -> Option<Fragment> {
@@ -108,10 +120,7 @@ fn fragment(operand: char, element: Element, [m, n, k]: [usize; 3]) -> Option<Fr
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let modifiers = l.modifiers();
-    let shape = shape(modifiers).ok_or_else(|| LowerError::new("the shape of this form is not understood"))?;
-    if m.form() < STORES {
-        return transfer(l, m, shape, m.form() < LOADS);
-    }
+    let shape = shape_of(modifiers)?;
     let types: Vec<Element> = modifiers
         .iter()
         .filter_map(|modifier| Element::from_name(modifier))
@@ -146,6 +155,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         sparsity: None,
     };
     mma::emit(l, format!("wmma{}", modifiers.concat()), product, Vec::new())
+}
+
+fn shape_of(modifiers: &[&str]) -> Result<[usize; 3], LowerError> {
+    shape(modifiers).ok_or_else(|| LowerError::new("the shape of this form is not understood"))
 }
 
 fn no_such_fragment() -> LowerError {
@@ -185,16 +198,17 @@ fn interned(text: String, matrix: Matrix, fragment: Fragment) -> &'static Transf
         .or_insert_with(|| Box::leak(Box::new(Transfer { matrix, fragment })))
 }
 
-fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, shape: [usize; 3], load: bool) -> Result<(), LowerError> {
+fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), LowerError> {
+    let shape = shape_of(l.modifiers())?;
     let space = memory::space(l, m, usize::from(load));
     let element = m
         .get("type")
         .and_then(Element::from_name)
         .ok_or_else(no_such_fragment)?;
-    let operand = match m.get("operand") {
-        Some(".a") => 'a',
-        Some(".b") => 'b',
-        _ => 'c',
+    let operand = if load {
+        m.choose("operand", &[(".a", 'a'), (".b", 'b'), (".c", 'c')])?
+    } else {
+        'c'
     };
     let by_rows = (m.get("layout") == Some(".row")) != (operand == 'b');
     let matrix = Matrix {

@@ -1,7 +1,7 @@
 //! `xor`: bitwise exclusive or, of registers or predicates.
 
-use super::Instruction;
 use super::emit;
+use super::instruction::{Carries, Form, Instruction};
 use super::notation::Matched;
 use super::shape;
 use crate::lower::{LowerError, Lowering};
@@ -11,11 +11,15 @@ use crate::types::ScalarType;
 pub(super) static XOR: Instruction = Instruction {
     name: "xor",
     section: "9.7.8.3",
-    syntax: "
-        xor.type  d, a, b;
-        .type = { .pred, .b16, .b32, .b64 };
-    ",
-    lower,
+    forms: &[Form {
+        syntax: "
+            xor.type  d, a, b;
+            .type = { .pred, .b16, .b32, .b64 };
+        ",
+        lower,
+    }],
+    carries: Carries::Value,
+    ..Instruction::NEW
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -2,7 +2,6 @@
 //! has. Operands and their types are checked where instructions are lowered.
 
 mod declarations;
-mod floors;
 mod header;
 
 use std::collections::HashSet;
@@ -10,6 +9,7 @@ use std::collections::HashSet;
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, Item, SectionEntry, Span, StateSpace, Statement, Type};
 
+use crate::isa::availability;
 use crate::symbols::variable_bytes;
 
 pub(crate) use header::Target;
@@ -74,7 +74,7 @@ fn statements(list: &[Statement<'_>], version: ast::Version, target: Target, err
                 declarations::variable(variable, declarations::Level::Body, errors);
             }
             Statement::Instruction(instruction) => {
-                if let Some(message) = floors::missing(instruction, version, target) {
+                if let Some(message) = availability::missing(instruction, version, target) {
                     errors.add(instruction.opcode.span, message);
                 }
             }

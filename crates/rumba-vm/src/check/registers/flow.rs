@@ -3,22 +3,17 @@
 
 use crate::cfg;
 use crate::form::{Form, Linear};
+use crate::isa::instruction::{Extremes, Undefined};
 use crate::lower::{Control, Draft, FIXED, Function, Node, Place};
 use crate::program::Class;
 
-/// Instructions of which every operand decides something.
-pub(super) const SINKS: [&str; 22] = [
-    "atom", "red", "bra", "brx", "call", "bar", "bar.warp", "barrier", "vote", "match", "redux", "elect", "mbarrier",
-    "cp", "ldmatrix", "stmatrix", "wmma", "mma", "prefetch", "trap", "alloca", "st",
-];
-
 /// What an operation does with undefined values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Flow {
     /// Its results have a value if its operands do, or if they do not depend on those that do not.
     Computes,
-    /// `dst` has a value where the lane that `a` is taken from has one.
-    Shuffles,
+    /// `dst` has a value where the lane that `a` is taken from has one; see [`Undefined::Shuffles`].
+    Shuffles(fn(&Draft, Place, Place) -> (Draft, Draft)),
     /// Memory has what the values have.
     Stores,
     /// The results have what memory has.
@@ -28,17 +23,19 @@ pub(super) enum Flow {
 }
 
 /// What an operation does with undefined values, and which of its places decide something.
-pub(super) fn flow(draft: &Draft, control: &Control, mnemonic: &str) -> (Flow, u8) {
+pub(super) fn flow(draft: &Draft, control: &Control, undefined: Undefined) -> (Flow, u8) {
     pub(super) const A: u8 = 0b00010;
     match (draft.handlers.form, control) {
         (Form::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
         (Form::Lanes { .. } | Form::Test { .. }, _) => (Flow::Computes, 0),
         _ if draft.moves != 0 && draft.defines == 0 => (Flow::Stores, A),
         _ if draft.moves != 0 => (Flow::Loads, A),
-        // The lane that is read and the mask.
-        _ if mnemonic == "shfl" => (Flow::Shuffles, !A),
-        _ if SINKS.contains(&mnemonic) => (Flow::Decides, !0),
-        _ => (Flow::Computes, 0),
+        _ => match undefined {
+            // The lane that is read and the mask.
+            Undefined::Shuffles(follow) => (Flow::Shuffles(follow), !A),
+            Undefined::Decides => (Flow::Decides, !0),
+            Undefined::Spreads | Undefined::Absorbs(_) | Undefined::Selects | Undefined::Packs => (Flow::Computes, 0),
+        },
     }
 }
 
@@ -50,16 +47,7 @@ pub(super) fn flow(draft: &Draft, control: &Control, mnemonic: &str) -> (Flow, u
 pub(super) struct Absorption;
 
 impl Absorption {
-    /// Bitwise operations, selections, and products.
-    const MNEMONICS: [&str; 16] = [
-        "and", "or", "lop3", "selp", "slct", "shl", "shr", "shf", "bfe", "bfi", "prmt", "mul", "mul24", "mad", "mad24",
-        "bmsk",
-    ];
     const BITS: [u64; 4] = [0, u64::MAX, i64::MIN as u64 | 1 << 31, i64::MAX as u64 & !(1 << 31)];
-    /// Those that may need one half alone of a register that two values are packed in: unpacking is a `mov`.
-    pub(super) const OF_PARTS: [&str; 2] = ["mov", "cvt"];
-    /// Those that compare: the extremes are those of the type.
-    const ORDERED: [&str; 2] = ["min", "max"];
     const WORDS: [u64; 12] = [
         0,
         0xffff_ffff,
@@ -85,21 +73,18 @@ impl Absorption {
     ];
 
     /// The values to try for an operand of a class.
-    pub(super) fn probes(mnemonic: &str, class: Class) -> &'static [u64] {
-        match class {
-            _ if !Self::ORDERED.contains(&mnemonic) => &Self::BITS,
-            Class::W32 => &Self::WORDS,
-            Class::W64 | Class::W128 => &Self::DOUBLE_WORDS,
+    pub(super) fn probes(undefined: Undefined, class: Class) -> &'static [u64] {
+        match (undefined, class) {
+            (Undefined::Absorbs(Extremes::Numbers), Class::W32) => &Self::WORDS,
+            (Undefined::Absorbs(Extremes::Numbers), Class::W64 | Class::W128) => &Self::DOUBLE_WORDS,
+            _ => &Self::BITS,
         }
     }
 
     /// Whether an operation is one of them.
-    pub(super) fn is_known(draft: &Draft, mnemonic: &str) -> bool {
+    pub(super) fn is_known(draft: &Draft, undefined: Undefined) -> bool {
         let is_predicate = |place: &Place| matches!(place, Place::Predicate(_) | Place::None);
-        draft.defines == 1
-            && (Self::MNEMONICS.contains(&mnemonic)
-                || Self::ORDERED.contains(&mnemonic)
-                || draft.places().iter().all(is_predicate))
+        draft.defines == 1 && (matches!(undefined, Undefined::Absorbs(_)) || draft.places().iter().all(is_predicate))
     }
 }
 
@@ -115,7 +100,7 @@ pub(super) enum Packing {
 
 impl Packing {
     /// Where registers have the classes of `class`.
-    pub(super) fn of(draft: &Draft, mnemonic: &str, class: impl Fn(Place) -> Option<Class>) -> Self {
+    pub(super) fn of(draft: &Draft, undefined: Undefined, class: impl Fn(Place) -> Option<Class>) -> Self {
         let half = match class(draft.dst) {
             Some(Class::W32) => 16,
             Some(Class::W64) => 32,
@@ -128,9 +113,9 @@ impl Packing {
                 ..
             }
         );
-        match mnemonic {
-            "mov" if draft.b != Place::None && draft.extra == half => Self::Packs,
-            "mov" if is_copy && class(draft.a) == class(draft.dst) => Self::Copies,
+        match undefined {
+            Undefined::Packs if draft.b != Place::None && draft.extra == half => Self::Packs,
+            Undefined::Packs if is_copy && class(draft.a) == class(draft.dst) => Self::Copies,
             _ => Self::Other,
         }
     }

@@ -10,14 +10,14 @@
 //! needs terms that are not too far from one for `f32`; [`sum`] is the plain way, which serves the others, and the
 //! reference.
 
-use super::vector::{Vectors, WIDTH};
 use crate::isa::float::{NAN_F32, to_odd_f32};
+use crate::target::{GROUP, Target};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 16;
 
 /// Columns of a block.
-pub(super) const COLUMNS: usize = WIDTH;
+pub(super) const COLUMNS: usize = GROUP;
 
 /// Products of a sum.
 pub(super) const DEPTH: usize = 16;
@@ -63,14 +63,14 @@ fn exponent(x: f32, least: i32) -> i32 {
 
 /// The exponents of eight numbers; [`ZERO`] for zeros.
 #[inline(always)]
-unsafe fn exponents_of<X: Vectors>(x: X::Floats, least: X::Integers) -> (X::Integers, X::Integers) {
+unsafe fn exponents_of<X: Target>(x: X::Floats, least: X::Integers) -> (X::Integers, X::Integers) {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe {
         let magnitude = X::shift_left::<1>(X::bits(x));
         let is_zero = X::equal(magnitude, X::splat_integer(0));
         let exponent = X::subtract(X::shift_right::<24>(magnitude), X::splat_integer(127));
         (
-            X::choose(is_zero, X::splat_integer(ZERO), X::max(exponent, least)),
+            X::blend(is_zero, X::splat_integer(ZERO), X::max(exponent, least)),
             is_zero,
         )
     }
@@ -78,24 +78,20 @@ unsafe fn exponents_of<X: Vectors>(x: X::Floats, least: X::Integers) -> (X::Inte
 
 /// Writes the exponents of rows.
 #[inline(always)]
-unsafe fn exponents<X: Vectors, const COUNT: usize>(
-    from: &[[f32; COUNT]],
-    to: &mut [[i32; COUNT]],
-    least: i32,
-) -> Span {
+unsafe fn exponents<X: Target, const COUNT: usize>(from: &[[f32; COUNT]], to: &mut [[i32; COUNT]], least: i32) -> Span {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe {
         let least = X::splat_integer(least);
         let (mut low, mut high) = (X::splat_integer(i32::MAX), X::splat_integer(ZERO));
-        let (from, _) = from.as_flattened().as_chunks::<WIDTH>();
-        let (to, _) = to.as_flattened_mut().as_chunks_mut::<WIDTH>();
+        let (from, _) = from.as_flattened().as_chunks::<GROUP>();
+        let (to, _) = to.as_flattened_mut().as_chunks_mut::<GROUP>();
         for (from, to) in from.iter().zip(to) {
             let (exponents, is_zero) = exponents_of::<X>(X::load(from), least);
             X::store_integers(exponents, to);
             high = X::max(high, exponents);
-            low = X::min(low, X::choose(is_zero, low, exponents));
+            low = X::min(low, X::blend(is_zero, low, exponents));
         }
-        let (mut lows, mut highs) = ([0; WIDTH], [0; WIDTH]);
+        let (mut lows, mut highs) = ([0; GROUP], [0; GROUP]);
         X::store_integers(low, &mut lows);
         X::store_integers(high, &mut highs);
         Span(
@@ -125,7 +121,7 @@ impl Terms {
     /// # Safety
     /// The processor is `X`.
     #[inline(always)]
-    pub(super) unsafe fn multiply<X: Vectors>(
+    pub(super) unsafe fn multiply<X: Target>(
         &mut self,
         rows: usize,
         depth: usize,
@@ -167,7 +163,7 @@ impl Terms {
 
     /// Says whether the results are good; they are unless a sum is too large or too small for the way they are found here.
     #[inline(always)]
-    unsafe fn rows<X: Vectors, const K: usize>(
+    unsafe fn rows<X: Target, const K: usize>(
         &self,
         rows: usize,
         chosen: impl Fn(usize, usize) -> usize,
@@ -186,7 +182,7 @@ impl Terms {
                     top = X::max(top, X::add(a, b));
                 }
                 // Too small is only a sum of an accumulator; what is below otherwise is a sum of zeros.
-                let small = X::choose(empty, X::splat_integer(0), X::greater(X::splat_integer(-RANGE), top));
+                let small = X::blend(empty, X::splat_integer(0), X::greater(X::splat_integer(-RANGE), top));
                 let large = X::subtract(X::splat_integer(RANGE), top);
                 bad = X::or(bad, X::or(small, large));
                 top = X::max(top, X::splat_integer(-RANGE - 1));
@@ -313,8 +309,8 @@ pub(super) fn sum(
 #[cfg(test)]
 mod tests {
     use super::{COLUMNS, DEPTH, ROWS, Terms, sum};
-    use crate::isa::matrix::vector::{Avx2, Baseline};
     use crate::op::has_avx2;
+    use crate::target::{Avx2, Baseline};
 
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

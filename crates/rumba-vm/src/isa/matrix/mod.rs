@@ -9,4 +9,3 @@ pub(crate) mod operands;
 pub(crate) mod product;
 pub(crate) mod rows;
 pub(crate) mod sparse;
-mod vector;

@@ -15,12 +15,12 @@ use super::element::{Element, ue4m3, ue8m0};
 use super::fragment::{Fragment, Quads};
 use super::operands::{Slots, done, is_whole, wait};
 use super::sparse::Sparsity;
-use super::vector::{Avx2, Baseline, Vectors, WIDTH};
 use crate::form::Form;
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::{F16, Half};
 use crate::isa::soft;
 use crate::op::{Handlers, Pc};
+use crate::target::{Avx2, Baseline, GROUP, Target};
 use crate::warp::{LANES, Warp};
 
 /// Elements of the largest factor.
@@ -130,7 +130,7 @@ thread_local! {
 }
 
 #[inline(always)]
-unsafe fn execute<X: Vectors>(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn execute<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
     if !is_whole(warp) {
         // SAFETY: the operation was made by `operands::emit`.
         return unsafe { wait(warp, pc) };
@@ -152,7 +152,7 @@ unsafe fn execute<X: Vectors>(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 #[inline(always)]
-unsafe fn multiply<X: Vectors>(work: &mut Work, registers: &Registers<'_>) {
+unsafe fn multiply<X: Target>(work: &mut Work, registers: &Registers<'_>) {
     match &registers.product.rule {
         Rule::Double(rounding) => return double(registers, *rounding),
         Rule::Quads(places) => return quads(work, registers, places),
@@ -281,7 +281,7 @@ fn half(x: f32) -> f32 {
 
 /// Floating point.
 #[inline(always)]
-unsafe fn float<X: Vectors>(work: &mut Work, registers: &Registers<'_>) {
+unsafe fn float<X: Target>(work: &mut Work, registers: &Registers<'_>) {
     let product = registers.product;
     let (kept, k) = (product.kept(), product.k);
     let [d, a, _, c] = product.types;
@@ -404,7 +404,7 @@ unsafe fn float<X: Vectors>(work: &mut Work, registers: &Registers<'_>) {
 
 /// Brings the factors of a block, whose first row and column are given, from the registers to `terms`.
 #[inline(always)]
-unsafe fn load_halves<X: Vectors, const BRAIN: bool>(
+unsafe fn load_halves<X: Target, const BRAIN: bool>(
     registers: &Registers<'_>,
     (top, left): (usize, usize),
     terms: &mut Terms,
@@ -421,7 +421,7 @@ unsafe fn load_halves<X: Vectors, const BRAIN: bool>(
         };
         for (line, bits) in rows_of(registers.source(index)).iter().enumerate() {
             if let Some(to) = terms.a[row + line]
-                .get_mut(column..column + WIDTH)
+                .get_mut(column..column + GROUP)
                 .and_then(|to| to.as_mut_array())
             {
                 // SAFETY: the caller promises that the processor is `X`.
@@ -445,15 +445,15 @@ unsafe fn load_halves<X: Vectors, const BRAIN: bool>(
 
 /// The numbers that bits stand for, as `bf16` or as `f16`.
 #[inline(always)]
-unsafe fn widen<X: Vectors, const BRAIN: bool>(bits: &[u16; WIDTH]) -> X::Floats {
+unsafe fn widen<X: Target, const BRAIN: bool>(bits: &[u16; GROUP]) -> X::Floats {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe { if BRAIN { X::brain_floats(bits) } else { X::halves(bits) } }
 }
 
 /// The numbers of sixteen bits in a register: eight rows of eight.
 #[inline(always)]
-fn rows_of(register: &[u32; LANES]) -> &[[u16; WIDTH]; WIDTH] {
-    const { assert!(size_of::<[u32; LANES]>() == size_of::<[[u16; WIDTH]; WIDTH]>()) };
+fn rows_of(register: &[u32; LANES]) -> &[[u16; GROUP]; GROUP] {
+    const { assert!(size_of::<[u32; LANES]>() == size_of::<[[u16; GROUP]; GROUP]>()) };
     // SAFETY: the types have the same size, every value is one of both, and the former is aligned for the latter. Lower
     // halves come first on every processor that this is built for.
     unsafe { &*std::ptr::from_ref(register).cast() }

@@ -3,6 +3,8 @@
 //! The registers are those that [`module`] declares: `%p`, `%b`, `%h`, `%r`, `%rd` and `%q` by width. Nothing here says
 //! what the machine supports: that it finds out by loading the instruction.
 
+use rumba_vm::isa::{self, notation};
+
 use super::fragments;
 
 /// A module of one kernel that holds the instruction and what it refers to.
@@ -124,6 +126,14 @@ impl<'t> Opcode<'t> {
         types.filter(|modifier| bits(modifier) > 0).collect()
     }
 
+    /// How many operands it has at least, by the machine's syntax.
+    fn operands(&self) -> Option<usize> {
+        let instruction = isa::find(self.mnemonic)?;
+        let modifiers: Vec<String> = self.modifiers.iter().map(|modifier| format!(".{modifier}")).collect();
+        let modifiers: Vec<&str> = modifiers.iter().map(String::as_str).collect();
+        (0..=8).find(|count| notation::match_forms(instruction.forms, self.mnemonic, &modifiers, *count).is_ok())
+    }
+
     /// An address in the state space that the opcode names.
     fn address(&self) -> &'static str {
         if self.starts("shared") {
@@ -163,35 +173,28 @@ impl<'t> Opcode<'t> {
 
 /// A complete statement of this opcode; `None` if it is not known what operands it has.
 ///
-/// What follows the opcode in a list (`{}`, `{_}`, `_`) says which of several kinds of operands is meant.
+/// What follows the opcode in a list says which of several kinds of operands is meant (`{}`, `{_}`, `_`), or it is the
+/// operands (`: %r0, %p1, -1`). An opcode that is not here has registers of its last type, so many as the machine's syntax
+/// says.
 pub(super) fn statement(listed: &str) -> Option<String> {
     let (text, kind) = listed.split_once(' ').unwrap_or((listed, ""));
     let opcode = Opcode::new(text);
+    if let Some(operands) = kind.strip_prefix(": ") {
+        return Some(opcode.with(operands));
+    }
     let ty = opcode.last_type();
     Some(match opcode.mnemonic {
-        "abs" | "neg" | "not" | "cnot" | "brev" | "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh"
-        | "cvta" | "stacksave" | "alloca" | "stackrestore" | "getctarank" => match opcode.mnemonic {
-            "stacksave" => opcode.with(register(ty, 0)),
-            "stackrestore" => opcode.with(register(ty, 0)),
-            "alloca" => opcode.with(format!("{0}, {1}, 8", register(ty, 0), register(ty, 1))),
-            "getctarank" => opcode.lanes("u32", &[ty]),
-            _ => opcode.lanes(ty, &[ty]),
-        },
+        "alloca" => opcode.with(format!("{0}, {1}, 8", register(ty, 0), register(ty, 1))),
+        "getctarank" => opcode.lanes("u32", &[ty]),
         "popc" | "clz" | "bfind" => opcode.lanes("u32", &[ty]),
         "min" | "max" if kind == "three" => opcode.lanes(ty, &[ty, ty, ty]),
-        "add" | "sub" | "min" | "max" | "and" | "or" | "xor" | "addc" | "subc" | "mul24" | "copysign" | "div"
-        | "rem" | "mul" | "fma" | "mad" | "madc" | "mad24" => arithmetic(&opcode, ty),
+        "add" | "sub" | "fma" | "mul" | "mad" | "madc" => arithmetic(&opcode, ty)?,
         "createpolicy" if opcode.has("range") => opcode.with("%rd0, [gmem], %r1, %r2"),
         "createpolicy" if opcode.has("fractional") => opcode.with("%rd0, 0.5"),
         "createpolicy" => opcode.with("%rd0, %rd1"),
-        "sad" => opcode.lanes(ty, &[ty, ty, ty]),
         "shl" | "shr" => opcode.lanes(ty, &[ty, "u32"]),
-        "shf" => opcode.lanes("b32", &["b32", "b32", "u32"]),
         "bfe" => opcode.lanes(ty, &[ty, "u32", "u32"]),
         "bfi" => opcode.lanes(ty, &[ty, ty, "u32", "u32"]),
-        "bmsk" | "szext" => opcode.lanes("b32", &["b32", "u32"]),
-        "fns" => opcode.lanes("b32", &["b32", "b32", "s32"]),
-        "dp2a" | "dp4a" | "prmt" => opcode.lanes("b32", &["b32"; 3]),
         "lop3" if opcode.has("b32") && opcode.modifiers.len() == 1 => opcode.with("%r0, %r1, %r2, %r3, 0x6b"),
         "lop3" => opcode.with("%r0|%p0, %r1, %r2, %r3, 0x6b, %p1"),
         "selp" => opcode.with(format!(
@@ -217,7 +220,6 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "set" => opcode.lanes(opcode.types()[0], &[ty, ty]),
         "testp" => opcode.lanes("pred", &[ty]),
         "isspacep" => opcode.with("%p0, %rd1"),
-        "activemask" => opcode.with("%r0"),
         "mapa" => opcode.lanes(ty, &[ty, "u32"]),
         "mov" => moves(&opcode, kind, ty),
         "cvt" => conversion(&opcode),
@@ -262,7 +264,7 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "clusterlaunchcontrol" => opcode.with("[smem], [smem+64]"),
         "mma" | "wmma" | "ldmatrix" | "stmatrix" => fragments::statement(&opcode)?,
         mnemonic if mnemonic.starts_with('v') => video(&opcode, kind),
-        _ => return None,
+        _ => opcode.lanes(ty, &vec![ty; opcode.operands()?.checked_sub(1)?]),
     })
 }
 
@@ -280,24 +282,20 @@ fn video(opcode: &Opcode<'_>, kind: &str) -> String {
     })
 }
 
-/// Instructions whose number of operands follows from the mnemonic and whose types are mostly all the same.
-fn arithmetic(opcode: &Opcode<'_>, ty: &str) -> String {
-    let sources = if matches!(opcode.mnemonic, "fma" | "mad" | "madc" | "mad24") {
-        3
-    } else {
-        2
-    };
+/// Operands whose types are mostly all the same.
+fn arithmetic(opcode: &Opcode<'_>, ty: &str) -> Option<String> {
+    let sources = opcode.operands()?.checked_sub(1)?;
     if opcode.has("wide") {
         let wide = if bits(ty) == 16 { "b32" } else { "b64" };
-        return opcode.lanes(wide, &[ty, ty, wide][..sources]);
+        return Some(opcode.lanes(wide, [ty, ty, wide].get(..sources)?));
     }
+    let mut list = vec![ty; sources];
     // `add.f32.f16`: the last operand has the wide type.
-    if let [wide, narrow] = opcode.types()[..] {
-        let mut list = vec![narrow; sources];
-        list[sources - 1] = wide;
-        return opcode.lanes(wide, &list);
+    if let [wide, _] = opcode.types()[..] {
+        *list.last_mut()? = wide;
+        return Some(opcode.lanes(wide, &list));
     }
-    opcode.lanes(ty, &vec![ty; sources])
+    Some(opcode.lanes(ty, &list))
 }
 
 fn moves(opcode: &Opcode<'_>, kind: &str, ty: &str) -> String {

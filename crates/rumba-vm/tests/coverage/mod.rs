@@ -8,8 +8,8 @@ mod completion;
 mod fragments;
 mod operands;
 
-use crate::isa::unsupported;
-use crate::{Device, LoadError, Source};
+use rumba_vm::isa::unsupported;
+use rumba_vm::{Device, LoadError, Source};
 
 /// A list of forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub const LISTS: [List; 4] = [
 ];
 
 impl List {
-    /// The forms: an opcode, and behind a space what kind of operands is meant if there are several.
+    /// The forms: an opcode, and behind a space what its operands are if they do not follow from it: a word for one of
+    /// several kinds, or behind a colon the operands themselves.
     pub fn forms(&self) -> Vec<String> {
         let lines = self.text.lines().filter(|line| !line.starts_with('#'));
         lines
