@@ -162,7 +162,7 @@ fn run_once<T>(
     program: &mut impl FnMut(&Device) -> Result<T>,
 ) -> Result<(Vec<Finding>, Vec<Copied>, Outcome<T>)> {
     let seed = options.seed;
-    let run = Run::begin(options).map_err(|error| Error::NoDevice(error.to_string()))?;
+    let run = Run::begin(&options).map_err(|error| Error::NoDevice(error.to_string()))?;
     driver::start()?;
     let device = Device::checked(run.device().unsigned_abs())?;
     // The closure is not called again after a panic.

@@ -170,13 +170,45 @@ fn only_the_driver_defines_the_abi() {
         "host/src",
         "kernels-gpu/src",
         "crates/cuda_builder/src",
+        "crates/rumba-interface/src",
         "crates/rumba-ptx/src",
+        "crates/rumba-soft/src",
         "crates/rumba-vm/src",
     ] {
         forbid(folder, "a symbol is exported outside of rumba-driver", |line| {
             line.contains("no_mangle")
         });
     }
+}
+
+/// A default feature of one member would put the software device into the programs of all.
+#[test]
+fn no_program_of_the_workspace_compiles_the_software_device() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .current_dir(workspace())
+        .args([
+            "tree",
+            "--workspace",
+            "--offline",
+            "--invert",
+            "rumba-soft",
+            "--edges",
+            "all",
+            "--prefix",
+            "none",
+        ])
+        .output()
+        .expect("cargo runs");
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let packages: std::collections::BTreeSet<&str> =
+        tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let expected = ["rumba-libcuda", "rumba-soft", "rumba-soft-library"];
+    assert!(
+        packages.iter().eq(&expected),
+        "{tree}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! `numba`, for the cost of checks by `checks`, for that of launches by `launches`, and for copies of views by `arrays`.
 
 use crate::gallery::Device;
-use crate::{setup, shell};
+use crate::{setup, shell, soft};
 use anyhow::Result;
 use std::process::Command;
 
@@ -53,6 +53,7 @@ enum Rival {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
+    soft::ensure()?;
     let program = match args.against {
         Some(Rival::Nvcc) => "versus",
         Some(Rival::Numba) => "numba",

@@ -1,7 +1,7 @@
 //! `cargo xtask compare`: the CPU against the device over a range of sizes, by the program `compare` of the tests' package.
 
 use crate::gallery::Device;
-use crate::{setup, shell};
+use crate::{setup, shell, soft};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,6 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
+    soft::ensure()?;
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "compare"]))?;
     let mut compare = Command::new(shell::target().join("release/compare"));
     compare.env("RUMBA_DEVICE", args.device.name());

@@ -1,7 +1,7 @@
 //! `cargo xtask devices`: what each device can do per second, by the example `devices` of the gallery.
 
 use crate::gallery::Device;
-use crate::{setup, shell};
+use crate::{setup, shell, soft};
 use anyhow::Result;
 use std::process::Command;
 
@@ -22,6 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
+    soft::ensure()?;
     shell::run(shell::cargo().args(["build", "--release", "--package", "gallery", "--example", "devices"]))?;
     let mut devices = Command::new(shell::target().join("release/examples/devices"));
     devices.env("RUMBA_DEVICE", args.device.name());

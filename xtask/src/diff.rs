@@ -1,7 +1,7 @@
 //! `cargo xtask diff`: the gallery's kernels on two devices, by the program `diff` of the tests' package.
 
 use crate::gallery::Device;
-use crate::{setup, shell};
+use crate::{setup, shell, soft};
 use anyhow::Result;
 use std::process::Command;
 
@@ -26,6 +26,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
+    soft::ensure()?;
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "diff"]))?;
     let mut diff = Command::new(shell::target().join("release/diff"));
     diff.env("RUMBA_DIFF_AGAINST", args.against.name());

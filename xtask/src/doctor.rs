@@ -12,6 +12,8 @@ use comfy_table::{Attribute, Cell, Color, Table, presets};
 use cuda_builder::toolchain::{self, Lack, Rejected, Toolchain};
 use cuda_builder::wheels;
 
+use crate::soft;
+
 /// Show what there is to build and run kernels, what is missing, and the command that installs it
 ///
 /// Fails if kernels cannot be built. Everything else in the table is optional.
@@ -86,6 +88,7 @@ pub(crate) fn table() -> Table {
         });
     }
     rows.extend(tools());
+    rows.push(soft_device());
     rows.push(driver());
 
     let mut table = Table::new();
@@ -188,6 +191,27 @@ fn tools() -> Vec<Row> {
         row("ptxas", wheels.ptxas.as_deref(), "checks PTX, counts registers"),
         row("nvdisasm", wheels.nvdisasm.as_deref(), "shows machine code"),
     ]
+}
+
+/// The software device, as programs outside of this clone find it.
+fn soft_device() -> Row {
+    let place = soft::place();
+    let installed = place.as_deref().filter(|place| place.is_file());
+    Row {
+        what: "software device",
+        state: if installed.is_some() {
+            State::Used
+        } else {
+            State::Missing
+        },
+        version: installed.map_or_else(String::new, |_| env!("CARGO_PKG_VERSION").to_owned()),
+        place: installed.map(short).unwrap_or_default(),
+        note: match installed {
+            Some(_) => "runs kernels where there is no GPU",
+            None => "cargo xtask setup",
+        }
+        .to_owned(),
+    }
 }
 
 /// A tool's release number; a bitcode file has none.

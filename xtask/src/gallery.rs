@@ -1,7 +1,7 @@
 //! The gallery's programs as commands: which there are, building them, running one, reading its records.
 //! A program is a file in host/gallery/src/bin; nothing else registers it.
 
-use crate::shell;
+use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -70,8 +70,9 @@ pub(crate) fn find(name: &str) -> Result<String> {
     )
 }
 
-/// Builds the programs (optimised: the software device runs inside them). Cargo shows its own progress.
+/// Builds the programs, and the software device that they load. Cargo shows its own progress.
 pub(crate) fn build(names: &[String]) -> Result<()> {
+    soft::ensure()?;
     let mut cargo = shell::cargo();
     cargo.args(["build", "--release", "--package", "gallery"]);
     for name in names {

@@ -23,6 +23,7 @@ mod run;
 mod sanitize;
 mod setup;
 mod shell;
+mod soft;
 mod test;
 mod ulp;
 mod verdicts;
@@ -73,6 +74,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     // `cargo xtask isa | head` is no error.
     sigpipe::reset();
+    soft::name();
     match run(Cli::parse().command) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

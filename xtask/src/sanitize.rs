@@ -263,9 +263,6 @@ fn command(tool: Tool, nightly: &Nightly, suite: &Suite, filter: &[String], repo
     }
     command.arg("test").args(suite.selection());
     command.arg("--target-dir").arg(tool.folder());
-    for setting in plan.settings {
-        command.args(["--config", setting]);
-    }
     command.envs(plan.environment.iter().copied());
     if tool != Tool::Miri {
         // Naming a target keeps build scripts and macros free of the flags.

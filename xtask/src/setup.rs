@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: installs what building kernels takes, and NVIDIA's optional tools.
+//! `cargo xtask setup`: installs what building and running kernels takes, and NVIDIA's optional tools.
 //!
 //! It looks first and installs only what is missing, and says what it runs. Before it uses sudo it asks. Where it
 //! may not or cannot install something, it says which command would. What counts as present is
@@ -16,12 +16,14 @@ use cuda_builder::wheels::{self, Wheels};
 
 use crate::doctor;
 use crate::quiet::run_quietly;
+use crate::soft;
 
-/// Install what building kernels takes: a Rust toolchain with library sources; NVIDIA's tools if possible
+/// Install what kernels take: a Rust toolchain with library sources, the software device; NVIDIA's tools if possible
 ///
 /// Tries `rustup component add rust-src` first, then the distribution's packages: as root, or through sudo if it
 /// needs no password and you agree. NVIDIA's libdevice, ptxas and nvdisasm come as Python wheels, of fixed versions with
-/// known hashes, and go into a folder of Rumba's own; kernels build without them. Running it again changes nothing.
+/// known hashes, and go into a folder of Rumba's own; kernels build without them. The software device is built from this clone,
+/// for programs outside of it too. Running it again changes nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask setup                install what is missing
@@ -48,6 +50,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if !args.no_wheels {
         optional_wheels();
     }
+    soft::ensure()?;
     println!("{}", doctor::table());
     Ok(())
 }

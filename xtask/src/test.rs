@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test of the workspace, with cargo-nextest where it is installed.
 
-use crate::{conformance, setup, shell};
+use crate::{conformance, setup, shell, soft};
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
 
@@ -21,6 +21,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
+    soft::ensure()?;
     if args.gpu {
         require_gpu()?;
     }

@@ -15,7 +15,11 @@ fn cargo(folder: &Path) -> Command {
             "CARGO_TARGET_DIR",
             concat!(env!("CARGO_TARGET_TMPDIR"), "/new-project-target"),
         )
-        .env("CARGO_NET_OFFLINE", "true");
+        .env("CARGO_NET_OFFLINE", "true")
+        // The software device is where a project of anyone's finds it, and not where this workspace has it.
+        .env("XDG_DATA_HOME", DATA)
+        .env("RUMBA_SOFT_LIBRARY", "")
+        .env("RUMBA_TOOLS", tools());
     // They are this package's, and not the project's.
     for (name, _) in std::env::vars_os() {
         let package = name.to_string_lossy().starts_with("CARGO_PKG_");
@@ -28,6 +32,22 @@ fn cargo(folder: &Path) -> Command {
         }
     }
     cargo
+}
+
+/// The folder for data of these projects' user.
+const DATA: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/data");
+
+/// The folder of NVIDIA's tools, which those projects use too.
+fn tools() -> PathBuf {
+    let named = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let data = || named("XDG_DATA_HOME").or_else(|| Some(std::env::home_dir()?.join(".local/share")));
+    named("RUMBA_TOOLS")
+        .or_else(|| Some(data()?.join("rumba/tools")))
+        .unwrap_or_default()
 }
 
 #[track_caller]
@@ -52,6 +72,7 @@ fn new_project(name: &str) -> PathBuf {
     let folder = fresh(name);
     let mut new = Command::new(env!("CARGO_BIN_EXE_xtask"));
     new.args(["new", "project"]).arg(&folder);
+    new.env("XDG_DATA_HOME", DATA).env("RUMBA_TOOLS", tools());
     assert!(succeeds(new).contains("cargo test"));
     lock(&folder);
     folder
@@ -184,6 +205,8 @@ fn main() {
 
 /// The chapter "In a project that exists", step by step, on what `cargo new` makes. The first line of each block names the file
 /// that it is added to.
+///
+/// The software device is in its programs. Tests of the runtime pass there that pass with the device that is loaded.
 #[test]
 fn a_project_that_exists_takes_the_steps_of_the_book() {
     // Not below this workspace, of which cargo would make it a member.
@@ -219,8 +242,25 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
     run.args(["run", "--quiet", "--manifest-path"])
         .arg(folder.join("Cargo.toml"));
     run.env("RUMBA_DEVICE", "soft");
+    // There is no library here.
+    run.env("XDG_DATA_HOME", place.path());
     let printed = succeeds(run);
     assert!(printed.contains("on Rumba software device"), "{printed}");
+
+    let tests = ["launch", "memory", "reach"];
+    for test in tests {
+        let from = workspace().join("host/tests").join(test).with_extension("rs");
+        let text = std::fs::read_to_string(&from).expect("the runtime has such a test");
+        write(folder.join("tests").join(test).with_extension("rs"), &text);
+    }
+    let mut run = cargo(Path::new("/"));
+    run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    run.env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", place.path());
+    let printed = succeeds(run);
+    let passed = printed
+        .lines()
+        .filter(|line| line.starts_with("test result: ok.") && !line.contains(" 0 passed"));
+    assert_eq!(passed.count(), tests.len(), "{printed}");
 }
 
 /// The manifest with what is added to its sections, and with the new ones.
@@ -240,7 +280,7 @@ fn with_sections(manifest: &str, added: &str) -> String {
 /// The manifest with the crates of this workspace in place of those of the repository.
 fn from_here(manifest: &str) -> String {
     let crates = [
-        ("rumba", "host"),
+        ("rumba", "crates/rumba"),
         ("cuda_builder", "crates/cuda_builder"),
         ("cuda_std", "crates/cuda_std"),
         ("find_cuda_helper", "crates/find_cuda_helper"),

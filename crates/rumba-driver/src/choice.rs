@@ -11,10 +11,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
+use rumba_interface::log::{self, Level};
+use rumba_interface::{Device, MOST_DEVICES, code};
 
-use crate::code;
 use crate::environment::library_from_environment;
-use crate::log::{self, Level};
+use crate::soft::{self, SoftLibraryError};
 
 /// What answers the driver calls of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,32 +65,36 @@ pub enum ChoiceError {
     },
     /// The environment asks for software devices that there cannot be.
     #[error(
-        "RUMBA_SOFT_DEVICES={value} is no number of software devices: set it to a number from 1 to {MOST_SOFT_DEVICES}, or \
+        "RUMBA_SOFT_DEVICES={value} is no number of software devices: set it to a number from 1 to {MOST_DEVICES}, or \
          remove it to have one"
     )]
     SoftDevices {
         /// What the variable held.
         value: String,
     },
+    /// There is no GPU, or none is asked for, and the software device could not be loaded.
+    #[error(transparent)]
+    SoftLibrary(#[from] SoftLibraryError),
 }
 
-/// Software devices that there can be: `RUMBA_SOFT_DEVICES` asks for more than one.
-pub(crate) const MOST_SOFT_DEVICES: usize = 64;
-
-/// The decision, with NVIDIA's library where that is what was chosen.
+/// The decision.
 pub(crate) struct Choice {
-    pub(crate) kind: Result<DeviceKind, ChoiceError>,
-    pub(crate) library: Option<Library>,
-    /// How many software devices there are, where those were chosen.
-    pub(crate) soft_devices: usize,
+    pub(crate) driver: Result<Driver, ChoiceError>,
+}
+
+/// What answers, with what it is reached by.
+pub(crate) enum Driver {
+    Nvidia(Library),
+    Software(&'static Device),
 }
 
 impl Choice {
-    fn none(error: ChoiceError) -> Choice {
-        Choice {
-            kind: Err(error),
-            library: None,
-            soft_devices: 0,
+    /// The decision for callers.
+    pub(crate) fn kind(&self) -> Result<DeviceKind, ChoiceError> {
+        match &self.driver {
+            Ok(Driver::Nvidia(_)) => Ok(DeviceKind::Nvidia),
+            Ok(Driver::Software(_)) => Ok(DeviceKind::Software),
+            Err(error) => Err(error.clone()),
         }
     }
 }
@@ -106,17 +111,29 @@ pub(crate) fn prefer_software() -> &'static Choice {
     decide(Some(asked.unwrap_or_else(|| "soft".into())))
 }
 
+static CHOICE: OnceLock<Choice> = OnceLock::new();
+
+/// The decision, if there is one already.
+pub(crate) fn made() -> Option<&'static Choice> {
+    CHOICE.get()
+}
+
 fn decide(device: Option<OsString>) -> &'static Choice {
-    static CHOICE: OnceLock<Choice> = OnceLock::new();
     CHOICE.get_or_init(|| {
+        let silent = if is_library() { Level::Reports } else { Level::Off };
+        log::set(log::from_environment(silent));
         let settings = Settings {
             device,
             library: library_from_environment("RUMBA_CUDA_LIBRARY"),
             soft_devices: std::env::var_os("RUMBA_SOFT_DEVICES"),
             is_library: is_library(),
         };
-        let choice = settings.decide();
-        match &choice.kind {
+        let driver = settings.decide().and_then(|decision| match decision {
+            Decision::Nvidia(library) => Ok(Driver::Nvidia(library)),
+            Decision::Software { devices } => Ok(Driver::Software(soft::start(devices)?)),
+        });
+        let choice = Choice { driver };
+        match choice.kind() {
             Ok(kind) => log::say(Level::Errors, format_args!("device: {kind:?}")),
             Err(error) => log::say(Level::Reports, format_args!("{error}")),
         }
@@ -129,9 +146,10 @@ static IS_LIBRARY: AtomicBool = AtomicBool::new(false);
 /// Declares that this code was loaded as `libcuda.so.1`, where the loader would find it again if it asked
 /// for that name: from then on `auto` is the software device, unless `RUMBA_CUDA_LIBRARY` names a file.
 ///
-/// For the package that makes that library; call it before any driver call.
-pub fn serve_as_library() {
+/// For the package that makes that library, which has the software device in it; call it before any driver call.
+pub fn serve_as_library(device: &'static Device) {
     IS_LIBRARY.store(true, Ordering::Relaxed);
+    soft::link(device);
 }
 
 pub(crate) fn is_library() -> bool {
@@ -149,8 +167,17 @@ struct Settings {
     is_library: bool,
 }
 
+/// What the environment asks for, as far as it is there.
+enum Decision {
+    Nvidia(Library),
+    /// So many software devices.
+    Software {
+        devices: u32,
+    },
+}
+
 impl Settings {
-    fn decide(&self) -> Choice {
+    fn decide(&self) -> Result<Decision, ChoiceError> {
         let device = self
             .device
             .as_ref()
@@ -164,37 +191,29 @@ impl Settings {
             }),
         };
         match found {
-            Ok(library) => Choice {
-                kind: Ok(DeviceKind::Nvidia),
-                library: Some(library),
-                soft_devices: 0,
-            },
+            Ok(library) => Ok(Decision::Nvidia(library)),
             // A library that was named and does not load is a mistake; one without a GPU is an ordinary machine.
             Err(error) => match error {
                 ChoiceError::NoGpu { .. } if device != "gpu" => self.software(),
                 ChoiceError::NoLibrary { .. } if device != "gpu" && self.library.is_none() => self.software(),
-                error => Choice::none(error),
+                error => Err(error),
             },
         }
     }
 
     /// The software device, or as many as are asked for.
-    fn software(&self) -> Choice {
+    fn software(&self) -> Result<Decision, ChoiceError> {
         let text = self.soft_devices.as_ref().map(|value| value.to_string_lossy());
         let number = match text.as_deref().map(str::trim) {
             None | Some("") => Some(1),
             Some(text) => text
                 .parse()
                 .ok()
-                .filter(|number| (1..=MOST_SOFT_DEVICES).contains(number)),
+                .filter(|number| (1..=MOST_DEVICES as u32).contains(number)),
         };
         match number {
-            Some(soft_devices) => Choice {
-                kind: Ok(DeviceKind::Software),
-                library: None,
-                soft_devices,
-            },
-            None => Choice::none(ChoiceError::SoftDevices {
+            Some(devices) => Ok(Decision::Software { devices }),
+            None => Err(ChoiceError::SoftDevices {
                 value: text.unwrap_or_default().into_owned(),
             }),
         }
@@ -262,7 +281,7 @@ fn device_count(library: &Library) -> Result<c_int, String> {
 }
 
 /// The loader's words; libloading keeps them one level down.
-fn sentence(error: &libloading::Error) -> String {
+pub(crate) fn sentence(error: &libloading::Error) -> String {
     use std::error::Error;
     match error.source() {
         Some(source) => source.to_string(),
@@ -282,7 +301,10 @@ mod tests {
             is_library,
         }
         .decide()
-        .kind
+        .map(|decision| match decision {
+            Decision::Nvidia(_) => DeviceKind::Nvidia,
+            Decision::Software { .. } => DeviceKind::Software,
+        })
     }
 
     #[test]
@@ -307,8 +329,10 @@ mod tests {
                 soft_devices: devices.map(Into::into),
                 is_library: false,
             };
-            let choice = settings.decide();
-            choice.kind.map(|_| choice.soft_devices)
+            settings.decide().map(|decision| match decision {
+                Decision::Nvidia(_) => 0,
+                Decision::Software { devices } => devices,
+            })
         };
         for (asked, number) in [
             (None, 1),

@@ -21,7 +21,7 @@ pub fn library_from_environment(variable: &str) -> Option<OsString> {
 }
 
 /// Whether the kernel started the program in its secure mode.
-fn is_privileged() -> bool {
+pub(crate) fn is_privileged() -> bool {
     // SAFETY: the call reads a value that the kernel passed to the process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -5,14 +5,16 @@
 //! process (see [`device_kind`]); after that a call costs one jump more than NVIDIA's own, or runs on the
 //! software device in this process. A program so linked starts on machines without any NVIDIA software.
 //!
+//! The software device is a library too, `librumba_soft_device.so`, which `cargo xtask setup` builds; it is loaded when it is
+//! needed. With the feature `linked` the program has the device in itself.
+//!
 //! A crate that only calls `cu…` functions must name this one, or the linker never sees it:
 //!
 //! ```
 //! use rumba_driver as _;
 //! ```
 //!
-//! The crate holds no PTX semantics, which are in `rumba-vm`, and no convenience for callers, which is in
-//! `rumba`.
+//! The crate holds none of the calls, which `rumba-soft` serves, and no convenience for callers, which is in `rumba`.
 //!
 //! # Environment
 //!
@@ -20,6 +22,7 @@
 //! |---|---|
 //! | `RUMBA_DEVICE` | `auto` (default), `gpu`, `soft` |
 //! | `RUMBA_CUDA_LIBRARY` | the path of NVIDIA's library, where the loader does not find `libcuda.so.1` |
+//! | `RUMBA_SOFT_LIBRARY` | the path of the software device, where it is not in the user's folder for data (`~/.local/share/rumba/soft`) |
 //! | `RUMBA_SOFT_DEVICES` | how many software devices there are: 1 (default) to 64, which share one machine |
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
 //! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
@@ -27,46 +30,37 @@
 //! | `RUMBA_CHECK` | what the software device checks, of `mem` (default), `init`, `race`, `sync`, `arith`, or `all`, separated by commas; `none` for nothing. Findings go to standard error |
 //! | `RUMBA_CHECK_JSON` | a file that findings are appended to, an object of JSON each |
 //! | `RUMBA_CHECK_SEED` | a number that the order of blocks, warps and diverged lanes is taken from, so that a run can be repeated |
-//! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as [`rumba_vm::Profile`] in JSON |
+//! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as `rumba_vm::Profile` in JSON |
 //! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
 
-mod abi;
-#[expect(non_snake_case, reason = "these are NVIDIA's names")]
-mod api;
-mod calls;
 pub mod check;
 mod choice;
-mod code;
 mod environment;
-mod error;
-mod log;
+mod refusal;
+mod slots;
 mod soft;
 mod trampoline;
 
 pub use choice::{ChoiceError, DeviceKind, serve_as_library};
 pub use environment::library_from_environment;
+pub use soft::SoftLibraryError;
 
 /// What answers the driver calls of this process; the first call of any kind decides.
 ///
 /// # Errors
 ///
-/// `RUMBA_DEVICE` names no device, or asks for a GPU that is not there. The error says what was looked for
-/// and what to do; `cuInit` returns `CUDA_ERROR_NO_DEVICE` meanwhile.
+/// `RUMBA_DEVICE` names no device, or asks for a GPU that is not there, or the software device cannot be loaded. The error
+/// says what was looked for and what to do; `cuInit` returns `CUDA_ERROR_NO_DEVICE` meanwhile.
 pub fn device_kind() -> Result<DeviceKind, ChoiceError> {
-    choice::choice().kind.clone()
+    choice::choice().kind()
 }
 
 /// The full report of the last module that could not be loaded, or of the last kernel that failed, in any
 /// thread. `None` if there was none, and always with NVIDIA's driver, which tells no more than a code.
 pub fn last_report() -> Option<String> {
-    soft::report::last()
-}
-
-/// Sends what kernels print on the software device to `sink`, in place of standard output. Returns whether the
-/// device can: NVIDIA's driver prints to standard output whatever is asked.
-///
-/// Call it after `cuInit`: before that there is no device.
-pub fn set_output(sink: impl FnMut(&[u8]) + Send + 'static) -> bool {
-    let driver = soft::driver::Driver::get();
-    driver.map(|driver| driver.machine.set_output(Box::new(sink))).is_ok()
+    let choice::Driver::Software(device) = choice::made()?.driver.as_ref().ok()? else {
+        return None;
+    };
+    let report = rumba_interface::gather(|report| (device.last_report)(report)).pop()?;
+    Some(String::from_utf8_lossy(&report).into_owned())
 }

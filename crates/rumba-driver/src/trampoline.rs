@@ -4,6 +4,11 @@
 //! slots and goes on to the call that was made. Later calls cost one predicted jump. The code never looks
 //! at arguments, so it needs no signatures.
 
+use std::ffi::c_void;
+
+use rumba_interface::calls::NAMES;
+use rumba_interface::detour;
+
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!(
     "rumba-driver runs on x86-64 Linux: its exported calls are jumps written for that machine \
@@ -18,98 +23,65 @@ macro_rules! trampoline {
         extern "C" fn $name() {
             std::arch::naked_asm!(
                 "jmp qword ptr [rip + {slots} + {offset}]",
-                slots = sym $crate::calls::SLOTS,
-                offset = const $crate::calls::Call::$name as usize * size_of::<usize>(),
+                slots = sym $crate::slots::SLOTS,
+                offset = const rumba_interface::calls::Call::$name as usize * size_of::<usize>(),
             )
         }
     };
 }
 pub(crate) use trampoline;
 
-/// Where a slot leads until the device is chosen: tells the resolver which call was made.
-#[unsafe(naked)]
-pub(crate) extern "C" fn first_call<const CALL: usize>() {
-    std::arch::naked_asm!(
-        "mov r11d, {call}",
-        "jmp {resolve}",
-        call = const CALL,
-        resolve = sym resolve,
-    )
+/// The code of one stub.
+pub(crate) type Stub = [u8; 16];
+
+unsafe extern "C" {
+    /// Where the slots lead until the device is chosen.
+    #[link_name = "rumba_driver_first_calls"]
+    pub(crate) static FIRST_CALLS: [Stub; NAMES.len()];
+    /// Where the slots lead of calls that the chosen driver does not have.
+    #[link_name = "rumba_driver_refusals"]
+    pub(crate) static REFUSALS: [Stub; NAMES.len()];
 }
 
-/// Where a slot of a `_ptds` or `_ptsz` form leads on the software device: notes which default stream is meant and goes
-/// on to the call that all forms share.
-#[unsafe(naked)]
-pub(crate) extern "C" fn per_thread<const CALL: usize>() {
-    std::arch::naked_asm!(
-        "mov r11d, {call}",
-        "jmp {note}",
-        call = const CALL,
-        note = sym note_per_thread,
-    )
+/// The address of a stub.
+pub(crate) const fn stub(table: *const [Stub; NAMES.len()], call: usize) -> *mut c_void {
+    table.cast::<Stub>().wrapping_add(call).cast_mut().cast()
 }
 
-/// Defines a function that saves everything that can hold an argument, asks `$ask` where the call in r11 leads and
-/// continues there as if it had been called directly.
-macro_rules! detour {
-    ($(#[$doc:meta])* $name:ident, $ask:path) => {
-        $(#[$doc])*
-        #[unsafe(naked)]
-        extern "C" fn $name() {
-            std::arch::naked_asm!(
-                "push rbp",
-                "mov rbp, rsp",
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "push r9",
-                "push rax",
-                "push rbx", // keeps the stack 16-byte aligned for the call
-                "sub rsp, 128",
-                "movups [rsp], xmm0",
-                "movups [rsp + 16], xmm1",
-                "movups [rsp + 32], xmm2",
-                "movups [rsp + 48], xmm3",
-                "movups [rsp + 64], xmm4",
-                "movups [rsp + 80], xmm5",
-                "movups [rsp + 96], xmm6",
-                "movups [rsp + 112], xmm7",
-                "mov edi, r11d",
-                "call {ask}",
-                "mov r11, rax",
-                "movups xmm7, [rsp + 112]",
-                "movups xmm6, [rsp + 96]",
-                "movups xmm5, [rsp + 80]",
-                "movups xmm4, [rsp + 64]",
-                "movups xmm3, [rsp + 48]",
-                "movups xmm2, [rsp + 32]",
-                "movups xmm1, [rsp + 16]",
-                "movups xmm0, [rsp]",
-                "add rsp, 128",
-                "pop rbx",
-                "pop rax",
-                "pop r9",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "pop rbp",
-                "jmp r11",
-                ask = sym $ask,
-            )
-        }
+/// Defines a stub for each call, which says in r11 which call it is and goes on to `$to`. The assembler repeats them: as
+/// functions of Rust they would take the compiler many seconds.
+macro_rules! stubs {
+    ($table:literal, $to:path) => {
+        std::arch::global_asm!(
+            ".pushsection .text",
+            ".balign 16",
+            concat!(".globl ", $table),
+            concat!(".hidden ", $table),
+            concat!($table, ":"),
+            concat!(".set ", $table, "_number, 0"),
+            ".rept {count}",
+            concat!("movl $", $table, "_number, %r11d"),
+            "jmp {to}",
+            ".balign 16",
+            concat!(".set ", $table, "_number, ", $table, "_number + 1"),
+            ".endr",
+            ".popsection",
+            count = const NAMES.len(),
+            to = sym $to,
+            options(att_syntax),
+        );
     };
 }
 
+stubs!("rumba_driver_first_calls", resolve);
+stubs!("rumba_driver_refusals", refuse);
+
 detour! {
     /// Chooses the device.
-    resolve, crate::calls::resolve
+    resolve, crate::slots::resolve
 }
 
 detour! {
-    /// Notes the default stream.
-    note_per_thread, crate::calls::note_per_thread
+    /// Says why the call is refused, and goes on to what answers it.
+    refuse, crate::refusal::refuse
 }

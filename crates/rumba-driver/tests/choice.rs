@@ -122,6 +122,7 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
         // SAFETY: the call reads a value that the kernel passed to the process.
         let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
         println!("secure {secure}: {named:?}");
+        println!("device: {:?}", rumba_driver::device_kind());
         return;
     }
     let run = |program: &Path| {
@@ -129,6 +130,7 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
             .args(["--exact", NAME, "--nocapture"])
             .env(CHILD, NAME)
             .env(VARIABLE, "/nonexistent/libcuda.so.1")
+            .env("RUMBA_DEVICE", "soft")
             .output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
     };
@@ -156,4 +158,7 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
         said.contains("secure 1: None") || said.contains("secure 0: Some"),
         "{said}"
     );
+    if said.contains("secure 1") && cfg!(not(feature = "linked")) {
+        assert!(said.contains("device: Err(SoftLibrary(Privileged))"), "{said}");
+    }
 }

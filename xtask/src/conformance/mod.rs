@@ -91,7 +91,7 @@ impl Client {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     match args.client {
-        Some(client) => check(client, &args.selection, Profile::Release),
+        Some(client) => check(client, &args.selection),
         None => slices(),
     }
 }
@@ -116,7 +116,7 @@ pub(crate) fn slices() -> Result<()> {
             jobs: None,
             limit: 120,
         };
-        if let Err(error) = check(client, &selection, Profile::Dev) {
+        if let Err(error) = check(client, &selection) {
             eprintln!("error: {error:#}");
             failed.push(suite.name());
         }
@@ -127,13 +127,13 @@ pub(crate) fn slices() -> Result<()> {
     Ok(())
 }
 
-fn check(client: Client, args: &Selection, profile: Profile) -> Result<()> {
+fn check(client: Client, args: &Selection) -> Result<()> {
     let suite = client.suite();
     let suite = &*suite;
     suite
         .install()
         .with_context(|| format!("could not install {}", suite.about()))?;
-    let driver = driver(profile)?;
+    let driver = driver()?;
     let all = suite.list(&driver)?;
     if let Some(unknown) = missing(suite.slice(), &all) {
         bail!(
@@ -222,25 +222,10 @@ fn folder(client: &str) -> Result<PathBuf> {
     Ok(tools.join("conformance").join(client))
 }
 
-/// How the driver is built.
-#[derive(Clone, Copy)]
-enum Profile {
-    /// As the tests build it.
-    Dev,
-    Release,
-}
-
 /// Builds our `libcuda.so.1` and lays it out as programs look for it.
-fn driver(profile: Profile) -> Result<Driver> {
+fn driver() -> Result<Driver> {
     let mut build = shell::cargo();
-    build.args(["build", "--package", "rumba-libcuda"]);
-    let built = match profile {
-        Profile::Dev => "debug",
-        Profile::Release => {
-            build.arg("--release");
-            "release"
-        }
-    };
+    build.args(["build", "--release", "--package", "rumba-libcuda"]);
     shell::run(&mut build)?;
     let folder = shell::target().join("conformance").join("driver");
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
@@ -249,7 +234,7 @@ fn driver(profile: Profile) -> Result<Driver> {
     if library.exists() {
         std::fs::remove_file(&library).with_context(|| format!("could not remove {}", library.display()))?;
     }
-    let built = shell::target().join(built).join("libcuda.so");
+    let built = shell::target().join("release").join("libcuda.so");
     std::fs::copy(&built, &library).with_context(|| format!("could not copy {}", built.display()))?;
     link(Path::new("libcuda.so.1"), &folder.join("libcuda.so"))?;
     Ok(Driver { folder })

@@ -1,9 +1,9 @@
 //! `cargo xtask new project PATH`: a workspace of one's own with a kernel, a program, tests and a CI file.
 //!
-//! The files are `xtask/templates/project`, which `cargo generate` reads too: its placeholders are filled in here. Nothing is
-//! built.
+//! The files are `xtask/templates/project`, which `cargo generate` reads too: its placeholders are filled in here. Nothing of
+//! the project is built.
 
-use crate::shell;
+use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("cuda_builder", "crates/cuda_builder"),
     ("cuda_std", "crates/cuda_std"),
     ("find_cuda_helper", "crates/find_cuda_helper"),
-    ("rumba", "host"),
+    ("rumba", "crates/rumba"),
 ];
 
 /// What the template says where the repository is meant.
@@ -60,6 +60,8 @@ pub(super) fn run(Args { path, git }: Args) -> Result<()> {
     if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
         bail!("{} is there already and not empty; choose another path", path.display());
     }
+    // The project's programs load it, from where it is put now.
+    soft::ensure()?;
     for (file, text) in FILES {
         let file = path.join(file);
         let folder = file.parent().expect("files lie in the project");

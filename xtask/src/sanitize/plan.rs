@@ -38,8 +38,6 @@ impl Suite {
 /// What a tool runs, and how.
 pub(super) struct Plan {
     pub(super) suites: &'static [Suite],
-    /// Settings of cargo's, as for its option `--config`.
-    pub(super) settings: &'static [&'static str],
     pub(super) environment: &'static [(&'static str, &'static str)],
     /// The sanitizer's own options, by environment variable.
     pub(super) options: &'static [(&'static str, &'static str)],
@@ -114,14 +112,18 @@ pub(super) static MIRI: Plan = Plan {
             without: &[],
         },
         Suite {
-            package: "rumba-driver",
+            package: "rumba-interface",
             features: &[],
             files: &[],
             only: &[],
-            without: &[
-                ("choice::", "loads libraries, which Miri cannot"),
-                ("soft::vmm::", "maps a file of the system's memory, which Miri cannot"),
-            ],
+            without: &[],
+        },
+        Suite {
+            package: "rumba-soft",
+            features: &[],
+            files: &[],
+            only: &[],
+            without: &[("soft::vmm::", "maps a file of the system's memory, which Miri cannot")],
         },
         Suite {
             package: "rumba-host",
@@ -131,7 +133,6 @@ pub(super) static MIRI: Plan = Plan {
             without: &[],
         },
     ],
-    settings: &[],
     environment: &[
         // Device addresses are numbers, with which kernels compute. What lives as long as the process is no leak.
         (
@@ -143,8 +144,9 @@ pub(super) static MIRI: Plan = Plan {
     options: &[],
     left_out: &[
         (
-            "rumba-driver/tests, and all tests of rumba-host that use a device",
-            "every call of the driver is a jump written in assembly (trampoline.rs); the sanitizers run these tests",
+            "rumba-driver, and all tests of rumba-host that use a device",
+            "it loads libraries, and every call of it is a jump written in assembly (trampoline.rs); the sanitizers run these \
+             tests",
         ),
         (
             "the other kernels of rumba-vm",
@@ -163,7 +165,6 @@ pub(super) static MIRI: Plan = Plan {
 
 pub(super) static THREAD: Plan = Plan {
     suites: &[DRIVER, RUNTIME],
-    settings: QUICK,
     environment: &[SOFT],
     options: &[("TSAN_OPTIONS", "second_deadlock_stack=1")],
     left_out: LEFT_OUT,
@@ -175,7 +176,7 @@ pub(super) static ADDRESS: Plan = Plan {
         RUNTIME,
         Suite {
             package: "rumba-host",
-            features: &["--no-default-features"],
+            features: &["--no-default-features", "--features", "linked"],
             files: &[],
             only: &[],
             without: &[],
@@ -205,7 +206,6 @@ pub(super) static ADDRESS: Plan = Plan {
             without: &[],
         },
     ],
-    settings: QUICK,
     environment: &[SOFT],
     options: &[
         ("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1"),
@@ -215,12 +215,12 @@ pub(super) static ADDRESS: Plan = Plan {
     left_out: LEFT_OUT,
 };
 
-/// Compiling the machine as fast as it usually is takes longer than running these tests on a slower one.
-const QUICK: &[&str] = &["profile.dev.package.rumba-vm.opt-level=1"];
+/// A device that is loaded would be compiled without the sanitizer.
+const LINKED: &[&str] = &["--features", "linked"];
 
 const DRIVER: Suite = Suite {
     package: "rumba-driver",
-    features: &[],
+    features: LINKED,
     files: &["driver", "devices", "seed", "cust"],
     only: &[],
     without: &[],
@@ -228,7 +228,7 @@ const DRIVER: Suite = Suite {
 
 const RUNTIME: Suite = Suite {
     package: "rumba-host",
-    features: &["--no-default-features"],
+    features: &["--no-default-features", "--features", "linked"],
     files: &["leaks", "streams", "memory", "in_flight"],
     only: &[],
     without: &[],
@@ -236,7 +236,7 @@ const RUNTIME: Suite = Suite {
 
 const LEFT_OUT: &[(&str, &str)] = &[
     (
-        "rumba-driver: choice",
+        "rumba-driver: choice, soft_library",
         "loads libraries that were compiled without the sanitizer, and expects what the loader says of them",
     ),
     (

@@ -1,14 +1,18 @@
-//! The software CUDA device as a shared library.
+//! The software CUDA device as a shared library that any CUDA program can load.
 //!
 //! `cargo build --release -p rumba-libcuda` makes `target/release/libcuda.so`. Under the name `libcuda.so.1`,
 //! in a folder of LD_LIBRARY_PATH, it serves any program that loads NVIDIA's driver by that name. It is the
-//! software device unless `RUMBA_CUDA_LIBRARY` names NVIDIA's library.
+//! software device, which it has in itself, unless `RUMBA_CUDA_LIBRARY` names NVIDIA's library.
 //!
-//! All calls are in `rumba-driver`; here is only what tells it how it was loaded.
+//! All calls are in `rumba-driver` and `rumba-soft`; here is only what tells them how they were loaded.
+
+use rumba_interface::Device;
+
+static DEVICE: Device = rumba_soft::device("libcuda");
 
 /// Runs when the library is loaded, before any call.
 extern "C" fn loaded() {
-    rumba_driver::serve_as_library();
+    rumba_driver::serve_as_library(&DEVICE);
 }
 
 /// The loader calls what it finds in this section.

@@ -7,8 +7,6 @@ use crate::code::Code;
 /// A refusal by the software device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("no device: {0}")]
-    NoDevice(String),
     #[error("the software device could not be made: {0}")]
     Device(String),
     #[error("cuInit has not been called in this process, or failed")]
@@ -80,8 +78,6 @@ pub(crate) enum Error {
     Memory(String),
     #[error("{what} is not served by the software device yet")]
     Unserved { what: &'static str },
-    #[error("the installed NVIDIA driver has no {what}")]
-    NotInDriver { what: &'static str },
     #[error("a host function of a stream called the driver, which CUDA does not allow")]
     InHostFunction,
     #[error("the limit {0} cannot be changed on this device")]
@@ -124,7 +120,6 @@ impl Error {
     /// The code that the caller gets.
     pub(crate) fn code(&self) -> Code {
         match self {
-            Self::NoDevice(_) => Code::NO_DEVICE,
             Self::Device(_) => Code::UNKNOWN,
             Self::NotInitialized => Code::NOT_INITIALIZED,
             Self::ThreadEnding => Code::DEINITIALIZED,
@@ -149,7 +144,7 @@ impl Error {
             Self::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
             Self::Ptx { .. } => Code::INVALID_PTX,
             Self::PtxVersion(_) => Code::UNSUPPORTED_PTX_VERSION,
-            Self::Unserved { .. } | Self::NotInDriver { .. } | Self::NotExecuted(_) => Code::NOT_SUPPORTED,
+            Self::Unserved { .. } | Self::NotExecuted(_) => Code::NOT_SUPPORTED,
             Self::InHostFunction => Code::NOT_PERMITTED,
             Self::Limit(_) => Code::UNSUPPORTED_LIMIT,
             Self::ParameterBytes { .. } => Code::LAUNCH_OUT_OF_RESOURCES,

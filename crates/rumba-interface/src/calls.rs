@@ -1,147 +1,44 @@
 //! Every call of the driver API, by name: what is exported, and who serves it.
 //!
-//! A name under `served` is a function of that name in that file of [`crate::api`] (or the one after `=`,
+//! A name under `served` is a function of that name in that file of `rumba-soft/src/api` (or the one after `=`,
 //! for the forms of a call that differ only in their default stream or their age). A name under `unserved`
 //! returns `CUDA_ERROR_NOT_SUPPORTED` on the software device. With NVIDIA's driver each name is forwarded.
 
-use std::ffi::{c_int, c_void};
-use std::sync::Once;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::c_int;
 
-use crate::abi::{refuse, set_per_thread};
-use crate::api;
-use crate::choice::choice;
-use crate::code::Code;
-use crate::error::Error;
-use crate::trampoline::{first_call, per_thread, trampoline};
+/// The CUDA version whose driver API is served: 13.0, the first with PTX 9.0.
+pub const CUDA_VERSION: c_int = 13_000;
 
-macro_rules! calls {
+macro_rules! names {
     (
         served { $($file:ident: $($name:ident $(= $target:ident)?),*;)* }
         unserved { $($missing:ident),* }
     ) => {
         /// The number of each call.
         #[expect(non_camel_case_types, reason = "these are NVIDIA's names")]
+        #[expect(missing_docs, reason = "cuda.h documents them")]
         #[derive(Clone, Copy)]
         #[repr(usize)]
-        pub(crate) enum Call {
+        pub enum Call {
             $($($name,)*)*
             $($missing,)*
         }
 
         /// The names of all calls, in the order of [`Call`].
-        pub(crate) const NAMES: &[&str] = &[$($(stringify!($name),)*)* $(stringify!($missing),)*];
-
-        /// Where each exported call leads.
-        pub(crate) static SLOTS: [AtomicPtr<c_void>; NAMES.len()] = [
-            $($(AtomicPtr::new(first_call::<{ Call::$name as usize }> as *mut c_void),)*)*
-            $(AtomicPtr::new(first_call::<{ Call::$missing as usize }> as *mut c_void),)*
-        ];
-
-        /// Where each call leads on the software device.
-        fn software() -> [*mut c_void; NAMES.len()] {
-            [
-                $($(implementation!($file, $name $(, $target)?),)*)*
-                $(unserved::<{ Call::$missing as usize }> as *mut c_void,)*
-            ]
-        }
-
-        /// Where the forms lead that mean the thread's default stream.
-        fn per_thread_forms() -> [*mut c_void; NAMES.len()] {
-            [
-                $($(per_thread::<{ Call::$name as usize }> as *mut c_void,)*)*
-                $(per_thread::<{ Call::$missing as usize }> as *mut c_void,)*
-            ]
-        }
-
-        /// Where each call leads that NVIDIA's driver does not have.
-        fn absent() -> [*mut c_void; NAMES.len()] {
-            [
-                $($(not_in_driver::<{ Call::$name as usize }> as *mut c_void,)*)*
-                $(not_in_driver::<{ Call::$missing as usize }> as *mut c_void,)*
-            ]
-        }
-
-        mod exported {
-            use super::trampoline;
-
-            $($(trampoline!($name);)*)*
-            $(trampoline!($missing);)*
-        }
+        pub const NAMES: &[&str] = &[$($(stringify!($name),)*)* $(stringify!($missing),)*];
     };
-}
-
-macro_rules! implementation {
-    ($file:ident, $name:ident) => {
-        api::$file::$name as *mut c_void
-    };
-    ($file:ident, $name:ident, $target:ident) => {
-        api::$file::$target as *mut c_void
-    };
-}
-
-/// What the software device does for a call that it does not serve yet.
-extern "C" fn unserved<const CALL: usize>() -> Code {
-    refuse(NAMES[CALL], &Error::Unserved { what: NAMES[CALL] })
-}
-
-/// What is done for a call that the installed driver of NVIDIA's is too old, or too new, to have.
-extern "C" fn not_in_driver<const CALL: usize>() -> Code {
-    refuse(NAMES[CALL], &Error::NotInDriver { what: NAMES[CALL] })
-}
-
-/// Chooses the device, points every slot at it, and gives the slot of `call`. Runs on the first call of a
-/// process, and on others that race with it.
-pub(crate) extern "C" fn resolve(call: usize) -> *mut c_void {
-    static FILLED: Once = Once::new();
-    FILLED.call_once(|| {
-        let targets = match &choice().library {
-            None => {
-                let mut targets = software();
-                for (index, form) in per_thread_forms().into_iter().enumerate() {
-                    SHARED[index].store(targets[index], Ordering::Release);
-                    if is_per_thread_form(NAMES[index]) {
-                        targets[index] = form;
-                    }
-                }
-                targets
-            }
-            Some(library) => {
-                let mut targets = absent();
-                for (name, target) in NAMES.iter().zip(&mut targets) {
-                    // SAFETY: the address is not called here; callers call it as what cuda.h declares.
-                    if let Ok(found) = unsafe { library.get::<*mut c_void>(name.as_bytes()) } {
-                        *target = found.into_raw();
-                    }
-                }
-                targets
-            }
-        };
-        for (slot, target) in SLOTS.iter().zip(targets) {
-            slot.store(target, Ordering::Release);
-        }
-    });
-    SLOTS[call].load(Ordering::Acquire)
-}
-
-/// Where the calls of the software device lead that a form for the thread's default stream shares.
-static SHARED: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
-
-/// Notes that the call means the thread's default stream, and gives where it leads.
-pub(crate) extern "C" fn note_per_thread(call: usize) -> *mut c_void {
-    set_per_thread(true);
-    SHARED[call].load(Ordering::Acquire)
 }
 
 /// Whether a name is that of a form which means the thread's own default stream.
-fn is_per_thread_form(name: &str) -> bool {
+pub fn is_per_thread_form(name: &str) -> bool {
     name.ends_with("_ptds") || name.ends_with("_ptsz")
 }
 
 /// What [`find`] found.
-pub(crate) enum Found {
-    /// The call is at this address.
-    At(*const c_void),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// The call of this number.
+    At(usize),
     /// The call came with a later version.
     Later,
     /// There is no such call.
@@ -150,7 +47,7 @@ pub(crate) enum Found {
 
 /// The newest form of a call that CUDA `version` (as `cuDriverGetVersion` counts) already had. With `own_stream`, the
 /// form that means the thread's default stream, where there is one.
-pub(crate) fn find(name: &str, version: c_int, own_stream: bool) -> Found {
+pub fn find(name: &str, version: c_int, own_stream: bool) -> Found {
     let mut best: Option<((u32, bool), usize)> = None;
     let mut later = false;
     for (index, candidate) in NAMES.iter().enumerate() {
@@ -166,7 +63,7 @@ pub(crate) fn find(name: &str, version: c_int, own_stream: bool) -> Found {
         }
     }
     match best {
-        Some((_, index)) => Found::At(resolve(index)),
+        Some((_, index)) => Found::At(index),
         None if later => Found::Later,
         None => Found::Nowhere,
     }
@@ -224,7 +121,11 @@ fn since(name: &str, form: u32) -> c_int {
     }
 }
 
-calls! {
+/// Expands a macro of the caller's with the list of all calls.
+#[macro_export]
+macro_rules! with_calls {
+    ($callback:ident) => {
+        $callback! {
     served {
         init: cuInit, cuDriverGetVersion, cuGetErrorName, cuGetErrorString, cuGetProcAddress, cuGetProcAddress_v2,
             cuGetExportTable;
@@ -448,7 +349,11 @@ calls! {
         cuUserObjectCreate, cuUserObjectRelease, cuUserObjectRetain, cuVDPAUCtxCreate, cuVDPAUCtxCreate_v2,
         cuVDPAUGetDevice, cuWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync_ptsz
     }
+        }
+    };
 }
+
+with_calls!(names);
 
 #[cfg(test)]
 mod tests {
@@ -457,12 +362,7 @@ mod tests {
     #[test]
     fn newer_forms_need_newer_versions() {
         let name = |found| match found {
-            Found::At(address) => {
-                let index = SLOTS
-                    .iter()
-                    .position(|slot| slot.load(Ordering::Relaxed).cast_const() == address);
-                index.map_or("?", |index| NAMES[index])
-            }
+            Found::At(index) => NAMES[index],
             Found::Later => "later",
             Found::Nowhere => "nowhere",
         };

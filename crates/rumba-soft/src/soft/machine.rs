@@ -1,15 +1,17 @@
-//! The SIMT machine as the driver uses it; with `checks`, the only file that names `rumba_vm`.
+//! The SIMT machine as the driver uses it; with `checks` and `findings`, the only file that names `rumba_vm`.
 //!
 //! Turns its errors into result codes; decides nothing else.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use rumba_interface::check::{Finding, Options};
 use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError};
 
-use crate::check::{self, Finding, Options};
+use crate::check;
 use crate::code::Code;
 use crate::error::Error;
+use crate::findings;
 use crate::soft::checks;
 use crate::soft::image::Source;
 
@@ -70,7 +72,7 @@ pub(crate) struct Parameter {
     pub(crate) bytes: usize,
 }
 
-pub(crate) use rumba_vm::{Launch, Sink};
+pub(crate) use rumba_vm::Launch;
 
 /// A kernel that failed while it ran.
 pub(crate) struct Fault {
@@ -191,7 +193,7 @@ impl Machine {
         }
         let found = device.take_findings();
         if !found.is_empty() {
-            tell(part, found.iter().map(Finding::of_finding).collect());
+            tell(part, found.iter().map(findings::of_finding).collect());
         }
         outcome
     }
@@ -271,11 +273,11 @@ impl Machine {
         let found = device.take_findings();
         checks::write_profiles(&device.take_profiles());
         let fault = match &outcome {
-            Err(LaunchFailure::Fault(fault)) => Some(Finding::of_fault(fault)),
+            Err(LaunchFailure::Fault(fault)) => Some(findings::of_fault(fault)),
             Ok(_) | Err(LaunchFailure::Refused(_)) => None,
         };
         if fault.is_some() || !found.is_empty() {
-            let found = found.iter().map(Finding::of_finding).chain(fault);
+            let found = found.iter().map(findings::of_finding).chain(fault);
             let found = found.map(|finding| finding.with_ptx(|name, line| kernel.line(name, line)));
             tell(kernel.part, check::merge(found));
         }
@@ -301,11 +303,6 @@ impl Machine {
     /// Sets how many bytes of stack threads have where that is not known from the kernel.
     pub(crate) fn set_stack_limit(&self, bytes: u64) {
         self.device.set_stack_limit(bytes);
-    }
-
-    /// Sends what kernels print to `sink`.
-    pub(crate) fn set_output(&self, sink: Sink) {
-        self.device.set_output(sink);
     }
 }
 

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use rumba_interface::MOST_DEVICES;
+
 use crate::abi::{self, CUcontext, CUdevice, CUstream, wrong};
 use crate::check;
-use crate::choice::{self, MOST_SOFT_DEVICES};
 use crate::error::Error;
 use crate::soft::array::Array;
 use crate::soft::capture;
@@ -19,6 +20,7 @@ use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
 use crate::soft::vmm::{self, Addresses, Physical};
 use crate::soft::work::Work;
+use crate::table;
 
 /// Everything that callers can name.
 pub(crate) struct Driver {
@@ -71,7 +73,7 @@ pub(crate) fn primary_handle(device: CUdevice) -> CUcontext {
 /// The device whose primary context a handle means.
 pub(crate) fn primary_device(handle: CUcontext) -> Option<CUdevice> {
     let offset = handle.checked_sub(PRIMARY)?;
-    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP <= MOST_SOFT_DEVICES)
+    (offset.is_multiple_of(PRIMARY_STEP) && offset / PRIMARY_STEP <= MOST_DEVICES)
         .then_some((offset / PRIMARY_STEP) as CUdevice)
 }
 
@@ -93,12 +95,8 @@ impl Driver {
         }
         DRIVER
             .get_or_init(|| {
-                let choice = choice::choice();
-                if let Err(error) = &choice.kind {
-                    return Err(Error::NoDevice(error.to_string()));
-                }
                 // They share one machine and its memory. The last is that of checked runs, which is not counted.
-                let devices = choice.soft_devices + 1;
+                let devices = table::devices() + 1;
                 // SAFETY: the handler only stores to a static. If it cannot be registered, a forked process lacks threads
                 // and finds out late.
                 unsafe { libc::pthread_atfork(None, None, Some(forked)) };

@@ -8,9 +8,9 @@ use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use rumba_interface::check::{Check, Finding};
 use rumba_vm::{Checks, Profile};
 
-use crate::check::{Check, Finding};
 use crate::error::Error;
 use crate::log;
 

@@ -17,10 +17,10 @@ pub(crate) fn render(finding: &Finding, colour: bool) -> String {
     let places: Vec<Place> = finding.sides.iter().take(MOST_SIDES).map(Place::of).collect();
     let labels = labels(finding);
     let title = match &finding.kernel {
-        Some(kernel) => format!("kernel `{kernel}`: {}", finding.kind.what()),
-        None => finding.kind.what().to_owned(),
+        Some(kernel) => format!("kernel `{kernel}`: {}", finding.what),
+        None => finding.what.clone(),
     };
-    let (notes, id, advice) = (notes(finding), finding.kind.id(), finding.kind.advice());
+    let (notes, id, advice) = (notes(finding), finding.kind.id(), &*finding.advice);
     let mut elements: Vec<Element<'_>> = Vec::new();
     let mut shown: Vec<&Place> = Vec::new();
     for place in &places {
@@ -127,7 +127,7 @@ fn notes(finding: &Finding) -> Vec<String> {
         ));
     }
     notes.dedup();
-    notes.push(finding.kind.why().to_owned());
+    notes.push(finding.why.clone());
     if finding.count > 1 {
         let of = match finding.kind {
             Kind::UnwrittenCopy => "bytes",

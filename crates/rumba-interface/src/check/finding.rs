@@ -2,19 +2,24 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
 use super::report;
 
 /// A mistake of a kernel. Mistakes of one kind at the same instructions are one finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its kind.
     pub kind: Kind,
     /// How bad it is.
     pub severity: Severity,
+    /// The kind in a few words.
+    pub what: String,
+    /// Why it is a mistake, in a sentence.
+    pub why: String,
+    /// What to try.
+    pub advice: String,
     /// The kernel, unless it was the host.
     pub kernel: Option<String>,
     /// Who did it, the first time: the access at which it was noticed, and for a race the earlier one; for a deadlock all
@@ -33,7 +38,7 @@ pub struct Finding {
 }
 
 /// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; the program is right nevertheless.
@@ -44,19 +49,8 @@ pub enum Severity {
     Error,
 }
 
-impl From<rumba_vm::Severity> for Severity {
-    fn from(severity: rumba_vm::Severity) -> Self {
-        match severity {
-            rumba_vm::Severity::Info => Self::Info,
-            rumba_vm::Severity::Warning => Self::Warning,
-            rumba_vm::Severity::Error => Self::Error,
-        }
-    }
-}
-
 /// A thread, and what it did where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// The block.
     pub block: [u32; 3],
@@ -73,13 +67,11 @@ pub struct Side {
     /// The line of the PTX.
     pub ptx_line: u32,
     /// That line, where the source has no other lines to show.
-    #[serde(skip)]
-    pub(crate) excerpt: Option<String>,
+    pub excerpt: Option<String>,
 }
 
 /// A place in the language that the PTX was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// The file, as the compiler names it.
     pub file: String,
@@ -128,11 +120,18 @@ impl Side {
 
 impl Finding {
     /// A result that is another one in the order of `seed`: that of a copy to the host, from a byte on.
-    pub(crate) fn of_schedules(kernel: Option<String>, copy: usize, byte: Option<usize>, seed: u64) -> Self {
+    pub fn of_schedules(kernel: Option<String>, copy: usize, byte: Option<usize>, seed: u64) -> Self {
         let from = byte.map_or_else(String::new, |byte| format!(", from byte {byte} on"));
         Self {
             kind: Kind::ScheduleDependent,
             severity: Severity::Warning,
+            what: "result that depends on the order of threads".to_owned(),
+            why: "blocks, warps and lanes run in any order, and in another one the host reads something else"
+                .to_owned(),
+            advice:
+                "look where the kernel uses how far others are: places by atomic operations, `activemask`, volatile \
+                     accesses of a warp"
+                    .to_owned(),
             kernel,
             sides: Vec::new(),
             message: Some(format!(
@@ -178,6 +177,10 @@ impl Finding {
         Self {
             kind: Kind::Panic,
             severity: Severity::Error,
+            what: "panic".to_owned(),
+            why: "an index, an arithmetic operation or an assertion of the kernel failed, and the thread ended there"
+                .to_owned(),
+            advice: "look at what the message names, on the line that it names".to_owned(),
             kernel: kernel.map(str::to_owned),
             sides: vec![side],
             message: Some(message.to_owned()),
@@ -189,7 +192,7 @@ impl Finding {
     }
 
     /// Takes the lines to show where there are none of another source. `line` gives a line of the PTX of that name.
-    pub(crate) fn with_ptx(mut self, line: impl Fn(&str, u32) -> Option<String>) -> Self {
+    pub fn with_ptx(mut self, line: impl Fn(&str, u32) -> Option<String>) -> Self {
         for side in self.sides.iter_mut().filter(|side| side.locations.is_empty()) {
             side.excerpt = line(&side.ptx, side.ptx_line);
         }
@@ -205,92 +208,5 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&report::render(self, false))
-    }
-}
-
-impl From<&rumba_vm::Location> for Location {
-    fn from(location: &rumba_vm::Location) -> Self {
-        Self {
-            file: location.file.clone(),
-            line: location.line,
-            column: location.column,
-            function: location.function.clone(),
-        }
-    }
-}
-
-/// Each as ours.
-fn locations(all: &[rumba_vm::Location]) -> Vec<Location> {
-    all.iter().map(Location::from).collect()
-}
-
-impl Finding {
-    /// What the machine found in a launch that went on.
-    pub(crate) fn of_finding(found: &rumba_vm::Finding) -> Self {
-        let side = |side: &rumba_vm::Side| Side {
-            block: side.block,
-            thread: side.thread,
-            threads: side.threads,
-            action: side.what.clone(),
-            locations: locations(&side.locations),
-            ptx: side.ptx.clone(),
-            ptx_line: side.ptx_line,
-            excerpt: None,
-        };
-        Self {
-            kind: found.kind.into(),
-            severity: found.severity.into(),
-            kernel: found.kernel.clone(),
-            sides: found.sides.iter().map(side).collect(),
-            message: None,
-            address: found.address,
-            place: Some(found.place.clone()),
-            count: found.count,
-            seed: found.seed,
-        }
-    }
-
-    /// What ended a launch.
-    pub(crate) fn of_fault(fault: &rumba_vm::Fault) -> Self {
-        let mut sides: Vec<Side> = fault
-            .live
-            .iter()
-            .map(|live| Side {
-                block: live.block,
-                thread: live.thread,
-                threads: 1,
-                action: match live.count {
-                    1 => live.state.clone(),
-                    count => format!("{} ({count} threads)", live.state),
-                },
-                locations: live.location.iter().map(Location::from).collect(),
-                ptx: live.ptx.clone(),
-                ptx_line: live.ptx_line,
-                excerpt: None,
-            })
-            .collect();
-        if sides.is_empty() {
-            sides.push(Side {
-                block: fault.block,
-                thread: fault.thread,
-                threads: 1,
-                action: fault.access.as_ref().map(ToString::to_string).unwrap_or_default(),
-                locations: locations(&fault.locations),
-                ptx: fault.ptx.clone(),
-                ptx_line: fault.ptx_line,
-                excerpt: None,
-            });
-        }
-        Self {
-            kind: fault.kind.into(),
-            severity: Severity::Error,
-            kernel: Some(fault.kernel.clone()),
-            sides,
-            message: fault.access.is_none().then(|| fault.message.clone()),
-            address: fault.address,
-            place: fault.place.clone(),
-            count: 1,
-            seed: fault.seed,
-        }
     }
 }

@@ -9,14 +9,15 @@ use std::ffi::CStr;
 /// A result code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
-pub(crate) struct Code(i32);
+pub struct Code(i32);
 
 macro_rules! codes {
     ($($name:ident = $value:literal, $text:literal;)*) => {
         impl Code {
             #[doc = "no error"]
-            pub(crate) const SUCCESS: Self = Self(0);
-            $(#[doc = $text] pub(crate) const $name: Self = Self($value);)*
+            pub const SUCCESS: Self = Self(0);
+            $(#[doc = $text]
+            pub const $name: Self = Self($value);)*
         }
 
         /// Name and text of every code, in ascending order.
@@ -40,7 +41,7 @@ const fn c_str(text: &'static str) -> &'static CStr {
 }
 
 /// Name and text of a result code, in the words of NVIDIA's driver; `None` for a number that is no code.
-pub(crate) fn describe(code: i32) -> Option<(&'static CStr, &'static CStr)> {
+pub fn describe(code: i32) -> Option<(&'static CStr, &'static CStr)> {
     let index = TEXTS.binary_search_by_key(&code, |(code, ..)| code.0).ok()?;
     let (_, name, text) = TEXTS[index];
     Some((name, text))
@@ -48,7 +49,7 @@ pub(crate) fn describe(code: i32) -> Option<(&'static CStr, &'static CStr)> {
 
 impl Code {
     /// NVIDIA's name, such as `CUDA_ERROR_INVALID_VALUE`.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         describe(self.0)
             .and_then(|(name, _)| name.to_str().ok())
             .unwrap_or("an unknown code")

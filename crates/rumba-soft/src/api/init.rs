@@ -3,14 +3,13 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
+use rumba_interface::calls::{self, CUDA_VERSION};
+
 use crate::abi::{In, Out, Text, answer, wrong};
-use crate::calls;
 use crate::code::{self, Code};
 use crate::error::Error;
 use crate::soft::driver::Driver;
-
-/// The CUDA version whose driver API is served: 13.0, the first with PTX 9.0.
-const CUDA_VERSION: c_int = 13_000;
+use crate::targets;
 
 pub(crate) extern "C" fn cuInit(flags: c_uint) -> Code {
     answer(|| {
@@ -83,7 +82,7 @@ fn address(
         return Err(wrong("flags", flags, "only the two default-stream flags exist"));
     }
     let (result, found) = match calls::find(&symbol, version, flags & PER_THREAD_DEFAULT_STREAM != 0) {
-        calls::Found::At(address) => (FOUND, address),
+        calls::Found::At(index) => (FOUND, targets::address(calls::NAMES[index].as_bytes()).cast_const()),
         calls::Found::Later => (VERSION_TOO_OLD, ptr::null()),
         calls::Found::Nowhere => (NO_SUCH_SYMBOL, ptr::null()),
     };

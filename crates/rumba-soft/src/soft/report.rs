@@ -1,4 +1,4 @@
-//! The last report: what a C caller cannot be told, kept for [`crate::last_report`].
+//! The last report: what a C caller cannot be told, kept for `rumba_driver::last_report`.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,0 +1,127 @@
+//! Checked runs from within a program: launches on a device of their own, under the checks that the run asks for, and what
+//! they found as values.
+//!
+//! The software device makes the runs; here are only its answers as values.
+
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rumba_interface::{Bytes, Sink, gather};
+
+pub use rumba_interface::check::{Check, Finding, Kind, Location, Options, Severity, Side};
+
+use crate::choice;
+
+/// Why there can be no checked run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The process uses NVIDIA's driver.
+    #[error(
+        "checks are made by the software device, and this process uses a GPU: set RUMBA_DEVICE=soft, or make the checked \
+         run before anything else uses a device"
+    )]
+    Gpu,
+    /// There is no device at all.
+    #[error("{0}")]
+    NoDevice(String),
+}
+
+/// What the host has read of a device's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied {
+    /// The kernel that was launched before.
+    kernel: Option<String>,
+    /// Its first bytes.
+    bytes: Vec<u8>,
+}
+
+/// A checked run, from [`Run::begin`] to [`Run::end`]. There is one at a time in a process; others wait.
+pub struct Run {
+    device: i32,
+    soft: &'static rumba_interface::Device,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Run {
+    /// Opens a run. A process that has not used a device yet gets the software device, whatever `RUMBA_DEVICE` says, unless
+    /// that is `gpu`.
+    ///
+    /// # Errors
+    /// If the process uses a GPU, or the software device cannot be made.
+    pub fn begin(options: &Options) -> Result<Self, RunError> {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = choice::prefer_software();
+        let soft = match &chosen.driver {
+            Ok(choice::Driver::Software(soft)) => *soft,
+            Ok(choice::Driver::Nvidia(_)) => return Err(RunError::Gpu),
+            Err(error) => return Err(RunError::NoDevice(error.to_string())),
+        };
+        let options = serde_json::to_vec(options).map_err(|error| RunError::NoDevice(error.to_string()))?;
+        let mut device = -1;
+        let reason = gather(|reason| device = (soft.open_run)(Bytes::new(&options), reason));
+        match reason.first() {
+            Some(reason) => Err(RunError::NoDevice(String::from_utf8_lossy(reason).into_owned())),
+            None => Ok(Self {
+                device,
+                soft,
+                _turn: turn,
+            }),
+        }
+    }
+
+    /// The ordinal of the device whose launches are checked. It is not counted among the devices.
+    pub fn device(&self) -> i32 {
+        self.device
+    }
+
+    /// Closes the run and gives what was found, in the order in which it was found, and what the host has read.
+    ///
+    /// # Panics
+    /// If the device words a finding in a way that its interface does not have.
+    pub fn end(self) -> (Vec<Finding>, Vec<Copied>) {
+        let mut copies = Vec::new();
+        let findings = gather(|findings| (self.soft.results)(findings, Sink::new(&mut copies)));
+        let findings = findings
+            .iter()
+            .map(|json| serde_json::from_slice(json).expect("device and program have the same version of findings"));
+        let copies = copies.chunks_exact(2).map(|pair| Copied {
+            kernel: Some(String::from_utf8_lossy(&pair[0]).into_owned()).filter(|name| !name.is_empty()),
+            bytes: pair[1].clone(),
+        });
+        (findings.collect(), copies.collect())
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        (self.soft.close_run)();
+    }
+}
+
+thread_local! {
+    static ORIGIN: Cell<Option<&'static std::panic::Location<'static>>> = const { Cell::new(None) };
+}
+
+/// Says which line of the program allocates, for as long as `work` runs: reports name it beside the memory.
+pub fn allocating<T>(at: &'static std::panic::Location<'static>, work: impl FnOnce() -> T) -> T {
+    let before = ORIGIN.replace(Some(at));
+    let result = work();
+    ORIGIN.set(before);
+    result
+}
+
+/// The line that allocates, as far as it is known, for the device that asks.
+pub(crate) extern "C" fn origin(line: Sink<'_>) {
+    // A thread that is ending allocates for nobody's line.
+    if let Ok(Some(at)) = ORIGIN.try_with(Cell::get) {
+        line.put(format!("{}:{}:{}", at.file(), at.line(), at.column()).as_bytes());
+    }
+}
+
+/// Compares what the host has read in two runs of a program: the finding that it is not the same.
+pub fn compare(first: &[Copied], other: &[Copied], seed: u64) -> Option<Finding> {
+    let (index, (one, two)) = first.iter().zip(other).enumerate().find(|(_, (one, two))| one != two)?;
+    let byte = one.bytes.iter().zip(&two.bytes).position(|(one, two)| one != two);
+    Some(Finding::of_schedules(one.kernel.clone(), index, byte, seed))
+}

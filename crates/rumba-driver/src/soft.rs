@@ -1,0 +1,235 @@
+//! Where the software device is: in the program, or in a library that is found and loaded.
+//!
+//! A library is of the program's own release, or it is refused: what crosses between the two is described in
+//! `rumba-interface`, and nothing here knows what the device does.
+
+use std::ffi::OsString;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use rumba_interface::{Device, ENTRY, Entry, RELEASE, Settings, VERSION, log};
+
+use crate::check;
+use crate::choice::sentence;
+use crate::environment::{is_privileged, library_from_environment};
+
+/// The variable that names the library.
+const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
+
+/// Why the software device could not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SoftLibraryError {
+    /// There is no such library.
+    #[error(
+        "there is no software device at `{path}`, {why}: `cargo xtask setup` in a clone of Rumba builds it. A program that \
+         uses the crate `rumba` with its feature `linked` has it in itself"
+    )]
+    Missing {
+        /// Where it was looked for.
+        path: String,
+        /// Why there.
+        why: &'static str,
+    },
+    /// The file is no library, or another one.
+    #[error(
+        "`{path}` is no software device, or a damaged one: {cause}. `cargo xtask setup` in a clone of Rumba builds it anew"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The library is of another release, or has another interface.
+    #[error(
+        "`{path}` is the software device of Rumba {found}, and this program is of Rumba {wanted}: `cargo xtask setup` in a \
+         clone of Rumba {wanted} builds the one that it needs"
+    )]
+    Version {
+        /// The file.
+        path: String,
+        /// Its release and the version of its interface.
+        found: String,
+        /// Those of the program.
+        wanted: String,
+    },
+    /// The library was built by cargo, and a source has changed since.
+    #[error(
+        "the software device `{path}` is older than `{source_file}`, from which it is built: `cargo xtask setup` builds it \
+         again, and so does every command of `cargo xtask` that runs kernels"
+    )]
+    Outdated {
+        /// The file.
+        path: String,
+        /// The source.
+        source_file: String,
+    },
+    /// Nothing of the user's is loaded into a program with rights that the user lacks.
+    #[error(
+        "this program has rights that its user lacks (set-uid, capabilities), so it loads no software device from the user's \
+         folders: build it with the feature `linked` of the crate `rumba`, which has the device in the program"
+    )]
+    Privileged,
+}
+
+static LINKED: OnceLock<&'static Device> = OnceLock::new();
+
+/// Uses a device that is in this program or library already.
+pub(crate) fn link(device: &'static Device) {
+    // The first one stays: there is one device in a process.
+    let _ = LINKED.set(device);
+}
+
+/// The device, which has been told how many devices it is.
+pub(crate) fn start(devices: u32) -> Result<&'static Device, SoftLibraryError> {
+    #[cfg(feature = "linked")]
+    {
+        static DEVICE: Device = rumba_soft::device("linked");
+        link(&DEVICE);
+    }
+    let device = match LINKED.get() {
+        Some(device) => *device,
+        None => load(&find()?)?,
+    };
+    (device.start)(&Settings {
+        devices,
+        log: log::level() as u32,
+        origin: check::origin,
+    });
+    Ok(device)
+}
+
+/// The library's file.
+fn find() -> Result<PathBuf, SoftLibraryError> {
+    if is_privileged() {
+        return Err(SoftLibraryError::Privileged);
+    }
+    let (path, why) = match library_from_environment(VARIABLE) {
+        Some(path) => (PathBuf::from(path), "which RUMBA_SOFT_LIBRARY names"),
+        None => (place(), "where programs without RUMBA_SOFT_LIBRARY look"),
+    };
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(SoftLibraryError::Missing {
+        path: path.display().to_string(),
+        why,
+    })
+}
+
+/// Where `cargo xtask setup` puts the library: in the user's folder for data, by release.
+fn place() -> PathBuf {
+    let named = |variable| std::env::var_os(variable).filter(|folder: &OsString| Path::new(folder).is_absolute());
+    let data = match (named("XDG_DATA_HOME"), std::env::home_dir()) {
+        (Some(data), _) => data.into(),
+        (None, Some(home)) => home.join(".local/share"),
+        (None, None) => PathBuf::from("/nonexistent"),
+    };
+    data.join("rumba/soft").join(RELEASE).join("librumba_soft_device.so")
+}
+
+/// Loads a library and gives its device, if that is of this release.
+fn load(path: &Path) -> Result<&'static Device, SoftLibraryError> {
+    let shown = path.display().to_string();
+    let damaged = |cause: String| SoftLibraryError::Damaged {
+        path: shown.clone(),
+        cause,
+    };
+    if let Some(source) = newer_source(path) {
+        return Err(SoftLibraryError::Outdated {
+            path: shown,
+            source_file: source.display().to_string(),
+        });
+    }
+    is_whole(path).map_err(damaged)?;
+    // SAFETY: loading runs the library's initialisers. It is the user's own file: no other is looked for.
+    let library =
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| damaged(sentence(&error)))?;
+    // SAFETY: a symbol of this name is an entry, in every release.
+    let entry =
+        *unsafe { library.get::<Entry>(ENTRY.to_bytes_with_nul()) }.map_err(|error| damaged(sentence(&error)))?;
+    // Its code stays for as long as the process: there are threads in it.
+    mem::forget(library);
+    let device = entry();
+    // SAFETY: these fields are the same in every version.
+    let (version, size, release) = unsafe { ((*device).version, (*device).size, (*device).release.text()) };
+    if (version, size as usize, &*release) != (VERSION, size_of::<Device>(), RELEASE) {
+        return Err(SoftLibraryError::Version {
+            path: shown,
+            found: format!("{release} (interface {version})"),
+            wanted: format!("{RELEASE} (interface {VERSION})"),
+        });
+    }
+    // SAFETY: of this version it is such a table, and stays.
+    let device = unsafe { &*device };
+    log::say(
+        log::Level::Errors,
+        format_args!("software device: {shown}, sources {}", device.sources.text()),
+    );
+    Ok(device)
+}
+
+/// A source that is newer than the library, where cargo built it and lists its sources beside it.
+fn newer_source(library: &Path) -> Option<PathBuf> {
+    let built = library.metadata().ok()?.modified().ok()?;
+    let list = std::fs::read_to_string(library.with_extension("d")).ok()?;
+    let (_, sources) = list.split_once(": ")?;
+    // Blanks within names are escaped.
+    let sources = sources.trim_end().replace("\\ ", "\0");
+    sources
+        .split(' ')
+        .map(|source| PathBuf::from(source.replace('\0', " ")))
+        .find(|source| {
+            let modified = source.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|modified| modified > built)
+        })
+}
+
+/// Whether a file is as long as its ELF headers say: the loader maps what they name, and a program that touches a page
+/// behind the end of the file dies.
+fn is_whole(path: &Path) -> Result<(), String> {
+    use std::io::Read;
+    use std::os::unix::fs::FileExt;
+
+    let open = || -> std::io::Result<(std::fs::File, u64, [u8; 64])> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        let mut header = [0; 64];
+        file.read_exact(&mut header)?;
+        Ok((file, length, header))
+    };
+    let (file, length, header) = open().map_err(|error| error.to_string())?;
+    if !header.starts_with(b"\x7fELF\x02\x01") {
+        return Err("it is no ELF file of 64 bits".to_owned());
+    }
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0_u64, |value, byte| value << 8 | u64::from(*byte))
+    };
+    // The tables of sections and of segments, each with its offset, the size of an entry and the number of entries.
+    let sections = (
+        number(&header[40..48]),
+        number(&header[58..60]),
+        number(&header[60..62]),
+    );
+    let (offset, size, count) = (
+        number(&header[32..40]),
+        number(&header[54..56]),
+        number(&header[56..58]),
+    );
+    let mut end = sections.0.saturating_add(sections.1 * sections.2);
+    let mut segments = vec![0; (size * count) as usize];
+    file.read_exact_at(&mut segments, offset)
+        .map_err(|error| error.to_string())?;
+    for segment in segments.chunks_exact((size as usize).max(40)) {
+        end = end.max(number(&segment[8..16]).saturating_add(number(&segment[32..40])));
+    }
+    if end > length {
+        return Err(format!("it has {length} bytes, and should have {end}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! What checked runs find, as values and as text.
+
+mod finding;
+mod kind;
+mod report;
+
+use serde::{Deserialize, Serialize};
+
+pub use finding::{Finding, Location, Severity, Side};
+pub use kind::{Check, Kind};
+
+/// What is checked in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// The checks that are on.
+    pub checks: Vec<Check>,
+    /// Chooses the order in which threads run. The same seed gives the same order.
+    pub seed: u64,
+}

@@ -1,0 +1,16 @@
+//! What `rumba-driver`, which programs link, and `rumba-soft`, the software device behind it, agree on.
+//!
+//! The device is a library of its own that is loaded when a program runs, or it is linked into the program. Either way the
+//! two sides meet in [`Device`], a table of C functions: the driver calls by their names, and what NVIDIA's driver has
+//! no calls for. Here are that table and the words that both sides use: the names of the driver calls, result codes,
+//! findings, and the log. Nothing here runs a kernel.
+
+pub mod calls;
+pub mod check;
+pub mod code;
+mod device;
+pub mod log;
+#[doc(hidden)]
+pub mod trampoline;
+
+pub use device::{Bytes, Device, ENTRY, Entry, MOST_DEVICES, RELEASE, Settings, Sink, VERSION, gather};

@@ -1,0 +1,91 @@
+//! The device's side of the table of C functions; what each is for stands in `rumba-interface`.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use rumba_interface::check::Options;
+use rumba_interface::log::{self, Level};
+use rumba_interface::{Bytes, Device, RELEASE, Settings, Sink, VERSION, gather};
+
+use crate::soft::report;
+use crate::{check, targets};
+
+/// The table. `sources` tells from which sources the device is built.
+pub const fn device(sources: &'static str) -> Device {
+    Device {
+        version: VERSION,
+        size: size_of::<Device>() as u32,
+        release: Bytes::new(RELEASE.as_bytes()),
+        sources: Bytes::new(sources.as_bytes()),
+        start,
+        call,
+        last_report,
+        open_run,
+        results,
+        close_run,
+    }
+}
+
+/// What the program told of itself.
+struct Process {
+    devices: usize,
+    origin: extern "C" fn(line: Sink<'_>),
+}
+
+static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// How many devices there are.
+pub(crate) fn devices() -> usize {
+    PROCESS.get().map_or(1, |process| process.devices)
+}
+
+/// The line of the program that allocates in this thread, as far as it is known.
+pub(crate) fn origin() -> Option<String> {
+    let ask = PROCESS.get()?.origin;
+    let line = gather(|line| ask(line)).pop()?;
+    String::from_utf8(line).ok()
+}
+
+extern "C" fn start(settings: &Settings) {
+    log::set(Level::from_number(settings.log));
+    PROCESS.get_or_init(|| Process {
+        devices: settings.devices as usize,
+        origin: settings.origin,
+    });
+}
+
+extern "C" fn call(name: Bytes<'_>) -> *mut c_void {
+    targets::address(name.get())
+}
+
+extern "C" fn last_report(sink: Sink<'_>) {
+    if let Some(report) = report::last() {
+        sink.put(report.as_bytes());
+    }
+}
+
+extern "C" fn open_run(options: Bytes<'_>, reason: Sink<'_>) -> i32 {
+    let opened = serde_json::from_slice::<Options>(options.get())
+        .map_err(|error| error.to_string())
+        .and_then(|options| check::begin(&options).map_err(|error| error.to_string()));
+    opened.unwrap_or_else(|error| {
+        reason.put(error.as_bytes());
+        -1
+    })
+}
+
+extern "C" fn results(findings: Sink<'_>, copies: Sink<'_>) {
+    let (found, copied) = check::results();
+    for finding in &found {
+        // Findings are numbers and text, which JSON has.
+        findings.put(&serde_json::to_vec(finding).unwrap_or_default());
+    }
+    for copy in copied {
+        copies.put(copy.kernel.unwrap_or_default().as_bytes());
+        copies.put(&copy.bytes);
+    }
+}
+
+extern "C" fn close_run() {
+    check::end();
+}

@@ -1,0 +1,123 @@
+//! The software device as the library that programs load: built by cargo when its sources have changed, and put where
+//! programs outside of this clone find it.
+//!
+//! Cargo decides whether there is something to build. Programs in this clone are told where cargo's file is; all others
+//! find the copy in the user's folder for data.
+
+use crate::shell;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// The variable by which programs are told of a library.
+const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
+
+/// What cargo makes.
+const FILE: &str = "librumba_soft_device.so";
+
+/// A build that takes longer is spoken of.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// The file that cargo makes.
+fn built() -> PathBuf {
+    shell::target().join("release").join(FILE)
+}
+
+/// Builds the library and puts it in its place.
+pub(crate) fn ensure() -> Result<()> {
+    let mut cargo = shell::cargo();
+    // Alone: beside other packages its dependencies would have other features, and be built once more.
+    cargo.args(["build", "--release", "--package", "rumba-soft-library"]);
+    let (done, is_done) = channel::<()>();
+    if built().exists() {
+        cargo.arg("--quiet");
+        std::thread::spawn(move || {
+            if is_done.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("building the software device, whose sources have changed ...");
+            }
+        });
+    } else {
+        eprintln!("the software device is built first, which takes a minute or two, and again when its sources change");
+    }
+    let outcome = shell::run(&mut cargo);
+    drop(done);
+    outcome?;
+    install()
+}
+
+/// Puts the library that was built where programs look for it.
+fn install() -> Result<()> {
+    let Some(place) = place() else {
+        return Ok(());
+    };
+    let (built, folder) = (built(), place.parent().unwrap_or(&place));
+    if is_same(&built, &place) {
+        return Ok(());
+    }
+    let copied = std::fs::create_dir_all(folder).and_then(|()| {
+        // Under a new inode: a library that changes under a running program ends it.
+        let incoming = tempfile::NamedTempFile::new_in(folder)?;
+        std::fs::copy(&built, incoming.path())?;
+        incoming.persist(&place)?;
+        Ok(())
+    });
+    match copied {
+        Ok(()) => Ok(()),
+        // Programs of this clone do not need it.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            eprintln!(
+                "note: the software device was not put into {}: {error}",
+                folder.display()
+            );
+            Ok(())
+        }
+        Err(error) => {
+            Err(error).with_context(|| format!("could not put {} into {}", built.display(), folder.display()))
+        }
+    }
+}
+
+/// Tells the programs that this process starts where the library is. A file that the user names is left alone.
+pub(crate) fn name() {
+    let usual = shell::workspace().join("target/release").join(FILE);
+    let named = std::env::var_os(VARIABLE).filter(|path| Path::new(path) != usual);
+    if named.is_none() {
+        // SAFETY: `main` calls this before there is another thread.
+        unsafe { std::env::set_var(VARIABLE, built()) };
+    }
+}
+
+/// Where programs look for the library; they know the place from `rumba-driver`.
+pub(crate) fn place() -> Option<PathBuf> {
+    let data = std::env::var_os("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(std::env::home_dir()?.join(".local/share")))?;
+    let folder = data.join("rumba/soft").join(env!("CARGO_PKG_VERSION"));
+    Some(folder.join(FILE))
+}
+
+/// Whether two files are the same, as far as size and content go.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let length = |path: &Path| path.metadata().ok().map(|metadata| metadata.len());
+    length(one).is_some() && length(one) == length(other) && std::fs::read(one).ok() == std::fs::read(other).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same;
+
+    #[test]
+    fn files_are_compared_by_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other, nowhere] = ["one", "other", "nowhere"].map(|name| folder.path().join(name));
+        std::fs::write(&one, "abc").unwrap();
+        std::fs::write(&other, "abd").unwrap();
+        assert!(!is_same(&one, &other));
+        assert!(!is_same(&one, &nowhere));
+        assert!(!is_same(&nowhere, &nowhere));
+        std::fs::write(&other, "abc").unwrap();
+        assert!(is_same(&one, &other));
+    }
+}
