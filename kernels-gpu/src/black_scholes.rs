@@ -36,7 +36,7 @@ pub fn black_scholes(
     strike: &[f32],
     years: &[f32],
     market: Market,
-    mut prices: DisjointChunks<Prices, 2>,
+    mut prices: Disjoint<Prices, Striped<2>>,
 ) {
     prices.each_with((stock, strike, years), |prices, (stock, strike, years)| {
         *prices = price(stock, strike, years, market);
