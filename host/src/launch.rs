@@ -23,7 +23,7 @@ use crate::profile::{Launched, Operation, recording};
 use crate::stream::{Lane, same_context};
 use crate::warning;
 use crate::{Event, Module};
-use config::Shape;
+use config::Extent;
 use cuda_std::launch::{Arguments, Call, Kernel};
 use cust::function::{BlockSize, GridSize};
 use cust::sys;
@@ -54,7 +54,8 @@ impl Module {
         self.launch(LaunchConfig::for_each(n), call)
     }
 
-    /// Runs a kernel in a grid of blocks: `LaunchConfig::new(blocks, threads)`, or just the pair.
+    /// Runs a kernel in a grid of blocks: `LaunchConfig::new(blocks, threads)`, or just the pair; `LaunchConfig::grid(blocks)` for
+    /// one that states its block.
     ///
     /// With host slices among the arguments it returns when the results are in them. Otherwise the
     /// work is put on the stream; reading a buffer waits for it, and so does `synchronize`.
@@ -178,30 +179,35 @@ impl Module {
         function: &Function,
         shared: u32,
     ) -> Result<Option<([u32; 3], [u32; 3])>> {
-        let n = match config.shape {
-            Shape::Blocks { grid, block } => return Ok(Some((grid, block))),
-            Shape::AtOnce { block } => {
-                let entered = self.enter(call.kernel().name)?;
-                check_device(call.kernel(), function, entered.context, [1; 3], block, shared)?;
-                let blocks = self.blocks_at_once(&entered, call.kernel(), function, block, shared)?;
+        let kernel = call.kernel();
+        let stated = config.block.or(kernel.contract.block);
+        let block = || stated.ok_or(LaunchError::NoBlock { kernel: kernel.name });
+        let n = match config.extent {
+            Extent::Blocks(grid) => return Ok(Some((grid, block()?))),
+            Extent::Threads(threads) => {
+                let block = block()?;
+                // An empty block is refused below.
+                let grid = [0, 1, 2].map(|axis| threads[axis].div_ceil(block[axis].max(1)));
+                return Ok(Some((grid, block)));
+            }
+            Extent::AtOnce => {
+                let (block, entered) = (block()?, self.enter(kernel.name)?);
+                check_device(kernel, function, entered.context, [1; 3], block, shared)?;
+                let blocks = self.blocks_at_once(&entered, kernel, function, block, shared)?;
                 let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
                 return Ok(Some(([blocks.min(self.context().limits.grid[0]), 1, 1], block)));
             }
-            Shape::Elements(n) => n,
+            Extent::Elements(n) => n,
         };
         call.check_for_each(n).map_err(LaunchError::Contract)?;
         // 256 threads keep every current GPU busy unless the kernel is short of registers, and leave
         // little idle at the end.
         const THREADS: u32 = 256;
-        let kernel = call.kernel();
         let room = kernel.max_block.map_or(THREADS, |[x, ..]| x);
-        let block = match kernel.contract.block {
-            Some(block) => block,
-            None => [THREADS.min(function.info.threads_per_block).min(room).max(1), 1, 1],
-        };
+        let block = stated.unwrap_or([THREADS.min(function.info.threads_per_block).min(room).max(1), 1, 1]);
         let threads = n.div_ceil(kernel.elements as usize);
         let cluster = kernel.contract.cluster.map_or(1, |[x, ..]| x as usize);
-        let blocks = threads.div_ceil(block[0] as usize).next_multiple_of(cluster);
+        let blocks = threads.div_ceil(block[0].max(1) as usize).next_multiple_of(cluster);
         let limit = self.context().limits.grid[0];
         match u32::try_from(blocks) {
             Ok(0) => Ok(None),

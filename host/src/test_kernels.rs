@@ -14,7 +14,7 @@ use cuda_std::launch::{Argument, Call, Kernel, Parameter};
 pub const PTX: &str = include_str!("test_kernels.ptx");
 
 /// `values[i] *= factor`
-pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<f32>>) -> Call<'a> {
+pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<'a, f32>>) -> Call<'a> {
     static KERNEL: Kernel = Kernel::new(
         "scale",
         module_path!(),
@@ -35,7 +35,7 @@ pub fn scale<'a>(factor: f32, values: impl Argument<'a, DisjointSlice<f32>>) -> 
 }
 
 /// `y[i] += a * x[i]`
-pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, DisjointSlice<f32>>) -> Call<'a> {
+pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, DisjointSlice<'a, f32>>) -> Call<'a> {
     static KERNEL: Kernel = Kernel::new(
         "saxpy",
         module_path!(),

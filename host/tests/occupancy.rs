@@ -46,7 +46,10 @@ fn much_shared_memory() -> rumba::Result<()> {
     }
     // As many blocks as there is room for at a time.
     let module = device.load(PTX)?;
-    module.launch(LaunchConfig::at_once(256).shared(96 << 10), scale(2.0, &mut values))?;
+    module.launch(
+        LaunchConfig::at_once().block(256).shared(96 << 10),
+        scale(2.0, &mut values),
+    )?;
     assert_eq!(values.to_vec()?, [16.0; 256]);
     Ok(())
 }

@@ -36,7 +36,7 @@ pub fn black_scholes(
     strike: &[f32],
     years: &[f32],
     market: Market,
-    mut prices: DisjointChunks<Prices, 2>,
+    mut prices: Disjoint<Prices, Striped<2>>,
 ) {
     prices.each_with((stock, strike, years), |prices, (stock, strike, years)| {
         *prices = price(stock, strike, years, market);
@@ -48,11 +48,11 @@ pub fn black_scholes(
 #[inline]
 pub fn price(stock: f32, strike: f32, years: f32, market: Market) -> Prices {
     let Market { rate, volatility } = market;
-    let deviation = volatility * GpuFloat::sqrt(years);
-    let d1 = (GpuFloat::ln(stock / strike) + (rate + 0.5 * volatility * volatility) * years) / deviation;
+    let deviation = volatility * years.sqrt();
+    let d1 = ((stock / strike).ln() + (rate + 0.5 * volatility * volatility) * years) / deviation;
     let d2 = d1 - deviation;
     let (n1, n2) = (normal(d1), normal(d2));
-    let discounted = strike * GpuFloat::exp(-rate * years);
+    let discounted = strike * (-rate * years).exp();
     Prices {
         call: stock * n1 - discounted * n2,
         put: discounted * (1.0 - n2) - stock * (1.0 - n1),
@@ -63,8 +63,8 @@ pub fn price(stock: f32, strike: f32, years: f32, market: Market) -> Prices {
 fn normal(d: f32) -> f32 {
     const ROOT_OF_TAU_INVERSE: f32 = 0.398_942_3;
     const A: [f32; 5] = [0.319_381_54, -0.356_563_78, 1.781_477_9, -1.821_255_9, 1.330_274_5];
-    let k = 1.0 / (1.0 + 0.231_641_9 * GpuFloat::abs(d));
+    let k = 1.0 / (1.0 + 0.231_641_9 * d.abs());
     let polynomial = k * (A[0] + k * (A[1] + k * (A[2] + k * (A[3] + k * A[4]))));
-    let tail = ROOT_OF_TAU_INVERSE * GpuFloat::exp(-0.5 * d * d) * polynomial;
+    let tail = ROOT_OF_TAU_INVERSE * (-0.5 * d * d).exp() * polynomial;
     if d > 0.0 { 1.0 - tail } else { tail }
 }

@@ -26,11 +26,11 @@ pub struct Filter(pub [[f32; SIDE]; SIDE]);
 pub fn convolution(
     image: &[f32],
     filter: Filter,
-    mut output: DisjointTiles<f32, TILE, TILE>,
+    mut output: Disjoint<f32, Tiles<TILE, TILE>>,
     mut tile: Shared<Tile2<f32, { TILE + 2 * RADIUS }, { TILE + 2 * RADIUS }>>,
 ) {
     let image = View2::new(image, [output.rows(), output.columns()]);
-    let [top, left] = output.corner();
+    let [top, left] = output.tile_start();
     tile.part().each(|[y, x], own| {
         // Before the first row or column there is a very large number, which is outside too.
         let (row, column) = ((top + y).wrapping_sub(RADIUS), (left + x).wrapping_sub(RADIUS));

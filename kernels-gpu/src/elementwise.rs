@@ -9,7 +9,7 @@ use cuda_std::prelude::*;
 ///
 /// Launch it with a thread for each four elements of `out`, in one dimension. `a` and `b` are at least as long.
 #[kernel]
-pub fn multiply(a: &[f32], b: &[f32], mut out: DisjointChunks<f32>) {
+pub fn multiply(a: &[f32], b: &[f32], mut out: Disjoint<f32, Striped<4>>) {
     out.each_with((a, b), |out, (a, b)| *out = a * b);
 }
 
@@ -17,6 +17,6 @@ pub fn multiply(a: &[f32], b: &[f32], mut out: DisjointChunks<f32>) {
 ///
 /// Launch it as [`multiply`].
 #[kernel]
-pub fn add(a: &[f32], b: &[f32], mut out: DisjointChunks<f32>) {
+pub fn add(a: &[f32], b: &[f32], mut out: Disjoint<f32, Striped<4>>) {
     out.each_with((a, b), |out, (a, b)| *out = a + b);
 }

@@ -13,7 +13,7 @@ use cuda_std::view::{View2, View3};
 ///
 /// Both have the same shape; a row is counted in fours. Launch it in two dimensions, with a thread for each four points.
 #[kernel]
-pub fn laplace_2d(before: &[Vector4<f32>], mut after: DisjointSlice2<Vector4<f32>>) {
+pub fn laplace_2d(before: &[Vector4<f32>], mut after: Disjoint<Vector4<f32>, PerThread<2>>) {
     let i = grid::<2>();
     let (rows, columns) = (after.rows(), after.columns());
     let (x, y) = (i.x(), i.y());
@@ -37,7 +37,7 @@ pub fn laplace_2d(before: &[Vector4<f32>], mut after: DisjointSlice2<Vector4<f32
 ///
 /// Launch it in three dimensions, with a thread for each four points of four layers.
 #[kernel(block = (32, 8))]
-pub fn laplace_3d(before: &[Vector4<f32>], mut after: DisjointColumns<Vector4<f32>, 4>) {
+pub fn laplace_3d(before: &[Vector4<f32>], mut after: Disjoint<Vector4<f32>, Layers<4>>) {
     let i = grid::<3>();
     let [layers, rows, columns] = after.shape();
     let (x, y) = (i.x(), i.y());

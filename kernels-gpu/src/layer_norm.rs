@@ -25,7 +25,7 @@ pub fn layer_norm(
     scale: &[Vector4<f32>],
     offset: &[Vector4<f32>],
     epsilon: f32,
-    mut y: DisjointRows<Vector4<f32>, ByWarp>,
+    mut y: Disjoint<Vector4<f32>, Rows<ByWarp>>,
 ) {
     let columns = y.columns();
     assert!(
@@ -36,7 +36,7 @@ pub fn layer_norm(
     let x = View2::new(x, [y.rows(), columns]);
     let count = (4 * columns) as f32;
     y.each_row(|row, mut y| {
-        let places: [usize; VECTORS] = y.places();
+        let places: [usize; VECTORS] = y.indices();
         let own = places.map(|column| x.get([row, column]).copied().unwrap_or_default());
         let sum: f32 = own.iter().flat_map(|x| x.0).sum();
         let mean = warp::reduce_sum(sum) / count;
@@ -53,7 +53,7 @@ pub fn layer_norm(
             Vector4(x)
         });
         let factor = approx::rsqrt(warp::reduce_sum(squares) / count + epsilon);
-        y.write_each::<VECTORS>(|k, column| {
+        y.store_with::<VECTORS>(|k, column| {
             let (scale, offset) = (scale[column], offset[column]);
             Vector4(core::array::from_fn(|i| own[k][i] * factor * scale[i] + offset[i]))
         });

@@ -23,7 +23,7 @@ pub struct Region {
 ///
 /// Launch it in two dimensions, with at least as many threads as pixels.
 #[kernel]
-pub fn mandelbrot(region: Region, limit: u32, mut iterations: DisjointSlice2<u32>) {
+pub fn mandelbrot(region: Region, limit: u32, mut iterations: Disjoint<u32, PerThread<2>>) {
     let i = grid::<2>();
     if let Some(count) = iterations.get_mut(i) {
         let re = region.left + i.x() as f32 * region.step;

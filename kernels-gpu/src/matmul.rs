@@ -17,7 +17,7 @@ pub const TILE: usize = 16;
 /// `a` has as many rows as `c` and `inner` columns, `b` has `inner` rows and as many columns as `c`,
 /// all in row-major order. Launch it in two dimensions: x for columns, y for rows.
 #[kernel]
-pub fn matmul(a: &[f32], b: &[f32], inner: u32, mut c: DisjointSlice2<f32>) {
+pub fn matmul(a: &[f32], b: &[f32], inner: u32, mut c: Disjoint<f32, PerThread<2>>) {
     let i = grid::<2>();
     let (inner, columns) = (inner as usize, c.columns());
     if let Some(c) = c.get_mut(i) {
@@ -42,7 +42,7 @@ pub fn matmul_tiled(
     a: &[f32],
     b: &[f32],
     inner: u32,
-    mut c: DisjointSlice2<f32>,
+    mut c: Disjoint<f32, PerThread<2>>,
     mut tiles: Shared<(Tile2<f32, TILE, TILE>, Tile2<f32, TILE, TILE>)>,
 ) {
     let i = grid::<2>();

@@ -17,7 +17,7 @@
 //!   banks; with 16 bytes more each the eight rows cover all banks once.
 
 use cuda_std::half::f16;
-use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments, WarpPart};
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector8;
 use cuda_std::view::View2;
@@ -47,10 +47,10 @@ pub fn matmul_mma(
     a: &[Vector8<f16>],
     b: &[Vector8<f16>],
     inner: u32,
-    mut c: DisjointFragments<f32, TILE, TILE, PART, PART>,
+    mut c: Disjoint<f32, Fragments<TILE, TILE, WarpPart<PART, PART>>>,
     stages: Pipeline<Stage>,
 ) {
-    let (inner, [top, left]) = (inner as usize, c.corner());
+    let (inner, [top, left]) = (inner as usize, c.tile_start());
     // Checked once here; outside of the matrices there are zeros.
     let a = View2::new(a, [c.rows(), inner.div_ceil(WIDTH)]);
     let b = View2::new(b, [inner, c.columns().div_ceil(WIDTH)]);
@@ -59,7 +59,7 @@ pub fn matmul_mma(
     let from_b = |start: usize| move |[row, column]: [usize; 2]| b.get([start + row, left / WIDTH + column]);
 
     let mut sums = [[FragmentC::<f16>::zero(); PART / 8]; PART / 16];
-    let [row, column] = c.place(0);
+    let [row, column] = c.part_start(0);
     stages.fetch_pair(from_a(0), from_b(0));
     for start in (0..inner).step_by(DEPTH) {
         stages.advance();

@@ -15,7 +15,7 @@ use cuda_std::vector::Vector4;
 /// smaller than `x` goes around several times. The result does not depend on luck: it is the same
 /// each time for the same launch.
 #[kernel]
-pub fn reduce(x: &[f32], mut sums: PerBlock<f32>, mut warps: Shared<PerWarp<f32>>) {
+pub fn reduce(x: &[f32], mut sums: Disjoint<f32, PerBlock>, mut warps: Shared<PerWarp<f32>>) {
     let (first, fours, last) = bytemuck::pod_align_to::<f32, Vector4<f32>>(x);
     let mut four = [0.0; 4];
     for i in grid_stride(fours.len()) {

@@ -10,6 +10,6 @@ use cuda_std::prelude::*;
 ///
 /// Launch it with a thread for each four elements of `y`, in one dimension. `x` is at least as long.
 #[kernel]
-pub fn saxpy(a: f32, x: &[f32], mut y: DisjointChunks<f32>) {
+pub fn saxpy(a: f32, x: &[f32], mut y: Disjoint<f32, Striped<4>>) {
     y.each_with(x, |y, x| *y += a * x);
 }

@@ -62,7 +62,7 @@ type Parts = PerWarp<[u32; ROWS], { BLOCK / 32 }>;
 pub fn scan(
     x: &[u32],
     published: &[Atomic<u64>],
-    mut sums: DisjointRounds<u32, 4, 4, 8>,
+    mut sums: Disjoint<u32, Rounds<[VectorOf<4>; 4], Run<8>>>,
     mut half: Shared<Half>,
     mut parts: Shared<Parts>,
     mut before: Shared<Table<u32, 1>>,

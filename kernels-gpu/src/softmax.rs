@@ -18,7 +18,7 @@ pub const COLUMNS: usize = 4 * VECTORS * warp::WARP_SIZE as usize;
 /// Rows are counted in fours and have at most [`COLUMNS`] elements. Launch it in one dimension, with blocks of whole warps;
 /// a grid with fewer warps than rows goes around several times. `x` has the same shape as `y`.
 #[kernel]
-pub fn softmax(x: &[Vector4<f32>], mut y: DisjointRows<Vector4<f32>, ByWarp>) {
+pub fn softmax(x: &[Vector4<f32>], mut y: Disjoint<Vector4<f32>, Rows<ByWarp>>) {
     let columns = y.columns();
     assert!(
         columns <= COLUMNS / 4,
@@ -28,13 +28,13 @@ pub fn softmax(x: &[Vector4<f32>], mut y: DisjointRows<Vector4<f32>, ByWarp>) {
         let x = &x[row * columns..][..columns];
         // Beyond the end of the row is what counts for nothing.
         let nothing = Vector4([f32::NEG_INFINITY; 4]);
-        let own: [Vector4<f32>; VECTORS] = y.places().map(|column| x.get(column).copied().unwrap_or(nothing));
+        let own: [Vector4<f32>; VECTORS] = y.indices().map(|column| x.get(column).copied().unwrap_or(nothing));
 
         let largest = own.iter().flat_map(|x| x.0).fold(f32::NEG_INFINITY, GpuFloat::max);
         let largest = warp::reduce(largest, GpuFloat::max);
         let powers = own.map(|x| Vector4(x.map(|x| approx::exp(x - largest))));
         let sum: f32 = powers.iter().flat_map(|x| x.0).sum();
         let scale = 1.0 / warp::reduce_sum(sum);
-        y.write_each::<VECTORS>(|k, _| Vector4(powers[k].map(|power| power * scale)));
+        y.store_with::<VECTORS>(|k, _| Vector4(powers[k].map(|power| power * scale)));
     });
 }

@@ -39,7 +39,7 @@ pub fn thread_indexing_1d(mut places: DisjointSlice<Place>) {
 
 /// `places[y][x]` is where the thread at `(x, y)` is.
 #[kernel]
-pub fn thread_indexing_2d(mut places: DisjointSlice2<Place>) {
+pub fn thread_indexing_2d(mut places: Disjoint<Place, PerThread<2>>) {
     if let Some(place) = places.get_mut(grid::<2>()) {
         *place = here();
     }
@@ -47,7 +47,7 @@ pub fn thread_indexing_2d(mut places: DisjointSlice2<Place>) {
 
 /// `places[z][y][x]` is where the thread at `(x, y, z)` is.
 #[kernel]
-pub fn thread_indexing_3d(mut places: DisjointSlice3<Place>) {
+pub fn thread_indexing_3d(mut places: Disjoint<Place, PerThread<3>>) {
     if let Some(place) = places.get_mut(grid::<3>()) {
         *place = here();
     }

@@ -19,12 +19,12 @@ pub const BLOCK: (u32, u32) = (64, 8);
 #[kernel(block = (64, 8))]
 pub fn transpose(
     input: &[f32],
-    mut output: DisjointTiles<f32, TILE, TILE, Transposed>,
+    mut output: Disjoint<f32, Tiles<TILE, TILE, Transposed>>,
     mut tile: Shared<Tile2<f32, TILE, { TILE + 1 }>>,
 ) {
     let (rows, columns) = (output.columns(), output.rows());
     let input = View2::new(input, [rows, columns]);
-    let [left, top] = output.corner();
+    let [left, top] = output.tile_start();
     tile.part().each(|[y, x], own| {
         let (row, column) = (top + y, left + x);
         // The additional column is never read.

@@ -261,7 +261,7 @@ impl Contender for Matmul {
         let c = (Out(&mut self.device), [self.n, self.n]);
         let call = matmul_tiled(&self.a, &self.b, n, c);
         self.module
-            .launch_timed(LaunchConfig::covering((n, n), (tile, tile)), call)
+            .launch_timed(LaunchConfig::covering((n, n)).block((tile, tile)), call)
     }
 
     fn agree(&self) -> Result<(), String> {

@@ -240,7 +240,7 @@ fn kernels_take_views() -> rumba::Result<()> {
     let mut c = Array::<f32, 2>::zeros(&device, [50, 80])?;
     let part_a = a.slice((every(.., 2), every(..40, -1)));
     let part_b = b.slice((every(.., 2), 5..25));
-    let config = LaunchConfig::covering((40, 20), (32, 8));
+    let config = LaunchConfig::covering((40, 20)).block((32, 8));
     module.launch(
         config,
         arrays::add_transposed(part_a, part_b, c.slice_mut((10..30, every(.., 2)))),

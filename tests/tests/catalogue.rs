@@ -300,6 +300,7 @@ fn samples() -> Vec<(&'static str, String)> {
                 block: [16, 0, 1],
             },
         ),
+        ("LaunchError::NoBlock", LaunchError::NoBlock { kernel }),
         (
             "LaunchError::GridDimension",
             LaunchError::GridDimension {

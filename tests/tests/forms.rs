@@ -89,6 +89,44 @@ fn launches_as_stated_run() -> rumba::Result<()> {
 }
 
 #[test]
+fn a_stated_block_is_not_said_again() -> rumba::Result<()> {
+    let module = start();
+    let mut y = vec![0; 300];
+    module.launch(LaunchConfig::grid(3), contracts::exact_1d(&mut y))?;
+    assert_eq!(y, [128; 300]);
+    y.fill(0);
+    module.launch(
+        LaunchConfig::covering((30, 10)),
+        contracts::exact_2d((&mut y[..], [10, 30])),
+    )?;
+    assert_eq!(y, [256; 300]);
+
+    // One that is said all the same is compared with the kernel's.
+    let other = LaunchConfig::grid(3).block(64);
+    let error = refused(module.launch(other, contracts::exact_1d(&mut y)));
+    assert!(
+        matches!(error, LaunchError::Contract(ContractError::BlockShape { .. })),
+        "{error}"
+    );
+
+    let unstated = |config: LaunchConfig<'_>, y: &mut [u32]| module.launch(config, contracts::at_most(y));
+    for config in [
+        LaunchConfig::grid(3),
+        LaunchConfig::covering(300),
+        LaunchConfig::at_once(),
+    ] {
+        let error = refused(unstated(config, &mut y));
+        assert!(matches!(error, LaunchError::NoBlock { kernel: "at_most" }), "{error}");
+        assert!(error.to_string().contains(".block(256)"), "{error}");
+    }
+    unstated(LaunchConfig::covering(300).block(100), &mut y)?;
+    assert_eq!(y, [100; 300]);
+    unstated(LaunchConfig::for_each(300).block(50), &mut y)?;
+    assert_eq!(y, [50; 300]);
+    Ok(())
+}
+
+#[test]
 fn dynamic_shared_memory_is_given_as_stated() -> rumba::Result<()> {
     let module = start();
     let x: Vec<u32> = (0..128).collect();
@@ -108,7 +146,7 @@ fn dynamic_shared_memory_is_given_as_stated() -> rumba::Result<()> {
 fn blocks_of_a_cooperative_kernel_meet() -> rumba::Result<()> {
     let module = start();
     let mut seen = vec![0; 1 << 16];
-    module.launch(LaunchConfig::at_once(32), contracts::meet(&mut [0], &mut seen))?;
+    module.launch(LaunchConfig::at_once().block(32), contracts::meet(&mut [0], &mut seen))?;
     let blocks = seen.iter().take_while(|&&seen| seen > 0).count();
     assert!(blocks > 1 && seen[..blocks].iter().all(|&seen| seen as usize == blocks));
     Ok(())

@@ -206,7 +206,10 @@ fn type_of(head: &str) -> Option<String> {
     let head = head.split(" where").next()?;
     let head = head.trim_start_matches("impl");
     let head = head[generics(head)..].rsplit(" for ").next()?;
-    let name = head.trim().split('<').next()?.rsplit("::").next()?;
+    // Methods of an output are named by its layout.
+    let head = head.trim();
+    let layout = head.strip_prefix("Disjoint<").and_then(|head| head.split(", ").nth(2));
+    let name = layout.unwrap_or(head).split(['<', '>']).next()?.rsplit("::").next()?;
     (!name.is_empty() && !name.contains('$')).then(|| name.to_owned())
 }
 

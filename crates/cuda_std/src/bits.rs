@@ -8,9 +8,9 @@
 //! use cuda_std::prelude::*;
 //!
 //! #[kernel]
-//! pub fn bit_operations(x: &[u32], mut y: DisjointChunks<u32, 6>) {
+//! pub fn bit_operations(x: &[u32], mut y: Disjoint<u32, Striped<6>>) {
 //!     let (a, b) = (x[0], x[1]);
-//!     y.each_indexed(|i, y| {
+//!     y.each(|i, y| {
 //!         *y = match i {
 //!             0 => byte_perm(a, b, 0x7531),
 //!             1 => funnel_shift_left(a, b, a >> 28),

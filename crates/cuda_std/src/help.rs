@@ -3,36 +3,21 @@
 
 use core::ops::{Add, Div, Index, IndexMut, Mul, Rem, Sub};
 
+use crate::output::{Disjoint, Layout};
 use crate::parameter::Element;
 use crate::shared::{OneTile, Shared};
 use crate::thread::ThreadIndex;
-use crate::{
-    DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
-    DisjointTiles, DisjointView, PerBlock,
-};
 
-/// An index of an output of which a thread has one element.
+/// An index of an output.
 #[diagnostic::on_unimplemented(
-    message = "`{Output}` cannot be indexed: a thread reaches its own element only",
+    message = "an output cannot be indexed: a thread reaches its own elements only",
     label = "not by an index",
-    note = "`if let Some(y) = y.own() {{ *y += 1.0; }}`: the thread's own element, where it has one",
-    note = "`y.get_mut(i)` is the same element, for `let i = grid::<1>();` (`grid::<2>()` and `grid::<3>()` in matrices and volumes)",
+    note = "`if let Some(y) = y.own() {{ *y += 1.0; }}`: the thread's own element, where it has one; `y.get_mut(i)` is the same for \
+            `let i = grid::<1>();` (`grid::<2>()` and `grid::<3>()` in matrices and volumes)",
+    note = "where a thread has several, `y.each(|i, y| *y += 1.0)` goes through them (`each_row` in rows), and `y.store(..)` writes them",
     note = "elements that any thread may change are a parameter `&[Atomic<T>]`"
 )]
-pub trait ByIndex<Output> {
-    /// No type has it, so it is not called.
-    fn never(&self) -> !;
-}
-
-/// An index of an output of which a thread has several elements.
-#[diagnostic::on_unimplemented(
-    message = "`{Output}` cannot be indexed: a thread reaches its own elements only",
-    label = "not by an index",
-    note = "its methods go through the thread's elements: `each` of tiles, chunks and views, `store` of rounds, `each_row` of rows, `own` \
-            of columns",
-    note = "elements that any thread may change are a parameter `&[Atomic<T>]`"
-)]
-pub trait ByIndices<Output> {
+pub trait ByIndex {
     /// No type has it, so it is not called.
     fn never(&self) -> !;
 }
@@ -44,7 +29,7 @@ pub trait ByIndices<Output> {
     note = "`let tile = tile.sync();` waits for the block and gives all elements to all threads: then `tile[i]` reads them",
     note = "until then a thread has its own elements, to write and read: `*tile.own() = x;`, or `tile.part()` for several"
 )]
-pub trait AfterSync<Tile> {
+pub trait AfterSync {
     /// No type has it, so it is not called.
     fn never(&self) -> !;
 }
@@ -60,38 +45,21 @@ pub trait Arithmetic {
     fn never(&self) -> !;
 }
 
-macro_rules! not_indexed {
-    ($($bound:ident: $output:ty, [$($generic:tt)*];)*) => {$(
-        impl<T: Element, I: $bound<Self>, $($generic)*> Index<I> for $output {
-            type Output = T;
+impl<T: Element, L: Layout, I: ByIndex> Index<I> for Disjoint<'_, T, L> {
+    type Output = T;
 
-            fn index(&self, index: I) -> &T {
-                index.never()
-            }
-        }
-
-        impl<T: Element, I: $bound<Self>, $($generic)*> IndexMut<I> for $output {
-            fn index_mut(&mut self, index: I) -> &mut T {
-                index.never()
-            }
-        }
-    )*};
+    fn index(&self, index: I) -> &T {
+        index.never()
+    }
 }
 
-not_indexed! {
-    ByIndex: DisjointSlice<T>, [];
-    ByIndex: DisjointSlice2<T>, [];
-    ByIndex: DisjointSlice3<T>, [];
-    ByIndex: PerBlock<T>, [];
-    ByIndices: DisjointChunks<T, N>, [const N: usize];
-    ByIndices: DisjointRounds<T, N, V, RUN>, [const N: usize, const V: usize, const RUN: usize];
-    ByIndices: DisjointTiles<T, ROWS, COLUMNS, O>, [const ROWS: usize, const COLUMNS: usize, O];
-    ByIndices: DisjointRows<T, G>, [G];
-    ByIndices: DisjointColumns<T, LAYERS>, [const LAYERS: usize];
-    ByIndices: DisjointView<T, N>, [const N: usize];
+impl<T: Element, L: Layout, I: ByIndex> IndexMut<I> for Disjoint<'_, T, L> {
+    fn index_mut(&mut self, index: I) -> &mut T {
+        index.never()
+    }
 }
 
-impl<L: OneTile, I: AfterSync<Self>> Index<I> for Shared<L> {
+impl<L: OneTile, I: AfterSync> Index<I> for Shared<'_, L> {
     type Output = L::Indexed;
 
     fn index(&self, index: I) -> &L::Indexed {
@@ -99,7 +67,7 @@ impl<L: OneTile, I: AfterSync<Self>> Index<I> for Shared<L> {
     }
 }
 
-impl<L: OneTile, I: AfterSync<Self>> IndexMut<I> for Shared<L> {
+impl<L: OneTile, I: AfterSync> IndexMut<I> for Shared<'_, L> {
     fn index_mut(&mut self, index: I) -> &mut L::Indexed {
         index.never()
     }

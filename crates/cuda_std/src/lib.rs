@@ -36,7 +36,7 @@
 //! | for | see |
 //! |---|---|
 //! | where a thread is | [`thread`] |
-//! | what a kernel writes | [`DisjointSlice`], [`DisjointChunks`], [`DisjointRounds`], [`DisjointSlice2`], [`DisjointSlice3`], [`DisjointTiles`], [`DisjointRows`], [`DisjointColumns`], [`PerBlock`], [`atomic`] |
+//! | what a kernel writes | [`DisjointSlice`], [`Disjoint`] with the layouts of [`output`], [`atomic`] |
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
@@ -45,7 +45,7 @@
 //! | matrices by warps | [`mma`] |
 //! | bits; caches and vectors | [`bits`], [`memory`] |
 //! | matrices and volumes to read | [`view`] |
-//! | arrays of any strides | [`View`], [`DisjointView`] |
+//! | arrays of any strides | [`View`], [`output::Array`] |
 //! | functions of numbers for whole arrays, of arrays for many | [`vectorize`](macro@vectorize), [`guvectorize`](macro@guvectorize) |
 //! | four numbers in one access | [`vector`] |
 //! | mathematics | [`float`] |
@@ -69,7 +69,6 @@ mod description;
 mod device;
 mod help;
 mod parameter;
-mod slice;
 mod strided;
 
 pub mod algorithms;
@@ -85,6 +84,7 @@ pub mod io;
 pub mod launch;
 pub mod memory;
 pub mod mma;
+pub mod output;
 pub mod panic;
 pub mod prelude;
 pub mod random;
@@ -105,14 +105,10 @@ pub use float::GpuFloat;
 pub use glam;
 #[doc(inline)]
 pub use io::{print, println};
+pub use output::{Disjoint, DisjointSlice};
 #[doc(hidden)]
 pub use parameter::Parameter;
 pub use parameter::{Element, KernelParameter, Role};
-pub use slice::{
-    ByBlock, ByRows, ByWarp, Column, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice,
-    DisjointSlice2, DisjointSlice3, DisjointTiles, DisjointView, GridStrideMut, Inputs, PerBlock, Row, TilePlace,
-    Transposed,
-};
 pub use strided::{Dimensions, View, ViewMut};
 
 /// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the

@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use cuda_std::half::f16;
-//! use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+//! use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments};
 //! use cuda_std::prelude::*;
 //!
 //! /// c = a b, in blocks of 32 by 32 elements and eight warps. Rows of the tiles are padded to keep off bank conflicts.
@@ -26,12 +26,12 @@
 //!     a: &[f16],
 //!     b: &[f16],
 //!     inner: u32,
-//!     mut c: DisjointFragments<f32, 32, 32>,
+//!     mut c: Disjoint<f32, Fragments<32, 32>>,
 //!     mut tiles: Shared<(Table2<f16, 32, 24>, Table2<f16, 16, 40>)>,
 //! ) {
-//!     let (inner, columns, [top, left]) = (inner as usize, c.columns(), c.corner());
+//!     let (inner, columns, [top, left]) = (inner as usize, c.columns(), c.tile_start());
 //!     let mut sum = FragmentC::<f16>::zero();
-//!     let [row, column] = c.place(0);
+//!     let [row, column] = c.part_start(0);
 //!     for start in (0..inner).step_by(16) {
 //!         let (mut a_part, mut b_part) = tiles.part();
 //!         a_part.each(|[i, j], own| *own = if j < 16 { a[(top + i) * inner + start + j] } else { f16::ZERO });
@@ -65,9 +65,9 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::device;
 use crate::half::{bf16, f16};
-use crate::parameter::{Element, KernelParameter, Role, demand, start_of};
+use crate::output::{self, Disjoint, MOST, Reach, Sealed};
+use crate::parameter::{Element, Role, demand};
 use crate::shared::TileRow;
-use crate::slice::MOST;
 use crate::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
 use crate::vector::Vector8;
 use crate::warp::WARP_SIZE;
@@ -256,7 +256,7 @@ impl<T: Multiply> FragmentA<T> {
     ///
     /// ```
     /// use cuda_std::half::bf16;
-    /// use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC, Multiply, Tf32};
+    /// use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments, Multiply, Tf32, WarpPart};
     /// use cuda_std::prelude::*;
     ///
     /// /// a b, of a row of numbers each, by one warp.
@@ -268,22 +268,22 @@ impl<T: Multiply> FragmentA<T> {
     /// }
     ///
     /// #[kernel]
-    /// pub fn product_bf16(a: &[bf16], b: &[bf16], mut c: DisjointFragments<f32, 16, 8>) {
+    /// pub fn product_bf16(a: &[bf16], b: &[bf16], mut c: Disjoint<f32, Fragments<16, 8>>) {
     ///     c.store(0, &product(a, b));
     /// }
     ///
     /// #[kernel]
-    /// pub fn product_tf32(a: &[Tf32], b: &[Tf32], mut c: DisjointFragments<f32, 16, 8>) {
+    /// pub fn product_tf32(a: &[Tf32], b: &[Tf32], mut c: Disjoint<f32, Fragments<16, 8>>) {
     ///     c.store(0, &product(a, b));
     /// }
     ///
     /// #[kernel]
-    /// pub fn product_i8(a: &[i8], b: &[i8], mut c: DisjointFragments<i32, 16, 8>) {
+    /// pub fn product_i8(a: &[i8], b: &[i8], mut c: Disjoint<i32, Fragments<16, 8>>) {
     ///     c.store(0, &product(a, b));
     /// }
     ///
     /// #[kernel]
-    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: DisjointFragments<f64, 8, 8, 8, 8>) {
+    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: Disjoint<f64, Fragments<8, 8, WarpPart<8, 8>>>) {
     ///     c.store(0, &product(a, b));
     /// }
     ///
@@ -516,7 +516,7 @@ impl<T: Multiply> FragmentC<T> {
     ///
     /// ```
     /// use cuda_std::half::f16;
-    /// use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+    /// use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments, WarpPart};
     /// use cuda_std::prelude::*;
     ///
     /// /// c = a b, of 32 by 16 and 16 by 16 elements, by one warp: two fragments each make four products.
@@ -524,7 +524,7 @@ impl<T: Multiply> FragmentC<T> {
     /// pub fn four_products(
     ///     a: &[f16],
     ///     b: &[f16],
-    ///     mut c: DisjointFragments<f32, 32, 16, 32, 16>,
+    ///     mut c: Disjoint<f32, Fragments<32, 16, WarpPart<32, 16>>>,
     ///     mut tiles: Shared<(Table2<f16, 32, 24>, Table2<f16, 16, 24>)>,
     /// ) {
     ///     let (mut a_part, mut b_part) = tiles.part();
@@ -567,21 +567,40 @@ impl<T: Multiply> FragmentC<T> {
     }
 }
 
-/// A matrix of which each block of a 2-D grid has a tile of `ROWS` by `COLUMNS` elements, and each warp of the block
-/// every so many parts of it, each `M` by `N`: one accumulator, or a table of them.
+/// The layout of an output in which each block of a 2-D grid has a tile of a matrix, `ROWS` by `COLUMNS`, and each warp of the
+/// block every so many parts of the tile: one accumulator of 16 by 8, or what `PART` says, such as a table of accumulators,
+/// [`WarpPart<32, 16>`](WarpPart).
 ///
 /// The host passes it with its shape, `(&mut c, [rows, columns])`. The parts of a tile are counted row by row; warp w of n
-/// has the numbers w, w + n, and so on, which [`place`](Self::place) counts from 0. Blocks are whole warps.
+/// has the numbers w, w + n, and so on, which a step counts from 0. Blocks are whole warps.
 #[derive(Debug)]
-pub struct DisjointFragments<T, const ROWS: usize, const COLUMNS: usize, const M: usize = 16, const N: usize = 8> {
-    start: *mut T,
-    rows: u32,
-    columns: u32,
-    tile: PhantomData<[[T; COLUMNS]; ROWS]>,
+pub struct Fragments<const ROWS: usize, const COLUMNS: usize, PART = WarpPart<16, 8>>(PhantomData<PART>);
+
+/// Rows and columns of a warp's part of a tile: see [`Fragments`].
+#[derive(Debug)]
+pub enum WarpPart<const ROWS: usize, const COLUMNS: usize> {}
+
+impl<const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize> Sealed
+    for Fragments<ROWS, COLUMNS, WarpPart<M, N>>
+{
+}
+
+impl<const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize> output::Layout
+    for Fragments<ROWS, COLUMNS, WarpPart<M, N>>
+{
+    type Shape = [u32; 2];
+    const ROLE: Role = {
+        demand(
+            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
+            "a tile has 1 to 2^20 rows and columns",
+        );
+        Role::PerThread { rank: 2, elements: 1 }
+    };
+    const REACH: Reach = Reach::Tile([COLUMNS, ROWS]);
 }
 
 impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize>
-    DisjointFragments<T, ROWS, COLUMNS, M, N>
+    Disjoint<'_, T, Fragments<ROWS, COLUMNS, WarpPart<M, N>>>
 {
     /// Parts of a tile.
     const PARTS: usize = {
@@ -589,28 +608,14 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
             M > 0 && N > 0 && ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N),
             "a tile is made of whole parts"
         );
-        let _ = <Self as KernelParameter>::ROLE;
+        let _ = <Fragments<ROWS, COLUMNS, WarpPart<M, N>> as output::Layout>::ROLE;
         ROWS / M * (COLUMNS / N)
     };
-
-    /// Rows of the matrix.
-    #[inline(always)]
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows as usize
-    }
-
-    /// Columns of the matrix.
-    #[inline(always)]
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.columns as usize
-    }
 
     /// Row and column of the matrix at which the block's tile starts.
     #[inline(always)]
     #[must_use]
-    pub fn corner(&self) -> [usize; 2] {
+    pub fn tile_start(&self) -> [usize; 2] {
         [block_idx_y() as usize * ROWS, block_idx_x() as usize * COLUMNS]
     }
 
@@ -625,7 +630,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
     /// beyond the tile.
     #[inline(always)]
     #[must_use]
-    pub fn place(&self, step: usize) -> [usize; 2] {
+    pub fn part_start(&self, step: usize) -> [usize; 2] {
         // No warp has more parts than there are. Steps are compared first, so that the product does not wrap to the part of
         // another warp.
         if step >= Self::PARTS {
@@ -636,7 +641,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
         [number / (COLUMNS / N) * M, number % (COLUMNS / N) * N]
     }
 
-    /// Writes an accumulator to the warp's place of this step; what is beyond the edges of the matrix is left out.
+    /// Writes an accumulator to the warp's part of this step; what is beyond the edges of the matrix is left out.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
@@ -644,7 +649,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
         self.store_all(step, &[[*fragment]]);
     }
 
-    /// Writes a table of accumulators to the warp's place of this step; what is beyond the edges of the matrix is left out.
+    /// Writes a table of accumulators to the warp's part of this step; what is beyond the edges of the matrix is left out.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
@@ -659,8 +664,8 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
                 "the output is for parts of another shape"
             );
         };
-        let [top, left] = self.corner();
-        let [row, column] = self.place(step);
+        let [top, left] = self.tile_start();
+        let [row, column] = self.part_start(step);
         if row >= ROWS {
             return;
         }
@@ -670,42 +675,12 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
             fragment.each(|i, j, value| {
                 let (row, column) = (row + i, column + j);
                 if row < self.rows() && column < self.columns() {
-                    // SAFETY: inside the matrix. A tile is one block's, a step's place in it one warp's, and an element of
+                    // SAFETY: inside the matrix. A tile is one block's, a step's part of it one warp's, and an element of
                     // the fragments one lane's.
                     unsafe { self.start.add(row * self.columns() + column).write(*value) }
                 }
             });
         };
         unrolled::<DOWN>(|down| unrolled::<ACROSS>(|across| store(down, across)));
-    }
-}
-
-// SAFETY: pointer, rows and columns; the launcher checks that they multiply up to the elements that are there. What a
-// thread writes is no other's in a launch of rank 2 or less: see `store`.
-unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize> KernelParameter
-    for DisjointFragments<T, ROWS, COLUMNS, M, N>
-{
-    const ROLE: Role = {
-        demand(
-            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
-            "a tile has 1 to 2^20 rows and columns",
-        );
-        Role::PerThread { rank: 2, elements: 1 }
-    };
-    type Element = T;
-    type A = &'static mut [T; 0];
-    type B = u32;
-    type C = u32;
-    type D = ();
-    type Value<'l> = Self;
-
-    #[inline(always)]
-    unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
-        Self {
-            start: start_of(start),
-            rows,
-            columns,
-            tile: PhantomData,
-        }
     }
 }

@@ -184,9 +184,8 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     label = "not something the host can pass to a kernel",
-    note = "inputs are written `&[T]`; outputs `DisjointSlice<T>`, `DisjointChunks<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, \
-            `DisjointTiles<T, ROWS, COLUMNS>`, `DisjointRows<T>`, `DisjointColumns<T>` or `PerBlock<T>`; arrays with strides \
-            `View<T, N>` and `DisjointView<T, N>`",
+    note = "inputs are written `&[T]`, or `View<T, N>` for arrays with strides; outputs `DisjointSlice<T>`, or `Disjoint<T, Layout>` with \
+            a layout of `cuda_std::output`: `Disjoint<T, PerBlock>`, `Disjoint<T, PerThread<2>>`",
     note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
     note = "shared memory is `Shared<..>`, `Alternating<..>` or `Pipeline<..>` by that very name: the host passes nothing for it, so \
             `#[kernel]` has to know it when it sees it, and an alias hides it"

@@ -3,7 +3,7 @@
 //!
 //! A view is an address, lengths and strides of 32 bits. An index is compared with its length and multiplied with its
 //! stride: a comparison and a multiplication for each dimension. What a kernel writes with many threads is a
-//! [`DisjointView`](crate::DisjointView); slices in row-major order are cheaper as [`view`](crate::view)s.
+//! [`Strided`](crate::output::Array) output; slices in row-major order are cheaper as [`view`](crate::view)s.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -91,7 +91,7 @@ impl<const N: usize> Dimensions<N> {
 ///
 /// /// c = a + the transpose of b, whatever they are views of.
 /// #[kernel]
-/// pub fn add_views(a: View<f32, 2>, b: View<f32, 2>, mut c: DisjointView<f32, 2>) {
+/// pub fn add_views(a: View<f32, 2>, b: View<f32, 2>, mut c: Disjoint<f32, Array<2>>) {
 ///     let b = b.transposed();
 ///     c.each(|at, c| *c = a[at] + b[at]);
 /// }

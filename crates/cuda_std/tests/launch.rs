@@ -20,7 +20,7 @@ pub fn everything(
     x: &[f64],
     bins: &[Atomic<u32>],
     mut y: DisjointSlice<f32>,
-    mut sums: PerBlock<i64>,
+    mut sums: Disjoint<i64, PerBlock>,
     mut tile: Shared<Tile<f32, 64>>,
 ) {
     let _ = (flag, settings.gain, settings.steps, x, bins);
@@ -28,7 +28,7 @@ pub fn everything(
 }
 
 #[kernel]
-fn matrices(mut a: DisjointSlice2<f32>, mut b: DisjointSlice3<u8>) {
+fn matrices(mut a: Disjoint<f32, PerThread<2>>, mut b: Disjoint<u8, PerThread<3>>) {
     let _ = (a.own(), b.own());
 }
 
@@ -90,7 +90,7 @@ fn a_launcher_describes_its_kernel() {
             ("x", "&[f64]", Role::Input),
             ("bins", "&[Atomic<u32>]", Role::Atomic),
             ("y", "DisjointSlice<f32>", Role::PerThread { rank: 1, elements: 1 }),
-            ("sums", "PerBlock<i64>", Role::PerBlock),
+            ("sums", "Disjoint<i64, PerBlock>", Role::PerBlock),
         ]
     );
     assert_eq!((kernel.rank, kernel.max_block), (Some(1), Some([64, 1, 1])));
@@ -228,7 +228,7 @@ fn a_launch_has_no_more_dimensions_than_the_output() {
         error.to_string(),
         "kernel `fill`: its output `y` gives each thread of a 1-D launch one element, but the launch is 2-D (grid \
          [4, 1, 1], block [2, 2, 1]), where several threads would share one; launch it in 1-D, or make `y` a \
-         `DisjointSlice2`"
+         `Disjoint<T, PerThread<2>>`"
     );
     assert!(matches!(
         call.check([1, 1, 2], [2, 1, 1], 0),
@@ -259,7 +259,7 @@ fn thread_indices_fit() {
 fn outputs_are_long_enough() {
     let (mut y, mut sums) = (vec![0.0_f32; 10], vec![0.0_f32; 3]);
     #[kernel]
-    fn both(mut y: DisjointSlice<f32>, mut sums: PerBlock<f32>) {
+    fn both(mut y: DisjointSlice<f32>, mut sums: Disjoint<f32, PerBlock>) {
         let _ = (y.own(), sums.own());
     }
     let call = both(&mut y, &mut sums);
@@ -283,10 +283,10 @@ fn a_launch_tells_what_it_does_not_reach() {
     #[kernel]
     #[allow(unused_variables)]
     fn all_kinds(
-        tiles: DisjointTiles<f32, 32, 32>,
-        exchanged: DisjointTiles<f32, 32, 32, Transposed>,
-        matrix: DisjointSlice2<f32>,
-        sums: PerBlock<f32>,
+        tiles: Disjoint<f32, Tiles<32, 32>>,
+        exchanged: Disjoint<f32, Tiles<32, 32, Transposed>>,
+        matrix: Disjoint<f32, PerThread<2>>,
+        sums: Disjoint<f32, PerBlock>,
     ) {
     }
 

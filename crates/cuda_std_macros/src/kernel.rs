@@ -123,13 +123,21 @@ impl<'k> Kernel<'k> {
         let (unsafety, types) = (self.function.sig.unsafety, self.type_parameters());
         let generics = (!types.is_empty()).then(|| quote! { ::<#(#types),*> });
         let doubtful = self.parameters.iter().enumerate().filter_map(|(index, parameter)| {
-            let (Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty)) = &parameter.kind else {
-                return None;
+            let ty = &parameter.ty;
+            let value = match &parameter.kind {
+                // A slice has the lifetime that the function leaves out.
+                Kind::Bound(_) if matches!(ty, syn::Type::Reference(_)) => return None,
+                Kind::Bound(_) | Kind::SharedSlice(_) | Kind::Grid(_) => {
+                    quote_spanned! { ty.span() => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+                }
+                Kind::Shared => {
+                    quote_spanned! { ty.span() => <#ty as ::cuda_std::shared::SharedParameter>::Value<'launch> }
+                }
+                Kind::Pointer | Kind::Reference(_) | Kind::Copied => return None,
             };
-            // A slice has the lifetime that the function leaves out.
-            (!matches!(parameter.ty, syn::Type::Reference(_))).then_some((index, ty))
+            Some((index, value))
         });
-        let proofs = doubtful.map(|(index, ty)| {
+        let proofs = doubtful.map(|(index, value)| {
             let place = self.parameters[index].ty.span();
             let passed = self
                 .parameters
@@ -137,7 +145,7 @@ impl<'k> Kernel<'k> {
                 .enumerate()
                 .map(|(other, Parameter { ty: written, .. })| {
                     if other == index {
-                        quote_spanned! { place => <#ty as ::cuda_std::KernelParameter>::Value<'launch> }
+                        value.clone()
                     } else {
                         quote! { #written }
                     }
@@ -465,8 +473,7 @@ impl Kernel<'_> {
         let function = self.function;
         let (name, vis, unsafety, kept) = (self.name(), &function.vis, function.sig.unsafety, self.kept());
         let call = Ident::new("call", Span::mixed_site());
-        let mut inputs = Vec::new();
-        let mut binds = Vec::new();
+        let (mut inputs, mut binds) = (Vec::new(), Vec::new());
         for Parameter {
             name,
             ty: written,
@@ -486,7 +493,11 @@ impl Kernel<'_> {
                 }
                 Kind::Pointer => quote! { #written },
                 Kind::Reference(ty) => quote! { *const #ty },
-                Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => quote! { #ty },
+                Kind::Bound(ty) => {
+                    let parameters = self.type_parameters();
+                    signature::passed(ty, |name| parameters.contains(&name))
+                }
+                Kind::SharedSlice(ty) | Kind::Grid(ty) => signature::passed(ty, |_| false),
             };
             let value = if matches!(kind, Kind::Grid(_)) {
                 quote! { ::cuda_std::launch::Workspace }

@@ -18,7 +18,7 @@ use proc_macro::TokenStream;
 /// Makes a function a kernel: a PTX entry on the device, a typed launcher on the host.
 ///
 /// The function takes numbers and `#[repr(C)]` structures by value, slices `&[T]` to read, outputs
-/// (`DisjointSlice<T>`, `DisjointSlice2<T>`, `DisjointSlice3<T>`, `PerBlock<T>`) to write, and
+/// (`DisjointSlice<T>`, `Disjoint<T, PerThread<2>>`, `Disjoint<T, PerBlock>`, ..) to write, and
 /// shared memory (`Shared<..>`), and returns nothing. An `unsafe fn` also takes raw pointers,
 /// references, and any `Copy` type by value; its launcher is `unsafe` as well.
 ///

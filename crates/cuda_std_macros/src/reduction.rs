@@ -60,20 +60,19 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             #[cfg(not(target_arch = "nvptx64"))]
             impl #std::Compiled<#ty> for #name {
                 fn reduce<'c>(
-                    x: impl ::cuda_std::launch::Argument<'c, [#ty]>,
-                    work: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u32>]>,
-                    result: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u32>]>,
+                    x: impl ::cuda_std::launch::Memory<'c, #ty>,
+                    work: impl ::cuda_std::launch::MemoryMut<'c, u32>,
+                    result: impl ::cuda_std::launch::MemoryMut<'c, u32>,
                 ) -> ::cuda_std::launch::Call<'c> {
                     #reduce(x, work, result)
                 }
 
                 fn scan<'c>(
-                    x: impl ::cuda_std::launch::Argument<'c, [#ty]>,
+                    x: impl ::cuda_std::launch::Memory<'c, #ty>,
                     initial: #ty,
                     is_exclusive: bool,
-                    y: impl ::cuda_std::launch::Argument<'c, #std::ScanOutput<#ty, 4>>
-                        + ::cuda_std::launch::Argument<'c, #std::ScanOutput<#ty, 2>>,
-                    published: impl ::cuda_std::launch::Argument<'c, [::cuda_std::atomic::Atomic<u64>]>,
+                    y: impl ::cuda_std::launch::MemoryMut<'c, #ty>,
+                    published: impl ::cuda_std::launch::MemoryMut<'c, u64>,
                 ) -> ::cuda_std::launch::Call<'c> {
                     #scan(x, initial, u32::from(is_exclusive), y, published)
                 }

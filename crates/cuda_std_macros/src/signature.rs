@@ -4,7 +4,9 @@
 //! syntax only: a type that has the right form but cannot be passed is left to the compiler, whose
 //! message `cuda_std` words.
 
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Attribute, Error, FnArg, GenericArgument, Ident, ItemFn, Lifetime, Pat, PathArguments, ReturnType, Type};
 
@@ -256,7 +258,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                     problems.add(
                     ty,
                     format!(
-                        "every thread would get the same `&mut {element}`; write `mut out: PerBlock<{element}>` for one \
+                        "every thread would get the same `&mut {element}`; write `mut out: Disjoint<{element}, PerBlock>` for one \
                          element per block, `DisjointSlice<{element}>` for one per thread, or `&[Atomic<{element}>]`"
                     ),
                 );
@@ -336,9 +338,6 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
         "Shared" | "Alternating" | "Pipeline" => return Some(Kind::Shared),
         "GridGroup" => return Some(Kind::Grid(Box::new(ty.clone()))),
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
-        "View" if matches!(&last.arguments, PathArguments::AngleBracketed(arguments) if arguments.args.len() == 2) => {
-            return Some(Kind::Bound(Box::new(outliving(path))));
-        }
         "Vec" | "Box" | "Rc" | "Arc" => format!(
             "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \
              `DisjointSlice<{element}>` to write, and pass `&{0}` or `&mut {0}` at the launch",
@@ -355,18 +354,6 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     None
 }
 
-/// A view for as long as a launch, which nothing outlives: its lifetime, left out, cannot stand where the launcher names it.
-fn outliving(path: &syn::TypePath) -> Type {
-    let mut path = path.clone();
-    if let Some(last) = path.path.segments.last_mut()
-        && let PathArguments::AngleBracketed(arguments) = &mut last.arguments
-    {
-        let lifetime = Lifetime::new("'static", last.ident.span());
-        arguments.args.insert(0, GenericArgument::Lifetime(lifetime));
-    }
-    Type::Path(path)
-}
-
 const NUMBERS: [&str; 16] = [
     "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
     "usize",
@@ -375,7 +362,39 @@ const NUMBERS: [&str; 16] = [
 /// Whether a type is a number or an output of the library, by its name: an unsafe kernel passes those as
 /// a safe one does.
 fn is_bound(name: &str) -> bool {
-    NUMBERS.contains(&name) || name.starts_with("Disjoint") || name == "PerBlock"
+    NUMBERS.contains(&name) || name.starts_with("Disjoint")
+}
+
+/// The types of the library that live as long as the launch.
+const OF_A_LAUNCH: [&str; 5] = ["Disjoint", "DisjointSlice", "GridGroup", "SharedSlice", "View"];
+
+/// A parameter type in the bound of an argument, where a lifetime cannot be left out as it is in the kernel's signature. Types
+/// that are known by their names are given one; whether another has one inside is not known, and it is the argument of a
+/// function pointer, where it can be left out: see `cuda_std::launch::Written`.
+pub(crate) fn passed(ty: &Type, is_parameter: impl Fn(&Ident) -> bool) -> TokenStream {
+    let Type::Path(path) = ty else {
+        return quote! { #ty };
+    };
+    if let Some(name) = path.path.get_ident()
+        && (NUMBERS.contains(&&*name.to_string()) || is_parameter(name))
+    {
+        return quote! { #ty };
+    }
+    let mut path = path.clone();
+    let Some(last) = path.path.segments.last_mut() else {
+        return quote! { #ty };
+    };
+    let lifetime = Lifetime::new("'static", last.ident.span());
+    let name = last.ident.to_string();
+    let is_known = OF_A_LAUNCH.contains(&&*name);
+    match &mut last.arguments {
+        PathArguments::AngleBracketed(arguments) if is_known && (name != "View" || arguments.args.len() == 2) => {
+            arguments.args.insert(0, GenericArgument::Lifetime(lifetime));
+            quote! { #path }
+        }
+        PathArguments::None if is_known => quote! { #path<#lifetime> },
+        _ => quote_spanned! { ty.span() => ::cuda_std::launch::Written<fn(#ty)> },
+    }
 }
 
 /// A kernel's parameters live as long as the launch, which has no name.

@@ -17,12 +17,12 @@ use cuda_std::prelude::*;
 
 /// Sets all words to zero.
 #[kernel]
-pub fn clear(mut words: DisjointChunks<u32, 4>) {
-    words.each(|word| *word = 0);
+pub fn clear(mut words: Disjoint<u32, Striped<4>>) {
+    words.each(|_, word| *word = 0);
 }
 
 /// Each element becomes its index.
 #[kernel]
-pub fn count_up(mut indices: DisjointChunks<u32, 4>) {
-    indices.each_indexed(|i, index| *index = i as u32);
+pub fn count_up(mut indices: Disjoint<u32, Striped<4>>) {
+    indices.each(|i, index| *index = i as u32);
 }

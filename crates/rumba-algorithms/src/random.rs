@@ -56,30 +56,40 @@ impl Real<2> for f64 {
 #[inline(always)]
 fn each_vector<T: Pod, const V: usize>(
     seed: u64,
-    x: &mut DisjointRounds<T, 1, V>,
+    x: &mut Disjoint<T, Rounds<[VectorOf<V>; 1]>>,
     mut make: impl FnMut(&mut Philox4x32) -> [T; V],
 ) {
     for round in 0..x.rounds() {
-        let block = x.places(round)[0] / V;
+        let block = x.indices(round)[0] / V;
         x.store(round, [make(&mut Philox4x32::new(seed, 0).at(4 * block as u64))]);
     }
 }
 
 /// Random bits.
 #[kernel]
-pub fn random_bits(seed: u64, mut x: DisjointRounds<u32, 1, 4>) {
+pub fn random_bits(seed: u64, mut x: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>) {
     each_vector(seed, &mut x, Philox4x32::next_block);
 }
 
 /// Numbers from `low` to below `low + width`, evenly distributed.
 #[kernel((T, V) = [(f32, 4), (f64, 2)])]
-pub fn random_uniform<T: Real<V>, const V: usize>(seed: u64, low: T, width: T, mut x: DisjointRounds<T, 1, V>) {
+pub fn random_uniform<T: Real<V>, const V: usize>(
+    seed: u64,
+    low: T,
+    width: T,
+    mut x: Disjoint<T, Rounds<[VectorOf<V>; 1]>>,
+) {
     each_vector(seed, &mut x, |random| T::uniform(random).map(|u| u.scaled(width, low)));
 }
 
 /// Numbers of the normal distribution.
 #[kernel((T, V) = [(f32, 4), (f64, 2)])]
-pub fn random_normal<T: Real<V>, const V: usize>(seed: u64, mean: T, deviation: T, mut x: DisjointRounds<T, 1, V>) {
+pub fn random_normal<T: Real<V>, const V: usize>(
+    seed: u64,
+    mean: T,
+    deviation: T,
+    mut x: Disjoint<T, Rounds<[VectorOf<V>; 1]>>,
+) {
     each_vector(seed, &mut x, |random| {
         T::normal(random).map(|z| z.scaled(deviation, mean))
     });

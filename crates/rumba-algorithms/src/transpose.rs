@@ -15,12 +15,12 @@ pub const BLOCK: (u32, u32) = (64, 8);
 #[kernel(T = [u32, u64], block = (64, 8))]
 pub fn transpose<T: Pod>(
     input: &[T],
-    mut output: DisjointTiles<T, TILE, TILE, Transposed>,
+    mut output: Disjoint<T, Tiles<TILE, TILE, Transposed>>,
     mut tile: Shared<Tile2<T, TILE, { TILE + 1 }>>,
 ) {
     let (rows, columns) = (output.columns(), output.rows());
     let input = View2::new(input, [rows, columns]);
-    let [left, top] = output.corner();
+    let [left, top] = output.tile_start();
     tile.part().each(|[y, x], own| {
         // The additional column is never read.
         if x < TILE {

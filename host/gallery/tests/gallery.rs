@@ -33,7 +33,7 @@ fn matrices_in_device_memory() -> rumba::Result<()> {
     let b = device.buffer_from(&[0.5_f32; INNER * COLUMNS])?;
     let mut c = device.zeros::<f32>(ROWS * COLUMNS)?;
     let tile = TILE as u32;
-    let threads = LaunchConfig::covering((COLUMNS as u32, ROWS as u32), (tile, tile));
+    let threads = LaunchConfig::covering((COLUMNS as u32, ROWS as u32)).block((tile, tile));
     module.launch(threads, matmul_tiled(&a, &b, INNER as u32, (&mut c, [ROWS, COLUMNS])))?;
     assert_eq!(c.to_vec()?, [20.0; ROWS * COLUMNS]);
 

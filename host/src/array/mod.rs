@@ -1,7 +1,7 @@
 //! Arrays of any number of dimensions in device memory, and views of them: NumPy's arrays, with types.
 //!
 //! An [`Array`] owns its elements, in row-major order. Slices, transposes, reshapes and broadcasts of it are views, which
-//! copy nothing; kernels take arrays and views as `View<T, N>` and `DisjointView<T, N>`, and vectorized functions
+//! copy nothing; kernels take arrays and views as `View<T, N>` and `Disjoint<T, Array<N>>`, and vectorized functions
 //! ([`Module::map`](crate::Module::map)) take anything. Two views that are written at the same time never overlap: the
 //! borrow checker sees to it, and [`ArrayViewMut::split_at_mut`] parts one into two.
 //!

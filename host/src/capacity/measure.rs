@@ -293,7 +293,7 @@ impl Program {
         unsafe { device.load_unchecked("a measurement", &self.ptx()) }
     }
 
-    fn call<'a>(&'static self, passes: u32, out: impl Argument<'a, DisjointSlice<u32>>) -> Call<'a> {
+    fn call<'a>(&'static self, passes: u32, out: impl Argument<'a, DisjointSlice<'a, u32>>) -> Call<'a> {
         // SAFETY: both parameters are bound below, in order; the kernel writes to the first element at most.
         let mut call = unsafe { Call::new(&self.kernel) };
         // SAFETY: as above.

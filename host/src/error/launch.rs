@@ -94,6 +94,16 @@ pub enum LaunchError {
         block: [u32; 3],
     },
 
+    /// Neither the kernel nor the launch says how many threads a block has.
+    #[error(
+        "cannot launch `{kernel}`: neither the kernel nor the launch says how many threads a block has; write \
+         `#[kernel(block = 256)]`, or `.block(256)` behind the configuration"
+    )]
+    NoBlock {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
     /// One dimension of the grid is beyond the device's limit.
     #[error(
         "cannot launch `{kernel}`: the grid's {axis} dimension is {value}, but {device} allows at most {limit} there{}",
@@ -136,7 +146,7 @@ pub enum LaunchError {
     #[error(
         "cannot launch `{kernel}`: it is cooperative, so all its blocks run at the same time, and {device} runs at most \
          {limit} such blocks, not {blocks}\n\
-         help: launch it with `LaunchConfig::at_once(block)`, and let each thread do several elements (a grid-stride loop)"
+         help: launch it with `LaunchConfig::at_once()`, and let each thread do several elements (a grid-stride loop)"
     )]
     CooperativeGrid {
         /// The kernel.

@@ -2,9 +2,7 @@
 
 use crate::memory::{DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
 use bytemuck::Pod;
-use cuda_std::atomic::Atomic;
-use cuda_std::launch::{Argument, Arguments, Borrowed, Output};
-use cuda_std::{DisjointChunks, DisjointRounds, DisjointSlice, PerBlock};
+use cuda_std::launch::{Argument, Arguments, Borrowed, Memory, MemoryMut};
 
 fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Arguments<'a>) {
     arguments.push_slice(view.address(), view.len());
@@ -19,55 +17,46 @@ fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Argu
 // SAFETY: here and below: a view is a pointer to elements of device memory and their number, as the
 // parameter is. The memory is borrowed for `'a`, mutably where the kernel writes; what a launch that
 // outlasts `'a` still uses is kept until its stream is done.
-unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a DeviceBuffer<T> {
+unsafe impl<'a, T: Pod> Memory<'a, T> for &'a DeviceBuffer<T> {
     fn bind(self, arguments: &mut Arguments<'a>) {
         bind(self.as_slice(), false, arguments);
     }
 }
 
 // SAFETY: see above.
-unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a UnifiedBuffer<T> {
+unsafe impl<'a, T: Pod> Memory<'a, T> for &'a UnifiedBuffer<T> {
     fn bind(self, arguments: &mut Arguments<'a>) {
         bind(self.as_slice(), false, arguments);
     }
 }
 
 // SAFETY: see above.
-unsafe impl<'a, T: Pod> Argument<'a, [T]> for DeviceSlice<'a, T> {
+unsafe impl<'a, T: Pod> Memory<'a, T> for DeviceSlice<'a, T> {
     fn bind(self, arguments: &mut Arguments<'a>) {
         bind(self, false, arguments);
     }
 }
 
-macro_rules! outputs {
-    ($($parameter:ty $(where $($constant:ident)*)?),* $(,)?) => {$(
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut DeviceBuffer<T> {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind(self.as_slice_mut().into_view(), true, arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut UnifiedBuffer<T> {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind(self.as_slice_mut().into_view(), true, arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for DeviceSliceMut<'a, T> {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind(self.into_view(), true, arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-    )*};
+// SAFETY: see above.
+unsafe impl<'a, T: Pod> MemoryMut<'a, T> for &'a mut DeviceBuffer<T> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind(self.as_slice_mut().into_view(), true, arguments);
+    }
 }
 
-outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V, RUN> where N V RUN, PerBlock<T>, [Atomic<T>]);
+// SAFETY: see above.
+unsafe impl<'a, T: Pod> MemoryMut<'a, T> for &'a mut UnifiedBuffer<T> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind(self.as_slice_mut().into_view(), true, arguments);
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<'a, T: Pod> MemoryMut<'a, T> for DeviceSliceMut<'a, T> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind(self.into_view(), true, arguments);
+    }
+}
 
 // SAFETY: an address is what a raw pointer parameter takes; the launcher of such a kernel is unsafe,
 // and its caller answers for what the address leads to.

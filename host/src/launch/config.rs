@@ -33,71 +33,89 @@ impl From<[u32; 3]> for Dim3 {
 /// How a kernel is launched: how many blocks of how many threads, with how much dynamic shared
 /// memory, on which stream.
 ///
+/// A kernel that states its block, `#[kernel(block = 256)]`, is launched without saying it again. For another, [`block`] says
+/// it, or [`new`] for both.
+///
+/// [`block`]: Self::block
+/// [`new`]: Self::new
+///
 /// # Examples
 /// ```
+/// # use rumba::test_kernels::{PTX, scale};
 /// use rumba::LaunchConfig;
 ///
-/// let one_dimension = LaunchConfig::new(40, 256);
-/// let image = LaunchConfig::covering((1920, 1080), (16, 16));
-/// assert_eq!(image.grid(), Some([120, 68, 1]));
+/// let forty_blocks = LaunchConfig::grid(40);
+/// let a_thread_for_each_pixel = LaunchConfig::covering((1920, 1080)).block((16, 16));
 /// let with_shared_memory = LaunchConfig::new(40, 256).shared(1024);
+/// # let module = rumba::Device::new()?.load(PTX)?;
+/// # let mut values = vec![1.0_f32; 100];
+/// # module.launch(LaunchConfig::covering(100).block(32), scale(3.0, &mut values))?;
+/// # assert_eq!(values, [3.0; 100]);
+/// # Ok::<(), rumba::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a configuration does nothing until a kernel is launched with it"]
 pub struct LaunchConfig<'s> {
-    pub(super) shape: Shape,
+    pub(super) extent: Extent,
+    /// What the kernel states, if nothing else is said.
+    pub(super) block: Option<[u32; 3]>,
     pub(super) shared: u32,
     pub(super) stream: Option<&'s Stream>,
 }
 
+/// How large a launch is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shape {
-    Blocks {
-        grid: [u32; 3],
-        block: [u32; 3],
-    },
-    /// One thread for each, in blocks of a size that suits the kernel.
+pub(super) enum Extent {
+    /// So many blocks.
+    Blocks([u32; 3]),
+    /// So many threads at least.
+    Threads([u32; 3]),
+    /// A thread for each, in blocks of a size that suits the kernel.
     Elements(usize),
     /// As many blocks as the device runs at the same time.
-    AtOnce {
-        block: [u32; 3],
-    },
+    AtOnce,
 }
 
 impl<'s> LaunchConfig<'s> {
     /// A grid of blocks, each a block of threads.
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig<'s> {
-        LaunchConfig::with(Shape::Blocks {
-            grid: grid.into().0,
-            block: block.into().0,
-        })
+        LaunchConfig::grid(grid).block(block)
+    }
+
+    /// A grid of blocks.
+    pub fn grid(blocks: impl Into<Dim3>) -> LaunchConfig<'s> {
+        LaunchConfig::of(Extent::Blocks(blocks.into().0))
     }
 
     /// As many blocks as it takes to have at least these many threads in each dimension.
-    pub fn covering(threads: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig<'s> {
-        let (Dim3(threads), Dim3(block)) = (threads.into(), block.into());
-        // An empty block is an error at the launch, not here.
-        let grid = [0, 1, 2].map(|axis| threads[axis].div_ceil(block[axis].max(1)));
-        LaunchConfig::with(Shape::Blocks { grid, block })
+    pub fn covering(threads: impl Into<Dim3>) -> LaunchConfig<'s> {
+        LaunchConfig::of(Extent::Threads(threads.into().0))
     }
 
     /// One thread for each of `n` elements, in blocks of a size that suits the kernel.
     pub fn for_each(n: usize) -> LaunchConfig<'s> {
-        LaunchConfig::with(Shape::Elements(n))
+        LaunchConfig::of(Extent::Elements(n))
     }
 
     /// As many blocks as the device runs at the same time, in one dimension: for kernels whose threads
     /// share out the work by a grid-stride loop, and the largest grid of a cooperative kernel.
-    pub fn at_once(block: impl Into<Dim3>) -> LaunchConfig<'s> {
-        LaunchConfig::with(Shape::AtOnce { block: block.into().0 })
+    pub fn at_once() -> LaunchConfig<'s> {
+        LaunchConfig::of(Extent::AtOnce)
     }
 
-    fn with(shape: Shape) -> LaunchConfig<'s> {
+    fn of(extent: Extent) -> LaunchConfig<'s> {
         LaunchConfig {
-            shape,
+            extent,
+            block: None,
             shared: 0,
             stream: None,
         }
+    }
+
+    /// Threads of a block, for a kernel that does not state them.
+    pub fn block(mut self, threads: impl Into<Dim3>) -> LaunchConfig<'s> {
+        self.block = Some(threads.into().0);
+        self
     }
 
     /// Gives each block this many bytes of dynamic shared memory. By default it is what the kernel
@@ -111,14 +129,6 @@ impl<'s> LaunchConfig<'s> {
     pub fn stream(mut self, stream: &'s Stream) -> LaunchConfig<'s> {
         self.stream = Some(stream);
         self
-    }
-
-    /// The blocks in x, y and z, unless they depend on the kernel.
-    pub fn grid(&self) -> Option<[u32; 3]> {
-        match self.shape {
-            Shape::Blocks { grid, .. } => Some(grid),
-            Shape::Elements(_) | Shape::AtOnce { .. } => None,
-        }
     }
 }
 

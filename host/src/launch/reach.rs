@@ -5,7 +5,7 @@
 //! around, a grid further each time, and to reach everything: without that size none can.
 
 use crate::error::{LaunchError, Result};
-use crate::launch::config::{LaunchConfig, Shape};
+use crate::launch::config::{Extent, LaunchConfig};
 use crate::module::{Function, Module};
 use crate::warning::{self, Warning};
 use cuda_std::launch::{Kernel, Parameter, Role, Unreached};
@@ -49,10 +49,10 @@ impl Module {
                 .is_some_and(|known| known.role == Role::PerBlock)
         };
         // A number of elements was asked for, or as many blocks as there happens to be room for.
-        let is_meant = match config.shape {
-            Shape::Elements(_) => !is_shaped,
-            Shape::AtOnce { .. } => is_per_block(),
-            Shape::Blocks { .. } => false,
+        let is_meant = match config.extent {
+            Extent::Elements(_) => !is_shaped,
+            Extent::AtOnce => is_per_block(),
+            Extent::Blocks(_) | Extent::Threads(_) => false,
         };
         let kernel = kernel.name;
         if comes_back {

@@ -58,7 +58,7 @@ pub fn norms(vectors: &[[f32; 3]]) -> cuda_std::launch::Map<'_, f32, cuda_std::l
 
 /// `c = a + the transpose of b`, of any strides.
 #[kernel]
-pub fn add_transposed(a: View<f32, 2>, b: View<f32, 2>, mut c: DisjointView<f32, 2>) {
+pub fn add_transposed(a: View<f32, 2>, b: View<f32, 2>, mut c: Disjoint<f32, Array<2>>) {
     let b = b.transposed();
     if let Some(c) = c.own() {
         let at = [thread::grid::<2>().y(), thread::grid::<2>().x()];
@@ -68,13 +68,13 @@ pub fn add_transposed(a: View<f32, 2>, b: View<f32, 2>, mut c: DisjointView<f32,
 
 /// Numbers each element by its index, whatever the grid.
 #[kernel]
-pub fn number_four(mut a: DisjointView<u32, 4>) {
+pub fn number_four(mut a: Disjoint<u32, Array<4>>) {
     a.each(|[i, j, k, l], a| *a = (1000 * i + 100 * j + 10 * k + l) as u32);
 }
 
 /// Reads one element past the end of a view.
 #[kernel]
-pub fn read_outside(a: View<f32, 1>, mut b: DisjointView<f32, 1>) {
+pub fn read_outside(a: View<f32, 1>, mut b: Disjoint<f32, Array<1>>) {
     let end = a.shape()[0];
     b.each(|_, b| *b = a[end]);
 }

@@ -16,7 +16,7 @@ pub fn exact_1d(mut y: DisjointSlice<u32>) {
 
 /// The same in two dimensions, with a constant of the crate, and room for two blocks.
 #[kernel(block = (TILE, TILE as u32), min_blocks = 2)]
-pub fn exact_2d(mut y: DisjointSlice2<u32>) {
+pub fn exact_2d(mut y: Disjoint<u32, PerThread<2>>) {
     if let Some(y) = y.own() {
         *y = thread::block_dim_x() * thread::block_dim_y();
     }
@@ -40,7 +40,7 @@ pub fn few_registers(mut y: DisjointSlice<u32>) {
 
 /// Reverses each block through dynamic shared memory, and writes how many bytes there are of it.
 #[kernel(block = 64, dynamic_shared = 64 * size_of::<u32>())]
-pub fn dynamic(x: &[u32], mut y: DisjointSlice<u32>, mut bytes: PerBlock<u64>) {
+pub fn dynamic(x: &[u32], mut y: DisjointSlice<u32>, mut bytes: Disjoint<u64, PerBlock>) {
     let tile = dynamic_shared_mem::<u32>();
     let own = thread::thread_idx_x() as usize;
     // SAFETY: the memory has 64 words, and a block 64 threads; each writes its own before the barrier.
@@ -57,7 +57,7 @@ pub fn dynamic(x: &[u32], mut y: DisjointSlice<u32>, mut bytes: PerBlock<u64>) {
 
 /// All blocks meet: each adds one to a counter and waits until all have.
 #[kernel(cooperative)]
-pub fn meet(arrived: &[Atomic<u32>], mut seen: PerBlock<u32>) {
+pub fn meet(arrived: &[Atomic<u32>], mut seen: Disjoint<u32, PerBlock>) {
     let blocks = thread::grid_dim_x();
     if let Some(seen) = seen.own() {
         arrived[0].fetch_add(1);

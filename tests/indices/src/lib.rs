@@ -15,7 +15,7 @@ use cuda_std::algorithms::scan_places;
 use cuda_std::bits::{bit_field, byte_perm, funnel_shift_left, funnel_shift_right, nth_set_bit, with_bit_field};
 use cuda_std::groups::{coalesced_threads, tiled_partition};
 use cuda_std::half::f16;
-use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments, WarpPart};
 use cuda_std::prelude::*;
 use cuda_std::random::{Generator, Philox4x32, Xoroshiro128Plus, philox4x32_10};
 use cuda_std::view::{View2, View3};
@@ -92,24 +92,24 @@ fn mark() -> u32 {
 }
 
 table! {
-    slice rounds_store ["DisjointRounds::store"] |n, _x, y: DisjointRounds<u32, 1, 4>| {
+    slice rounds_store ["Rounds::store"] |n, _x, y: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>| {
         y.store(0, [[mark(); 4]]);
         y.store(n, [[mark(); 4]]);
     }
-    slice rounds_store_in_runs ["DisjointRounds::store"] |n, _x, y: DisjointRounds<u32, 2, 4, 4>| {
+    slice rounds_store_in_runs ["Rounds::store"] |n, _x, y: Disjoint<u32, Rounds<[VectorOf<4>; 2], Run<4>>>| {
         y.store(1, [[mark(); 4]; 2]);
         y.store(n, [[mark(); 4]; 2]);
     }
-    slice rounds_load ["DisjointRounds::load"] |n, x, y: DisjointRounds<u32, 1, 4>| {
+    slice rounds_load ["Rounds::load"] |n, x, y: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>| {
         let values = y.load(x, n);
         y.store(0, values);
     }
-    slice rounds_places ["DisjointRounds::first", "DisjointRounds::places"] |n, x, y: DisjointRounds<u32, 1, 4>| {
-        let (first, [place]) = (y.first(n), y.places(n));
+    slice rounds_indices ["Rounds::tile_start", "Rounds::indices"] |n, x, y: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>| {
+        let (start, [index]) = (y.tile_start(n), y.indices(n));
         let element = |i: usize| x.get(i).copied().unwrap_or(0);
-        y.store(0, [[element(first), element(place), 0, 0]]);
+        y.store(0, [[element(start), element(index), 0, 0]]);
     }
-    volume columns ["Column::get_mut"] |n, _x, y: DisjointColumns<u32, 4>| {
+    volume columns ["Column::get_mut"] |n, _x, y: Disjoint<u32, Layers<4>>| {
         if let Some(mut column) = y.own() {
             column.each(|_, y| *y = mark());
             if let Some(y) = column.get_mut(n) {
@@ -139,7 +139,7 @@ table! {
         }
     }
     floats fragments_of_rows ["FragmentA::from_rows", "FragmentB::from_rows"]
-        |n, _x, y: DisjointFragments<f32, 16, 24>, shared tiles: Shared<(Table2<f16, 32, 16>, Table2<f16, 32, 16>)>| {
+        |n, _x, y: Disjoint<f32, Fragments<16, 24>>, shared tiles: Shared<(Table2<f16, 32, 16>, Table2<f16, 32, 16>)>| {
         let (mut a, mut b) = tiles.part();
         a.each(|_, a| *a = f16::ONE);
         b.each(|_, b| *b = f16::ONE);
@@ -151,7 +151,7 @@ table! {
         y.store(0, &sum);
     }
     floats fragments_of_columns ["FragmentA::from_rows", "FragmentB::from_rows"]
-        |n, _x, y: DisjointFragments<f32, 16, 24>, shared tiles: Shared<(Table2<f16, 32, 24>, Table2<f16, 32, 24>)>| {
+        |n, _x, y: Disjoint<f32, Fragments<16, 24>>, shared tiles: Shared<(Table2<f16, 32, 24>, Table2<f16, 32, 24>)>| {
         let (mut a, mut b) = tiles.part();
         a.each(|_, a| *a = f16::ONE);
         b.each(|_, b| *b = f16::ONE);
@@ -163,7 +163,7 @@ table! {
         y.store(0, &sum);
     }
     floats tables_of_fragments ["FragmentA::column_from_rows", "FragmentB::row_from_rows"]
-        |n, _x, y: DisjointFragments<f32, 16, 24>, shared tiles: Shared<(Table2<f16, 32, 16>, Table2<f16, 32, 16>)>| {
+        |n, _x, y: Disjoint<f32, Fragments<16, 24>>, shared tiles: Shared<(Table2<f16, 32, 16>, Table2<f16, 32, 16>)>| {
         let (mut a, mut b) = tiles.part();
         a.each(|_, a| *a = f16::ONE);
         b.each(|_, b| *b = f16::ONE);
@@ -182,16 +182,16 @@ table! {
         );
         y.store(0, &sums[0][1]);
     }
-    floats fragments_store ["DisjointFragments::place", "DisjointFragments::store"]
-        |n, _x, y: DisjointFragments<f32, 16, 24>| {
+    floats fragments_store ["Fragments::part_start", "Fragments::store"]
+        |n, _x, y: Disjoint<f32, Fragments<16, 24>>| {
         let mut fragment = FragmentC::<f16>::zero();
         fragment.each(|_, _, value| *value = mark() as f32);
         y.store(0, &fragment);
         y.store(n, &fragment);
-        let [row, column] = y.place(n);
-        assert!(row >= 16 || column < 24, "wrong: a place beside the tile");
+        let [row, column] = y.part_start(n);
+        assert!(row >= 16 || column < 24, "wrong: a part beside the tile");
     }
-    floats fragments_store_all ["DisjointFragments::store_all"] |n, _x, y: DisjointFragments<f32, 32, 48, 16, 16>| {
+    floats fragments_store_all ["Fragments::store_all"] |n, _x, y: Disjoint<f32, Fragments<32, 48, WarpPart<16, 16>>>| {
         let fragments = [[FragmentC::<f16>::zero(); 2]];
         y.store_all(0, &fragments);
         y.store_all(n, &fragments);

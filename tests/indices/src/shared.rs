@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use cuda_std::shared::Storage;
 
-type Keys = SharedSlice<u32>;
+type Keys<'l> = SharedSlice<'l, u32>;
 
 /// Half of the block reads behind the slice's barrier while the other half writes behind `sync_threads`: two barriers, so that
 /// nobody gets past either.

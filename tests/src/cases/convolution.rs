@@ -49,7 +49,7 @@ impl Prepared for Data {
         let tiles = self.n.div_ceil(TILE) as u32;
         let output = (&mut self.output_device, [self.n, self.n]);
         let call = convolution(&self.image_device, self.filter, output);
-        Ok(self.module.launch(LaunchConfig::new((tiles, tiles), (32, 8)), call)?)
+        Ok(self.module.launch(LaunchConfig::grid((tiles, tiles)), call)?)
     }
 
     fn native(&mut self) {

@@ -68,7 +68,7 @@ impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
         let [layers, rows, columns] = self.shape;
         let [x, y, z] = [columns / 4, rows, layers.div_ceil(4)].map(|length| length as u32);
-        let config = LaunchConfig::covering((x, y, z), (32, 8, 1));
+        let config = LaunchConfig::covering((x, y, z)).block((32, 8));
         let before = &self.before_device;
         let call = match self.is_flat() {
             true => laplace_2d(before, (&mut self.after_device, [rows, columns / 4])),

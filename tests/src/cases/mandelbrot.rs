@@ -49,7 +49,9 @@ impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
         let n = self.n as u32;
         let call = mandelbrot(self.region, LIMIT, (&mut self.device, [self.n, self.n]));
-        Ok(self.module.launch(LaunchConfig::covering((n, n), (32, 8)), call)?)
+        Ok(self
+            .module
+            .launch(LaunchConfig::covering((n, n)).block((32, 8)), call)?)
     }
 
     fn native(&mut self) {

@@ -70,7 +70,7 @@ impl Prepared for Data {
         };
         Ok(self
             .module
-            .launch(LaunchConfig::covering((n, n), (TILE as u32, TILE as u32)), call)?)
+            .launch(LaunchConfig::covering((n, n)).block((TILE as u32, TILE as u32)), call)?)
     }
 
     fn native(&mut self) {

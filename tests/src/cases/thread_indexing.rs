@@ -71,7 +71,7 @@ impl Prepared for Data {
             _ => thread_indexing_3d((&mut self.device, [z, y, x])),
         };
         let block = self.block;
-        let config = LaunchConfig::covering((x as u32, y as u32, z as u32), (block[0], block[1], block[2]));
+        let config = LaunchConfig::covering((x as u32, y as u32, z as u32)).block(block);
         Ok(self.module.launch(config, call)?)
     }
 

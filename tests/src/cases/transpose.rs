@@ -3,7 +3,7 @@
 use crate::cases::uniform;
 use crate::{Case, Cost, Prepared, Tolerance, compare};
 use anyhow::Result;
-use kernels_gpu::transpose::{BLOCK, TILE, transpose};
+use kernels_gpu::transpose::{TILE, transpose};
 use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 
@@ -51,7 +51,7 @@ impl Prepared for Data {
         let (rows, columns) = (self.n, columns(self.n));
         let tiles = |length: usize| length.div_ceil(TILE) as u32;
         let call = transpose(&self.input_device, (&mut self.output_device, [columns, rows]));
-        let config = LaunchConfig::new((tiles(columns), tiles(rows)), BLOCK);
+        let config = LaunchConfig::grid((tiles(columns), tiles(rows)));
         Ok(self.module.launch(config, call)?)
     }
 

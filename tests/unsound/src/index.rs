@@ -1,25 +1,25 @@
 //! Indices and counts that overflow, or lie outside: each thread still reaches its own elements only.
 
 use cuda_std::half::f16;
-use cuda_std::mma::{DisjointFragments, FragmentA, FragmentB, FragmentC};
+use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments};
 use cuda_std::prelude::*;
 
 /// Stores a tile of four numbers for each thread in a round that the host chooses.
 #[kernel]
-pub fn store_round(round: u64, mut y: DisjointRounds<u32, 1, 4>) {
+pub fn store_round(round: u64, mut y: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>) {
     y.store(round as usize, [[1 + thread::block_idx_x(); 4]]);
 }
 
 /// Stores in two rounds: where the second is another block's, two threads write one element.
 #[kernel]
-pub fn store_two_rounds(round: u64, mut y: DisjointRounds<u32, 1, 4>) {
+pub fn store_two_rounds(round: u64, mut y: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>) {
     y.store(0, [[1; 4]]);
     y.store(round as usize, [[2; 4]]);
 }
 
 /// Loads in a round that the host chooses.
 #[kernel]
-pub fn load_round(round: u64, x: &[u32], mut y: DisjointRounds<u32, 1, 4>) {
+pub fn load_round(round: u64, x: &[u32], mut y: Disjoint<u32, Rounds<[VectorOf<4>; 1]>>) {
     let values = y.load(x, round as usize);
     y.store(0, values);
 }
@@ -55,7 +55,7 @@ pub fn part_of_shared_slice(k: u64, mut out: DisjointSlice<u32>, mut keys: Share
 #[kernel]
 pub fn rows_of_fragment(
     row: u64,
-    mut out: DisjointFragments<f32, 16, 8>,
+    mut out: Disjoint<f32, Fragments<16, 8>>,
     mut other: Shared<Table2<f16, 32, 16>>,
     mut tile: Shared<Table2<f16, 32, 16>>,
 ) {
@@ -72,7 +72,7 @@ pub fn rows_of_fragment(
 
 /// Stores fragments in two steps: where the second is another warp's, two threads write one element.
 #[kernel]
-pub fn steps_of_fragments(step: u64, mut c: DisjointFragments<f32, 16, 24>) {
+pub fn steps_of_fragments(step: u64, mut c: Disjoint<f32, Fragments<16, 24>>) {
     let sum = FragmentC::<f16>::zero();
     c.store(0, &sum);
     c.store(step as usize, &sum);

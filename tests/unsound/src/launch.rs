@@ -39,7 +39,7 @@ pub fn through_a_shared_slice(mut y: DisjointSlice<u32>, mut keys: SharedSlice<u
 
 /// Adds one to each element of a matrix.
 #[kernel]
-pub fn add_one_to_tiles(mut y: DisjointTiles<u32, 8, 8>) {
+pub fn add_one_to_tiles(mut y: Disjoint<u32, Tiles<8, 8>>) {
     y.each(|_, y| *y += 1);
 }
 

@@ -1,6 +1,6 @@
 //! Every element of a slice once, in vectors, shared out among all threads of the grid.
 
-use crate::slice::Vector;
+use crate::output::Words;
 use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 
 /// Vectors that a thread asks for before it needs the first.
@@ -32,13 +32,13 @@ const AHEAD: usize = 2;
 pub fn for_each<T: bytemuck::Pod, const V: usize>(x: &[T], mut work: impl FnMut(T)) {
     const { assert!(V * size_of::<T>() == 16, "`V` elements are 16 bytes") };
     // SAFETY: a vector is an array of elements, with an alignment.
-    let (first, vectors, last) = unsafe { x.align_to::<Vector<T, V>>() };
+    let (first, vectors, last) = unsafe { x.align_to::<Words<T, V>>() };
     let step = grid_dim_x() as usize * block_dim_x() as usize;
     let start = block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize;
     let mut i = start;
     while i + (AHEAD - 1) * step < vectors.len() {
         // SAFETY: at most the last of these, which is inside.
-        let ahead: [Vector<T, V>; AHEAD] = core::array::from_fn(|k| unsafe { *vectors.get_unchecked(i + k * step) });
+        let ahead: [Words<T, V>; AHEAD] = core::array::from_fn(|k| unsafe { *vectors.get_unchecked(i + k * step) });
         for vector in &ahead {
             vector.0.iter().for_each(|value| work(*value));
         }

@@ -29,9 +29,8 @@ pub use scan::{
 use bytemuck::{Pod, Zeroable};
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::atomic::Atomic;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{Argument, Call};
+use crate::launch::{Call, Memory, MemoryMut};
 use crate::warp::{Bits, Extreme, Sum as WarpSum};
 
 /// How two elements become one.
@@ -58,19 +57,15 @@ pub trait Identity<T>: Operator<T> {
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait Compiled<T: Pod>: Operator<T> {
     /// The launch of [`reduce`].
-    fn reduce<'c>(
-        x: impl Argument<'c, [T]>,
-        work: impl Argument<'c, [Atomic<u32>]>,
-        result: impl Argument<'c, [Atomic<u32>]>,
-    ) -> Call<'c>;
+    fn reduce<'c>(x: impl Memory<'c, T>, work: impl MemoryMut<'c, u32>, result: impl MemoryMut<'c, u32>) -> Call<'c>;
 
-    /// The launch of [`scan`]. An output serves for vectors of 4 and of 2 elements, since which are 16 bytes depends on `T`.
+    /// The launch of [`scan`].
     fn scan<'c>(
-        x: impl Argument<'c, [T]>,
+        x: impl Memory<'c, T>,
         initial: T,
         is_exclusive: bool,
-        y: impl Argument<'c, ScanOutput<T, 4>> + Argument<'c, ScanOutput<T, 2>>,
-        published: impl Argument<'c, [Atomic<u64>]>,
+        y: impl MemoryMut<'c, T>,
+        published: impl MemoryMut<'c, u64>,
     ) -> Call<'c>;
 }
 

@@ -6,8 +6,8 @@ use bytemuck::Pod;
 
 use super::{Operator, from_words, words};
 use crate::atomic::Atomic;
+use crate::output::Words;
 use crate::shared::{PerWarp, Shared};
-use crate::slice::Vector;
 use crate::sync::sync_threads_or;
 use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 use crate::warp::{self, WARP_SIZE};
@@ -19,7 +19,7 @@ pub const BLOCK: usize = 512;
 const AHEAD: usize = 4;
 
 /// Where the results of a block's warps meet: each has one, or none.
-type Warps<T> = Shared<(PerWarp<T>, PerWarp<u32>)>;
+type Warps<'l, T> = Shared<'l, (PerWarp<T>, PerWarp<u32>)>;
 
 /// What a thread may have: a value, or none, and then some other value that is not looked at. Not an `Option`, whose value
 /// the optimiser leaves undefined where there is none, since lanes exchange it in any case.
@@ -111,10 +111,10 @@ pub fn reduce<T: Pod, O: Operator<T>, const V: usize>(
 fn of_thread<T: Pod, O: Operator<T>, const V: usize>(x: &[T]) -> Maybe<T> {
     const { assert!(V * size_of::<T>() == 16, "`V` elements are 16 bytes") };
     // SAFETY: a vector is an array of elements, with an alignment.
-    let (first, vectors, last) = unsafe { x.align_to::<Vector<T, V>>() };
+    let (first, vectors, last) = unsafe { x.align_to::<Words<T, V>>() };
     let step = grid_dim_x() as usize * block_dim_x() as usize;
     let start = block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize;
-    let of_vector = |vector: Vector<T, V>| {
+    let of_vector = |vector: Words<T, V>| {
         let mut all = vector.0[0];
         for value in &vector.0[1..] {
             all = O::combine(all, *value);
@@ -129,8 +129,7 @@ fn of_thread<T: Pod, O: Operator<T>, const V: usize>(x: &[T]) -> Maybe<T> {
         i += step;
         while i + (AHEAD - 1) * step < vectors.len() {
             // SAFETY: at most the last of these, which is inside.
-            let ahead: [Vector<T, V>; AHEAD] =
-                core::array::from_fn(|k| unsafe { *vectors.get_unchecked(i + k * step) });
+            let ahead: [Words<T, V>; AHEAD] = core::array::from_fn(|k| unsafe { *vectors.get_unchecked(i + k * step) });
             for vector in &ahead {
                 sum = O::combine(sum, of_vector(*vector));
             }
@@ -152,7 +151,7 @@ fn of_thread<T: Pod, O: Operator<T>, const V: usize>(x: &[T]) -> Maybe<T> {
 
 /// Combines what the threads of the block have; thread 0 gets it.
 #[inline(always)]
-fn reduce_block<T: Pod, O: Operator<T>>(value: Maybe<T>, mut warps: Warps<T>) -> (Maybe<T>, Warps<T>) {
+fn reduce_block<T: Pod, O: Operator<T>>(value: Maybe<T>, mut warps: Warps<'_, T>) -> (Maybe<T>, Warps<'_, T>) {
     let of_warp = reduce_warp::<T, O>(value);
     if let (Some(value), Some(is_there)) = warps.own() {
         *value = of_warp.value;

@@ -16,8 +16,8 @@ use bytemuck::Pod;
 
 use super::{Operator, combine, from_words, words};
 use crate::atomic::Atomic;
+use crate::output::{Disjoint, Rounds, Run, VectorOf};
 use crate::shared::{PerWarp, Shared, Table, Tile};
-use crate::slice::DisjointRounds;
 use crate::thread::{block_idx_x, nanosleep};
 use crate::vector::Vector4;
 use crate::warp::{self, WARP_SIZE};
@@ -38,13 +38,13 @@ pub const ROWS: usize = AT_ONCE * TIMES;
 pub const TILE: usize = ROWS * BLOCK;
 
 /// The output of a scan: a tile for each block.
-pub type Output<T, const V: usize> = DisjointRounds<T, AT_ONCE, V, TIMES>;
+pub type Output<'l, T, const V: usize> = Disjoint<'l, T, Rounds<[VectorOf<V>; AT_ONCE], Run<TIMES>>>;
 
 /// Where a tile waits for what is before it.
-type Held = Shared<Tile<Vector4<u32>, TILE>>;
+type Held<'l> = Shared<'l, Tile<Vector4<u32>, TILE>>;
 
 /// What each warp's part of each row comes to.
-type Rows<T> = Shared<PerWarp<[T; ROWS], WARPS>>;
+type Rows<'l, T> = Shared<'l, PerWarp<[T; ROWS], WARPS>>;
 
 /// Tiles of a group.
 const GROUP: u32 = LOOKS as u32 * WARP_SIZE;

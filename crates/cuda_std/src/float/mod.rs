@@ -33,7 +33,7 @@ use portable::{double, single};
 /// use cuda_std::prelude::*;
 ///
 /// fn norm<F: GpuFloat>(x: F, y: F) -> F {
-///     GpuFloat::hypot(x, y)
+///     x.hypot(y)
 /// }
 /// assert_eq!(norm(3.0_f32, 4.0), 5.0);
 ///

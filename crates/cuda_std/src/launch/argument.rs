@@ -1,38 +1,34 @@
 //! What may be passed for which kernel parameter.
 //!
-//! Here are values and host memory. Device memory belongs to a runtime, which implements
-//! [`Argument`] for its own buffers.
+//! Here are values and host memory. Device memory belongs to a runtime, which implements [`Memory`] and [`MemoryMut`] for its
+//! own buffers; for which parameters they may be passed is said here, once.
 
+use core::marker::PhantomData;
 use std::vec::Vec;
 
 use bytemuck::{NoUninit, Pod};
 
-use super::reach::Output;
-use super::{Arguments, HostMemory};
+use super::{Arguments, Dim, HostMemory, Operand};
 use crate::atomic::Atomic;
 use crate::groups::GridGroup;
-use crate::mma::DisjointFragments;
+use crate::output::Layout;
 use crate::parameter::Element;
 use crate::shared::SharedSlice;
-use crate::{
-    DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2, DisjointSlice3,
-    DisjointTiles, PerBlock,
-};
+use crate::{Disjoint, View};
 
 /// A host value that can be passed for a kernel parameter of type `P`.
 ///
 /// `P` is the parameter's type in the kernel, less the reference of a slice: `f32` for `a: f32`,
-/// `[f32]` for `x: &[f32]`, [`DisjointSlice<f32>`] for `y: DisjointSlice<f32>`.
+/// `[f32]` for `x: &[f32]`, [`DisjointSlice<f32>`](crate::DisjointSlice) for `y: DisjointSlice<f32>`.
 ///
 /// | parameter | takes |
 /// |---|---|
 /// | `T` | a `T`, of exactly that type |
-/// | `&[T]` | `&[T]`, `&Vec<T>`, `&[T; N]`, these in [`In`], or a runtime's buffer by reference |
-/// | `DisjointSlice<T>`, `PerBlock<T>`, `&[Atomic<T>]` | `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]`, these in [`InOut`] or [`Out`], or a runtime's buffer by mutable reference |
-/// | `View<T, N>`, `DisjointView<T, N>` | what is an [`Operand`](super::Operand), an [`OperandMut`](super::OperandMut) of `N` dimensions |
+/// | `&[T]` | [`Memory`]: `&[T]`, `&Vec<T>`, `&[T; N]`, these in [`In`], or a runtime's buffer by reference |
+/// | `&[Atomic<T>]` | [`MemoryMut`]: `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]`, these in [`InOut`] or [`Out`], or a runtime's buffer by mutable reference |
+/// | `Disjoint<T, ..>` | the same; for layouts of matrices and volumes with the shape, `(&mut c, [rows, columns])` |
+/// | `View<T, N>`, `Disjoint<T, Array<N>>` | what is an [`Operand`](super::Operand), an [`OperandMut`](super::OperandMut) of `N` dimensions |
 /// | `SharedSlice<T>` | [`Elements(n)`](Elements) |
-/// | `DisjointSlice2<T>`, `DisjointTiles<T, ..>`, `DisjointRows<T>` | a pair of one of these and the shape: `(&mut c, [rows, columns])` |
-/// | `DisjointSlice3<T>`, `DisjointColumns<T>` | `(&mut c, [layers, rows, columns])` |
 ///
 /// # Safety
 ///
@@ -45,9 +41,8 @@ use crate::{
     label = "does not fit the kernel's parameter, `{P}`",
     note = "a value takes exactly its type: write `2.0_f32`, or convert with `as u32`",
     note = "`[T]`, which is `&[T]` in the kernel, takes `&slice`, `&vec`, `In(&vec)` or `&device_buffer` of that very `T`",
-    note = "outputs (`DisjointSlice<T>`, `PerBlock<T>`, `[Atomic<T>]`) take `&mut slice`, `&mut vec`, `InOut(&mut vec)`, \
-            `Out(&mut vec)` or `&mut device_buffer`; `DisjointSlice2<T>` and `DisjointSlice3<T>` take the shape too: \
-            `(&mut vec, [rows, columns])`",
+    note = "outputs take `&mut slice`, `&mut vec`, `InOut(&mut vec)`, `Out(&mut vec)` or `&mut device_buffer`; those of matrices and \
+            volumes (`PerThread<2>`, `Tiles<..>`, `Layers`, ..) take the shape too: `(&mut vec, [rows, columns])`",
     note = "raw pointers take a device pointer of the runtime"
 )]
 pub unsafe trait Argument<'a, P: ?Sized> {
@@ -67,6 +62,114 @@ unsafe impl<T: NoUninit> Argument<'_, T> for T {
 #[derive(Clone, Copy, Debug)]
 pub struct Workspace;
 
+/// Memory with elements of type `T` that a kernel may read, as a pointer and a length: host memory, which is copied for the
+/// call, or a runtime's.
+///
+/// # Safety
+///
+/// `bind` calls [`Arguments::push_slice`] or [`Arguments::push_transfer`] once, with memory of elements of `T` that is valid on
+/// the device and not written for `'a`.
+#[diagnostic::on_unimplemented(
+    message = "an input of elements `{T}` cannot take `{Self}`",
+    label = "no memory of elements `{T}`"
+)]
+pub unsafe trait Memory<'a, T> {
+    /// Appends pointer and length to the list.
+    fn bind(self, arguments: &mut Arguments<'a>);
+}
+
+/// Memory with elements of type `T` that a kernel may write, as [`Memory`] is what it may read.
+///
+/// # Safety
+///
+/// As for [`Memory`]; and the memory is borrowed mutably for `'a`.
+#[diagnostic::on_unimplemented(
+    message = "an output of elements `{T}` cannot take `{Self}`",
+    label = "no mutable memory of elements `{T}`"
+)]
+pub unsafe trait MemoryMut<'a, T> {
+    /// Appends pointer and length to the list.
+    fn bind(self, arguments: &mut Arguments<'a>);
+}
+
+/// What may be passed for an output of elements `T` whose layout has lengths of type `S`.
+///
+/// # Safety
+///
+/// `bind` binds pointer and lengths as such an output has them, of memory as for [`MemoryMut`].
+pub unsafe trait OutputArgument<'a, T, S> {
+    /// Appends pointer and lengths to the list.
+    fn bind(self, arguments: &mut Arguments<'a>);
+}
+
+// SAFETY: pointer and length of memory that is not written.
+unsafe impl<'a, T: Pod, M: Memory<'a, T>> Argument<'a, [T]> for M {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        Memory::bind(self, arguments);
+    }
+}
+
+// SAFETY: pointer and length of memory that is borrowed mutably; an atomic has the layout of its number.
+unsafe impl<'a, T: Pod, M: MemoryMut<'a, T>> Argument<'a, [Atomic<T>]> for M {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        MemoryMut::bind(self, arguments);
+    }
+}
+
+// SAFETY: what `OutputArgument` promises.
+unsafe impl<'a, T: Element, L: Layout, A: OutputArgument<'a, T, L::Shape>> Argument<'a, Disjoint<'_, T, L>> for A {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        OutputArgument::bind(self, arguments);
+        arguments.written(L::REACH);
+    }
+}
+
+macro_rules! of_any_launch {
+    ($([$($generic:tt)*] $written:ty, $parameter:ty, $argument:ty;)*) => {$(
+        // SAFETY: as for the parameter itself.
+        unsafe impl<'a, $($generic)*> Argument<'a, Written<$written>> for $argument {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                Argument::<'a, $parameter>::bind(self, arguments);
+            }
+        }
+    )*};
+}
+
+/// A parameter type as the argument of a function pointer: there the lifetime of the launch can be left out, whatever the type
+/// is called. So `#[kernel]` names parameters whose types it does not know.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Written<F>(PhantomData<F>);
+
+of_any_launch! {
+    [T: NoUninit] fn(T), T, T;
+    [T: Element, L: Layout, A: OutputArgument<'a, T, L::Shape>] for<'l> fn(Disjoint<'l, T, L>), Disjoint<'static, T, L>, A;
+    [T: Element + Copy, A: Operand<'a, T, Rank = Dim<N>>, const N: usize] for<'l> fn(View<'l, T, N>), View<'static, T, N>, A;
+    [T: Element] for<'l> fn(SharedSlice<'l, T>), SharedSlice<'static, T>, Elements;
+    [] for<'l> fn(GridGroup<'l>), GridGroup<'static>, Workspace;
+}
+
+// SAFETY: pointer and length.
+unsafe impl<'a, T: Element, M: MemoryMut<'a, T>> OutputArgument<'a, T, usize> for M {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        MemoryMut::bind(self, arguments);
+    }
+}
+
+macro_rules! shaped {
+    ($($rank:literal)*) => {$(
+        // SAFETY: pointer and lengths.
+        unsafe impl<'a, T: Element, M: MemoryMut<'a, T>> OutputArgument<'a, T, [u32; $rank]> for (M, [usize; $rank]) {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                self.0.bind(arguments);
+                arguments.shape_last(self.1);
+            }
+        }
+    )*};
+}
+
+shaped!(2 3);
+
 // SAFETY: a slice of two words, which the runtime copies to memory that is this call's alone.
 unsafe impl Argument<'_, GridGroup<'_>> for Workspace {
     fn bind(self, arguments: &mut Arguments<'_>) {
@@ -79,7 +182,7 @@ unsafe impl Argument<'_, GridGroup<'_>> for Workspace {
 pub struct Elements(pub usize);
 
 // SAFETY: place and length in the dynamic shared memory, as `SharedSlice` has them.
-unsafe impl<T: Element> Argument<'_, SharedSlice<T>> for Elements {
+unsafe impl<T: Element> Argument<'_, SharedSlice<'_, T>> for Elements {
     fn bind(self, arguments: &mut Arguments<'_>) {
         arguments.push_shared(size_of::<T>(), align_of::<T>(), self.0);
     }
@@ -158,120 +261,54 @@ fn bind_in<'a, T: Pod>(slice: &'a [T], arguments: &mut Arguments<'a>) {
     arguments.push_transfer(memory, align_of::<T>(), slice.len());
 }
 
-fn bind_out<'a, T: Pod>(slice: &'a mut [T], arguments: &mut Arguments<'a>) {
+fn bind_mut<'a, T: Pod>(slice: &'a mut [T], memory: fn(&'a mut [u8]) -> HostMemory<'a>, arguments: &mut Arguments<'a>) {
     let elements = slice.len();
-    let memory = HostMemory::Out(bytemuck::cast_slice_mut(slice));
+    let memory = memory(bytemuck::cast_slice_mut(slice));
     arguments.push_transfer(memory, align_of::<T>(), elements);
 }
 
-fn bind_in_out<'a, T: Pod>(slice: &'a mut [T], arguments: &mut Arguments<'a>) {
-    let elements = slice.len();
-    let memory = HostMemory::InOut(bytemuck::cast_slice_mut(slice));
-    arguments.push_transfer(memory, align_of::<T>(), elements);
+macro_rules! host_memory {
+    ($([$($length:ident)?] $memory:ty;)*) => {$(
+        // SAFETY: here and below: a transfer is a pointer and a length, and the runtime that provides the memory keeps it
+        // for the call.
+        unsafe impl<'a, T: Pod $(, const $length: usize)?> Memory<'a, T> for &'a $memory {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                bind_in(self, arguments);
+            }
+        }
+
+        // SAFETY: as above; the host memory is borrowed mutably, and what is on the device is the call's alone.
+        unsafe impl<'a, T: Pod $(, const $length: usize)?> MemoryMut<'a, T> for &'a mut $memory {
+            fn bind(self, arguments: &mut Arguments<'a>) {
+                bind_mut(self, HostMemory::InOut, arguments);
+            }
+        }
+    )*};
 }
 
-// Inputs.
-
-// SAFETY: for this one and the next three: a transfer is a pointer and a length, as `[T]` is, and
-// the runtime that provides the memory keeps it for the call.
-unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a [T] {
-    fn bind(self, arguments: &mut Arguments<'a>) {
-        bind_in(self, arguments);
-    }
-}
-
-// SAFETY: see above.
-unsafe impl<'a, T: Pod> Argument<'a, [T]> for &'a Vec<T> {
-    fn bind(self, arguments: &mut Arguments<'a>) {
-        bind_in(self, arguments);
-    }
-}
-
-// SAFETY: see above.
-unsafe impl<'a, T: Pod, const N: usize> Argument<'a, [T]> for &'a [T; N] {
-    fn bind(self, arguments: &mut Arguments<'a>) {
-        bind_in(self, arguments);
-    }
+host_memory! {
+    [] [T];
+    [] Vec<T>;
+    [N] [T; N];
 }
 
 // SAFETY: see above.
-unsafe impl<'a, T: Pod, S: host::Source<'a, T>> Argument<'a, [T]> for In<S> {
+unsafe impl<'a, T: Pod, S: host::Source<'a, T>> Memory<'a, T> for In<S> {
     fn bind(self, arguments: &mut Arguments<'a>) {
         bind_in(self.0.slice(), arguments);
     }
 }
 
-/// An output parameter that is a pointer and a length: the same host types serve all of them.
-macro_rules! outputs {
-    ($($parameter:ty $(where $($constant:ident)*)?),* $(,)?) => {$(
-        // SAFETY: for this one and the next four: a transfer is a pointer and a length, as the
-        // parameter is; the host memory is borrowed mutably, and what is on the device is the
-        // call's alone.
-        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut [T] {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind_in_out(self, arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut Vec<T> {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind_in_out(self, arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod, const LENGTH: usize $($(, const $constant: usize)*)?> Argument<'a, $parameter> for &'a mut [T; LENGTH] {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind_in_out(self, arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $($(, const $constant: usize)*)?> Argument<'a, $parameter> for InOut<S> {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind_in_out(self.0.slice_mut(), arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-
-        // SAFETY: see above.
-        unsafe impl<'a, T: Pod, S: host::Destination<'a, T> $($(, const $constant: usize)*)?> Argument<'a, $parameter> for Out<S> {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                bind_out(self.0.slice_mut(), arguments);
-                arguments.written(<$parameter as Output>::REACH);
-            }
-        }
-    )*};
+// SAFETY: see above.
+unsafe impl<'a, T: Pod, S: host::Destination<'a, T>> MemoryMut<'a, T> for InOut<S> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind_mut(self.0.slice_mut(), HostMemory::InOut, arguments);
+    }
 }
 
-outputs!(DisjointSlice<T>, DisjointChunks<T, ELEMENTS> where ELEMENTS, DisjointRounds<T, N, V, RUN> where N V RUN, PerBlock<T>, [Atomic<T>]);
-
-/// An output with a shape: the inner argument binds pointer and length, the shape takes the length's place.
-macro_rules! shaped {
-    ($($parameter:ty, $rank:literal $([$($generic:tt)*])?;)*) => {$(
-        // SAFETY: pointer and lengths, as the parameter has them.
-        unsafe impl<'a, T: Element, A $(, $($generic)*)?> Argument<'a, $parameter> for (A, [usize; $rank])
-        where
-            A: Argument<'a, DisjointSlice<T>>,
-            $parameter: Output,
-        {
-            fn bind(self, arguments: &mut Arguments<'a>) {
-                self.0.bind(arguments);
-                arguments.shape_last(self.1, <$parameter as Output>::REACH);
-            }
-        }
-    )*};
-}
-
-shaped! {
-    DisjointSlice2<T>, 2;
-    DisjointSlice3<T>, 3;
-    DisjointTiles<T, ROWS, COLUMNS, O>, 2 [const ROWS: usize, const COLUMNS: usize, O];
-    DisjointRows<T, G>, 2 [G];
-    DisjointColumns<T, LAYERS>, 3 [const LAYERS: usize];
-    DisjointFragments<T, ROWS, COLUMNS, M, N>, 2 [const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize];
+// SAFETY: see above.
+unsafe impl<'a, T: Pod, S: host::Destination<'a, T>> MemoryMut<'a, T> for Out<S> {
+    fn bind(self, arguments: &mut Arguments<'a>) {
+        bind_mut(self.0.slice_mut(), HostMemory::Out, arguments);
+    }
 }

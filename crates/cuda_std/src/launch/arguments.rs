@@ -243,7 +243,7 @@ impl<'a> Arguments<'a> {
 
     /// Remembers that the kernel writes to the argument that was bound last, and what a launch reaches of it.
     #[inline]
-    pub fn written(&mut self, reach: Reach) {
+    pub(super) fn written(&mut self, reach: Reach) {
         if reach != Reach::All {
             let argument = self.extents.len() - 1;
             let own = self.transfers.last().filter(|transfer| transfer.argument == argument);
@@ -300,14 +300,8 @@ impl<'a> Arguments<'a> {
     }
 
     /// Turns the slice that was bound last into a matrix (`shape` of 2) or a volume (of 3), with
-    /// its lengths in place of the slice's. Slowest dimension first. It was bound as an output of one element per thread.
-    pub(super) fn shape_last<const N: usize>(&mut self, shape: [usize; N], reach: Reach) {
-        let argument = self.extents.len() - 1;
-        if let Some(output) = self.outputs.last_mut()
-            && output.argument == argument
-        {
-            output.reach = reach;
-        }
+    /// its lengths in place of the slice's. Slowest dimension first.
+    pub(super) fn shape_last<const N: usize>(&mut self, shape: [usize; N]) {
         let elements = match self.extents.pop() {
             Some(Extent::Slice { elements }) => elements,
             other => unreachable!("a shape follows a slice, not {other:?}"),

@@ -77,7 +77,7 @@ pub enum ContractError {
     #[error(
         "kernel `{kernel}`: its output `{parameter}` gives each thread of a {rank}-D launch one element, but the launch \
          is {launch}-D (grid {grid:?}, block {block:?}), where several threads would share one; launch it in {rank}-D, \
-         or make `{parameter}` a `DisjointSlice{launch}`"
+         or make `{parameter}` a `Disjoint<T, PerThread<{launch}>>`"
     )]
     Rank {
         /// The kernel.

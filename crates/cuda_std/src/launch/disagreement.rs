@@ -180,8 +180,9 @@ impl fmt::Display for StatedParameter<'_> {
 mod tests {
     use super::{Disagreement, Kernel};
     use crate::launch::{Contract, Parameter};
+    use crate::output::{PerBlock, Striped};
     use crate::shared::{Shared, Tile};
-    use crate::{DisjointChunks, DisjointSlice, PerBlock};
+    use crate::{Disjoint, DisjointSlice};
     use std::string::ToString;
 
     const fn kernel(parameters: &'static [Parameter]) -> Kernel {
@@ -272,12 +273,15 @@ mod tests {
 
     #[test]
     fn roles_are_compared_and_names_are_not() {
-        const PER_BLOCK: &[Parameter] = &[Parameter::bound::<PerBlock<f32>>("y", "PerBlock<f32>")];
+        const PER_BLOCK: &[Parameter] = &[Parameter::bound::<Disjoint<f32, PerBlock>>(
+            "y",
+            "Disjoint<f32, PerBlock>",
+        )];
         const PER_THREAD: &[Parameter] = &[Parameter::bound::<DisjointSlice<f32>>("y", "DisjointSlice<f32>")];
         const RENAMED: &[Parameter] = &[Parameter::bound::<DisjointSlice<u32>>("z", "Output")];
-        const CHUNKS: &[Parameter] = &[Parameter::bound::<DisjointChunks<f32, 4>>(
+        const CHUNKS: &[Parameter] = &[Parameter::bound::<Disjoint<f32, Striped<4>>>(
             "y",
-            "DisjointChunks<f32, 4>",
+            "Disjoint<f32, Striped<4>>",
         )];
         let own = kernel(PER_THREAD);
         assert!(own.disagreement(&kernel(PER_BLOCK).describe()).is_some());

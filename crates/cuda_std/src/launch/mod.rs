@@ -49,7 +49,9 @@ mod map;
 mod operand;
 mod reach;
 
-pub use argument::{Argument, Elements, In, InOut, Out, Workspace};
+#[doc(hidden)]
+pub use argument::Written;
+pub use argument::{Argument, Elements, In, InOut, Memory, MemoryMut, Out, OutputArgument, Workspace};
 pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Transfer};
 pub use contract::{ContractError, ViewError};
 #[doc(hidden)]
@@ -61,8 +63,6 @@ pub use looped::{Length, Signature};
 pub use map::Kernels;
 pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
-#[doc(hidden)]
-pub use reach::Output;
 pub use reach::{Reach, Unreached};
 
 pub use crate::contract::Contract;
@@ -187,7 +187,7 @@ impl Kernel {
                 assert!(
                     (rank >= 2 || y == 1) && (rank >= 3 || z == 1),
                     "`block`: it has more dimensions than an output has, and threads would share elements; make the \
-                     output a `DisjointSlice2` or `DisjointSlice3`, or the block 1-D"
+                     output a `Disjoint<T, PerThread<2>>` or `<3>`, or the block 1-D"
                 );
             }
         }

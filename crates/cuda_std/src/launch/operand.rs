@@ -12,11 +12,10 @@ use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use super::argument::host;
-use super::reach::Output;
-use super::{Argument, Arguments, Borrowed, HostMemory, In, InOut, Out, ViewError};
+use super::{Argument, Arguments, Borrowed, HostMemory, In, InOut, Out, OutputArgument, ViewError};
+use crate::View;
 use crate::parameter::Element;
 use crate::strided::{Dimensions, LONGEST};
-use crate::{DisjointView, View};
 
 /// A number of dimensions, as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,12 +314,11 @@ unsafe impl<'a, T: Element + Copy, A: Operand<'a, T, Rank = Dim<N>>, const N: us
 }
 
 // SAFETY: as above, borrowed mutably.
-unsafe impl<'a, T: Element, A: OperandMut<'a, T, Rank = Dim<N>>, const N: usize> Argument<'a, DisjointView<T, N>>
+unsafe impl<'a, T: Element, A: OperandMut<'a, T, Rank = Dim<N>>, const N: usize> OutputArgument<'a, T, Dimensions<N>>
     for A
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
         self.region_mut(false).bind::<N>(arguments);
-        arguments.written(<DisjointView<T, N> as Output>::REACH);
     }
 }
 

@@ -3,64 +3,7 @@
 //! Whether a kernel then writes what its threads reach is its own affair.
 
 use super::{Arguments, Extent, Kernel};
-use crate::atomic::Atomic;
-use crate::mma::DisjointFragments;
-use crate::{
-    ByRows, DisjointChunks, DisjointColumns, DisjointRounds, DisjointRows, DisjointSlice, DisjointSlice2,
-    DisjointSlice3, DisjointTiles, DisjointView, PerBlock, Transposed,
-};
-
-/// What a thread or a block of a launch has of an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reach {
-    /// A share of all elements, whatever the grid.
-    All,
-    /// One element for each thread; in a kernel that strides by the size of the grid, a share of all.
-    OneOrStrided,
-    /// So many columns, rows and layers for each thread along x, y and z.
-    Thread([usize; 3]),
-    /// So many columns and rows for each block along x and y.
-    Tile([usize; 2]),
-    /// The same with the blocks along y and x.
-    TransposedTile([usize; 2]),
-    /// One element for each block.
-    Block,
-}
-
-/// A parameter type that kernels write to.
-pub trait Output {
-    /// What a thread or a block has of it.
-    const REACH: Reach;
-}
-
-macro_rules! outputs {
-    ($($output:ty $(where $($generic:ident: $of:ty),*)? => $reach:expr;)*) => {$(
-        impl<T $($(, const $generic: $of)*)?> Output for $output {
-            const REACH: Reach = $reach;
-        }
-    )*};
-}
-
-outputs! {
-    [Atomic<T>] => Reach::All;
-    PerBlock<T> => Reach::Block;
-    DisjointSlice<T> => Reach::OneOrStrided;
-    DisjointSlice2<T> => Reach::Thread([1, 1, 1]);
-    DisjointSlice3<T> => Reach::Thread([1, 1, 1]);
-    DisjointView<T, N> where N: usize => Reach::OneOrStrided;
-    DisjointChunks<T, N> where N: usize => Reach::Thread([N, 1, 1]);
-    DisjointRounds<T, N, V, RUN> where N: usize, V: usize, RUN: usize => Reach::All;
-    DisjointColumns<T, LAYERS> where LAYERS: usize => Reach::Thread([1, 1, LAYERS]);
-    DisjointTiles<T, ROWS, COLUMNS, ByRows> where ROWS: usize, COLUMNS: usize => Reach::Tile([COLUMNS, ROWS]);
-    DisjointTiles<T, ROWS, COLUMNS, Transposed> where ROWS: usize, COLUMNS: usize => Reach::TransposedTile([COLUMNS, ROWS]);
-    DisjointFragments<T, ROWS, COLUMNS, M, N> where ROWS: usize, COLUMNS: usize, M: usize, N: usize
-        => Reach::Tile([COLUMNS, ROWS]);
-}
-
-impl<T, G> Output for DisjointRows<T, G> {
-    const REACH: Reach = Reach::All;
-}
+pub use crate::output::Reach;
 
 /// An output of which a launch leaves elements untouched, unless the kernel strides: see [`Call::unreached`](super::Call::unreached).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

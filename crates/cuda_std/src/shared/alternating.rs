@@ -1,5 +1,7 @@
 //! Two tiles that take turns: one is read while the other is written.
 
+use core::marker::PhantomData;
+
 use super::layout::Pair;
 use super::{Layout, Part, SharedParameter, Storage, enter};
 use crate::device;
@@ -40,31 +42,34 @@ use crate::device;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Alternating<L: Layout> {
+pub struct Alternating<'l, L: Layout> {
     front: *mut L::Memory,
     back: *mut L::Memory,
     barrier: u32,
+    launch: PhantomData<&'l ()>,
 }
 
 // SAFETY: the memory is two tiles, and the largest block that of one of them; the barrier is nothing else's.
-unsafe impl<L: Layout<Memory: Sized>> SharedParameter for Alternating<L> {
+unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Alternating<'_, L> {
     type Memory = Pair<L::Memory, L::Memory>;
+    type Value<'l> = Alternating<'l, L>;
     const BLOCK: [u32; 3] = L::BLOCK;
 
     #[inline(always)]
-    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self {
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self::Value<'static> {
         // SAFETY: the caller's.
         unsafe { enter::<L, BARRIER>() };
         let (front, back) = Pair::places(storage.as_mut_ptr());
-        Self {
+        Alternating {
             front,
             back,
             barrier: BARRIER,
+            launch: PhantomData,
         }
     }
 }
 
-impl<L: Layout<Memory: Sized>> Alternating<L> {
+impl<L: Layout<Memory: Sized>> Alternating<'_, L> {
     /// The tile to read: an array, or for several tiles a tuple of arrays.
     #[inline(always)]
     #[must_use]
@@ -109,7 +114,7 @@ impl<L: Layout<Memory: Sized>> Alternating<L> {
 }
 
 /// For [`Pipeline`](super::Pipeline).
-impl<L: Layout<Memory: Sized>> Alternating<L> {
+impl<L: Layout<Memory: Sized>> Alternating<'_, L> {
     /// The thread's own elements of the back.
     ///
     /// # Safety
@@ -121,7 +126,7 @@ impl<L: Layout<Memory: Sized>> Alternating<L> {
     }
 }
 
-impl<A: Layout<Memory: Sized>, B: Layout<Memory: Sized>> Alternating<(A, B)> {
+impl<A: Layout<Memory: Sized>, B: Layout<Memory: Sized>> Alternating<'_, (A, B)> {
     /// The thread's own elements of both parts of the back.
     ///
     /// # Safety

@@ -52,7 +52,7 @@ use crate::thread::{index_in_block, threads_in_block};
 /// # examples::becomes("rank_sort", &["st.shared.b32", "st.shared.b8"]);
 /// # }
 /// ```
-pub type SharedSlice<T> = Shared<Slice<T>>;
+pub type SharedSlice<'l, T> = Shared<'l, Slice<T>>;
 
 /// The layout of a [`SharedSlice`].
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl<T: Element> super::Part<'_, Slice<T>> {
 
 // SAFETY: where the slice starts in the dynamic shared memory, and its length. The launcher lays the slices of a call
 // out one after the other and asks for as much memory as they take; all threads get the same numbers.
-unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
+unsafe impl<T: Element> KernelParameter for Shared<'_, Slice<T>> {
     const BARRIERS: u32 = 1;
     const ROLE: Role = {
         demand(size_of::<T>() > 0, "elements of shared memory have a size");
@@ -127,16 +127,17 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
     type B = u32;
     type C = ();
     type D = ();
-    type Value<'l> = Self;
+    type Value<'l> = Shared<'l, Slice<T>>;
 
     #[inline(always)]
-    unsafe fn assemble(offset: u32, length: u32, (): (), (): ()) -> Self {
+    unsafe fn assemble(offset: u32, length: u32, (): (), (): ()) -> Self::Value<'static> {
         let _ = Self::ROLE;
         // SAFETY: inside the memory that the launch asked for.
         let start = unsafe { dynamic_shared_mem::<u8>().add(offset as usize) };
-        Self {
+        Shared {
             memory: core::ptr::slice_from_raw_parts_mut(start.cast(), length as usize),
             barrier: 0,
+            launch: PhantomData,
         }
     }
 
@@ -148,7 +149,7 @@ unsafe impl<T: Element> KernelParameter for Shared<Slice<T>> {
                 "a barrier of the block, less that of `sync_threads`"
             );
         };
-        Self {
+        Shared {
             barrier: BARRIER,
             ..value
         }

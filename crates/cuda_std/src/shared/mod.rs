@@ -82,6 +82,7 @@ pub use layout::{
 pub use pipeline::{Pipeline, Stages};
 
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::sync::atomic::Ordering::AcqRel;
@@ -134,13 +135,16 @@ impl<M> Storage<M> {
 
 /// Shared memory in the phase in which each thread has its own elements. See the
 /// [module](self) for how it is used.
+///
+/// It lives as long as the launch, `'l`, which is left out in a kernel's parameters.
 #[derive(Debug)]
-pub struct Shared<L: Layout> {
+pub struct Shared<'l, L: Layout> {
     memory: *mut L::Memory,
     barrier: u32,
+    launch: PhantomData<&'l ()>,
 }
 
-impl<L: Layout> Shared<L> {
+impl<'l, L: Layout> Shared<'l, L> {
     /// This thread's own element, of each tile.
     ///
     /// `st.shared` and `ld.shared`; PTX 1.0.
@@ -159,7 +163,7 @@ impl<L: Layout> Shared<L> {
     ///
     /// /// y = the sum of the 3 by 3 elements around, in blocks of 16 by 8; x has one row and column more on each side.
     /// #[kernel]
-    /// pub fn sum_around(x: &[u32], mut y: DisjointSlice2<u32>, mut tile: Shared<Tile2<u32, 10, 18>>) {
+    /// pub fn sum_around(x: &[u32], mut y: Disjoint<u32, PerThread<2>>, mut tile: Shared<Tile2<u32, 10, 18>>) {
     ///     let (block, width) = (thread::block_idx(), y.columns() + 2);
     ///     let (top, left) = (block.y as usize * 8, block.x as usize * 16);
     ///     tile.part().each(|[row, column], own| {
@@ -194,16 +198,17 @@ impl<L: Layout> Shared<L> {
     /// `barrier.sync`; PTX 6.0, sm_70.
     #[inline(always)]
     #[must_use = "the elements can be reached through the view only"]
-    pub fn sync(self) -> View<L> {
+    pub fn sync(self) -> View<'l, L> {
         device::barrier_sync(self.barrier);
         View {
             memory: self.memory,
             barrier: self.barrier,
+            launch: PhantomData,
         }
     }
 }
 
-impl<T: Element, const N: usize> Shared<Tile<T, N>> {
+impl<T: Element, const N: usize> Shared<'_, Tile<T, N>> {
     /// This thread's elements when a block smaller than the tile shares all of it out, with their
     /// indices: the thread's own, then one block further each time.
     #[inline(always)]
@@ -214,12 +219,13 @@ impl<T: Element, const N: usize> Shared<Tile<T, N>> {
 
 /// Shared memory in the phase in which every thread reads every element.
 #[derive(Debug)]
-pub struct View<L: Layout> {
+pub struct View<'l, L: Layout> {
     memory: *mut L::Memory,
     barrier: u32,
+    launch: PhantomData<&'l ()>,
 }
 
-impl<L: Layout> View<L> {
+impl<'l, L: Layout> View<'l, L> {
     /// The elements: of one tile an array, of several a tuple of arrays.
     ///
     /// `ld.shared`; PTX 1.0.
@@ -236,17 +242,18 @@ impl<L: Layout> View<L> {
     /// `barrier.sync`; PTX 6.0, sm_70.
     #[inline(always)]
     #[must_use = "the elements can be written through what this gives only"]
-    pub fn sync(self) -> Shared<L> {
+    pub fn sync(self) -> Shared<'l, L> {
         device::barrier_sync(self.barrier);
         Shared {
             memory: self.memory,
             barrier: self.barrier,
+            launch: PhantomData,
         }
     }
 }
 
 /// A view of one tile is its array.
-impl<L: OneTile> Deref for View<L> {
+impl<L: OneTile> Deref for View<'_, L> {
     type Target = L::Memory;
 
     #[inline(always)]
@@ -300,6 +307,9 @@ pub unsafe trait SharedParameter: Sized {
     const BLOCK: [u32; 3];
     /// Whether threads start asynchronous copies to it, which a thread waits for before it exits.
     const COPIES: bool = false;
+    /// What the body of the kernel sees, in a launch that lasts for `'l`: see
+    /// [`KernelParameter::Value`](crate::KernelParameter::Value).
+    type Value<'l>;
 
     /// Makes the kernel's value.
     ///
@@ -307,21 +317,23 @@ pub unsafe trait SharedParameter: Sized {
     ///
     /// `storage` is in shared memory, nothing else refers to it, nothing else uses the barrier, and
     /// each thread of a block of at most `BLOCK` calls this once.
-    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self;
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self::Value<'static>;
 }
 
 // SAFETY: what `Layout` promises, phase by phase.
-unsafe impl<L: Layout<Memory: Sized>> SharedParameter for Shared<L> {
+unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Shared<'_, L> {
     type Memory = L::Memory;
+    type Value<'l> = Shared<'l, L>;
     const BLOCK: [u32; 3] = L::BLOCK;
 
     #[inline(always)]
-    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<L::Memory>) -> Self {
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<L::Memory>) -> Shared<'static, L> {
         // SAFETY: the caller's.
         unsafe { enter::<L, BARRIER>() };
-        Self {
+        Shared {
             memory: storage.as_mut_ptr(),
             barrier: BARRIER,
+            launch: PhantomData,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Copies from global to shared memory that go on while the block computes: a double buffer that cannot be read early.
 
-use core::marker::PhantomData;
 use core::mem::zeroed;
 
 use super::layout::Elements;
@@ -44,42 +43,37 @@ use crate::device;
 /// # }
 /// ```
 #[allow(missing_debug_implementations, reason = "memory of threads is not shown")]
-pub struct Pipeline<L: Layout>(Alternating<L>);
+pub struct Pipeline<'l, L: Layout>(Alternating<'l, L>);
 
 // SAFETY: that of `Alternating`.
-unsafe impl<L: Layout<Memory: Sized>> SharedParameter for Pipeline<L> {
-    type Memory = <Alternating<L> as SharedParameter>::Memory;
+unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Pipeline<'_, L> {
+    type Memory = <Alternating<'static, L> as SharedParameter>::Memory;
+    type Value<'l> = Pipeline<'l, L>;
     const BLOCK: [u32; 3] = L::BLOCK;
     const COPIES: bool = true;
 
     #[inline(always)]
-    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self {
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self::Value<'static> {
         // SAFETY: the caller's.
-        Self(unsafe { Alternating::assemble::<BARRIER>(storage) })
+        Pipeline(unsafe { Alternating::<L>::assemble::<BARRIER>(storage) })
     }
 }
 
-impl<L: Layout<Memory: Sized>> Pipeline<L> {
+impl<'l, L: Layout<Memory: Sized>> Pipeline<'l, L> {
     /// The stages, of which none is filled.
     #[inline(always)]
     #[must_use]
-    pub fn start<'s>(self) -> Stages<'s, L> {
-        Stages {
-            tiles: self.0,
-            sources: PhantomData,
-        }
+    pub fn start(self) -> Stages<'l, L> {
+        Stages(self.0)
     }
 }
 
 /// The stages of a [`Pipeline`]. When they are dropped, the calling thread's copies are over; a thread that panics waits for
 /// them before it exits, and so does one that has forgotten its stages.
 ///
-/// `'s` is how long what is copied from stays as it is: for slices that the kernel was passed, as long as it runs.
+/// `'l` is also how long what is copied from stays as it is: for slices that the kernel was passed, as long as it runs.
 #[allow(missing_debug_implementations, reason = "memory of threads is not shown")]
-pub struct Stages<'s, L: Layout> {
-    tiles: Alternating<L>,
-    sources: PhantomData<&'s ()>,
-}
+pub struct Stages<'l, L: Layout>(Alternating<'l, L>);
 
 impl<L: Layout> Drop for Stages<'_, L> {
     #[inline(always)]
@@ -93,7 +87,7 @@ impl<L: Layout<Memory: Sized>> Stages<'_, L> {
     #[inline(always)]
     #[must_use]
     pub fn front(&self) -> L::View<'_> {
-        self.tiles.front()
+        self.0.front()
     }
 
     /// Waits for the calling thread's copies, then for all threads of the block; then what was fetched is the front, and
@@ -103,17 +97,17 @@ impl<L: Layout<Memory: Sized>> Stages<'_, L> {
     #[inline(always)]
     pub fn advance(&mut self) {
         device::cp_async_wait_all();
-        self.tiles.swap();
+        self.0.swap();
     }
 }
 
-impl<'s, L: Elements<Element: Copy + 's, Memory: Sized>> Stages<'s, L> {
+impl<'l, L: Elements<Element: Copy + 'l, Memory: Sized>> Stages<'l, L> {
     /// Starts to fill the back: each thread its own elements, from where `source` says; where it says `None`, with zero.
     ///
     /// `cp.async.ca.shared.global` of 4 or 8 bytes, `cp.async.cg.shared.global` of 16; PTX 7.0, sm_80. An element has one of
     /// these sizes and is aligned to it. What is not in global memory is copied at once.
     #[inline(always)]
-    pub fn fetch(&mut self, mut source: impl FnMut(L::Index) -> Option<&'s L::Element>) {
+    pub fn fetch(&mut self, mut source: impl FnMut(L::Index) -> Option<&'l L::Element>) {
         L::each(self.part(), |index, own| copy(own, source(index)));
     }
 
@@ -121,24 +115,24 @@ impl<'s, L: Elements<Element: Copy + 's, Memory: Sized>> Stages<'s, L> {
     fn part(&mut self) -> super::Part<'_, L> {
         // SAFETY: between two barriers each thread has its own elements of the back. Copies that are under way into them
         // are this thread's own; nothing here reads them, and `advance` waits.
-        unsafe { self.tiles.back_elements() }
+        unsafe { self.0.back_elements() }
     }
 }
 
-impl<'s, A, B> Stages<'s, (A, B)>
+impl<'l, A, B> Stages<'l, (A, B)>
 where
-    A: Elements<Element: Copy + 's, Memory: Sized>,
-    B: Elements<Element: Copy + 's, Memory: Sized>,
+    A: Elements<Element: Copy + 'l, Memory: Sized>,
+    B: Elements<Element: Copy + 'l, Memory: Sized>,
 {
     /// [`fetch`](Stages::fetch) for a pair of tiles.
     #[inline(always)]
     pub fn fetch_pair(
         &mut self,
-        mut first: impl FnMut(A::Index) -> Option<&'s A::Element>,
-        mut second: impl FnMut(B::Index) -> Option<&'s B::Element>,
+        mut first: impl FnMut(A::Index) -> Option<&'l A::Element>,
+        mut second: impl FnMut(B::Index) -> Option<&'l B::Element>,
     ) {
         // SAFETY: as in `part`.
-        let (a, b) = unsafe { self.tiles.back_pair() };
+        let (a, b) = unsafe { self.0.back_pair() };
         A::each(a, |index, own| copy(own, first(index)));
         B::each(b, |index, own| copy(own, second(index)));
     }

@@ -7,14 +7,14 @@ pub fn double(mut y: DisjointSlice<f32>) {
 }
 
 #[kernel]
-pub fn count(mut y: DisjointSlice2<u32>) {
+pub fn count(mut y: Disjoint<u32, PerThread<2>>) {
     y[3] = 1;
 }
 
 #[kernel]
-pub fn chunks(mut y: DisjointChunks<u32, 4>) {
+pub fn chunks(mut y: Disjoint<u32, Striped<4>>) {
     let first = y[0];
-    y.each(|y| *y += first);
+    y.each(|_, y| *y += first);
 }
 
 fn main() {}

@@ -9,7 +9,7 @@ pub fn shift(x: &[f32], mut y: DisjointSlice<f32>) {
 }
 
 #[kernel]
-pub fn column(mut y: DisjointSlice2<f32>) {
+pub fn column(mut y: Disjoint<f32, PerThread<2>>) {
     let _ = y.get_mut(grid::<1>());
 }
 

@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
 #[kernel]
-pub fn fill(mut c: DisjointSlice2<f32>) {
+pub fn fill(mut c: Disjoint<f32, PerThread<2>>) {
     let _ = c.own();
 }
 

@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 use cuda_std::shared::{Alternating as Turns, Pipeline as Stages};
 
-type Block = Shared<Tile<f32, 64>>;
+type Block<'l> = Shared<'l, Tile<f32, 64>>;
 
 #[kernel]
 pub fn alias(tile: Block) {
@@ -15,7 +15,7 @@ pub fn renamed(mut tiles: Turns<Tile<f32, 64>>, stages: Stages<Tile<f32, 64>>) {
 }
 
 // The host passes its length, so an alias is as good.
-type Keys = SharedSlice<u32>;
+type Keys<'l> = SharedSlice<'l, u32>;
 
 #[kernel]
 pub fn sort(keys: Keys) {

@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
 #[kernel]
-pub fn fill(mut out: DisjointView<f32, 2>) {
+pub fn fill(mut out: Disjoint<f32, Array<2>>) {
     let _ = out.get_mut(grid::<2>());
 }
 

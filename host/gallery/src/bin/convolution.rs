@@ -31,9 +31,7 @@ fn main() -> anyhow::Result<()> {
     let tiles = n.div_ceil(TILE) as u32;
     let mut output = vec![0.0; n * n];
     let call = convolution(&image, filter, (Out(&mut output), [n, n]));
-    let on_device = show
-        .module()
-        .launch_timed(LaunchConfig::new((tiles, tiles), (32, 8)), call)?;
+    let on_device = show.module().launch_timed(LaunchConfig::grid((tiles, tiles)), call)?;
     show.result("", n * n, on_cpu, on_device, close(&output, &expected, 1e-5));
     show.finish()
 }

@@ -4,7 +4,7 @@ use clap::Parser;
 use cuda_std::vector::vectors;
 use gallery::{Options, same, time};
 use kernels_gpu::histogram::{VALUES, histogram};
-use rumba::InOut;
+use rumba::{InOut, LaunchConfig};
 
 /// Counts how often each value of a byte occurs
 #[derive(Parser)]
@@ -30,7 +30,7 @@ fn main() -> anyhow::Result<()> {
     let blocks = 4 * show.device().limits().multiprocessors;
     let mut counts = vec![0_u32; VALUES];
     let call = histogram(&vectors, InOut(&mut counts));
-    let on_device = show.module().launch_timed((blocks, VALUES as u32), call)?;
+    let on_device = show.module().launch_timed(LaunchConfig::grid(blocks), call)?;
     show.result("", bytes.len(), on_cpu, on_device, same(&counts, &expected));
     show.finish()
 }

@@ -3,8 +3,8 @@
 use clap::Parser;
 use cuda_std::vector::Vector4;
 use gallery::{Options, close, time};
-use kernels_gpu::kmeans::{CENTRES, SUMS, kmeans, nearest};
-use rumba::{InOut, Out, Timings};
+use kernels_gpu::kmeans::{SUMS, kmeans, nearest};
+use rumba::{InOut, LaunchConfig, Out, Timings};
 
 /// Finds clusters of points
 #[derive(Parser)]
@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
     for _ in 0..STEPS {
         let mut sums = vec![0.0_f32; SUMS * COUNT];
         let call = kmeans(&points, &centres, Out(&mut labels), InOut(&mut sums));
-        let step = show.module().launch_timed((blocks, CENTRES as u32), call)?;
+        let step = show.module().launch_timed(LaunchConfig::grid(blocks), call)?;
         on_device.copy_in += step.copy_in;
         on_device.kernel += step.kernel;
         on_device.copy_out += step.copy_out;

@@ -38,7 +38,7 @@ fn main() -> anyhow::Result<()> {
         let mut before = show.device().buffer_from(&vectors)?;
         let mut after = before.try_clone()?;
         let [x, y, z] = [columns / 4, rows, layers.div_ceil(4)].map(|length| length as u32);
-        let config = LaunchConfig::covering((x, y, z), (32, 8, 1));
+        let config = LaunchConfig::covering((x, y, z)).block((32, 8));
         let mut on_device = rumba::Timings::default();
         for _ in 0..STEPS {
             let call = match layers {

@@ -55,7 +55,7 @@ fn main() -> anyhow::Result<()> {
 
     let mut iterations = vec![0; width * height];
     show.warm_up(mandelbrot(region, limit, (Out(&mut [0]), [1, 1])))?;
-    let threads = LaunchConfig::covering((u32::try_from(width)?, u32::try_from(height)?), (16, 16));
+    let threads = LaunchConfig::covering((u32::try_from(width)?, u32::try_from(height)?)).block((16, 16));
     let pixels = (Out(&mut iterations), [height, width]);
     let on_device = show.module().launch_timed(threads, mandelbrot(region, limit, pixels))?;
     show.result(

@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
 
     // One thread for each element of the product: x counts columns, y rows.
     let tile = TILE as u32;
-    let threads = LaunchConfig::covering((side, side), (tile, tile));
+    let threads = LaunchConfig::covering((side, side)).block((tile, tile));
     let mut c = vec![0.0; n * n];
 
     show.warm_up(matmul(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])))?;

@@ -4,7 +4,7 @@ use clap::Parser;
 use cuda_std::vector::Vector4;
 use gallery::{Options, close, time};
 use kernels_gpu::nbody::{TILE, nbody};
-use rumba::Out;
+use rumba::{LaunchConfig, Out};
 
 /// Computes the acceleration of each body by all others
 #[derive(Parser)]
@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<()> {
     let mut acceleration = vec![Vector4([0.0_f32; 4]); n];
     let blocks = n.div_ceil(TILE) as u32;
     let call = nbody(&bodies, SOFTENING, Out(&mut acceleration));
-    let on_device = show.module().launch_timed((blocks, TILE as u32), call)?;
+    let on_device = show.module().launch_timed(LaunchConfig::grid(blocks), call)?;
     let agreed = close::<f32>(bytemuck::cast_slice(&acceleration), &expected, 1e-4);
     show.result("", n, on_cpu, on_device, agreed);
     show.finish()

@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use gallery::{Options, same, time};
-use kernels_gpu::scan::{BLOCK, TILE, places, scan};
-use rumba::{InOut, Out};
+use kernels_gpu::scan::{TILE, places, scan};
+use rumba::{InOut, LaunchConfig, Out};
 
 /// Computes the sums of all elements up to each
 #[derive(Parser)]
@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
     let mut published = vec![0_u64; places(x.len())];
     let blocks = x.len().div_ceil(TILE) as u32;
     let call = scan(&x, InOut(&mut published), Out(&mut sums));
-    let on_device = show.module().launch_timed((blocks, BLOCK as u32), call)?;
+    let on_device = show.module().launch_timed(LaunchConfig::grid(blocks), call)?;
     show.result("", x.len(), on_cpu, on_device, same(&sums, &expected));
     show.finish()
 }

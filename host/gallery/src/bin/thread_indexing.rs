@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     let mut places = vec![Place::default(); n];
     let (expected, on_cpu) = places_on_cpu([side, 1, 1], block);
     show.warm_up(thread_indexing_1d(Out(&mut [Place::default()])))?;
-    let launch = LaunchConfig::covering(side, block);
+    let launch = LaunchConfig::covering(side).block(block);
     let on_device = show
         .module()
         .launch_timed(launch, thread_indexing_1d(Out(&mut places)))?;
@@ -35,7 +35,7 @@ fn main() -> anyhow::Result<()> {
     let mut places = vec![Place::default(); n * n];
     let (expected, on_cpu) = places_on_cpu([side, side, 1], block);
     show.warm_up(thread_indexing_2d((Out(&mut [Place::default()]), [1, 1])))?;
-    let launch = LaunchConfig::covering((side, side), block);
+    let launch = LaunchConfig::covering((side, side)).block(block);
     let on_device = show
         .module()
         .launch_timed(launch, thread_indexing_2d((Out(&mut places), [n, n])))?;
@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<()> {
     let mut places = vec![Place::default(); n * n * n];
     let (expected, on_cpu) = places_on_cpu([side, side, side], block);
     show.warm_up(thread_indexing_3d((Out(&mut [Place::default()]), [1, 1, 1])))?;
-    let launch = LaunchConfig::covering((side, side, side), block);
+    let launch = LaunchConfig::covering((side, side, side)).block(block);
     let on_device = show
         .module()
         .launch_timed(launch, thread_indexing_3d((Out(&mut places), [n, n, n])))?;

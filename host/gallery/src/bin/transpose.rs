@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use gallery::{Options, same, time};
-use kernels_gpu::transpose::{BLOCK, TILE, transpose};
+use kernels_gpu::transpose::{TILE, transpose};
 use rumba::{LaunchConfig, Out};
 
 /// Transposes a matrix
@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
     });
 
     let tiles = |length: usize| length.div_ceil(TILE) as u32;
-    let blocks = LaunchConfig::new((tiles(columns), tiles(rows)), BLOCK);
+    let blocks = LaunchConfig::grid((tiles(columns), tiles(rows)));
     let mut output = vec![0.0; input.len()];
     let call = transpose(&input, (Out(&mut output), [columns, rows]));
     let on_device = show.module().launch_timed(blocks, call)?;

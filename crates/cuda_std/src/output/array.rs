@@ -1,11 +1,12 @@
 //! Outputs of any number of dimensions and strides.
 
-use crate::parameter::{Element, KernelParameter, Role, start_of};
+use super::{Disjoint, Layout, Reach, Sealed};
+use crate::parameter::{Element, Role, demand};
 use crate::strided::{Dimensions, element};
 use crate::thread::{OwnIndex, grid, gridsize};
 
-/// An array, or a view of one, of which the thread at (x, y, z) has the elements whose last three indices are x, y and z,
-/// the last being x; a grid of any size shares all elements out.
+/// The layout of an array of `N` dimensions, or a view of one, in which the thread at (x, y, z) has the elements whose last
+/// three indices are x, y and z, the last being x; a grid of any size shares all elements out.
 ///
 /// The host passes a runtime's array or view by mutable reference, or a slice with its shape: `(&mut c, [rows, columns])`.
 /// See [`View`](crate::View), which reads one.
@@ -14,7 +15,7 @@ use crate::thread::{OwnIndex, grid, gridsize};
 /// use cuda_std::prelude::*;
 ///
 /// #[kernel]
-/// pub fn number_all(mut c: DisjointView<u32, 3>) {
+/// pub fn number_all(mut c: Disjoint<u32, Array<3>>) {
 ///     c.each(|[layer, row, column], c| *c = (100 * layer + 10 * row + column) as u32);
 /// }
 ///
@@ -25,19 +26,26 @@ use crate::thread::{OwnIndex, grid, gridsize};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct DisjointView<T, const N: usize> {
-    start: *mut T,
-    dimensions: Dimensions<N>,
+pub enum Array<const N: usize> {}
+
+impl<const N: usize> Sealed for Array<N> {}
+
+impl<const N: usize> Layout for Array<N> {
+    type Shape = Dimensions<N>;
+    const ROLE: Role = Role::PerThread {
+        rank: {
+            demand(
+                N > 0,
+                "an output of no dimensions is one element: make it one `PerBlock`",
+            );
+            if N < 3 { N as u8 } else { 3 }
+        },
+        elements: 1,
+    };
+    const REACH: Reach = Reach::OneOrStrided;
 }
 
-impl<T: Element, const N: usize> DisjointView<T, N> {
-    /// How long each axis is.
-    #[inline(always)]
-    #[must_use]
-    pub fn shape(&self) -> [usize; N] {
-        self.dimensions.shape()
-    }
-
+impl<T: Element, const N: usize> Disjoint<'_, T, Array<N>> {
     /// Calls `work` with each of the thread's elements and its index: with one of them if the grid covers the array,
     /// with several, a grid apart, if it does not.
     ///
@@ -53,7 +61,7 @@ impl<T: Element, const N: usize> DisjointView<T, N> {
         );
         let mut at = first;
         loop {
-            let Some(offset) = self.dimensions.offset(at) else {
+            let Some(offset) = self.shape.offset(at) else {
                 // Beyond the first elements of some axis: the thread has none. Later steps stay inside.
                 return;
             };
@@ -79,14 +87,14 @@ impl<T: Element, const N: usize> DisjointView<T, N> {
 
 macro_rules! own {
     ($($rank:literal)*) => {$(
-        impl<T: Element> DisjointView<T, $rank> {
+        impl<T: Element> Disjoint<'_, T, Array<$rank>> {
             /// The element of the thread whose index this is, or `None` for a thread outside.
             #[inline(always)]
             #[must_use]
             pub fn get_mut(&mut self, index: impl OwnIndex<$rank>) -> Option<&mut T> {
                 let mut index = index.own().to_array().map(|at| at as usize);
                 index.reverse();
-                let offset = self.dimensions.offset(index)?;
+                let offset = self.shape.offset(index)?;
                 // SAFETY: inside the shape, and each element is there once. No other thread has this index, and this
                 // thread has no other reference to the element, since `self` is borrowed.
                 Some(unsafe { &mut *element(self.start, offset) })
@@ -98,34 +106,18 @@ macro_rules! own {
             pub fn own(&mut self) -> Option<&mut T> {
                 self.get_mut(grid())
             }
+
+            /// Writes the thread's element, if it has one.
+            ///
+            /// `st.global`; PTX 1.0.
+            #[inline(always)]
+            pub fn store(&mut self, value: T) {
+                if let Some(own) = self.own() {
+                    *own = value;
+                }
+            }
         }
     )*};
 }
 
 own!(1 2 3);
-
-// SAFETY: address and dimensions of elements that are there once. A thread reaches those of its own position, modulo the
-// grid's size along each dimension, which are no other thread's in a launch of that rank.
-unsafe impl<T: Element, const N: usize> KernelParameter for DisjointView<T, N> {
-    const ROLE: Role = Role::PerThread {
-        rank: {
-            assert!(N > 0, "an output of no dimensions is one element: make it a `PerBlock`");
-            if N < 3 { N as u8 } else { 3 }
-        },
-        elements: 1,
-    };
-    type Element = T;
-    type A = &'static mut [T; 0];
-    type B = Dimensions<N>;
-    type C = ();
-    type D = ();
-    type Value<'l> = Self;
-
-    #[inline(always)]
-    unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self {
-        Self {
-            start: start_of(start),
-            dimensions,
-        }
-    }
-}

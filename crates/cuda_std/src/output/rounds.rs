@@ -1,30 +1,33 @@
 //! Outputs for grids that are smaller than the output: tiles of vectors, a tile of each block in every round.
 
 use core::array;
+use core::marker::PhantomData;
 
-use crate::parameter::{Element, KernelParameter, Role, demand, start_of};
+use super::{Disjoint, Layout, Reach, Sealed};
+use crate::parameter::{Element, Role, demand};
 use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 
-/// Numbers of one vector: 16 bytes that are loaded and stored together.
+/// The numbers of one vector: 16 bytes that are loaded and stored together.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub(crate) struct Vector<T, const V: usize>(pub(crate) [T; V]);
+pub(crate) struct Words<T, const V: usize>(pub(crate) [T; V]);
 
-/// An output that a 1-D grid of any size goes over in rounds: in each, every block has a tile, of `N` vectors of `V`
-/// elements for each thread. Tiles of a round lie one behind the other, and so do rounds; or with `RUN` the tiles of a block
-/// in so many rounds lie one behind the other, then those of the next block.
+/// The layout in which a 1-D grid of any size goes over the output in rounds. In each, every block has a tile, in which each
+/// thread has what `SHARE` says: `[VectorOf<4>; 2]` is two vectors of four elements. Tiles of a round lie one behind the other,
+/// and so do rounds. With `RUN`, the tiles of a block in so many rounds lie one behind the other, then those of the next block:
+/// `Rounds<[VectorOf<4>; 2], Run<8>>`.
 ///
 /// For kernels whose blocks stay for the whole work, because they hand something on from tile to tile or because starting
 /// a block costs them much. A thread's vectors in a tile are as far apart as the block has threads, so neighbouring
-/// threads have neighbouring vectors. `V` elements are 16 bytes; where both slices are aligned to that, as whole buffers
-/// are, each vector is one access, and elsewhere `V`.
+/// threads have neighbouring vectors. The elements of a vector are 16 bytes; where both slices are aligned to that, as whole buffers
+/// are, each vector is one access, and elsewhere one for each element.
 ///
 /// ```
 /// use cuda_std::prelude::*;
 ///
 /// /// y = x + the number of the round.
 /// #[kernel]
-/// pub fn add_round(x: &[u32], mut y: DisjointRounds<u32, 2, 4>) {
+/// pub fn add_round(x: &[u32], mut y: Disjoint<u32, Rounds<[VectorOf<4>; 2]>>) {
 ///     for round in 0..y.rounds() {
 ///         let tile = y.load(x, round);
 ///         y.store(round, tile.map(|vector| vector.map(|x| x + round as u32)));
@@ -41,30 +44,41 @@ pub(crate) struct Vector<T, const V: usize>(pub(crate) [T; V]);
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct DisjointRounds<T, const N: usize, const V: usize, const RUN: usize = 1> {
-    start: *mut T,
-    length: usize,
+pub struct Rounds<SHARE, RUN = Run<1>>(PhantomData<(SHARE, RUN)>);
+
+/// So many elements, 16 bytes, that are loaded and stored together: see [`Rounds`].
+#[derive(Debug)]
+pub enum VectorOf<const ELEMENTS: usize> {}
+
+/// So many tiles of a block one behind the other: see [`Rounds`].
+#[derive(Debug)]
+pub enum Run<const TILES: usize> {}
+
+impl<const N: usize, const V: usize, const RUN: usize> Sealed for Rounds<[VectorOf<V>; N], Run<RUN>> {}
+
+impl<const N: usize, const V: usize, const RUN: usize> Layout for Rounds<[VectorOf<V>; N], Run<RUN>> {
+    type Shape = usize;
+    const ROLE: Role = Role::PerThread {
+        rank: 1,
+        elements: {
+            demand(
+                // Each by itself first, so that the product does not wrap.
+                N > 0 && V > 0 && RUN > 0 && N <= 256 && V <= 256 && RUN <= 256 && N * V * RUN <= 256,
+                "a thread has 1 to 256 elements in a run",
+            );
+            (N * V * RUN) as u32
+        },
+    };
+    const REACH: Reach = Reach::All;
 }
 
-impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> DisjointRounds<T, N, V, RUN> {
-    /// How many elements there are, of all threads together.
-    #[inline(always)]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether there is no element.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
+impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
+    Disjoint<'_, T, Rounds<[VectorOf<V>; N], Run<RUN>>>
+{
     /// Elements of a block's tile.
     #[inline(always)]
     #[must_use]
-    pub fn tile(&self) -> usize {
+    pub fn tile_len(&self) -> usize {
         N * V * block_dim_x() as usize
     }
 
@@ -72,21 +86,21 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     #[inline(always)]
     #[must_use]
     pub fn rounds(&self) -> usize {
-        RUN * self.length.div_ceil(RUN * self.tile() * grid_dim_x() as usize)
+        RUN * self.shape.div_ceil(RUN * self.tile_len() * grid_dim_x() as usize)
     }
 
     /// The index of the first element of the block's tile; `usize::MAX` for a round so late that there is no such number.
     #[inline(always)]
     #[must_use]
-    pub fn first(&self, round: usize) -> usize {
+    pub fn tile_start(&self, round: usize) -> usize {
         self.run(round)
-            .map_or(usize::MAX, |run| run + round % RUN * self.tile())
+            .map_or(usize::MAX, |run| run + round % RUN * self.tile_len())
     }
 
-    /// The index of the first element of each of the thread's vectors, as [`first`](Self::first) counts.
+    /// The index of the first element of each of the thread's vectors, as [`tile_start`](Self::tile_start) counts.
     #[inline(always)]
     #[must_use]
-    pub fn places(&self, round: usize) -> [usize; N] {
+    pub fn indices(&self, round: usize) -> [usize; N] {
         match self.run(round) {
             Some(run) => {
                 let start = self.start(run, round);
@@ -96,7 +110,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
         }
     }
 
-    /// What an input has at the thread's places; where it has nothing, zero bytes.
+    /// What an input has where the thread's vectors are; where it has nothing, zero bytes.
     ///
     /// `ld.global.nc.v4.b32` or `.v2.b64`; PTX 3.1, sm_35.
     #[inline(always)]
@@ -109,11 +123,11 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
             return [[T::zeroed(); V]; N];
         };
         let start = self.start(run, round);
-        // Places are multiples of a vector, so one address tells for all.
+        // Vectors start at multiples of their size, so one address tells for all.
         if self.end(run) <= x.len() && is_aligned::<T, V>(x.as_ptr()) {
             return array::from_fn(|k| {
                 // SAFETY: in the run, all of which is inside.
-                unsafe { x.as_ptr().add(start + self.offset(k)).cast::<Vector<T, V>>().read() }.0
+                unsafe { x.as_ptr().add(start + self.offset(k)).cast::<Words<T, V>>().read() }.0
             });
         }
         let left = x.len().saturating_sub(start);
@@ -139,19 +153,19 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
             return;
         };
         let start = self.start(run, round);
-        if self.end(run) <= self.length && is_aligned::<T, V>(self.start) {
+        if self.end(run) <= self.shape && is_aligned::<T, V>(self.start) {
             for (k, vector) in values.into_iter().enumerate() {
                 // SAFETY: inside, as the whole run is. Tiles are disjoint, and so are the vectors of a tile's threads.
                 unsafe {
                     self.start
                         .add(start + self.offset(k))
-                        .cast::<Vector<T, V>>()
-                        .write(Vector(vector));
+                        .cast::<Words<T, V>>()
+                        .write(Words(vector));
                 }
             }
             return;
         }
-        let left = self.length.saturating_sub(start);
+        let left = self.shape.saturating_sub(start);
         for (k, vector) in values.into_iter().enumerate() {
             for (j, value) in vector.into_iter().enumerate() {
                 let offset = self.offset(k) + j;
@@ -170,22 +184,22 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
     /// 256 elements of a run.
     #[inline(always)]
     fn run(&self, round: usize) -> Option<usize> {
-        let whole = RUN * self.tile() * grid_dim_x() as usize;
+        let whole = RUN * self.tile_len() * grid_dim_x() as usize;
         let start = (round / RUN).checked_mul(whole)?;
         start.checked_add(whole)?;
-        Some(start + block_idx_x() as usize * RUN * self.tile())
+        Some(start + block_idx_x() as usize * RUN * self.tile_len())
     }
 
     /// The index of the thread's first element in a tile.
     #[inline(always)]
     fn start(&self, run: usize, round: usize) -> usize {
-        run + round % RUN * self.tile() + V * thread_idx_x() as usize
+        run + round % RUN * self.tile_len() + V * thread_idx_x() as usize
     }
 
     /// Behind the last element of a run: the same for all of its rounds, so that one look tells for all.
     #[inline(always)]
     fn end(&self, run: usize) -> usize {
-        run + RUN * self.tile()
+        run + RUN * self.tile_len()
     }
 
     /// How far behind the thread's first vector in a tile its vector `k` is.
@@ -199,37 +213,5 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize> Disjoi
 #[inline(always)]
 fn is_aligned<T, const V: usize>(start: *const T) -> bool {
     const { assert!(V * size_of::<T>() == 16, "`V` elements are 16 bytes") };
-    start.cast::<Vector<T, V>>().is_aligned()
-}
-
-// SAFETY: pointer and length of the whole slice. In a launch of rank 1 a thread reaches only vectors of its own number in
-// its own block's tiles.
-unsafe impl<T: Element, const N: usize, const V: usize, const RUN: usize> KernelParameter
-    for DisjointRounds<T, N, V, RUN>
-{
-    const ROLE: Role = Role::PerThread {
-        rank: 1,
-        elements: {
-            demand(
-                // Each by itself first, so that the product does not wrap.
-                N > 0 && V > 0 && RUN > 0 && N <= 256 && V <= 256 && RUN <= 256 && N * V * RUN <= 256,
-                "a thread has 1 to 256 elements in a run",
-            );
-            (N * V * RUN) as u32
-        },
-    };
-    type Element = T;
-    type A = &'static mut [T; 0];
-    type B = usize;
-    type C = ();
-    type D = ();
-    type Value<'l> = Self;
-
-    #[inline(always)]
-    unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
-        Self {
-            start: start_of(start),
-            length,
-        }
-    }
+    start.cast::<Words<T, V>>().is_aligned()
 }

@@ -2,10 +2,11 @@
 
 use core::marker::PhantomData;
 
-use crate::parameter::{Element, KernelParameter, Role, demand, start_of};
+use super::{Disjoint, Layout, Reach, Sealed};
+use crate::parameter::{Element, Role, demand};
 use crate::thread::{block_dim_x, block_dim_y, block_idx_x, block_idx_y, thread_idx_x, thread_idx_y};
 
-/// A matrix of which each block of a 2-D launch has a tile of `ROWS` by `COLUMNS` elements; thread (x, y) of the block
+/// The layout of a matrix in which each block of a 2-D launch has a tile of `ROWS` by `COLUMNS` elements; thread (x, y) of the block
 /// has row y, column x of the tile, and those whole blocks further down or to the right.
 ///
 /// The host passes it with its shape, `(&mut c, [rows, columns])`. Tiles at the edges are cut off. The block at (x, y)
@@ -20,7 +21,7 @@ use crate::thread::{block_dim_x, block_dim_y, block_idx_x, block_idx_y, thread_i
 /// #[kernel]
 /// pub fn transpose_tile(
 ///     a: &[f32],
-///     mut b: DisjointTiles<f32, 32, 32, Transposed>,
+///     mut b: Disjoint<f32, Tiles<32, 32, Transposed>>,
 ///     mut tile: Shared<Tile2<f32, 32, 32, 1>>,
 /// ) {
 ///     let (rows, columns) = (b.columns(), b.rows());
@@ -45,26 +46,23 @@ use crate::thread::{block_dim_x, block_dim_y, block_idx_x, block_idx_y, thread_i
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct DisjointTiles<T, const ROWS: usize, const COLUMNS: usize, ORDER = ByRows> {
-    start: *mut T,
-    rows: u32,
-    columns: u32,
-    order: PhantomData<ORDER>,
-}
+pub struct Tiles<const ROWS: usize, const COLUMNS: usize, ORDER = ByRows>(PhantomData<ORDER>);
 
 /// The most rows and columns of a tile. A grid has fewer than 2³¹ blocks in each direction, so that no place wraps.
 pub(crate) const MOST: usize = 1 << 20;
 
-/// The order of [`DisjointTiles`] in which the block at (x, y) has the tile in row y, column x.
+/// The order of [`Tiles`] in which the block at (x, y) has the tile in row y, column x.
 #[derive(Debug)]
 pub enum ByRows {}
 
-/// The order of [`DisjointTiles`] in which the block at (x, y) has the tile in row x, column y.
+/// The order of [`Tiles`] in which the block at (x, y) has the tile in row x, column y.
 #[derive(Debug)]
 pub enum Transposed {}
 
 mod sealed {
     pub trait Order {
+        const IS_TRANSPOSED: bool;
+
         /// Row and column of the block's tile, in tiles.
         fn tile() -> [u32; 2];
     }
@@ -72,6 +70,8 @@ mod sealed {
 use sealed::Order;
 
 impl Order for ByRows {
+    const IS_TRANSPOSED: bool = false;
+
     #[inline(always)]
     fn tile() -> [u32; 2] {
         [block_idx_y(), block_idx_x()]
@@ -79,13 +79,15 @@ impl Order for ByRows {
 }
 
 impl Order for Transposed {
+    const IS_TRANSPOSED: bool = true;
+
     #[inline(always)]
     fn tile() -> [u32; 2] {
         [block_idx_x(), block_idx_y()]
     }
 }
 
-/// Where an element of a [`DisjointTiles`] is.
+/// Where an element of a [`Tiles`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TilePlace {
@@ -97,26 +99,30 @@ pub struct TilePlace {
     pub step: [usize; 2],
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTiles<T, ROWS, COLUMNS, O> {
-    /// Rows of the matrix.
-    #[inline(always)]
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows as usize
-    }
+impl<const ROWS: usize, const COLUMNS: usize, O: Order> Sealed for Tiles<ROWS, COLUMNS, O> {}
 
-    /// Columns of the matrix.
-    #[inline(always)]
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.columns as usize
-    }
+impl<const ROWS: usize, const COLUMNS: usize, O: Order> Layout for Tiles<ROWS, COLUMNS, O> {
+    type Shape = [u32; 2];
+    const ROLE: Role = {
+        demand(
+            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
+            "a tile has 1 to 2^20 rows and columns",
+        );
+        Role::PerThread { rank: 2, elements: 1 }
+    };
+    const REACH: Reach = if O::IS_TRANSPOSED {
+        Reach::TransposedTile([COLUMNS, ROWS])
+    } else {
+        Reach::Tile([COLUMNS, ROWS])
+    };
+}
 
+impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> Disjoint<'_, T, Tiles<ROWS, COLUMNS, O>> {
     /// Row and column of the matrix at which the block's tile starts. Beyond the edges there may be none.
     #[inline(always)]
     #[must_use]
-    pub fn corner(&self) -> [usize; 2] {
-        let _ = <Self as KernelParameter>::ROLE;
+    pub fn tile_start(&self) -> [usize; 2] {
+        let _ = Tiles::<ROWS, COLUMNS, O>::ROLE;
         let [row, column] = O::tile();
         [row as usize * ROWS, column as usize * COLUMNS]
     }
@@ -128,7 +134,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTile
     /// `st.global`, `ld.global`; PTX 1.0.
     #[inline(always)]
     pub fn each(&mut self, mut work: impl FnMut(TilePlace, &mut T)) {
-        let [top, left] = self.corner();
+        let [top, left] = self.tile_start();
         let (rows, columns) = (self.rows(), self.columns());
         let inside = top + ROWS <= rows && left + COLUMNS <= columns;
         self.visit(|place, element| {
@@ -145,7 +151,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTile
     /// own when divided by the block's sizes.
     #[inline(always)]
     fn visit(&mut self, mut work: impl FnMut(TilePlace, *mut T)) {
-        let [top, left] = self.corner();
+        let [top, left] = self.tile_start();
         let (first_row, first_column) = (thread_idx_y(), thread_idx_x());
         let (down, right) = (block_dim_y(), block_dim_x());
         let first = (top + first_row as usize)
@@ -170,36 +176,6 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> DisjointTile
             }
             line = line.wrapping_add((down as usize).wrapping_mul(self.columns()));
             (down_by, i) = (down_by + down, i + 1);
-        }
-    }
-}
-
-// SAFETY: pointer, rows and columns; the launcher checks that they multiply up to the elements that are there. What a
-// thread reaches is its own in a launch of rank 2 or less: see `visit`.
-unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize, O> KernelParameter
-    for DisjointTiles<T, ROWS, COLUMNS, O>
-{
-    const ROLE: Role = {
-        demand(
-            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
-            "a tile has 1 to 2^20 rows and columns",
-        );
-        Role::PerThread { rank: 2, elements: 1 }
-    };
-    type Element = T;
-    type A = &'static mut [T; 0];
-    type B = u32;
-    type C = u32;
-    type D = ();
-    type Value<'l> = Self;
-
-    #[inline(always)]
-    unsafe fn assemble(start: Self::A, rows: u32, columns: u32, (): ()) -> Self {
-        Self {
-            start: start_of(start),
-            rows,
-            columns,
-            order: PhantomData,
         }
     }
 }

@@ -3,20 +3,21 @@
 //! A thread that reads one `f32`, waits for it, and writes it keeps too few bytes in flight: on an H200 a copy made of
 //! such threads reaches 65 % of the memory's bandwidth, and four elements per thread reach all of it.
 
-use crate::parameter::{Element, KernelParameter, Role, start_of};
+use super::{Disjoint, Layout, Reach, Sealed};
+use crate::parameter::{Element, Role, demand};
 use crate::thread::{block_dim_x, block_idx_x, thread_idx_x};
 
-/// An output with `N` elements for each thread of a 1-D launch, the same work for each element.
+/// The layout in which each thread of a 1-D launch has `N` elements, the same work for each.
 ///
 /// A thread's elements are as far apart as the block has threads, so that neighbouring threads have neighbouring
-/// elements. They are read together, then worked on, then written together: `N` accesses are under way at once.
+/// elements: CUB's "striped arrangement". They are read together, then worked on, then written together: `N` accesses are under way at once.
 ///
 /// `for_each(n, …)` launches a thread for each `N` of `n` elements.
 ///
 /// ```
 /// # use cuda_std::prelude::*;
 /// #[kernel]
-/// pub fn saxpy_in_fours(a: f32, x: &[f32], mut y: DisjointChunks<f32>) {
+/// pub fn saxpy_in_fours(a: f32, x: &[f32], mut y: Disjoint<f32, Striped<4>>) {
 ///     y.each_with(x, |y, x| *y += a * x);
 /// }
 ///
@@ -28,30 +29,27 @@ use crate::thread::{block_dim_x, block_idx_x, thread_idx_x};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct DisjointChunks<T, const N: usize = 4> {
-    start: *mut T,
-    length: usize,
+pub enum Striped<const N: usize> {}
+
+impl<const N: usize> Sealed for Striped<N> {}
+
+impl<const N: usize> Layout for Striped<N> {
+    type Shape = usize;
+    const ROLE: Role = Role::PerThread {
+        rank: 1,
+        elements: {
+            demand(N > 0 && N <= 64, "a thread has 1 to 64 elements");
+            N as u32
+        },
+    };
+    const REACH: Reach = Reach::Thread([N, 1, 1]);
 }
 
-impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
-    /// How many elements there are, of all threads together.
-    #[inline(always)]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether there is no element.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
+impl<T: Element + Copy, const N: usize> Disjoint<'_, T, Striped<N>> {
     /// Where the thread's elements are. Those of the last threads may lie beyond the end.
     ///
     /// For kernels that do more between reading and writing than [`each_with`](Self::each_with) has room for; they end
-    /// with [`write`](Self::write).
+    /// with [`store`](Self::store).
     #[inline(always)]
     #[must_use]
     pub fn indices(&self) -> [usize; N] {
@@ -64,18 +62,18 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
     ///
     /// ```
     /// # use cuda_std::prelude::*;
-    /// # fn kernel(x: &[u32], mut reversed: DisjointChunks<u32>) {
+    /// # fn kernel(x: &[u32], mut reversed: Disjoint<u32, Striped<4>>) {
     /// let last = reversed.len() - 1;
     /// let values = reversed.indices().map(|i| if i <= last { x[last - i] } else { 0 });
-    /// reversed.write(values);
+    /// reversed.store(values);
     /// # }
     /// ```
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
-    pub fn write(&mut self, values: [T; N]) {
+    pub fn store(&mut self, values: [T; N]) {
         let indices = self.indices();
-        if indices[N - 1] < self.length {
+        if indices[N - 1] < self.shape {
             for (index, value) in indices.into_iter().zip(values) {
                 // SAFETY: at most the last index, which is inside. Of the elements of a block, `N` times its number of
                 // threads in a row, a thread has those that leave its own index as the remainder.
@@ -84,36 +82,23 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
             return;
         }
         for (index, value) in indices.into_iter().zip(values) {
-            if index < self.length {
+            if index < self.shape {
                 // SAFETY: inside, and the thread's own.
                 unsafe { self.start.add(index).write(value) }
             }
         }
     }
 
-    /// Calls `work` with each of the thread's elements.
+    /// Calls `work` with the index of each of the thread's elements and the element.
     ///
     /// ```
     /// # use cuda_std::prelude::*;
-    /// # fn kernel(mut a: DisjointChunks<f64>) {
-    /// a.each(|a| *a += 1.0);
+    /// # fn kernel(mut squares: Disjoint<u32, Striped<4>>) {
+    /// squares.each(|i, square| *square = (i * i) as u32);
     /// # }
     /// ```
     #[inline(always)]
-    pub fn each(&mut self, mut work: impl FnMut(&mut T)) {
-        self.each_with((), |element, ()| work(element));
-    }
-
-    /// Calls `work` with each of the thread's elements and its index.
-    ///
-    /// ```
-    /// # use cuda_std::prelude::*;
-    /// # fn kernel(mut squares: DisjointChunks<u32>) {
-    /// squares.each_indexed(|i, square| *square = (i * i) as u32);
-    /// # }
-    /// ```
-    #[inline(always)]
-    pub fn each_indexed(&mut self, mut work: impl FnMut(usize, &mut T)) {
+    pub fn each(&mut self, mut work: impl FnMut(usize, &mut T)) {
         self.each_with(Indices, |element, index| work(index, element));
     }
 
@@ -122,7 +107,7 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
     ///
     /// ```
     /// # use cuda_std::prelude::*;
-    /// # fn kernel(a: &[f32], b: &[f32], mut sum: DisjointChunks<f32>) {
+    /// # fn kernel(a: &[f32], b: &[f32], mut sum: Disjoint<f32, Striped<4>>) {
     /// sum.each_with((a, b), |sum, (a, b)| *sum = a + b);
     /// # }
     /// ```
@@ -135,7 +120,7 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
         let step = block_dim_x() as usize;
         let first = block_idx_x() as usize * (step * N) + thread_idx_x() as usize;
         let last = first + (N - 1) * step;
-        if last < self.length && inputs.has(last) {
+        if last < self.shape && inputs.has(last) {
             let index = |k: usize| first + k * step;
             // SAFETY: here and below the index is at most `last`, which is inside. Of the elements of a block, `N`
             // times its number of threads in a row, a thread has those that leave its own index as the remainder.
@@ -151,7 +136,7 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
         }
         // The last threads, and those whose inputs are too short.
         let mut index = first;
-        while index < self.length && index <= last {
+        while index < self.shape && index <= last {
             let item = inputs.get(index);
             // SAFETY: the index is inside and the thread's own; `self` is borrowed.
             work(unsafe { &mut *self.start.add(index) }, item);
@@ -160,37 +145,11 @@ impl<T: Element + Copy, const N: usize> DisjointChunks<T, N> {
     }
 }
 
-// SAFETY: pointer and length of the whole slice. A thread reaches only elements of its block whose index leaves its own
-// as the remainder, which are no other thread's in a launch of rank 1.
-unsafe impl<T: Element, const N: usize> KernelParameter for DisjointChunks<T, N> {
-    const ROLE: Role = Role::PerThread {
-        rank: 1,
-        elements: {
-            assert!(N > 0 && N <= 64, "a thread has 1 to 64 elements");
-            N as u32
-        },
-    };
-    type Element = T;
-    type A = &'static mut [T; 0];
-    type B = usize;
-    type C = ();
-    type D = ();
-    type Value<'l> = Self;
-
-    #[inline(always)]
-    unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
-        Self {
-            start: start_of(start),
-            length,
-        }
-    }
-}
-
 mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`DisjointChunks::each_with`] reads along with the elements: slices, and tuples of slices.
+/// What [`Disjoint::each_with`] reads along with the elements: slices, and tuples of slices.
 pub trait Inputs: Copy + sealed::Sealed {
     /// What there is at an index: an element, or a tuple of elements.
     type Item: Copy;
