@@ -1,6 +1,6 @@
 //! The list of the attacks, and what one is given.
 
-use rumba::{Device, FindingKind, Module, Result};
+use rumba::{Device, Module, Result, check::FindingKind};
 
 /// The device that an attack runs on, and this crate's kernels on it.
 #[derive(Clone)]

@@ -124,7 +124,7 @@ pub(super) static MIRI: Plan = Plan {
             ],
         },
         Suite {
-            package: "rumba-host",
+            package: "rumba",
             features: &["--no-default-features"],
             files: &[],
             only: &["array::layout::", "memory::uses::", "split::"],
@@ -143,7 +143,7 @@ pub(super) static MIRI: Plan = Plan {
     options: &[],
     left_out: &[
         (
-            "rumba-driver/tests, and all tests of rumba-host that use a device",
+            "rumba-driver/tests, and all tests of rumba that use a device",
             "every call of the driver is a jump written in assembly (trampoline.rs); the sanitizers run these tests",
         ),
         (
@@ -193,7 +193,7 @@ const COMPILED: &[Suite] = &[
         without: &[],
     },
     Suite {
-        package: "rumba-host",
+        package: "rumba",
         features: &["--no-default-features"],
         files: &["leaks", "streams", "memory"],
         only: &[],
@@ -211,7 +211,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "its thousand wrong calls end processes on purpose; the driver test has each call's right use",
     ),
     (
-        "rumba-host: programs, gallery, algorithms",
+        "rumba: programs, gallery, algorithms",
         "they need the kernel toolchain, and use no more of the runtime than the tests that run",
     ),
     (
