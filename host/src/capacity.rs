@@ -1,7 +1,7 @@
 //! Capacity: what a device can do per second at best, computed from its attributes, and what it does when asked to.
 //!
 //! The theoretical figures are products that anyone can check: [`Capacity`] prints its formulas. Operations per clock and
-//! multiprocessor are in one table ([`throughput`]), by compute capability. Measuring is in [`measure`]. The software device has no
+//! multiprocessor are in one table (`throughput`), by compute capability. Measuring is in `measure`. The software device has no
 //! theoretical figures, since it is no GPU: only what is measured.
 
 mod bus;
@@ -28,7 +28,7 @@ use std::fmt;
 /// let device = rumba::Device::new()?;
 /// let capacity = device.capacity()?;
 /// println!("{capacity}");
-/// match capacity.rate(rumba::Unit::F32) {
+/// match capacity.rate(rumba::capacity::Unit::F32) {
 ///     Some(rate) => println!("{:.1} TFLOP/s", rate / 1e12),
 ///     None => println!("no GPU: {}", device.measure()?),
 /// }

@@ -38,7 +38,7 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
 ///
 /// # Examples
 /// ```
-/// use rumba::{Check, Checks, FindingKind};
+/// use rumba::{Check, Checks, check::FindingKind};
 ///
 /// // Every thread reads the element behind its own, which its neighbour may have written already.
 /// const PTX: &str = "

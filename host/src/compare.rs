@@ -55,7 +55,7 @@ impl<C: Contender + ?Sized> Contender for Box<C> {
 ///
 /// # Examples
 /// ```
-/// use rumba::{Contender, Module, Timings};
+/// use rumba::{compare::Contender, Module, Timings};
 /// # use rumba::test_kernels::{PTX, scale};
 ///
 /// struct Doubling { module: Module, cpu: Vec<f32>, device: Vec<f32> }

@@ -10,7 +10,7 @@ use crate::memory::{Pool, Staging};
 use crate::panics::Panics;
 use crate::profile::recording;
 use crate::stream::Lanes;
-use crate::{Limits, callback, driver};
+use crate::{callback, device::Limits, driver};
 use cust::context::{ContextHandle, CurrentContext};
 use cust::sys;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};

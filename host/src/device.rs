@@ -3,6 +3,7 @@
 mod identity;
 mod peer;
 
+pub use cust::device::DeviceAttribute;
 pub use identity::Uuid;
 
 use crate::context::Context;
@@ -15,7 +16,6 @@ use crate::stream::Stream;
 use crate::{Event, Linker, Module, PinnedBuffer, callback, driver};
 use bytemuck::Pod;
 use cust::context::CurrentContext;
-use cust::device::DeviceAttribute;
 use cust::error::CudaResult;
 use cust::memory::mem_get_info;
 use cust::sys;
@@ -266,7 +266,7 @@ impl Device {
     /// against accidents: a program that makes such a text by other means answers for it as for [`Device::load_unchecked`].
     ///
     /// # Errors
-    /// [`crate::ModuleError::ForeignPtx`] if the text is not as `cuda_builder` wrote it; other [`crate::ModuleError`]s with
+    /// [`crate::error::ModuleError::ForeignPtx`] if the text is not as `cuda_builder` wrote it; other [`crate::error::ModuleError`]s with
     /// the compiler's messages, their lines and columns.
     ///
     /// # Examples
@@ -296,7 +296,7 @@ impl Device {
     /// Loads a file of PTX text that `cuda_builder` wrote.
     ///
     /// # Errors
-    /// As [`Device::load`], and [`crate::ModuleError::File`] if it cannot be read.
+    /// As [`Device::load`], and [`crate::error::ModuleError::File`] if it cannot be read.
     pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Module> {
         Module::from_file(self.context(), path.as_ref())
     }
@@ -309,7 +309,7 @@ impl Device {
     /// types say. Of this only the sizes of the parameters are compared.
     ///
     /// # Errors
-    /// [`crate::ModuleError`] with the compiler's messages, their lines and columns.
+    /// [`crate::error::ModuleError`] with the compiler's messages, their lines and columns.
     ///
     /// # Examples
     /// ```

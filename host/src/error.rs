@@ -10,7 +10,10 @@ mod kernel_panic;
 mod launch;
 mod module;
 
+#[cfg(feature = "inspect")]
+pub use crate::inspect::InspectError;
 pub use array::ArrayError;
+pub use cuda_std::launch::{ContractError, ShapeError};
 pub(crate) use driver::{Code, answer};
 pub use driver::{DriverError, Fault};
 pub use graph::GraphError;
@@ -180,7 +183,7 @@ pub enum Error {
     /// A profile was asked for within a program that is being profiled.
     #[error(
         "cannot take a profile within another of the same thread\n\
-         help: profile the whole once, and name its parts with `rumba::range`"
+         help: profile the whole once, and name its parts with `rumba::nvtx::range`"
     )]
     NestedProfile,
 

@@ -82,7 +82,7 @@ impl Offload {
 ///
 /// # Examples
 /// ```
-/// use rumba::{Cost, CpuProfile, Offload};
+/// use rumba::estimate::{Cost, CpuProfile, Offload};
 ///
 /// let n = 1 << 20;
 /// let mut program = CpuProfile::new();

@@ -5,6 +5,7 @@
 
 use crate::callback::OutsideHostFn;
 use crate::context::Context;
+pub use crate::done::{CopyDone, Done};
 use crate::error::{Code, Result, answer};
 use crate::panics::Waited;
 use crate::profile::recording;

@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::launch::Dim3;
 use crate::occupancy::Occupancy;
-use crate::{KernelInfo, Limits, Module};
+use crate::{Module, device::Limits, module::KernelInfo};
 use std::fmt;
 
 /// Something about a launch that may make it slow.
@@ -143,7 +143,7 @@ impl Module {
     /// local memory. An empty list is the usual answer.
     ///
     /// # Errors
-    /// [`crate::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
     ///
     /// # Examples
     /// ```

@@ -62,8 +62,8 @@ impl Module {
     ///
     /// # Errors
     /// [`LaunchError`] for a launch that the device or the kernel does not allow, or that does not reach all elements of an
-    /// [`Out`](crate::Out); where it leaves elements of another output as they are, there is a [warning](crate::Warning).
-    /// [`crate::ModuleError`] for a kernel that is not in the module, [`crate::Error::Fault`] for
+    /// [`Out`](crate::Out); where it leaves elements of another output as they are, there is a [warning](crate::warning::Warning).
+    /// [`crate::error::ModuleError`] for a kernel that is not in the module, [`crate::Error::Fault`] for
     /// one that failed, [`crate::Error::Panic`] for one of whose threads one panicked.
     ///
     /// # Examples

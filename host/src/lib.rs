@@ -25,8 +25,9 @@
 //! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * [`check()`]: a program under every check of the software device, for tests.
-//! * [`profile()`]: what ran on the device, when, and how well. [`Capacity`], [`estimate()`] and [`compare()`]: does it pay?
-//! * [`Error`]: what went wrong, where, and what to do about it.
+//! * [`profile()`]: what ran on the device, when, and how well. [`capacity`], [`estimate()`] and [`compare()`]: does it pay?
+//! * [`Error`]: what went wrong, where, and what to do about it; [`error`](mod@error) has the kinds. [`warning`]: what may be wrong.
+//! * [`memory`], [`device`], [`module`], [`occupancy`], [`nvtx`]: what else there is of each.
 //!
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
@@ -35,69 +36,57 @@
 pub mod algorithms;
 pub mod array;
 mod callback;
-mod capacity;
-mod check;
-mod compare;
+pub mod capacity;
+pub mod check;
+pub mod compare;
 mod compiler_log;
 mod constants;
 mod context;
-mod device;
+pub mod device;
 mod done;
 mod driver;
-mod error;
-mod estimate;
-mod event;
+pub mod error;
+pub mod estimate;
+pub mod event;
 mod graph;
 mod hints;
 #[cfg(feature = "inspect")]
 mod inspect;
 mod launch;
 mod link;
-mod memory;
-mod module;
+pub mod memory;
+pub mod module;
 pub mod nccl;
-mod nvtx;
-mod occupancy;
+pub mod nvtx;
+pub mod occupancy;
 mod panics;
 #[cfg(feature = "report")]
 mod plot;
-mod profile;
+pub mod profile;
 mod ptx;
 mod split;
 mod stream;
 mod units;
-mod warning;
+pub mod warning;
 
 #[doc(hidden)]
 pub mod test_kernels;
 
-pub use capacity::{Bus, Capacity, Measured, Unit};
-pub use check::{Check, Checks, Finding, FindingKind, Findings, Location, Severity, Side, check};
-pub use compare::{Comparison, Contender, Size, compare};
-pub use cuda_std::launch::{Constant, ContractError, In, InOut, Out, ShapeError};
-pub use cust::device::DeviceAttribute;
-pub use device::{Device, Limits, MemoryInfo, Uuid};
-pub use done::{CopyDone, Done};
-pub use error::{DriverError, Error, Fault, GraphError, KernelPanic, LaunchError, ModuleError, Result};
-pub use estimate::{Cost, CpuProfile, Estimate, Offload, estimate};
+pub use check::{Check, Checks, Findings, check};
+pub use compare::compare;
+pub use cuda_std::launch::{In, InOut, Out};
+pub use device::Device;
+pub use error::{Error, Result};
+pub use estimate::estimate;
 pub use event::Event;
 pub use graph::Graph;
-pub use hints::Hint;
-#[cfg(feature = "inspect")]
-pub use inspect::InspectError;
 pub use launch::{Dim3, LaunchConfig, Timings};
 pub use link::Linker;
-pub use memory::{
-    CopyScope, DeviceBuffer, DevicePointer, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, MemoryPool,
-    PendingCopy, PinnedBuffer, UnifiedBuffer,
-};
-pub use module::{KernelInfo, Module};
-pub use nvtx::{Range, mark, range};
-pub use occupancy::{Occupancy, Resource};
-pub use profile::{Activity, HostCall, LaunchFacts, Launched, Operation, Profile, Profiler, RangeSpan, Row, profile};
+pub use memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, UnifiedBuffer};
+pub use module::Module;
+pub use profile::{Profile, Profiler, profile};
 pub use split::{split, split_mut};
 pub use stream::Stream;
-pub use warning::{Warning, set_warnings};
 
 /// What most programs need.
 pub mod prelude {

@@ -20,8 +20,8 @@ use std::time::Instant;
 /// # Examples
 /// ```
 /// let (_, profile) = rumba::profile(|| {
-///     let _outer = rumba::range("all of it");
-///     let _inner = rumba::range("a part of it");
+///     let _outer = rumba::nvtx::range("all of it");
+///     let _inner = rumba::nvtx::range("a part of it");
 /// })?;
 /// assert_eq!(profile.ranges().len(), 2);
 /// # Ok::<(), rumba::Error>(())

@@ -3,11 +3,12 @@
 //!
 //! The rules are those of the CUDA C++ Programming Guide, section "Hardware Multithreading", with the units of
 //! allocation of NVIDIA's occupancy calculator (`cuda_occupancy.h`). Nothing here is measured, and a full multiprocessor
-//! is not always a fast one: see [`crate::Hint`] for what to make of the numbers.
+//! is not always a fast one: see [`crate::occupancy::Hint`] for what to make of the numbers.
 
 use crate::error::Result;
+pub use crate::hints::Hint;
 use crate::launch::Dim3;
-use crate::{KernelInfo, Limits, Module};
+use crate::{Module, device::Limits, module::KernelInfo};
 use cust::function::BlockSize;
 use std::fmt;
 
@@ -105,7 +106,7 @@ impl Limits {
     /// // What if it took 128 registers?
     /// scale.registers = 128;
     /// let occupancy = device.limits().occupancy(&scale, 256, 0);
-    /// assert_eq!(occupancy.limited_by().next(), Some(rumba::Resource::Registers));
+    /// assert_eq!(occupancy.limited_by().next(), Some(rumba::occupancy::Resource::Registers));
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn occupancy(&self, kernel: &KernelInfo, threads: u32, dynamic_shared: u32) -> Occupancy {
@@ -164,7 +165,7 @@ impl Module {
     /// shared memory. The blocks are the driver's answer, what limits them is [`Limits::occupancy`]'s.
     ///
     /// # Errors
-    /// [`crate::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
     ///
     /// # Examples
     /// ```
@@ -199,7 +200,7 @@ impl Module {
     /// so many threads takes: `|_| 0` for none.
     ///
     /// # Errors
-    /// [`crate::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
     ///
     /// # Examples
     /// ```
@@ -220,7 +221,7 @@ impl Module {
 #[cfg(test)]
 mod tests {
     use super::Resource;
-    use crate::{KernelInfo, Limits};
+    use crate::{device::Limits, module::KernelInfo};
 
     /// Of an H200.
     const HOPPER: Limits = Limits {

@@ -3,7 +3,7 @@
 //! A chart is data; how it looks is decided here, once: dark on white, colours that people who confuse red and green tell apart
 //! (Okabe and Ito 2008), and a font that comes with the library, so that a picture is the same everywhere.
 
-use crate::Comparison;
+use crate::compare::Comparison;
 use crate::units;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -211,7 +211,7 @@ impl Comparison {
     /// The comparison as a picture: time over size, with the sizes from which on the device is faster.
     ///
     /// ```
-    /// # use rumba::{Comparison, Contender, Module, Timings, test_kernels::{PTX, scale}};
+    /// # use rumba::{compare::Comparison, compare::Contender, Module, Timings, test_kernels::{PTX, scale}};
     /// # struct Pair(Module, Vec<f32>);
     /// # impl Contender for Pair {
     /// #     fn cpu(&mut self) { self.1.iter_mut().for_each(|x| *x *= 1.0); }
@@ -234,7 +234,7 @@ impl Comparison {
     }
 
     fn chart(&self) -> Chart {
-        let series = |name: &str, time: fn(&crate::Size) -> Duration| Series {
+        let series = |name: &str, time: fn(&crate::compare::Size) -> Duration| Series {
             name: name.to_owned(),
             points: self
                 .sizes

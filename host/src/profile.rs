@@ -2,7 +2,7 @@
 //!
 //! [`profile`] takes one of a closure: of what its thread does, whatever others do meanwhile. Kernels and copies are timed by events on their streams, calls of the driver on the
 //! host's clock. What a kernel does inside is the business of `cargo xtask profile`, which counts on the software device,
-//! and of NVIDIA's profilers; ranges of [`crate::range`] show there as well.
+//! and of NVIDIA's profilers; ranges of [`crate::nvtx::range`] show there as well.
 
 #[cfg(feature = "report")]
 mod counts;
@@ -18,7 +18,7 @@ mod trace;
 use crate::capacity::{Bus, Capacity};
 use crate::error::{Error, Result};
 use crate::hints::{self, Hint};
-use crate::{Cost, KernelInfo, Limits, Occupancy};
+use crate::{device::Limits, estimate::Cost, module::KernelInfo, occupancy::Occupancy};
 use recording::{Recorder, Scope};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ use std::time::Duration;
 /// let module = rumba::Device::new()?.load(PTX)?;
 /// let mut values = vec![1.0_f32; 100_000];
 /// let (result, profile) = rumba::profile(|| {
-///     let _phase = rumba::range("double twice");
+///     let _phase = rumba::nvtx::range("double twice");
 ///     module.for_each(values.len(), scale(2.0, &mut values))?;
 ///     module.for_each(values.len(), scale(2.0, &mut values))
 /// })?;
@@ -231,7 +231,7 @@ pub struct HostCall {
     pub duration: Duration,
 }
 
-/// A range of the program that was given a name by [`crate::range`].
+/// A range of the program that was given a name by [`crate::nvtx::range`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RangeSpan {

@@ -86,13 +86,13 @@ impl fmt::Display for Warning {
     }
 }
 
-const SILENCED: &str = "`RUMBA_WARNINGS=off` or `rumba::set_warnings(|_| ())` silences this";
+const SILENCED: &str = "`RUMBA_WARNINGS=off` or `rumba::warning::set_warnings(|_| ())` silences this";
 
 /// Calls `handler` with each warning from now on, instead of printing it.
 ///
 /// # Examples
 /// ```
-/// rumba::set_warnings(|warning| println!("slow: {warning}"));
+/// rumba::warning::set_warnings(|warning| println!("slow: {warning}"));
 /// ```
 pub fn set_warnings(handler: impl Fn(&Warning) + Send + Sync + 'static) {
     *HANDLER.lock() = Arc::new(handler);

@@ -4,7 +4,7 @@
 //! kernel's failure NVIDIA's driver does not start another.
 
 use rumba::test_kernels::{PTX, scale};
-use rumba::{Device, DevicePointer, Error, Fault, LaunchConfig};
+use rumba::{Device, Error, LaunchConfig, error::Fault, memory::DevicePointer};
 use std::process::Command;
 
 /// Runs the test of this name in a process of its own.

@@ -44,7 +44,7 @@ fn devices_are_told_apart() -> rumba::Result<()> {
     for wrong in [
         Device::by_pci_bus_id("ffff:ff:1f.0"),
         Device::by_pci_bus_id("no \0 id"),
-        Device::by_uuid(rumba::Uuid([7; 16])),
+        Device::by_uuid(rumba::device::Uuid([7; 16])),
     ] {
         assert!(matches!(wrong, Err(Error::NoDeviceWith { .. })), "{wrong:?}");
     }

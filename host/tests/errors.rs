@@ -2,7 +2,7 @@
 //! that do not match. Each test reads the message as its reader would. Faults are in context.rs.
 
 use rumba::test_kernels::{PTX, saxpy, scale};
-use rumba::{Device, Error, LaunchConfig, LaunchError, Module, ModuleError};
+use rumba::{Device, Error, LaunchConfig, Module, error::LaunchError, error::ModuleError};
 
 fn device() -> Device {
     Device::new().expect("there is a device")

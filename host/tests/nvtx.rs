@@ -56,11 +56,11 @@ fn a_tool_hears_of_ranges() {
     // SAFETY: the only test of this process has no other thread yet that reads the environment.
     unsafe { std::env::set_var("NVTX_INJECTION64_PATH", &library) };
 
-    let outer = rumba::range("phase 1");
-    drop(rumba::range("phase 2"));
-    rumba::mark("here");
+    let outer = rumba::nvtx::range("phase 1");
+    drop(rumba::nvtx::range("phase 2"));
+    rumba::nvtx::mark("here");
     // A name that C has no text for is no range for the tool.
-    drop(rumba::range("ze\0ro"));
+    drop(rumba::nvtx::range("ze\0ro"));
 
     // SAFETY: the library is ours, and loaded already; the function has this signature.
     let counted = unsafe {

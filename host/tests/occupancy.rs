@@ -1,7 +1,7 @@
 //! Occupancy, block sizes and hints, on whichever device is there.
 
 use rumba::test_kernels::{PTX, scale};
-use rumba::{Device, Hint, LaunchConfig, Resource};
+use rumba::{Device, LaunchConfig, occupancy::Hint, occupancy::Resource};
 
 /// Takes much of a multiprocessor: 40,000 bytes of shared memory.
 const HUNGRY: &str = ".version 7.0 .target sm_70 .address_size 64

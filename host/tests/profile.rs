@@ -1,7 +1,7 @@
 //! Profiles, as a program that takes one sees them.
 
 use rumba::test_kernels::{PTX, saxpy, scale};
-use rumba::{Cost, Device, Error, Operation, Profile, Profiler, profile, range, split};
+use rumba::{Device, Error, Profile, Profiler, estimate::Cost, nvtx::range, profile, profile::Operation, split};
 use std::sync::mpsc::channel;
 use std::thread;
 

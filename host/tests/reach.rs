@@ -2,7 +2,7 @@
 //! silent where the kernel goes around or a number of elements was asked for. One test, since its handler is one.
 
 use rumba::test_kernels::{PTX, saxpy, scale};
-use rumba::{Device, Error, InOut, LaunchConfig, LaunchError, Out, Warning};
+use rumba::{Device, Error, InOut, LaunchConfig, Out, error::LaunchError, warning::Warning};
 use std::sync::{Arc, Mutex};
 
 const N: usize = 1000;
@@ -11,7 +11,7 @@ const N: usize = 1000;
 fn elements_that_a_launch_does_not_reach() -> rumba::Result<()> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
-    rumba::set_warnings(move |warning| sink.lock().expect("no test panics").push(warning.clone()));
+    rumba::warning::set_warnings(move |warning| sink.lock().expect("no test panics").push(warning.clone()));
     let told = || std::mem::take(&mut *seen.lock().expect("no test panics"));
 
     let device = Device::new()?;

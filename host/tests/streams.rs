@@ -3,7 +3,7 @@
 use futures_executor::ThreadPool;
 use rumba::prelude::*;
 use rumba::test_kernels::{PTX, saxpy, scale};
-use rumba::{Error, GraphError};
+use rumba::{Error, error::GraphError};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,14 +1,14 @@
 //! The warning about launches that copy the same host memory again and again. One process, since its handler is one.
 
 use rumba::test_kernels::{PTX, saxpy};
-use rumba::{Device, Warning};
+use rumba::{Device, warning::Warning};
 use std::sync::{Arc, Mutex};
 
 #[test]
 fn a_loop_that_copies_is_warned_about_once() -> rumba::Result<()> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
-    rumba::set_warnings(move |warning| sink.lock().expect("no test panics").push(warning.clone()));
+    rumba::warning::set_warnings(move |warning| sink.lock().expect("no test panics").push(warning.clone()));
 
     let device = Device::new()?;
     let module = device.load(PTX)?;

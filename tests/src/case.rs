@@ -1,7 +1,7 @@
 //! What a case is.
 
 use anyhow::Result;
-pub use rumba::Cost;
+pub use rumba::estimate::Cost;
 use rumba::{Device, Module};
 
 /// A kernel with inputs, a reference and a cost. One case feeds the tests and the benchmark.

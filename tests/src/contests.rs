@@ -10,7 +10,7 @@ use kernels_gpu::matmul::{TILE, matmul_tiled};
 use kernels_gpu::nbody::{self, nbody};
 use kernels_gpu::saxpy::saxpy;
 use rayon::prelude::*;
-use rumba::{Contender, Cost, LaunchConfig, Module, Offload, Out, Result, Timings};
+use rumba::{LaunchConfig, Module, Out, Result, Timings, compare::Contender, estimate::Cost, estimate::Offload};
 
 /// A function in two versions.
 pub struct Contest {

@@ -2,7 +2,7 @@
 //! `tests/forms/src/conditions.rs`, whose two compilations differ.
 
 use kernel_forms::conditions::{self, Counted, Named, WIDTH};
-use rumba::{Device, Error, LaunchConfig, ModuleError};
+use rumba::{Device, Error, LaunchConfig, error::ModuleError};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 

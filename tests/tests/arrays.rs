@@ -3,7 +3,7 @@
 use cuda_std::launch::{ContractError, ShapeError};
 use kernel_forms::arrays::{self, Complex, hypotenuse, multiply_add};
 use rumba::array::{Array, ArrayError, every};
-use rumba::{Constant, Device, Error, LaunchConfig, LaunchError, Module};
+use rumba::{Device, Error, LaunchConfig, Module, array::Constant, error::LaunchError};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 

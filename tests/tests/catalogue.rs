@@ -8,7 +8,9 @@ use cuda_builder::{BuildError, NvvmArch};
 use cuda_std::launch::{ContractError, ShapeError, ViewError};
 use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
-use rumba::{Device, DriverError, Error, Fault, GraphError, LaunchError, ModuleError};
+use rumba::{
+    Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::ModuleError,
+};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;

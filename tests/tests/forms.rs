@@ -6,7 +6,7 @@
 use cuda_std::glam::{UVec2, Vec3};
 use cuda_std::launch::ContractError;
 use kernel_forms::{contracts, generic, rust_cuda};
-use rumba::{Device, Error, LaunchConfig, LaunchError, Module};
+use rumba::{Device, Error, LaunchConfig, Module, error::LaunchError};
 use rumba_ptx::ast::{FunctionKind, Item};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));

@@ -3,7 +3,7 @@
 use cuda_builder::wheels;
 use faulty_kernels::{add_overflow, index_behind_end};
 use kernels_gpu::saxpy::saxpy;
-use rumba::{Device, Error, InspectError};
+use rumba::{Device, Error, error::InspectError};
 use rumba_tests::PTX;
 
 const OTHER: &str = include_str!(env!("FAULTY_PTX"));

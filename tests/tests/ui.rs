@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use rumba::{Checks, Device, Finding, Severity};
+use rumba::{Checks, Device, check::Finding, check::Severity};
 use rumba_tests::ui::{Case, cases};
 
 /// Orders of the threads that are tried: of kernels in CUDA C++, which there are for two architectures, half as many.

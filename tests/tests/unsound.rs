@@ -4,7 +4,7 @@
 //! run on a GPU too, each in a process of its own: what ends a context there ends it for the whole process.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use rumba::{Checks, Device, Severity};
+use rumba::{Checks, Device, check::Severity};
 use std::process::{Command, ExitCode};
 use unsound::{ATTACKS, Attack, Target};
 

@@ -2,7 +2,7 @@
 //! case, what it does as well.
 
 use anyhow::Result;
-use rumba::{Device, Unit};
+use rumba::{Device, capacity::Unit};
 
 fn main() -> Result<()> {
     let wants_measured = std::env::args().any(|word| word == "--measure");

@@ -34,6 +34,7 @@ mod view;
 pub use crate::error::ArrayError;
 #[cfg(feature = "algorithms")]
 pub use arithmetic::{Arithmetic, Expression, Term};
+pub use cuda_std::launch::Constant;
 #[cfg(feature = "ndarray")]
 pub use ndarray::HostArray;
 pub use slice::{Slice, Slices, every};

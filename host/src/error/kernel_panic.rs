@@ -5,7 +5,7 @@ use std::fmt;
 /// A thread of a kernel panicked: an index out of bounds, a failed assertion, an overflow where it is checked, an `unwrap` of nothing.
 ///
 /// The thread ended there; the others ran on, and the launch to its end. What the kernel has written is incomplete.
-/// Unlike after a [`crate::Fault`], everything in the context can still be used.
+/// Unlike after a [`crate::error::Fault`], everything in the context can still be used.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelPanic {

@@ -5,7 +5,7 @@
 //! twice is counted twice. Atomic operations and bulk copies are not counted.
 
 use super::Profile;
-use crate::Cost;
+use crate::estimate::Cost;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ fn shape(word: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::{Instruction, operations};
-    use crate::{Cost, Profile};
+    use crate::{Profile, estimate::Cost};
 
     #[test]
     fn operations_are_those_of_the_instruction() {

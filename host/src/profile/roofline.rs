@@ -11,7 +11,7 @@ use crate::units;
 
 impl Profile {
     /// The roofline as SVG. Roofs are the theoretical ones of the first device; one that has none, the software device, needs
-    /// `measured`. None: there are no roofs, or no kernel whose [`crate::Cost`] is known.
+    /// `measured`. None: there are no roofs, or no kernel whose [`crate::estimate::Cost`] is known.
     pub fn roofline(&self, measured: Option<&Measured>) -> Option<String> {
         self.chart(measured).map(|chart| chart.svg())
     }

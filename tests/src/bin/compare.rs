@@ -2,7 +2,7 @@
 //! largest size what would have been predicted from the CPU's times, beside what was measured.
 
 use anyhow::{Context, Result, bail};
-use rumba::{CpuProfile, Device, Measured, Module, compare, estimate};
+use rumba::{Device, Module, capacity::Measured, compare, estimate, estimate::CpuProfile};
 use rumba_tests::PTX;
 use rumba_tests::contests::{ALL, Contest};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
         .filter(|contest| wanted.iter().any(|word| word == contest.name))
     {
         // Nsight's tools find it by this name.
-        let _range = rumba::range(contest.name);
+        let _range = rumba::nvtx::range(contest.name);
         let sizes = contest.sizes[usize::from(is_gpu)];
         let comparison = compare(contest.name, sizes.iter().copied(), |n| {
             Ok((contest.prepare)(&module, n))

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use kernels_gpu::saxpy::saxpy;
-use rumba::{Device, DeviceBuffer, LaunchConfig, Module, PinnedBuffer, Stream, profile, range};
+use rumba::{Device, DeviceBuffer, LaunchConfig, Module, PinnedBuffer, Stream, nvtx::range, profile};
 use rumba_tests::PTX;
 
 /// Elements on a GPU, and on the software device.

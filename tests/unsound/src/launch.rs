@@ -54,7 +54,7 @@ pub fn twice(x: u32) -> u32 {
 pub mod attacks {
     use crate::Target;
     use cuda_std::launch::Elements;
-    use rumba::{Error, ModuleError, Result};
+    use rumba::{Error, Result, error::ModuleError};
 
     /// Asserts that a launch was refused: not by the device after the fact, but before it ran.
     #[track_caller]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use rumba::{Device, FindingKind, Module, Result};
+use rumba::{Device, Module, Result, check::FindingKind};
 
 /// The device that an attack runs on, and this crate's kernels on it.
 #[derive(Clone)]

@@ -94,7 +94,7 @@ where
 {
     /// The element of the thread whose index this is, or `None` for a thread beyond the end.
     ///
-    /// Only [`grid`](crate::thread::grid) makes an index, and only the calling thread's own.
+    /// Only [`grid`] makes an index, and only the calling thread's own.
     #[inline(always)]
     #[must_use]
     pub fn get_mut(&mut self, index: impl OwnIndex<RANK>) -> Option<&mut T> {
