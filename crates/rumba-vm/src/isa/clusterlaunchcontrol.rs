@@ -28,7 +28,7 @@ pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
         Form {
             syntax: "
                 clusterlaunchcontrol.try_cancel.async!{.ss}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
-                [addr], [mbar];
+                    [addr], [mbar];
                 .ss = { .shared::cta };
             ",
             lower: lower_try_cancel,

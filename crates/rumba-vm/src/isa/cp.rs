@@ -64,7 +64,7 @@ pub(super) static CP: Instruction = Instruction {
         Form {
             syntax: "
                 cp.async.bulk!.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.hint}
-                [dst], [src], size, [mbar]{, mask}{, policy};
+                    [dst], [src], size, [mbar]{, mask}{, policy};
                 .to = { .shared::cluster, .shared::cta };
                 .hint = { .L2::cache_hint };
             ",
