@@ -2,7 +2,7 @@
 //! the hash of its results. With `--dump`, operands and results come out instead; with `--errors`, the worst errors of
 //! the GPU's approximate functions. Needs NVIDIA's driver and nothing else; the software device has no part in it.
 
-#[path = "../tests/vectors/mod.rs"]
+#[path = "../tests/it/vectors/mod.rs"]
 mod vectors;
 
 use std::error::Error;

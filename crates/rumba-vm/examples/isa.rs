@@ -1,8 +1,8 @@
 //! How much of PTX the machine executes; `cargo xtask isa` runs this.
 
-#[path = "../tests/coverage/mod.rs"]
+#[path = "../tests/it/coverage/mod.rs"]
 mod coverage;
-#[path = "../tests/vectors/mod.rs"]
+#[path = "../tests/it/vectors/mod.rs"]
 mod vectors;
 
 use std::collections::BTreeMap;

@@ -7,26 +7,28 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
-use crate::arena::{Arena, SHARED_STRIDE};
+use crate::base::config::Config;
+use crate::base::lanes::{LANES, MAX_CLUSTER, SHARED_START, STACK_START};
+use crate::base::pool::ThreadPool;
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
 use crate::check::race::Races;
-use crate::check::unwritten::Unwritten;
-use crate::cluster::{GridBarrier, MAX_CLUSTER};
-use crate::config::Config;
-use crate::fault::LaunchError;
-use crate::launch::{self, Context, Launch, LaunchFailure, Progress, Statistics};
-use crate::load::{self, Function, LoadError, Module, Source};
-use crate::native::Heap;
-use crate::op::has_avx2;
-use crate::pool::Pool;
-use crate::printf::{Output, Sink};
-use crate::profile::{Counters, Profile};
-use crate::program::{SHARED_START, STACK_START};
-use crate::seats::{SEATS, Seats};
-use crate::warp::LANES;
+use crate::load::module::{Function, LoadError, Module, Source};
+use crate::load::resources::Resources;
+use crate::machine::cluster::GridBarrier;
+use crate::machine::context::Context;
+use crate::machine::counters::{Counters, Profile};
+use crate::machine::fault::LaunchError;
+use crate::machine::op::has_avx2;
+use crate::machine::printf::{Output, Sink};
+use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
+use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE};
+use crate::mem::heap::Heap;
+use crate::mem::unwritten::Unwritten;
+use crate::run::launch;
+use crate::run::launch::{Launch, LaunchFailure, Progress, Statistics};
+use crate::run::slots::LaunchSlots;
 
 /// Bytes of parameters that a kernel may have.
 pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
@@ -91,22 +93,17 @@ pub enum Error {
 
 /// What a device's handles share.
 pub(crate) struct Inner {
-    pub(crate) config: Config,
-    pub(crate) allocations: Allocations,
+    resources: Arc<Resources>,
     output: Output,
     heap: Heap,
     stack_bytes: AtomicU64,
     properties: Properties,
-    seats: Seats,
-    pub(crate) pool: Pool,
+    slots: LaunchSlots,
     launches: AtomicU64,
     findings: Mutex<Vec<Finding>>,
     /// What launches that look for races need, and others left.
     races: Mutex<Vec<Races>>,
     profiles: Mutex<Vec<Profile>>,
-    handles: AtomicU64,
-    /// Unmapped last.
-    pub(crate) arena: Arena,
 }
 
 impl std::fmt::Debug for Inner {
@@ -114,6 +111,14 @@ impl std::fmt::Debug for Inner {
         f.debug_struct("Device")
             .field("properties", &self.properties)
             .finish_non_exhaustive()
+    }
+}
+
+impl std::ops::Deref for Inner {
+    type Target = Resources;
+
+    fn deref(&self) -> &Resources {
+        &self.resources
     }
 }
 
@@ -144,8 +149,8 @@ impl Inner {
     }
 
     /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
-    fn grid_workspace(&self, seat: usize) -> u64 {
-        let address = self.arena.grids.of_seat(seat).start;
+    fn grid_workspace(&self, slot: usize) -> u64 {
+        let address = self.arena.grids.of_slot(slot).start;
         // SAFETY: the window was committed when the device was made, and one launch has a seat's part at a time.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
         self.allocations.register(
@@ -155,14 +160,6 @@ impl Inner {
             Some("barrier of the grid".into()),
         );
         address
-    }
-
-    /// The address of another function.
-    pub(crate) fn next_handle(&self) -> u64 {
-        let window = self.arena.functions;
-        let number = self.handles.fetch_add(1, Ordering::Relaxed);
-        // After a million functions, addresses repeat; by then the first modules are long gone.
-        window.start + number * 16 % window.bytes() as u64
     }
 }
 
@@ -183,9 +180,9 @@ impl Device {
         let residents = workers * BLOCKS_PER_MULTIPROCESSOR as usize;
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
-        for seat in 0..SEATS {
+        for slot in 0..LAUNCH_SLOTS {
             arena
-                .commit(arena.parameters.of_seat(seat), MAX_PARAMETER_BYTES)
+                .commit(arena.parameters.of_slot(slot), MAX_PARAMETER_BYTES)
                 .map_err(Error::AddressSpace)?;
         }
         arena
@@ -216,21 +213,25 @@ impl Device {
             total_const: 64 * 1024,
             clock_khz: 1_000_000,
         };
-        let inner = Inner {
+        let (heap_bytes, stack_bytes) = (config.heap_bytes, config.stack_bytes);
+        let resources = Resources {
             allocations: Allocations::new(&arena, config.memory_bytes as u64, unwritten),
+            pool: ThreadPool::new(workers).map_err(Error::Threads)?,
+            handles: AtomicU64::new(1),
+            arena,
+            config,
+        };
+        let inner = Inner {
+            resources: Arc::new(resources),
             output: Output::new(),
-            heap: Heap::new(config.heap_bytes),
-            stack_bytes: AtomicU64::new(config.stack_bytes),
+            heap: Heap::new(heap_bytes),
+            stack_bytes: AtomicU64::new(stack_bytes),
             properties,
-            seats: Seats::new(workers),
-            pool: Pool::new(workers).map_err(Error::Threads)?,
+            slots: LaunchSlots::new(workers),
             launches: AtomicU64::new(0),
             findings: Mutex::default(),
             races: Mutex::default(),
             profiles: Mutex::default(),
-            handles: AtomicU64::new(1),
-            arena,
-            config,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -411,7 +412,7 @@ impl Device {
     /// # Errors
     /// If a source is wrong, something is not supported, or there is no room for the module's variables.
     pub fn load(&self, sources: &[Source<'_>]) -> Result<Module, LoadError> {
-        load::load(&self.inner, sources)
+        crate::load::module::load(&self.inner.resources, sources)
     }
 
     /// Gives, and forgets, what the checks have found in the launches up to now.
@@ -488,7 +489,7 @@ impl Device {
     fn check_launch(&self, function: &Function, launch: &Launch<'_>) -> Result<u32, LaunchError> {
         let properties = &self.inner.properties;
         let program = &function.program;
-        if !Arc::ptr_eq(&function.module.device, &self.inner) {
+        if !Arc::ptr_eq(&function.module.device, &self.inner.resources) {
             return Err(LaunchError::OtherDevice);
         }
         for (what, size, limit) in [
@@ -594,8 +595,8 @@ impl Device {
         } else {
             None
         };
-        let seat = inner.seats.take();
-        let window = inner.arena.parameters.of_seat(seat.number);
+        let slot = inner.slots.take();
+        let window = inner.arena.parameters.of_slot(slot.number);
         let parameters = window.start;
         if !launch.parameters.is_empty() {
             // SAFETY: a seat's window was committed when the device was made, and one launch has it at a time.
@@ -627,7 +628,7 @@ impl Device {
         };
         let residency = resident_clusters.max(1) * (blocks as usize / clusters);
         let grid_workspace = if launch.cooperative {
-            inner.grid_workspace(seat.number)
+            inner.grid_workspace(slot.number)
         } else {
             0
         };
@@ -644,7 +645,9 @@ impl Device {
         let counters = config.profile.then(|| Counters::new(program.debug.points.len()));
         let context = Context {
             program,
-            lockstep: lockstep.then(|| program.lockstep(launch.block)).flatten(),
+            lockstep: lockstep
+                .then(|| crate::run::lockstep_build::of(program, launch.block))
+                .flatten(),
             arena: &inner.arena,
             allocations: &inner.allocations,
             output: &inner.output,
@@ -654,12 +657,12 @@ impl Device {
             dynamic_shared: launch.dynamic_shared,
             parameters: launch.parameters,
             parameter_start: parameters,
-            shared: inner.arena.shared.of_seat(seat.number),
-            local: inner.arena.local.of_seat(seat.number),
+            shared: inner.arena.shared.of_slot(slot.number),
+            local: inner.arena.local.of_slot(slot.number),
             stack_stride: stack,
             number: inner.launches.fetch_add(1, Ordering::Relaxed),
             workers: all_workers,
-            progress: &progress,
+            next: AtomicU64::new(0),
             residency,
             cooperative: launch.cooperative,
             cluster,
@@ -677,7 +680,7 @@ impl Device {
             started: Instant::now(),
         };
         inner.pool.run(workers, &|number| {
-            launch::work(&context, &mut seat.worker(number));
+            launch::work(&context, &progress, &mut slot.worker(number));
         });
         if !launch.parameters.is_empty() {
             inner.allocations.unregister(parameters);

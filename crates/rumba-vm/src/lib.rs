@@ -3,70 +3,38 @@
 //! A [`Device`] owns memory and workers; [`Device::load`] turns PTX into a [`Module`]; [`Device::launch`] runs a kernel
 //! of it and returns when it has ended.
 //!
-//! In reading order: [`types`], [`op`] and [`warp`] are what instructions work with, [`lower`] is how they describe
-//! themselves, [`isa`] is the instructions. `load`, `symbols`, `scope`, `function`, `cfg`, `liveness` and `assemble` turn
-//! sources into programs; `launch`, `resident`, `block` and `schedule` run them; `form` and `lockstep` make those for warps in step;
-//! `pages`, `arena`, `allocations` and `check` are their memory.
+//! The rooms below import one way only, each what stands before it; `tests/tests/rooms.rs` keeps that:
+//!
+//! * `base`: lanes, scalar types, seeds: numbers that all rooms use.
+//! * `mem`: the memory of a device, its allocations, and which bytes are unwritten.
+//! * `check`: the detectors. They know numbers, and no warp or launch.
+//! * `machine`: what handlers see: operations, programs, warps, blocks, clusters, the launch that they are in.
+//! * `exec`: what a warp does: checked accesses, branches, waiting, and what it reports to the detectors.
+//! * `lower`: from the syntax tree to operations, and how an instruction describes itself.
+//! * [`isa`]: the instructions, a file each.
+//! * `load`: loading a module: verification, control flow, register slots, operations that checks put between.
+//! * `run`: running a launch: workers, blocks, programs for warps in lockstep, findings.
+//! * `device`: the facade.
 
-mod access;
-mod address;
-mod allocations;
-mod arena;
-mod assemble;
-mod block;
-mod calls;
-mod cfg;
+mod base;
 mod check;
-mod clock;
-mod cluster;
-mod config;
-mod control;
-mod cooperative;
-mod copies;
 mod device;
-mod element;
-mod fault;
-mod fit;
-mod form;
-mod function;
-mod instrument;
+mod exec;
 pub mod isa;
-mod launch;
-mod liveness;
 mod load;
-mod lockstep;
-pub mod lower;
-mod mbarrier;
-mod native;
-pub mod op;
-mod pages;
-mod pool;
-mod printf;
-mod profile;
-mod program;
-mod rendezvous;
-mod resident;
-mod schedule;
-mod scope;
-mod seats;
-mod seed;
-mod sources;
-mod special;
-mod survey;
-mod symbols;
-mod target;
-pub mod types;
-mod vectors;
-mod verify;
-pub mod warp;
+mod lower;
+mod machine;
+mod mem;
+mod run;
 
-pub use allocations::{Allocation, AllocationKind, MemoryError};
-pub use check::finding::{Finding, FindingKind, Severity, Side};
-pub use config::{Checks, Config};
+pub use crate::base::config::{Checks, Config};
+pub use crate::base::report::{Access, AccessKind, Location};
+pub use crate::check::finding::{Finding, FindingKind, Severity, Side};
+pub use crate::load::module::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};
+pub use crate::machine::counters::{Branches, GlobalTraffic, InstructionProfile, Profile, SharedTraffic};
+pub use crate::machine::fault::{Fault, FaultKind, LaunchError, LiveThreads};
+pub use crate::machine::printf::Sink;
+pub use crate::machine::program::Parameter;
+pub use crate::mem::allocations::{Allocation, AllocationKind, MemoryError};
+pub use crate::run::launch::{Launch, LaunchFailure, Statistics};
 pub use device::{Device, Error, Properties};
-pub use fault::{Access, AccessKind, Fault, FaultKind, LaunchError, LiveThreads, Location};
-pub use launch::{Launch, LaunchFailure, Statistics};
-pub use load::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};
-pub use printf::Sink;
-pub use profile::{Branches, GlobalTraffic, InstructionProfile, Profile, SharedTraffic};
-pub use program::Parameter;

@@ -3,15 +3,15 @@
 //! A record is about one access of a whole warp to the bytes of a cell, so that a warp that goes through memory in order
 //! needs one or two for each cell. Accesses that none of those that follow can race with are forgotten at once: what comes
 //! after a later write to the same bytes comes after them, too. Of many readers of the same bytes some are remembered.
-//! What a thread knows of others is told in [`super::clock`]; when a cell is asked, in [`super::race`].
+//! What a thread knows of others is told in [`crate::check::clock`]; when a cell is asked, in [`crate::check::race`].
 
 use std::io;
 
-use crate::arena::{Arena, Window};
+use crate::base::lanes::lanes_of;
 use crate::check::order::Scope;
 use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
-use crate::check::shadow::Shadow;
-use crate::warp::lanes_of;
+use crate::mem::arena::{Arena, Window};
+use crate::mem::shadow::Shadow;
 
 /// Bytes that are remembered together.
 pub(crate) const CELL: u64 = 32;

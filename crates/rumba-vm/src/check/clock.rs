@@ -4,7 +4,7 @@
 //! knows everything that the other one did in it and before. After a barrier all threads of a block know the same, so
 //! most entries are about whole blocks or warps, and single threads are the exception.
 
-use crate::warp::LANES;
+use crate::base::lanes::LANES;
 
 /// A thread: the number of its block in the grid, and its own in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ struct OfBlock {
 
 /// The highest epochs that are known, of each thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct VectorClock {
     /// In the order of the blocks' numbers.
     blocks: Vec<(u32, OfBlock)>,
 }
@@ -51,7 +51,7 @@ fn find(list: &[(u16, u32)], key: u16) -> u32 {
         .map_or(0, |place| list[place].1)
 }
 
-impl Known {
+impl VectorClock {
     /// The latest epoch of a thread that is known; 0 if none is.
     pub(crate) fn epoch(&self, thread: Thread) -> u32 {
         match self.blocks.binary_search_by_key(&thread.block, |(block, _)| *block) {
@@ -89,14 +89,14 @@ impl Known {
     }
 
     /// Learns of a thread's epoch.
-    pub(crate) fn learn(&mut self, thread: Thread, epoch: u32) {
+    pub(crate) fn advance(&mut self, thread: Thread, epoch: u32) {
         if self.epoch(thread) < epoch {
             raise(&mut self.block(thread.block).threads, thread.index, epoch);
         }
     }
 
     /// Learns that all threads of the warp of `thread` have reached an epoch.
-    pub(crate) fn learn_warp(&mut self, thread: Thread, epoch: u32) {
+    pub(crate) fn advance_warp(&mut self, thread: Thread, epoch: u32) {
         let of = self.block(thread.block);
         if of.all < epoch {
             raise(&mut of.warps, thread.warp(), epoch);
@@ -107,7 +107,7 @@ impl Known {
     }
 
     /// Learns that all threads of a block have reached an epoch.
-    pub(crate) fn learn_block(&mut self, block: u32, epoch: u32) {
+    pub(crate) fn advance_block(&mut self, block: u32, epoch: u32) {
         let of = self.block(block);
         of.all = of.all.max(epoch);
         let all = of.all;
@@ -118,14 +118,14 @@ impl Known {
     /// Learns everything that `other` knows.
     pub(crate) fn join(&mut self, other: &Self) {
         for (block, of) in &other.blocks {
-            self.learn_block(*block, of.all);
+            self.advance_block(*block, of.all);
             for (warp, epoch) in &of.warps {
                 let index = warp * LANES as u16;
-                self.learn_warp(Thread { block: *block, index }, *epoch);
+                self.advance_warp(Thread { block: *block, index }, *epoch);
             }
             for (index, epoch) in &of.threads {
                 let index = *index;
-                self.learn(Thread { block: *block, index }, *epoch);
+                self.advance(Thread { block: *block, index }, *epoch);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Thread};
+    use super::{Thread, VectorClock};
 
     fn thread(block: u32, index: u16) -> Thread {
         Thread { block, index }
@@ -141,31 +141,31 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_group_is_known_of_its_threads() {
-        let mut known = Known::default();
-        known.learn(thread(1, 40), 7);
-        known.learn_warp(thread(1, 32), 3);
-        known.learn_block(1, 2);
+        let mut known = VectorClock::default();
+        known.advance(thread(1, 40), 7);
+        known.advance_warp(thread(1, 32), 3);
+        known.advance_block(1, 2);
         assert_eq!(
             [0, 32, 40, 63, 64].map(|index| known.epoch(thread(1, index))),
             [2, 3, 7, 3, 2]
         );
         assert_eq!(known.epoch(thread(0, 40)), 0);
-        known.learn_warp(thread(1, 41), 7);
-        known.learn(thread(1, 40), 5);
+        known.advance_warp(thread(1, 41), 7);
+        known.advance(thread(1, 40), 5);
         assert_eq!(known.epoch(thread(1, 40)), 7);
-        known.learn_block(1, 9);
+        known.advance_block(1, 9);
         assert_eq!(known.blocks.len(), 1);
         assert!(known.blocks[0].1.warps.is_empty() && known.blocks[0].1.threads.is_empty());
     }
 
     #[test]
     fn joining_takes_the_latest_of_both() {
-        let mut one = Known::default();
-        one.learn(thread(2, 1), 4);
-        one.learn_block(0, 1);
-        let mut other = Known::default();
-        other.learn_warp(thread(2, 0), 3);
-        other.learn(thread(2, 2), 9);
+        let mut one = VectorClock::default();
+        one.advance(thread(2, 1), 4);
+        one.advance_block(0, 1);
+        let mut other = VectorClock::default();
+        other.advance_warp(thread(2, 0), 3);
+        other.advance(thread(2, 2), 9);
         let mut joined = one.clone();
         joined.join(&other);
         for (block, index) in (0..3).flat_map(|block| (0..64).map(move |index| (block, index))) {

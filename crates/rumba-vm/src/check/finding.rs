@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::fault::{Access, Location, triple};
+use crate::base::report::{Access, Location, triple};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ struct Words {
 impl FindingKind {
     #[rustfmt::skip]
     fn words(self) -> Words {
-        use Severity::{Error, Info, Warning};
+use Severity::{Error, Info, Warning};
         let words = |severity, name, why, advice| Words { name, severity, why, advice };
         match self {
             Self::DataRace => words(
@@ -118,7 +118,7 @@ impl FindingKind {
             ),
             Self::StaleLoad => words(
                 Error, "read-only load of memory that the kernel writes",
-                "`ld.global.nc` reads through a cache that does not see what is written while the kernel runs",
+                "`ld.global.nc` reads through a cache that does not acquire_from what is written while the kernel runs",
                 "read with a plain load, or do not write to this memory in this kernel",
             ),
             Self::UnwrittenRead => words(

@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::check::finding::{Finding, FindingKind, Side};
-use crate::launch::Context;
-use crate::warp::Warp;
+use crate::check::finding::FindingKind;
 
 /// Threads of a warp that did the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,11 +21,11 @@ pub(crate) struct Actor {
 }
 
 /// The first of the mistakes at an instruction, or at two, and how many there are.
-struct Note {
-    actor: Actor,
-    other: Option<Actor>,
-    detail: String,
-    count: u64,
+pub(crate) struct Note {
+    pub(crate) actor: Actor,
+    pub(crate) other: Option<Actor>,
+    pub(crate) detail: String,
+    pub(crate) count: u64,
 }
 
 /// What was noted in a launch.
@@ -64,58 +62,10 @@ impl Notes {
         }
     }
 
-    /// What was found, in the order of the program.
-    pub(crate) fn findings(&self, context: &Context<'_>) -> Vec<Finding> {
-        let notes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut notes: Vec<_> = notes.into_iter().collect();
-        notes.sort_by_key(|(key, _)| *key);
-        let debug = &context.program.debug;
-        let side = |actor: Actor| {
-            let (ptx, ptx_line) = debug.ptx(actor.source);
-            Side {
-                block: actor.block,
-                thread: context.thread(actor.warp, actor.lanes.trailing_zeros() & 31),
-                threads: actor.lanes.count_ones(),
-                what: actor.what.to_owned(),
-                access: None,
-                locations: debug.locations(actor.source),
-                ptx,
-                ptx_line,
-            }
-        };
-        let findings = notes.into_iter().map(|((kind, ..), note)| Finding {
-            kind,
-            severity: kind.severity(),
-            kernel: Some(context.program.name.clone()),
-            sides: std::iter::once(note.actor).chain(note.other).map(side).collect(),
-            address: None,
-            place: note.detail,
-            count: note.count,
-            seed: context.seed,
-        });
-        findings.collect()
-    }
-}
-
-impl Warp {
-    /// Lanes that do something at an instruction.
-    pub(crate) fn actor(&self, source: u32, lanes: u32, what: &'static str) -> Actor {
-        // SAFETY: the block outlives its warps' turns, and its coordinates do not change meanwhile.
-        let block = unsafe { (*self.block).coordinates };
-        Actor {
-            block,
-            warp: self.index,
-            lanes,
-            source,
-            what,
-        }
-    }
-
-    /// Notes a mistake of lanes at an instruction.
-    #[cold]
-    pub(crate) fn note(&self, kind: FindingKind, actor: Actor, other: Option<Actor>, detail: impl FnOnce() -> String) {
-        if let Some(notes) = self.context().notes {
-            notes.note(kind, actor, other, detail);
-        }
+    /// What was noted.
+    pub(crate) fn drain(&self) -> Vec<((FindingKind, u32, u32), Note)> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_iter()
+            .collect()
     }
 }

@@ -1,8 +1,7 @@
 //! What a memory operation orders, and for whom: the semantics and scopes of PTX (manual, sections 8.5 and 8.6), as
 //! instructions leave them for the checks. The machine itself needs none of this to execute them.
 
-use crate::fault::AccessKind;
-use crate::isa::notation::Matched;
+use crate::base::report::AccessKind;
 
 /// For whom an operation is atomic, or orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,36 +77,12 @@ impl Order {
         }
     }
 
-    /// Of a load or store.
-    pub(crate) fn of_access(m: &Matched<'_>) -> Self {
-        match m.get("sem") {
-            None if m.has(".nc") => Self::NON_COHERENT,
-            None | Some(".weak") => Self::WEAK,
-            Some(".volatile") => Self {
-                semantics: Semantics::Volatile,
-                scope: Scope::Device,
-            },
-            Some(name) => Self::named(Some(name), m.get("scope")),
-        }
-    }
-
-    /// Of `atom` or `red`.
-    pub(crate) fn of_atomic(m: &Matched<'_>) -> Self {
-        Self::named(m.get("sem"), m.get("scope"))
-    }
-
-    /// Of an operation on an mbarrier, given the semantics and the scope that it has unless it says so (manual, sections
-    /// 9.7.13.16.13 and 9.7.13.16.16).
-    pub(crate) fn of_mbarrier(m: &Matched<'_>, semantics: &str, scope: &str) -> Self {
-        Self::named(m.get("sem").or(Some(semantics)), m.get("scope").or(Some(scope)))
-    }
-
     /// Of a fence.
     pub(crate) fn of_fence(semantics: Option<&str>, scope: Option<&str>) -> Self {
         Self::named(semantics.or(Some(".acq_rel")), scope)
     }
 
-    fn named(semantics: Option<&str>, scope: Option<&str>) -> Self {
+    pub(crate) fn named(semantics: Option<&str>, scope: Option<&str>) -> Self {
         Self {
             semantics: match semantics {
                 Some(".acquire") => Semantics::Acquire,

@@ -1,10 +1,10 @@
 //! What atomic writes publish: release patterns, and the fences of sequential consistency that come before them.
 //!
-//! When it is published and who takes it in is told in [`super::race`].
+//! When it is published and who takes it in is told in [`crate::check::race`].
 
 use std::sync::Arc;
 
-use crate::check::clock::Known;
+use crate::check::clock::VectorClock;
 use crate::check::order::Scope;
 
 /// The release patterns whose writes head the release sequence that ends in the last atomic write of an address (manual,
@@ -15,11 +15,11 @@ use crate::check::order::Scope;
 /// acquires have that scope, too.
 pub(super) struct Published {
     /// All releases of scope `.gpu`.
-    pub(super) all: Option<Arc<Known>>,
+    pub(super) all: Option<Arc<VectorClock>>,
     /// Each release by a block that others can still share a scope with.
     pub(super) near: Vec<Release>,
     /// What fences of sequential consistency precede the writes.
-    pub(super) sequential: Option<Arc<Known>>,
+    pub(super) sequential: Option<Arc<VectorClock>>,
     /// The block and the scope of the last write.
     pub(super) writer: (u32, Scope),
 }
@@ -28,7 +28,7 @@ pub(super) struct Published {
 pub(super) struct Release {
     pub(super) block: u32,
     pub(super) scope: Scope,
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<VectorClock>,
 }
 
 /// Releases of an address after which those of blocks that have ended are forgotten.
@@ -46,7 +46,7 @@ impl Published {
     }
 
     /// Adds what a thread of a block releases.
-    pub(super) fn add(&mut self, block: u32, scope: Scope, mut known: Arc<Known>) {
+    pub(super) fn add(&mut self, block: u32, scope: Scope, mut known: Arc<VectorClock>) {
         let same = |release: &&mut Release| (release.block, release.scope) == (block, scope);
         let before = match self.near.iter_mut().find(same) {
             Some(release) => {
@@ -84,7 +84,7 @@ impl Published {
 }
 
 /// Joins what `known` has to a place that may be empty.
-pub(super) fn gather(place: &mut Option<Arc<Known>>, known: &Arc<Known>) {
+pub(super) fn gather(place: &mut Option<Arc<VectorClock>>, known: &Arc<VectorClock>) {
     match place {
         Some(before) if Arc::ptr_eq(before, known) => {}
         Some(before) => Arc::make_mut(before).join(known),

@@ -9,8 +9,8 @@
 //! has released what precedes the fence. PTX says of a barrier only that threads which have exited are not waited for; an
 //! exit itself orders nothing, so that what a thread did after its last fence, or without one, still races.
 //!
-//! What threads know of each other is in [`super::clock`], earlier accesses are in
-//! [`super::cells`]; who tells this what happens is [`super::monitor`].
+//! What threads know of each other is in [`crate::check::clock`], earlier accesses are in
+//! [`crate::check::cells`]; who tells this what happens is [`crate::check::monitor`].
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
 
@@ -20,20 +20,17 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::arena::{Arena, Window};
-use crate::block::mask_of;
+use crate::base::lanes::{GROUP, GROUPS, LANES, lanes_of, mask_of};
+use crate::base::report::AccessKind;
 use crate::check::batch::{Batch, EACH, IN_A_ROW, MASK, parts};
 use crate::check::cells::{CELL, Cells, includes, narrowest};
-use crate::check::clock::{Known, Thread};
-pub(crate) use crate::check::lanes::Meeting;
-use crate::check::lanes::{Arrived, Clock, Guest, Warp, thread};
-use crate::check::memory::GROUPS;
+use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::published::{NEAR, Published, gather};
 use crate::check::record::{Conflict, Record};
-use crate::fault::AccessKind;
-use crate::target::GROUP;
-use crate::warp::{LANES, lanes_of};
+pub(crate) use crate::check::thread_state::BarrierPhase;
+use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
+use crate::mem::arena::{Arena, Window};
 
 /// What lanes of a warp do to memory.
 #[derive(Debug, Clone, Copy)]
@@ -63,17 +60,17 @@ pub(crate) struct Races {
     blocks: HashMap<u32, usize>,
     /// The block that was looked up last.
     last: (u32, usize),
-    warps: Vec<Vec<Warp>>,
+    warps: Vec<Vec<WarpState>>,
     free: Vec<usize>,
-    nothing: Arc<Known>,
+    nothing: Arc<VectorClock>,
     cells: Cells,
     published: HashMap<u64, Published>,
     /// The mbarriers, and what those publish that arrive there in the phase under way: at its end it becomes `published`.
     mbarriers: HashSet<u64>,
     arriving: HashMap<u64, Published>,
-    meetings: HashMap<Meeting, Arrived>,
+    meetings: HashMap<BarrierPhase, BarrierState>,
     /// What threads of a block released by their last fence before they exited.
-    exited: HashMap<u32, Arc<Known>>,
+    exited: HashMap<u32, Arc<VectorClock>>,
     /// What was found since somebody asked.
     pub(crate) found: Vec<Conflict>,
 }
@@ -134,8 +131,8 @@ impl Races {
         let (threads, nothing) = (self.threads, &self.nothing);
         let warps = &mut self.warps[place];
         warps.clear();
-        warps.extend((0..threads.div_ceil(LANES as u32)).map(|index| Warp {
-            whole: Clock::fresh(nothing),
+        warps.extend((0..threads.div_ceil(LANES as u32)).map(|index| WarpState {
+            whole: ThreadState::fresh(nothing),
             lanes: None,
             apart: false,
             mask: mask_of(threads - index * LANES as u32),
@@ -154,8 +151,8 @@ impl Races {
         self.last = (u32::MAX, 0);
         self.exited.remove(&block);
         self.meetings.retain(|meeting, _| match meeting {
-            Meeting::Block { block: of, .. } => *of != block,
-            Meeting::Cluster { .. } | Meeting::Grid { .. } => true,
+            BarrierPhase::Block { block: of, .. } => *of != block,
+            BarrierPhase::Cluster { .. } | BarrierPhase::Grid { .. } => true,
         });
     }
 
@@ -174,7 +171,7 @@ impl Races {
         (self.last.1, usize::from(warp))
     }
 
-    fn warp(&mut self, block: u32, warp: u8) -> &mut Warp {
+    fn warp(&mut self, block: u32, warp: u8) -> &mut WarpState {
         let (block, warp) = self.place(block, warp);
         &mut self.warps[block][warp]
     }
@@ -245,11 +242,11 @@ impl Races {
                 // Whether a wait has seen its phase end, it tells by itself.
                 let waits = access.kind == AccessKind::Read && self.mbarriers.contains(&address);
                 if access.kind != AccessKind::Write && !waits {
-                    self.see(access, lane, address);
+                    self.acquire_from(access, lane, address);
                 }
                 self.alike(access, 1 << lane, &host);
                 if access.kind != AccessKind::Read {
-                    self.offer(access, lane, address);
+                    self.publish(access, lane, address);
                 }
             }
             return;
@@ -323,7 +320,7 @@ impl Races {
     }
 
     /// An atomic read has seen the last atomic write of its address.
-    pub(crate) fn see(&mut self, access: &Access, lane: usize, address: u64) {
+    pub(crate) fn acquire_from(&mut self, access: &Access, lane: usize, address: u64) {
         let Some(published) = self.published.get(&address) else {
             return;
         };
@@ -333,7 +330,7 @@ impl Races {
             return;
         }
         // By the narrowest scope that an acquire has to have.
-        let mut seen: [Option<Arc<Known>>; SCOPES] = Default::default();
+        let mut seen: [Option<Arc<VectorClock>>; SCOPES] = Default::default();
         seen[Scope::Device as usize].clone_from(&published.all);
         for release in &published.near {
             let narrowest = narrowest(cluster, release.block, block);
@@ -350,7 +347,7 @@ impl Races {
             for (at, known) in seen.iter().enumerate() {
                 let Some(known) = known else { continue };
                 if acquires && at <= scope as usize {
-                    clock.take_in(known, block);
+                    clock.acquire(known, block);
                 } else {
                     gather(&mut clock.seen[at], known);
                 }
@@ -360,22 +357,22 @@ impl Races {
 
     /// An atomic write heads a release sequence if its thread has released something. A read-modify-write continues the one
     /// of the write that it has read.
-    fn offer(&mut self, access: &Access, lane: usize, address: u64) {
+    fn publish(&mut self, access: &Access, lane: usize, address: u64) {
         let (block, scope) = (access.block, access.order.scope);
         let by = access.thread(lane);
         let releases = access.order.releases();
         let warp = self.warp(block, access.warp);
-        let mut offer = None;
+        let mut publish = None;
         if releases {
             warp.each(1 << lane, |_, clock| {
                 // A release is a fence for this write alone.
                 let before = clock.fenced.take();
                 clock.release(scope);
                 let fenced = std::mem::replace(&mut clock.fenced, before);
-                offer = fenced.map(|fenced| (fenced.of(by), scope));
+                publish = fenced.map(|fenced| (fenced.of(by), scope));
             });
         } else if let Some(fenced) = &warp.clock(lane).fenced {
-            offer = Some((fenced.of(by), fenced.scope));
+            publish = Some((fenced.of(by), fenced.scope));
         }
         let clock = warp.clock(lane);
         let mut sequential = clock.sequential.clone();
@@ -392,7 +389,7 @@ impl Races {
         } else {
             &mut self.published
         };
-        if offer.is_none() && sequential.is_none() && !all.get(&address).is_some_and(continues) {
+        if publish.is_none() && sequential.is_none() && !all.get(&address).is_some_and(continues) {
             all.remove(&address);
             return;
         }
@@ -405,7 +402,7 @@ impl Races {
         if let Some(known) = sequential {
             gather(&mut published.sequential, &known);
         }
-        if let Some((known, scope)) = offer {
+        if let Some((known, scope)) = publish {
             published.add(block, scope, known);
             if published.near.len() > NEAR {
                 let blocks = &self.blocks;
@@ -427,12 +424,12 @@ impl Races {
             if order.acquires() {
                 for at in 0..=order.scope as usize {
                     if let Some(known) = clock.seen[at].take() {
-                        clock.take_in(&known, block);
+                        clock.acquire(&known, block);
                     }
                 }
             }
             if is_sequential && let Some(known) = clock.sequential_seen.take() {
-                clock.take_in(&known, block);
+                clock.acquire(&known, block);
             }
             if order.releases() {
                 clock.release(order.scope);
@@ -450,7 +447,7 @@ impl Races {
         if !warp.has_fenced() {
             return;
         }
-        let mut released = Known::default();
+        let mut released = VectorClock::default();
         for lane in lanes_of(lanes) {
             if let Some(fenced) = &warp.clock(lane).fenced {
                 released.join(&fenced.of(thread(block, number, lane)));
@@ -483,11 +480,11 @@ impl Races {
             });
             return;
         }
-        let mut known = Known::clone(&warp.clock(first).known);
+        let mut known = VectorClock::clone(&warp.clock(first).known);
         let mut of_warp = 0;
         for lane in lanes_of(lanes) {
             known.join(&warp.clock(lane).known);
-            known.learn(thread(block, number, lane), latest);
+            known.advance(thread(block, number, lane), latest);
             of_warp = of_warp.max(warp.clock(lane).warp);
         }
         let known = Arc::new(known);
@@ -499,7 +496,7 @@ impl Races {
     }
 
     /// Lanes arrive where others will learn of them, and wait there unless they are `passing`.
-    pub(crate) fn arrive(&mut self, meeting: Meeting, block: u32, number: u8, lanes: u32, passing: bool) {
+    pub(crate) fn arrive(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32, passing: bool) {
         if !self.meetings.contains_key(&meeting) {
             self.meetings.remove(&meeting.last_but_one());
         }
@@ -508,10 +505,10 @@ impl Races {
         let whole = warp.lanes.is_none() && lanes == warp.mask;
         warp.each(lanes, |lane, clock| {
             // Threads that met before mostly know the same.
-            let is_known = |brought: &Arc<Known>| Arc::ptr_eq(brought, &clock.known);
-            if !arrived.brought.as_ref().is_some_and(is_known) {
+            let is_known = |last_joined: &Arc<VectorClock>| Arc::ptr_eq(last_joined, &clock.known);
+            if !arrived.last_joined.as_ref().is_some_and(is_known) {
                 Arc::make_mut(&mut arrived.known).join(&clock.known);
-                arrived.brought = Some(Arc::clone(&clock.known));
+                arrived.last_joined = Some(Arc::clone(&clock.known));
             }
             if let Some(fenced) = &clock.sequential_fence {
                 let own = thread(block, number, lane);
@@ -528,7 +525,7 @@ impl Races {
                     gather(place, known);
                 }
             }
-            arrived.guests.push(Guest {
+            arrived.arrivals.push(ArrivedLanes {
                 block,
                 warp: number,
                 mask: if whole { lanes } else { 1 << lane },
@@ -546,18 +543,19 @@ impl Races {
     }
 
     /// Everybody has come: lanes that waited go on, knowing of all.
-    pub(crate) fn leave(&mut self, meeting: Meeting, block: u32, number: u8, lanes: u32) {
+    pub(crate) fn leave(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32) {
         let threads = self.threads;
         let Some(arrived) = self.meetings.get_mut(&meeting) else {
             return;
         };
         if arrived.result.is_none()
-            && let Meeting::Block { block, .. } = meeting
+            && let BarrierPhase::Block { block, .. } = meeting
             && let Some(known) = self.exited.get(&block)
         {
             Arc::make_mut(&mut arrived.known).join(known);
         }
-        let whole_block = matches!(meeting, Meeting::Block { .. }) && arrived.waiting == threads && !arrived.passing;
+        let whole_block =
+            matches!(meeting, BarrierPhase::Block { .. }) && arrived.waiting == threads && !arrived.passing;
         let known = arrived.result(whole_block.then_some(block));
         let epoch = arrived.epoch;
         let (sequential, seen) = (arrived.sequential.clone(), arrived.sequential_seen.clone());
@@ -576,11 +574,11 @@ impl Races {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, LANES, Meeting, Races};
-    use crate::arena::Arena;
+    use super::{Access, BarrierPhase, LANES, Races};
+    use crate::base::report::AccessKind;
     use crate::check::order::Order;
-    use crate::check::record::Touch;
-    use crate::fault::AccessKind;
+    use crate::check::record::ThreadAccess;
+    use crate::mem::arena::Arena;
 
     const WARPS: u8 = 2;
 
@@ -628,7 +626,7 @@ mod tests {
             let block = random(u64::from(blocks)) as u32;
             if random(6) == 0 {
                 let phase = phases[block as usize];
-                let meeting = Meeting::Block { block, id: 0, phase };
+                let meeting = BarrierPhase::Block { block, id: 0, phase };
                 (0..WARPS).for_each(|warp| races.arrive(meeting, block, warp, u32::MAX, false));
                 (0..WARPS).for_each(|warp| races.leave(meeting, block, warp, u32::MAX));
                 phases[block as usize] += 1;
@@ -658,7 +656,7 @@ mod tests {
             let lanes = if is_regular { u32::MAX } else { random(1 << 32) as u32 };
             let before = past.len();
             let mut is_race = false;
-            for lane in crate::warp::lanes_of(lanes) {
+            for lane in crate::base::lanes::lanes_of(lanes) {
                 let mine = Past {
                     block,
                     warp: access.warp,
@@ -678,7 +676,7 @@ mod tests {
             }
             for conflict in races.found.drain(..) {
                 // Both sides are accesses that were made, and they race.
-                let at = |touch: &Touch, past: &Past| {
+                let at = |touch: &ThreadAccess, past: &Past| {
                     past.block == touch.thread.block
                         && usize::from(past.warp) * LANES + past.lane == usize::from(touch.thread.index)
                         && past.bytes == touch.bytes

@@ -1,12 +1,12 @@
 //! A record of an access by a warp to the 32 bytes of a cell: which lanes, which bytes, how, and when.
 //!
-//! Where records are kept is told in [`super::cells`].
+//! Where records are kept is told in [`crate::check::cells`].
 
+use crate::base::lanes::{LANES, lanes_of};
+use crate::base::report::AccessKind;
 use crate::check::cells::includes;
-use crate::check::clock::{Known, Thread};
+use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, Scope, Semantics};
-use crate::fault::AccessKind;
-use crate::warp::{LANES, lanes_of};
 
 /// Words of a cell. A word is what one lane accesses at the most often.
 pub(super) const WORDS: usize = 8;
@@ -14,7 +14,7 @@ pub(super) const WORD: u32 = 4;
 
 /// An access of one thread.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Touch {
+pub(crate) struct ThreadAccess {
     pub(crate) thread: Thread,
     pub(crate) bytes: u64,
     pub(crate) kind: AccessKind,
@@ -25,8 +25,8 @@ pub(crate) struct Touch {
 /// Two accesses that nothing orders.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conflict {
-    pub(crate) touch: Touch,
-    pub(crate) earlier: Touch,
+    pub(crate) touch: ThreadAccess,
+    pub(crate) earlier: ThreadAccess,
     /// The first byte that both touch.
     pub(crate) address: u64,
     pub(crate) kind: ConflictKind,
@@ -184,13 +184,13 @@ impl Record {
     }
 
     /// What a lane did to a word.
-    pub(super) fn touch(&self, lane: u32, word: usize) -> Touch {
+    pub(super) fn touch(&self, lane: u32, word: usize) -> ThreadAccess {
         let behind = if self.flags & SET != 0 {
             self.lanes[1] >> (4 * word) & 15
         } else {
             (self.table() >> (8 * word + 5)) as u32 & 7
         };
-        Touch {
+        ThreadAccess {
             thread: self.thread(lane),
             bytes: 1 << self.width,
             kind: self.kind(),
@@ -324,7 +324,7 @@ pub(crate) struct View<'a> {
     pub(crate) warp: u32,
     /// Whether nothing else is known.
     pub(crate) plain: bool,
-    pub(crate) known: &'a Known,
+    pub(crate) known: &'a VectorClock,
 }
 
 /// The bytes of the words of a mask of words.

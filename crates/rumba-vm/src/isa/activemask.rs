@@ -1,12 +1,14 @@
 //! `activemask`: the lanes that execute this instruction together.
 
-use super::availability::Availability;
-use super::instruction::{Convergence, Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, fill};
+use crate::base::types::ScalarType;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::{Warp, fill};
 
 /// `activemask`
 pub(super) static ACTIVEMASK: Instruction = Instruction {
@@ -23,9 +25,9 @@ pub(super) static ACTIVEMASK: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let dst = l.destination(0, ScalarType::B32)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         dst,
-        ..Draft::new(Handlers::same(activemask))
+        ..VirtualOp::new(Handlers::same(activemask))
     });
     Ok(())
 }

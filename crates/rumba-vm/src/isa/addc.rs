@@ -1,11 +1,13 @@
 //! `addc`: sum with the carry flag, in chains that begin with `add.cc`.
 
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
 
 /// `addc`
 pub(super) static ADDC: Instruction = Instruction {
@@ -44,7 +46,7 @@ pub(super) fn with_carry(l: &mut Lowering<'_>, ty: ScalarType, flag: CarryUse) -
     };
     let (a, b) = (l.source(1, ty)?, l.source(2, ty)?);
     let dst = l.destination(0, ty)?;
-    emit::emit(l, sum, flag.extra(), dst, [a, b, a, Place::None]);
+    emit::emit(l, sum, flag.extra(), dst, [a, b, a, VReg::None]);
     Ok(())
 }
 

@@ -1,15 +1,18 @@
 //! `alloca`: memory on the thread's stack, until the function returns or `stackrestore`.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::fault::{FaultKind, RawFault};
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::program::{Class, Fixed};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::program::{Class, Fixed};
+use crate::machine::warp::Warp;
 
 /// `alloca`
 pub(super) static ALLOCA: Instruction = Instruction {
@@ -45,19 +48,19 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (mut a, mut dst) = (given, asked);
     if narrow {
         (a, dst) = (l.scratch(ScalarType::U64), l.scratch(ScalarType::U64));
-        l.emit(Draft::unary(shape::unary(|size: u32| u64::from(size)), a, given));
+        l.emit(VirtualOp::unary(shape::unary(|size: u32| u64::from(size)), a, given));
     }
     let b = l.pool.fixed(Class::W64, Fixed::StackPointer);
     l.function.has_alloca = true;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         dst,
         a,
         b,
         extra,
-        ..Draft::new(Handlers::same(alloca))
+        ..VirtualOp::new(Handlers::same(alloca))
     });
     if narrow {
-        l.emit(Draft::unary(shape::unary(|start: u64| start as u32), asked, dst));
+        l.emit(VirtualOp::unary(shape::unary(|start: u64| start as u32), asked, dst));
     }
     Ok(())
 }
@@ -80,7 +83,7 @@ unsafe fn alloca(warp: &mut Warp, pc: Pc) -> Pc {
                 "alloca of {size} bytes exceeds the {} bytes of a thread's stack",
                 warp.stack_stride
             );
-            return warp.raise(RawFault::new(FaultKind::StackOverflow, pc, lane, message));
+            return warp.raise(RawFault::new(FaultKind::StackOverflow, pc.source, lane, message));
         }
         // SAFETY: as above.
         unsafe {

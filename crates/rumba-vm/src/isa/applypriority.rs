@@ -1,9 +1,10 @@
 //! `applypriority`: a hint about the cache. Only its operands are checked.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `applypriority`
 pub(super) static APPLYPRIORITY: Instruction = Instruction {

@@ -1,10 +1,11 @@
 //! `atom`: an atomic read-modify-write that gives what was there before.
 
-use super::atomic;
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Memory, Undefined};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::isa::atomic;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Memory, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `atom`
 pub(super) static ATOM: Instruction = Instruction {

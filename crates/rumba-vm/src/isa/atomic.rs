@@ -7,21 +7,23 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::float::{canonical, flush, propagate};
-use super::half::{Bf16, F16};
-use super::lane::{Lane, Pair};
-use super::memory;
-use super::notation::Matched;
-use super::shape::conjure;
-use crate::access::Element;
-use crate::check::memory::{Addresses, Door, Flat, Shared, Space, scattered};
+use crate::base::lanes::lanes_of;
+use crate::base::report::AccessKind;
+use crate::base::types::ScalarType;
 use crate::check::order::Order;
-use crate::fault::AccessKind;
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::program::Class;
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::exec::lane::{Bf16, F16, Lane, Pair};
+use crate::exec::memory::{AddressSpace, Addresses, Flat, Shared, Space, scattered};
+use crate::exec::shape::conjure;
+use crate::isa::float::{canonical, flush, propagate};
+use crate::isa::memory;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::program::Class;
+use crate::machine::warp::Warp;
+use crate::mem::atomic::Element;
 
 /// An element that can be exchanged if it has not changed.
 trait Exchange: Element {
@@ -72,7 +74,10 @@ impl Exchange for u128 {
 }
 
 /// `dst = *a; *a = f(*a, b, c)`
-unsafe fn update<E: Exchange, D: Door, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(warp: &mut Warp, pc: Pc) -> Pc
+unsafe fn update<E: Exchange, D: AddressSpace, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(
+    warp: &mut Warp,
+    pc: Pc,
+) -> Pc
 where
     E::Raw: PartialEq,
 {
@@ -89,7 +94,7 @@ where
         warp.lanes::<E::Raw>(pc.c),
     );
     for lane in lanes_of(warp.active) {
-        // SAFETY: the door says that the addresses are those of live, aligned elements; the slots have 32 lanes.
+        // SAFETY: the access check has found that the addresses are those of live, aligned elements; the slots have 32 lanes.
         unsafe {
             let address = addresses.get(lane);
             let (b, c) = (*b.add(lane), *c.add(lane));
@@ -294,22 +299,22 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
     for (position, b) in sources.into_iter().enumerate() {
         let offset = address.offset.wrapping_add(position as i64 * i64::from(ty.bytes()));
         // A result must not replace a source of a later element.
-        let dst = if has_result { l.scratch(ty) } else { Place::None };
+        let dst = if has_result { l.scratch(ty) } else { VReg::None };
         results.push(dst);
-        l.emit(Draft {
+        l.emit(VirtualOp {
             dst,
             a: address.base,
             b,
             c: b,
             extra: space as u16 | order | if has_result { 0 } else { NO_RESULT },
             imm: offset.cast_unsigned(),
-            ..Draft::new(handlers)
+            ..VirtualOp::new(handlers)
         });
     }
     if has_result {
         for (target, result) in memory::elements(l, 0, count)?.into_iter().zip(results) {
             let target = l.destination_operand(target, ty, false)?;
-            l.emit(Draft::unary(memory::copy(Class::of(ty)), target, result));
+            l.emit(VirtualOp::unary(memory::copy(Class::of(ty)), target, result));
         }
     }
     Ok(())
@@ -329,16 +334,16 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let address = memory::address(l, first, space)?;
     let b = l.source(first + 1, ty)?;
     let c = if name == ".cas" { l.source(first + 2, ty)? } else { b };
-    let dst = if has_result { l.destination(0, ty)? } else { Place::None };
+    let dst = if has_result { l.destination(0, ty)? } else { VReg::None };
     let extra = space as u16 | Order::of_atomic(m).bits() | if has_result { 0 } else { NO_RESULT };
-    l.emit(Draft {
+    l.emit(VirtualOp {
         dst,
         a: address.base,
         b,
         c,
         extra,
         imm: address.offset.cast_unsigned(),
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     });
     Ok(())
 }

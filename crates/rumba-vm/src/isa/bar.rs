@@ -1,14 +1,16 @@
 //! `bar`: barriers between the warps of a block, and `bar.warp.sync` between the lanes of a warp.
 
-use super::availability::Availability;
-use super::barrier;
-use super::instruction::{Convergence, Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::lower::{Control, Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::Warp;
+use crate::base::types::ScalarType;
+use crate::exec::rendezvous;
+use crate::isa::barrier;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `bar`
 pub(super) static BAR: Instruction = Instruction {
@@ -47,9 +49,9 @@ pub(super) static BAR: Instruction = Instruction {
 fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let a = l.source(0, ScalarType::U32)?;
     l.emit_control(
-        Draft {
+        VirtualOp {
             a,
-            ..Draft::new(Handlers::same(warp_sync))
+            ..VirtualOp::new(Handlers::same(warp_sync))
         },
         Control::Park,
     );

@@ -1,16 +1,19 @@
 //! `barrier`: barriers between the threads of a block, and the one between the threads of a cluster.
 //!
-//! Which threads have arrived is kept in [`crate::block`] and [`crate::cluster`].
+//! Which threads have arrived is kept in [`crate::run::block`] and [`crate::machine::cluster`].
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::block::{BARRIERS, RESULT_ALL, RESULT_ANY, RESULT_COUNT};
-use crate::fault::{FaultKind, RawFault};
-use crate::lower::{Control, Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{FULL, LANES, Wait, Warp, same};
+use crate::base::lanes::{BARRIERS, FULL, LANES};
+use crate::base::types::ScalarType;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, VReg, VirtualOp};
+use crate::machine::block::{RESULT_ALL, RESULT_ANY, RESULT_COUNT};
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::{Wait, Warp, same};
 
 /// `barrier`
 pub(super) static BARRIER: Instruction = Instruction {
@@ -41,14 +44,14 @@ pub(super) static BARRIER: Instruction = Instruction {
                 .sem = { .release, .relaxed };
             ",
             lower: |l, _| {
-                l.emit(Draft::new(Handlers::same(cluster_arrive)));
+                l.emit(VirtualOp::new(Handlers::same(cluster_arrive)));
                 Ok(())
             },
         },
         Form {
             syntax: "barrier.cluster.wait!{.acquire}{.aligned};",
             lower: |l, _| {
-                l.emit_control(Draft::new(Handlers::same(cluster_wait)), Control::Park);
+                l.emit_control(VirtualOp::new(Handlers::same(cluster_wait)), Control::Park);
                 Ok(())
             },
         },
@@ -65,7 +68,7 @@ const NEGATED: u64 = 4;
 
 /// An operation on the barrier that operand `id` names, for all threads of the block or for so many as the operand behind it
 /// says.
-fn draft(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> Result<Draft, LowerError> {
+fn virtual_op(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> Result<VirtualOp, LowerError> {
     let ty = ScalarType::U32;
     let none = l.constant(ty, 0);
     l.expect_at_most(id, 15)?;
@@ -74,34 +77,34 @@ fn draft(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> Resul
             "the number of threads at a barrier is a multiple of 32",
         ));
     }
-    Ok(Draft {
+    Ok(VirtualOp {
         a: l.source(id, ty)?,
         b: if counted { l.source(id + 1, ty)? } else { none },
-        c: Place::Predicate(1),
-        d: Place::Predicate(u16::from(aligned)),
-        ..Draft::new(Handlers::same(barrier))
+        c: VReg::Predicate(1),
+        d: VReg::Predicate(u16::from(aligned)),
+        ..VirtualOp::new(Handlers::same(barrier))
     })
 }
 
 pub(super) fn lower_sync(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
     let counted = l.operand_count() > 1;
-    let draft = draft(l, aligned, 0, counted)?;
-    l.emit_control(draft, Control::Park);
+    let virtual_op = virtual_op(l, aligned, 0, counted)?;
+    l.emit_control(virtual_op, Control::Park);
     Ok(())
 }
 
 pub(super) fn lower_arrive(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         imm: ARRIVES_ONLY,
-        ..draft(l, aligned, 0, true)?
+        ..virtual_op(l, aligned, 0, true)?
     };
-    l.emit_control(draft, Control::Park);
+    l.emit_control(virtual_op, Control::Park);
     Ok(())
 }
 
 pub(super) fn lower_red(l: &mut Lowering<'_>, m: &Matched<'_>, aligned: bool) -> Result<(), LowerError> {
     let last = l.operand_count() - 1;
-    let draft = draft(l, aligned, 1, last == 3)?;
+    let virtual_op = virtual_op(l, aligned, 1, last == 3)?;
     let (predicate, negated) = l.predicate_source(last)?;
     let (extra, ty) = match m.get("op") {
         Some(_) => (
@@ -110,14 +113,14 @@ pub(super) fn lower_red(l: &mut Lowering<'_>, m: &Matched<'_>, aligned: bool) ->
         ),
         None => (RESULT_COUNT, ScalarType::U32),
     };
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         dst: l.destination(0, ty)?,
         c: predicate,
         extra,
         imm: GIVES_RESULT | if negated { NEGATED } else { 0 },
-        ..draft
+        ..virtual_op
     };
-    l.emit_control(draft, Control::Park);
+    l.emit_control(virtual_op, Control::Park);
     Ok(())
 }
 
@@ -134,7 +137,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
         warp.put(pc, others, Wait::Ready);
         warp.active = group;
     }
-    let fault = |message: String| RawFault::new(FaultKind::Synchronisation, pc, lane, message);
+    let fault = |message: String| RawFault::new(FaultKind::Synchronisation, pc.source, lane, message);
     if id as usize >= BARRIERS {
         return warp.raise(fault(format!(
             "barrier {id} does not exist: barriers are numbered from 0 to 15"
@@ -157,7 +160,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use by anybody else while one of its warps runs.
     let phase = unsafe { (*warp.block).phase(id as usize) };
     // The constant predicates are 0 and 1.
-    warp.watch_arrival(pc, id as usize, phase, group, pc.d == 1);
+    warp.record_arrival(pc, id as usize, phase, group, pc.d == 1);
     // SAFETY: as above.
     let arrived = unsafe { (*warp.block).arrive(id as usize, warp.index, group, count, positive) };
     if let Err(message) = arrived {
@@ -190,7 +193,7 @@ unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
         }
         Err(message) => {
             let lane = warp.active.trailing_zeros() as usize;
-            warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
+            warp.raise(RawFault::new(FaultKind::Synchronisation, pc.source, lane, message))
         }
     }
 }
@@ -206,7 +209,7 @@ unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
         }
         Err(message) => {
             let lane = warp.active.trailing_zeros() as usize;
-            warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
+            warp.raise(RawFault::new(FaultKind::Synchronisation, pc.source, lane, message))
         }
     }
 }

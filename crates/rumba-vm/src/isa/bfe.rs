@@ -2,13 +2,15 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::bfi::byte;
-use super::emit::{self, by_type};
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::bfi::byte;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `bfe`
 pub(super) static BFE: Instruction = Instruction {

@@ -1,12 +1,13 @@
 //! `bmsk`: a mask of ones from a position, so many bits long.
 
-use super::availability::Availability;
-use super::emit;
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `bmsk`
 pub(super) static BMSK: Instruction = Instruction {

@@ -2,11 +2,13 @@
 
 use rumba_ptx::ast::OperandKind;
 
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::control;
-use crate::lower::{Control, Draft, LabelId, LowerError, Lowering};
-use crate::scope::Binding;
+use crate::exec::control;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::scope::Binding;
+use crate::lower::virtual_op::{Control, LabelId, VirtualOp};
 
 /// `bra`
 pub(super) static BRA: Instruction = Instruction {
@@ -36,12 +38,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     let target = label(l, name).map_err(|error| error.at(operand.span))?;
     match l.take_guard() {
-        None => l.emit_control(Draft::new(control::JUMP), Control::Jump(target)),
+        None => l.emit_control(VirtualOp::new(control::JUMP), Control::Jump(target)),
         Some((predicate, negated)) => {
-            let branch = Draft {
+            let branch = VirtualOp {
                 a: predicate,
                 extra: u16::from(negated),
-                ..Draft::new(if m.has(".uni") {
+                ..VirtualOp::new(if m.has(".uni") {
                     control::UNIFORM_BRANCH
                 } else {
                     control::BRANCH

@@ -1,11 +1,13 @@
 //! `brkpt`: a breakpoint. There is no debugger, so it ends the kernel with a fault.
 
-use super::instruction::{Convergence, Form, Instruction};
-use super::notation::Matched;
-use crate::fault::{FaultKind, RawFault};
-use crate::lower::{Control, Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::warp::Warp;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, VirtualOp};
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `brkpt`
 pub(super) static BRKPT: Instruction = Instruction {
@@ -20,7 +22,7 @@ pub(super) static BRKPT: Instruction = Instruction {
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    l.emit_control(Draft::new(Handlers::same(brkpt)), Control::End);
+    l.emit_control(VirtualOp::new(Handlers::same(brkpt)), Control::End);
     Ok(())
 }
 
@@ -28,7 +30,7 @@ unsafe fn brkpt(warp: &mut Warp, pc: Pc) -> Pc {
     let lane = warp.active.trailing_zeros() as usize;
     warp.raise(RawFault::new(
         FaultKind::Trap,
-        pc,
+        pc.source,
         lane,
         "the kernel executed `brkpt`, and no debugger is attached",
     ))

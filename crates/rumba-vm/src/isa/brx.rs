@@ -2,14 +2,16 @@
 
 use rumba_ptx::ast::OperandKind;
 
-use super::availability::Availability;
-use super::bra::label;
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::control;
-use crate::lower::{Control, Draft, LowerError, Lowering};
-use crate::scope::Binding;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::control;
+use crate::isa::bra::label;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::scope::Binding;
+use crate::lower::virtual_op::{Control, VirtualOp};
 
 /// `brx`
 pub(super) static BRX: Instruction = Instruction {
@@ -39,10 +41,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         labels.push(label(l, name.name).map_err(|error| error.at(name.span))?);
     }
     l.emit_control(
-        Draft {
+        VirtualOp {
             a: index,
             extra: u16::from(m.has(".uni")),
-            ..Draft::new(control::TABLE)
+            ..VirtualOp::new(control::TABLE)
         },
         Control::Table(labels),
     );

@@ -1,8 +1,9 @@
 //! `call`: a call of a function, by name or through a pointer.
 
-use super::instruction::{Convergence, Form, Instruction, Names, Undefined};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction, Names, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `call`
 pub(super) static CALL: Instruction = Instruction {

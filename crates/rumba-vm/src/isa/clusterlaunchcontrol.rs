@@ -4,21 +4,25 @@
 //! The answer comes like a bulk copy, when somebody looks at the mbarrier. Its bits are this machine's own: programs only
 //! pass them on. Clusters that a worker has taken are no longer given away, as on a device that has begun to launch them.
 
-use super::availability::Availability;
-use super::instruction::{Convergence, Form, Instruction};
-use super::matrix::operands;
-use super::mbarrier::update;
-use super::memory;
-use super::notation::Matched;
-use super::shape;
-use crate::check::memory::Space;
-use crate::check::range::{Range, range};
-use crate::copies::{Delivery, Tracked};
-use crate::fault::{AccessKind, FaultKind, RawFault};
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::report::AccessKind;
+use crate::base::types::ScalarType;
+use crate::exec::memory::Space;
+use crate::exec::range::{Range, range};
+use crate::exec::shape;
+use crate::isa::matrix::operands;
+use crate::isa::mbarrier::update;
+use crate::isa::memory;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
+use crate::mem::copies::{Delivery, Tracked};
 
 /// `clusterlaunchcontrol`
 pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
@@ -38,7 +42,7 @@ pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
             lower: |l, _| {
                 let answer = l.source(1, ScalarType::B128)?;
                 let dst = l.destination(0, ScalarType::Pred)?;
-                l.emit(Draft::unary(Handlers::same(is_canceled), dst, answer));
+                l.emit(VirtualOp::unary(Handlers::same(is_canceled), dst, answer));
                 Ok(())
             },
         },
@@ -94,26 +98,26 @@ fn lower_try_cancel(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
     let space = memory::space(l, m, 0);
     let to = operands::address(l, 0, space)?;
     let barrier = operands::address(l, 1, space)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         a: to,
         b: barrier,
         extra: space as u16 | if m.has(".multicast::cluster::all") { TO_ALL } else { 0 },
         defines: 0,
-        ..Draft::new(Handlers::same(try_cancel))
+        ..VirtualOp::new(Handlers::same(try_cancel))
     });
     Ok(())
 }
 
 /// Takes a coordinate out of a response; the fourth, which programs ignore, is 0.
-fn first_ctaid(l: &mut Lowering<'_>, dst: Place, answer: Place, axis: usize) {
+fn first_ctaid(l: &mut Lowering<'_>, dst: VReg, answer: VReg, axis: usize) {
     if axis == 3 {
         let zero = l.constant(ScalarType::B32, 0);
-        l.emit(Draft::unary(shape::unary(|value: u32| value), dst, zero));
+        l.emit(VirtualOp::unary(shape::unary(|value: u32| value), dst, zero));
         return;
     }
-    l.emit(Draft {
+    l.emit(VirtualOp {
         imm: axis as u64,
-        ..Draft::unary(Handlers::same(get_first_ctaid), dst, answer)
+        ..VirtualOp::unary(Handlers::same(get_first_ctaid), dst, answer)
     });
 }
 
@@ -153,7 +157,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let offset_of = |address| cluster.owner(address).filter(|(rank, _)| *rank == own);
     let (Some((_, to)), Some((_, barrier))) = (offset_of(to), offset_of(barrier)) else {
         let message: String = "the answer and its mbarrier lie in the block's own shared memory".into();
-        return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message)));
+        return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)));
     };
     let ranks = if pc.extra & TO_ALL != 0 {
         0..cluster.size()

@@ -1,10 +1,12 @@
 //! `cnot`: logical complement: 1 for 0, and 0 for anything else.
 
-use super::emit::{self, by_type};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `cnot`
 pub(super) static CNOT: Instruction = Instruction {

@@ -1,15 +1,18 @@
 //! Comparisons, shared by `setp` and `set`.
 
-use super::emit::{self, by_type};
-use super::float::flush;
-use super::half::{Bf16, F16, Half};
-use super::lane::{Lane, Pair};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::Warp;
+use crate::base::types::ScalarType;
+use crate::exec::lane::{Bf16, F16, Lane, Pair};
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::isa::float::flush;
+use crate::isa::half::Half;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// A comparison of two operands.
 #[derive(Clone, Copy)]
@@ -94,19 +97,19 @@ impl Comparison {
     }
 
     /// Emits the comparison of two places.
-    pub fn emit(self, l: &mut Lowering<'_>, dst: Place, a: Place, b: Place) {
+    pub fn emit(self, l: &mut Lowering<'_>, dst: VReg, a: VReg, b: VReg) {
         let (a, b) = if self.swapped { (b, a) } else { (a, b) };
         emit::emit(
             l,
             self.handlers,
             u16::from(self.negated),
             dst,
-            [a, b, Place::None, Place::None],
+            [a, b, VReg::None, VReg::None],
         );
     }
 
     /// Emits the comparison of operands `first` and `first + 1` to a new predicate.
-    pub fn to_scratch(self, l: &mut Lowering<'_>, first: usize) -> Result<Place, LowerError> {
+    pub fn to_scratch(self, l: &mut Lowering<'_>, first: usize) -> Result<VReg, LowerError> {
         let (a, b) = (l.source(first, self.ty)?, l.source(first + 1, self.ty)?);
         let dst = l.scratch(ScalarType::Pred);
         self.emit(l, dst, a, b);
@@ -129,9 +132,9 @@ pub fn halves(ty: ScalarType) -> Option<ScalarType> {
 pub fn combine(
     l: &mut Lowering<'_>,
     m: &Matched<'_>,
-    (p, q): (Place, Place),
-    first: Place,
-    second: Option<Place>,
+    (p, q): (VReg, VReg),
+    first: VReg,
+    second: Option<VReg>,
 ) -> Result<(), LowerError> {
     let (c, negated) = match m.get("BoolOp") {
         Some(_) => l.predicate_source(3)?,
@@ -149,32 +152,20 @@ pub fn combine(
         )?,
     };
     // `c` may be `p` or `q`: it is kept where one combination would overwrite it before the other reads it.
-    let c = if p != Place::None && q != Place::None && (c == p || c == q) {
+    let c = if p != VReg::None && q != VReg::None && (c == p || c == q) {
         let copy = l.scratch(ScalarType::Pred);
-        emit::emit(
-            l,
-            shape::predicates(|a, _| a),
-            0,
-            copy,
-            [c, c, Place::None, Place::None],
-        );
+        emit::emit(l, shape::predicates(|a, _| a), 0, copy, [c, c, VReg::None, VReg::None]);
         copy
     } else {
         c
     };
     let flags = |opposite: bool| u16::from(opposite) | u16::from(negated) << 1;
-    if p != Place::None {
-        emit::emit(l, handlers, flags(false), p, [first, c, Place::None, Place::None]);
+    if p != VReg::None {
+        emit::emit(l, handlers, flags(false), p, [first, c, VReg::None, VReg::None]);
     }
-    if q != Place::None {
+    if q != VReg::None {
         let a = second.unwrap_or(first);
-        emit::emit(
-            l,
-            handlers,
-            flags(second.is_none()),
-            q,
-            [a, c, Place::None, Place::None],
-        );
+        emit::emit(l, handlers, flags(second.is_none()), q, [a, c, VReg::None, VReg::None]);
     }
     Ok(())
 }
@@ -246,7 +237,7 @@ fn compare_upper<T: Half>(basic: Basic, ftz: bool) -> Handlers {
 
 #[inline(always)]
 fn flush_half<T: Half>(a: T) -> f32 {
-    a.input(super::float::Mode(super::float::Mode::FTZ))
+    a.input(crate::isa::float::Mode(crate::isa::float::Mode::FTZ))
 }
 
 /// The handlers of a comparison of floating point numbers, after a conversion.

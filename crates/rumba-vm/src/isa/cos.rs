@@ -1,12 +1,13 @@
 //! `cos`: cosine of an angle in radians, rounded from `f64` here.
 
-use super::emit;
-use super::float::{Mode, by_mode};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::float::{Mode, by_mode};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `cos`
 pub(super) static COS: Instruction = Instruction {
@@ -21,7 +22,7 @@ pub(super) static COS: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::math;
+use crate::isa::math;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);

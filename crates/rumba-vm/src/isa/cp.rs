@@ -1,23 +1,27 @@
 //! `cp.async` and `cp.async.bulk`: copies that arrive later.
 //!
-//! When they arrive is told in [`crate::copies`]. Tensor copies are not here: they are on the list of what is not
+//! When they arrive is told in [`crate::mem::copies`]. Tensor copies are not here: they are on the list of what is not
 //! executed.
 
-use super::availability::Availability;
-use super::instruction::{Convergence, Form, Instruction, Memory, Undefined};
-use super::mbarrier::{objects, update};
-use super::memory;
-use super::notation::Matched;
-use super::shape;
-use crate::check::memory::{Addresses, Flat, Shared, Space, scattered};
-use crate::check::range::{Range, range};
-use crate::copies::{Copy, Delivery, Tracked};
-use crate::fault::{AccessKind, FaultKind, RawFault};
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::mbarrier::Arrival;
-use crate::op::{Handlers, Op, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::report::AccessKind;
+use crate::base::types::ScalarType;
+use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
+use crate::exec::range::{Range, range};
+use crate::exec::shape;
+use crate::isa::mbarrier::{objects, update};
+use crate::isa::memory;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction, Memory, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Op, Pc};
+use crate::machine::warp::Warp;
+use crate::mem::copies::{Copy, Delivery, Tracked};
+use crate::mem::mbarrier::Arrival;
 
 /// `cp`
 pub(super) static CP: Instruction = Instruction {
@@ -110,25 +114,25 @@ pub(super) static CP: Instruction = Instruction {
 };
 
 fn emit(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
-    l.emit(Draft::new(handlers));
+    l.emit(VirtualOp::new(handlers));
     Ok(())
 }
 
 fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let space = memory::space(l, m, 0);
     let address = memory::address(l, 0, space)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         a: address.base,
         imm: address.offset.cast_unsigned(),
         extra: space as u16 | if m.has(".noinc") { NO_INCREMENT } else { 0 },
         defines: 0,
-        ..Draft::new(Handlers::same(arrive))
+        ..VirtualOp::new(Handlers::same(arrive))
     });
     Ok(())
 }
 
 /// Operand `index` as an address without an offset.
-fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Place, LowerError> {
+fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<VReg, LowerError> {
     let address = memory::address(l, index, space)?;
     if address.offset == 0 {
         return Ok(address.base);
@@ -136,7 +140,7 @@ fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Pla
     let sum = l.scratch(ScalarType::U64);
     let offset = l.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
     let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
-    l.emit(Draft::binary(add, sum, address.base, offset));
+    l.emit(VirtualOp::binary(add, sum, address.base, offset));
     Ok(sum)
 }
 
@@ -168,22 +172,22 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>, any_size: bool) -> Result<(
     } else {
         l.source(3, ScalarType::U32)?
     };
-    l.emit(Draft {
+    l.emit(VirtualOp {
         a,
         b,
         c,
         extra,
         defines: 0,
-        ..Draft::new(Handlers::same(copy))
+        ..VirtualOp::new(Handlers::same(copy))
     });
     Ok(())
 }
 
 fn lower_wait(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
     let but = u32::try_from(number(l, 0)?).map_err(|_| LowerError::new("this many groups there cannot be"))?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         imm: u64::from(but),
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     });
     Ok(())
 }
@@ -206,7 +210,7 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u16) -> Result<(), Lo
     let c = l.source(2, ScalarType::U32)?;
     let hint = m.get("hint").is_some();
     let (d, mask) = if kind == TO_GLOBAL {
-        (Place::None, m.has(".cp_mask").then_some(3 + usize::from(hint)))
+        (VReg::None, m.has(".cp_mask").then_some(3 + usize::from(hint)))
     } else {
         let barrier = whole_address(l, 3, Space::Shared)?;
         (barrier, m.has(".multicast::cluster").then_some(4))
@@ -220,9 +224,9 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u16) -> Result<(), Lo
     }
     let dst = match mask {
         Some(index) => l.source(index, ScalarType::B16)?,
-        None => Place::None,
+        None => VReg::None,
     };
-    l.emit(Draft {
+    l.emit(VirtualOp {
         dst,
         a,
         b,
@@ -230,12 +234,12 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u16) -> Result<(), Lo
         d,
         extra: kind | if mask.is_some() { MASKED } else { 0 },
         defines: 0,
-        ..Draft::new(Handlers::same(bulk))
+        ..VirtualOp::new(Handlers::same(bulk))
     });
     Ok(())
 }
 
-/// The operation with an address in `slot` of `space`, as the door for memory wants it.
+/// The operation with an address in `slot` of `space`, as the access check wants it.
 fn with_address(pc: Pc, slot: u16, space: Space) -> Op {
     Op {
         a: slot,
@@ -264,7 +268,7 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
         };
         if take > size {
             let message = format!("a copy of {size} bytes takes {take} from its source");
-            return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
+            return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message));
         }
         takes[lane] = take;
         whole |= u32::from(take == size) << lane;
@@ -333,7 +337,7 @@ unsafe fn commit<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn wait<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
     let groups = if BULK { &mut warp.bulk_copies } else { &mut warp.copies };
-    // SAFETY: the addresses came through the door when the copies were begun.
+    // SAFETY: the addresses passed the access check when the copies were begun.
     unsafe { groups.wait(active, pc.imm as u32) };
     warp.land_groups();
     pc.next()
@@ -341,7 +345,7 @@ unsafe fn wait<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
 
 unsafe fn wait_all(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
-    // SAFETY: the addresses came through the door when the copies were begun.
+    // SAFETY: the addresses passed the access check when the copies were begun.
     unsafe { warp.copies.wait_all(active) };
     warp.land_groups();
     pc.next()
@@ -350,7 +354,7 @@ unsafe fn wait_all(warp: &mut Warp, pc: Pc) -> Pc {
 /// Arrives at an mbarrier for the copies that were begun.
 unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
-    // SAFETY: the addresses came through the door when the copies were begun.
+    // SAFETY: the addresses passed the access check when the copies were begun.
     unsafe { warp.copies.wait_all(active) };
     warp.land_groups();
     let objects = match objects(warp, pc, AccessKind::Atomic) {
@@ -409,7 +413,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         u16::MAX
     };
     let mistake = |warp: &mut Warp, message: String| {
-        Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message)))
+        Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)))
     };
     if bytes % 16 != 0 {
         return mistake(

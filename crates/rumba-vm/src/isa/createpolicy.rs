@@ -2,11 +2,13 @@
 //!
 //! The number is not the one that a GPU makes: programs have no use for its bits.
 
-use super::instruction::{Form, Instruction};
-use super::memory::copy;
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::program::Class;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::isa::memory::copy;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::program::Class;
 
 /// `createpolicy`
 pub(super) static CREATEPOLICY: Instruction = Instruction {
@@ -52,9 +54,9 @@ pub(super) static CREATEPOLICY: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-fn emit(l: &mut Lowering<'_>, policy: Place) -> Result<(), LowerError> {
+fn emit(l: &mut Lowering<'_>, policy: VReg) -> Result<(), LowerError> {
     let dst = l.destination(0, ScalarType::U64)?;
-    l.emit(Draft::unary(copy(Class::W64), dst, policy));
+    l.emit(VirtualOp::unary(copy(Class::W64), dst, policy));
     Ok(())
 }
 

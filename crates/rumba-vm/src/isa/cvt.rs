@@ -5,17 +5,21 @@
 use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
 
-use super::availability::Availability;
-use super::emit::{self, by_type};
-use super::float::{Mode, canonical, flush, propagate, saturate_f64, to_odd_f32};
-use super::half::{Bf16, F16, Half};
-use super::instruction::{Carries, Form, Instruction, Names, Undefined};
-use super::lane::{Lane, Pair};
-use super::notation::Matched;
-use super::shape::{self, Scalar};
-use crate::lower::{LowerError, Lowering, Place};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::lane::{Bf16, F16, Lane, Pair};
+use crate::exec::shape;
+use crate::exec::shape::Scalar;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::isa::float::{Mode, canonical, flush, propagate, saturate_f64, to_odd_f32};
+use crate::isa::half::Half;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction, Names, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
+use crate::machine::op::Handlers;
 
 /// `cvt`
 pub(super) static CVT: Instruction = Instruction {
@@ -140,9 +144,8 @@ pub(super) static CVT: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::cvt_integer::{self, by_rounding};
-use super::cvt_small;
-use super::cvt_stochastic;
+use crate::isa::cvt_integer::by_rounding;
+use crate::isa::{cvt_integer, cvt_small, cvt_stochastic};
 
 fn to_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("htype")?;
@@ -274,7 +277,7 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     let a = l.wide_source(1, from)?;
     let dst = l.wide_destination(0, to)?;
-    emit::emit(l, handlers, mode.0, dst, [a, Place::None, Place::None, Place::None]);
+    emit::emit(l, handlers, mode.0, dst, [a, VReg::None, VReg::None, VReg::None]);
     Ok(())
 }
 

@@ -2,15 +2,18 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::emit::{self, by_type};
-use super::float::{Mode, Ordered, Rounding, to_odd_f32};
-use super::half::{Bf16, F16, Half};
-use super::notation::Matched;
-use super::shape;
-use crate::form::Linear;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::lane::{Bf16, F16};
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::isa::float::{Mode, Ordered, Rounding, to_odd_f32};
+use crate::isa::half::Half;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
+use crate::machine::op::{Handlers, Linear};
 
 /// Integer to integer: the low bits, or an extension as the source type says.
 #[expect(clippy::unnecessary_cast, reason = "one source type is the destination type")]
@@ -23,7 +26,7 @@ pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, Low
     }))
 }
 
-/// How a regular value of type `from` becomes one of `bits` bits.
+/// How an affine value of type `from` becomes one of `bits` bits.
 fn extension(from: ScalarType, bits: u32) -> Linear {
     match (from.bits(), from.is_signed()) {
         (32, false) if bits == 64 => Linear::ZeroExtended,
@@ -68,7 +71,7 @@ pub(super) fn pack(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerErr
         let above = (u64::from(c) << (2 * bits)) as u32;
         above | part(a) << bits | part(b)
     });
-    emit::emit(l, packed, bits << 1 | u16::from(signed), dst, [a, b, c, Place::None]);
+    emit::emit(l, packed, bits << 1 | u16::from(signed), dst, [a, b, c, VReg::None]);
     Ok(())
 }
 
@@ -119,11 +122,11 @@ pub(super) fn integral_single(mode: Mode, x: f32) -> f32 {
 /// flushing.
 pub(super) fn from_float(
     l: &mut Lowering<'_>,
-    (dst, to): (Place, ScalarType),
-    (a, from): (Place, ScalarType),
+    (dst, to): (VReg, ScalarType),
+    (a, from): (VReg, ScalarType),
     mode: Mode,
 ) -> Result<(), LowerError> {
-    let places = |a| [a, Place::None, Place::None, Place::None];
+    let places = |a| [a, VReg::None, VReg::None, VReg::None];
     if mode == Mode::rounding(Rounding::Zero) {
         emit::emit(l, clamped(to, from)?, 0, dst, places(a));
         return Ok(());
@@ -318,7 +321,7 @@ impl ToFloat for i64 {
 
 #[inline(always)]
 fn saturate(mode: Mode, x: f64) -> f64 {
-    select(mode.0 & Mode::SAT != 0, super::float::saturate_f64(x), x)
+    select(mode.0 & Mode::SAT != 0, crate::isa::float::saturate_f64(x), x)
 }
 
 /// A sign and a magnitude as `f64`.

@@ -1,15 +1,16 @@
 //! The conversions of `cvt` to and from formats of 8, 6 and 4 bits, two to a register.
 
-use super::cvt::{SATFINITE, flags};
-use super::emit;
-use super::float::Mode;
-use super::half::{Bf16, F16, Half};
-use super::lane::Pair;
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::lane::{Bf16, F16, Pair};
+use crate::exec::shape;
+use crate::isa::cvt::{SATFINITE, flags};
+use crate::isa::emit;
+use crate::isa::float::Mode;
+use crate::isa::half::Half;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::machine::op::Handlers;
 
 /// A small format: sign, exponent, fraction.
 #[derive(Clone, Copy)]
@@ -223,7 +224,7 @@ fn exponent(flags: u16, x: f32) -> u8 {
     let bits = x.to_bits() & 0x7fff_ffff;
     let (field, fraction) = (bits >> 23, bits & 0x7f_ffff);
     // 2^-127, the smallest code, is subnormal in f32.
-    let up = Mode(flags).get_rounding() == super::float::Rounding::Up;
+    let up = Mode(flags).get_rounding() == crate::isa::float::Rounding::Up;
     let above = if field == 0 {
         fraction > 0x40_0000
     } else {

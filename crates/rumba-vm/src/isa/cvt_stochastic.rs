@@ -4,15 +4,16 @@
 //! The manual says which bits of the operand belong to which number. It leaves open what two numbers that share 16 bits
 //! make of them; here both use them all.
 
-use super::cvt::{SATFINITE, flags};
-use super::cvt_small::{E2M1, E2M3, E3M2, E4M3, E5M2, Small};
-use super::emit;
-use super::float::Mode;
-use super::memory;
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::cvt::{SATFINITE, flags};
+use crate::isa::cvt_small::{E2M1, E2M3, E3M2, E4M3, E5M2, Small};
+use crate::isa::float::Mode;
+use crate::isa::{emit, memory};
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
 
 /// What a floating point format is made of.
 #[derive(Clone, Copy)]
@@ -148,14 +149,14 @@ pub(super) fn fours(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
             handlers,
             flags(m) | mark,
             place,
-            [pair[0], pair[1], random, Place::None],
+            [pair[0], pair[1], random, VReg::None],
         );
     }
     let dst = l.destination(0, dst)?;
     let join = shape::binary_with(|bits: u16, high: u32, low: u32| high << bits | low);
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra: bits,
-        ..Draft::binary(join, dst, first, second)
+        ..VirtualOp::binary(join, dst, first, second)
     });
     Ok(())
 }

@@ -5,18 +5,21 @@
 //!
 //! Global, constant and parameter addresses are generic addresses already.
 
-use super::instruction::{Carries, Form, Instruction, Names};
-use super::memory::{copy, in_space, modifier_space, named_space};
-use super::notation::Matched;
-use super::shape;
-use crate::arena::SHARED_STRIDE;
-use crate::check::memory::Space;
-use crate::cluster::Cluster;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::program::Class;
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::exec::memory::Space;
+use crate::exec::shape;
+use crate::isa::memory::{copy, in_space, modifier_space, named_space};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction, Names};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::cluster::Cluster;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::program::Class;
+use crate::machine::warp::Warp;
+use crate::mem::arena::SHARED_STRIDE;
 
 /// `cvta`
 pub(super) static CVTA: Instruction = Instruction {
@@ -48,7 +51,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut from = l.source(1, size)?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(Draft::unary(
+        l.emit(VirtualOp::unary(
             shape::unary(|address: u32| u64::from(address)),
             wide,
             from,
@@ -70,10 +73,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let to = l.destination(0, size)?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(Draft::unary(handlers, wide, from));
-        l.emit(Draft::unary(shape::unary(|address: u64| address as u32), to, wide));
+        l.emit(VirtualOp::unary(handlers, wide, from));
+        l.emit(VirtualOp::unary(shape::unary(|address: u64| address as u32), to, wide));
     } else {
-        l.emit(Draft::unary(handlers, to, from));
+        l.emit(VirtualOp::unary(handlers, to, from));
     }
     Ok(())
 }

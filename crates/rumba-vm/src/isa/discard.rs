@@ -1,9 +1,10 @@
 //! `discard`: a hint that data will not be read again. Only its operands are checked.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `discard`
 pub(super) static DISCARD: Instruction = Instruction {

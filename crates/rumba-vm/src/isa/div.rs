@@ -5,14 +5,14 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::emit;
-use super::float::{Mode, Rounding, SCALE, by_mode};
-use super::instruction::{Form, Hazard, Instruction};
-use super::notation::Matched;
-use super::shape;
-use super::soft;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::float::{Mode, Rounding, SCALE, by_mode};
+use crate::isa::{emit, soft};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Hazard, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `div`
 pub(super) static DIV: Instruction = Instruction {

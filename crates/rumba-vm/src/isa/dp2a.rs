@@ -1,12 +1,13 @@
 //! `dp2a`: sum of the products of two 16-bit halves with two bytes, added to a third operand.
 
-use super::availability::Availability;
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `dp2a`
 pub(super) static DP2A: Instruction = Instruction {
@@ -25,7 +26,7 @@ pub(super) static DP2A: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::dp4a::byte;
+use crate::isa::dp4a::byte;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (a, b) = (m.ty("atype")?, m.ty("btype")?);

@@ -1,12 +1,13 @@
 //! `dp4a`: sum of four products of bytes, added to a third operand.
 
-use super::availability::Availability;
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `dp4a`
 pub(super) static DP4A: Instruction = Instruction {

@@ -1,13 +1,15 @@
 //! `elect`: one lane of a mask, the same for all.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::{Warp, fill};
+use crate::base::types::ScalarType;
+use crate::exec::rendezvous;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::{Warp, fill};
 
 /// `elect`
 pub(super) static ELECT: Instruction = Instruction {
@@ -24,24 +26,24 @@ pub(super) static ELECT: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
-    let dst = if dst == Place::None {
+    let dst = if dst == VReg::None {
         l.scratch(ScalarType::B32)
     } else {
         dst
     };
-    let c = if predicate == Place::None {
+    let c = if predicate == VReg::None {
         l.scratch(ScalarType::Pred)
     } else {
         predicate
     };
     let b = l.source(1, ScalarType::U32)?;
     l.emit_control(
-        Draft {
+        VirtualOp {
             dst,
             b,
             c,
             defines: DST_AND_C,
-            ..Draft::new(Handlers::same(elect))
+            ..VirtualOp::new(Handlers::same(elect))
         },
         Control::Park,
     );

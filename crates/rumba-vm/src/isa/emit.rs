@@ -1,8 +1,10 @@
 //! What instruction files share when they lower: operands by position, and dispatch on types.
 
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::op::Handlers;
 
 /// Emits an operation whose destination is operand 0 and whose sources are the operands after it.
 pub fn lanes(
@@ -12,7 +14,7 @@ pub fn lanes(
     dst: ScalarType,
     sources: &[ScalarType],
 ) -> Result<(), LowerError> {
-    let mut places = [Place::None; 4];
+    let mut places = [VReg::None; 4];
     for (index, ty) in sources.iter().enumerate() {
         places[index] = l.source(index + 1, *ty)?;
     }
@@ -22,15 +24,15 @@ pub fn lanes(
 }
 
 /// Emits an operation with these places.
-pub fn emit(l: &mut Lowering<'_>, handlers: Handlers, extra: u16, dst: Place, [a, b, c, d]: [Place; 4]) {
-    l.emit(Draft {
+pub fn emit(l: &mut Lowering<'_>, handlers: Handlers, extra: u16, dst: VReg, [a, b, c, d]: [VReg; 4]) {
+    l.emit(VirtualOp {
         dst,
         a,
         b,
         c,
         d,
         extra,
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     });
 }
 
@@ -78,10 +80,10 @@ macro_rules! lane_type {
         i64
     };
     (F16) => {
-        $crate::isa::half::F16
+        $crate::exec::lane::F16
     };
     (Bf16) => {
-        $crate::isa::half::Bf16
+        $crate::exec::lane::Bf16
     };
     (F32) => {
         f32
@@ -98,7 +100,7 @@ pub(crate) use lane_type;
 macro_rules! by_type {
     ($ty:expr, $T:ident: $($name:ident)* => $body:expr) => {
         match $ty {
-            $($crate::types::ScalarType::$name => {
+            $($crate::base::types::ScalarType::$name => {
                 type $T = $crate::isa::emit::lane_type!($name);
                 $body
             })*

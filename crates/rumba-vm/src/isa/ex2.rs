@@ -1,12 +1,13 @@
 //! `ex2`: power of 2, rounded from `f64` here.
 
-use super::emit;
-use super::float::{Mode, by_mode};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::float::{Mode, by_mode};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `ex2`
 pub(super) static EX2: Instruction = Instruction {
@@ -31,7 +32,7 @@ pub(super) static EX2: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::{math, mixed};
+use crate::isa::{math, mixed};
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);

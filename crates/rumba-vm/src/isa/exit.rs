@@ -1,9 +1,11 @@
 //! `exit`: the end of the thread, wherever it is.
 
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::control;
-use crate::lower::{Control, Draft, LowerError, Lowering};
+use crate::exec::control;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, VirtualOp};
 
 /// `exit`
 pub(super) static EXIT: Instruction = Instruction {
@@ -14,6 +16,6 @@ pub(super) static EXIT: Instruction = Instruction {
 };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    l.emit_control(Draft::new(control::EXIT), Control::End);
+    l.emit_control(VirtualOp::new(control::EXIT), Control::End);
     Ok(())
 }

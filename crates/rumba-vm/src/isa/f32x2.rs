@@ -1,12 +1,13 @@
 //! The forms of `add`, `sub`, `mul` and `fma` that compute on two `f32` at once, which share a 64-bit register.
 
-use super::emit;
-use super::float::{Mode, SCALE};
-use super::lane::Lane;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::lane::Lane;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::float::{Mode, SCALE};
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::machine::op::Handlers;
 
 /// Two `f32`, the first in the low half of the register.
 #[derive(Clone, Copy)]

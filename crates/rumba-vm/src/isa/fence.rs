@@ -2,14 +2,16 @@
 
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
+use crate::base::report::AccessKind;
 use crate::check::order::{Order, Scope};
-use crate::fault::AccessKind;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::warp::Warp;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `fence`
 pub(super) static FENCE: Instruction = Instruction {
@@ -65,9 +67,9 @@ pub(crate) fn emit(l: &mut Lowering<'_>, sequential: bool, order: Order) {
         (false, true) => FULL,
         (false, false) => LIGHT,
     };
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra: order.bits() | if sequential { SEQUENTIAL } else { 0 },
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     });
 }
 

@@ -7,7 +7,7 @@
 
 use std::hint::select_unpredictable as select;
 
-pub use super::half::{Bf16, F16};
+pub use crate::exec::lane::{Bf16, F16};
 
 /// The NaN that `f32` instructions produce.
 pub const NAN_F32: f32 = f32::from_bits(0x7fff_ffff);
@@ -64,7 +64,7 @@ impl Mode {
     }
 
     /// The mode that the modifiers of an instruction ask for: placeholder `rnd`, literals `.ftz`, `.sat`, `.relu`.
-    pub fn of(matched: &super::notation::Matched<'_>) -> Self {
+    pub fn of(matched: &crate::lower::notation::Matched<'_>) -> Self {
         let bit = |literal, bit| if matched.has(literal) { bit } else { 0 };
         Self(
             Rounding::from_modifier(matched.get("rnd")) as u16
@@ -368,7 +368,8 @@ pub fn extremum<T: Ordered>(which: Extremum, a: T, b: T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::soft::{self, Format};
+    use crate::isa::soft;
+    use crate::isa::soft::Format;
 
     /// Numbers around every edge of `f32`, and some in between.
     fn numbers() -> Vec<f32> {

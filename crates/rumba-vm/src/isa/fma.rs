@@ -2,16 +2,18 @@
 //!
 //! Without a fused instruction in the processor, the sum of the exact product in `f64` is rounded to odd first.
 
-use super::availability::Availability;
-use super::emit;
-use super::float::{Mode, SCALE, by_mode, propagate, sum_to_odd};
-use super::half::{Bf16, F16, Half};
-use super::instruction::{Form, Instruction};
-use super::shape::{self, Scalar};
-use super::soft;
-use crate::lower::{LowerError, Lowering};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::lane::{Bf16, F16};
+use crate::exec::shape;
+use crate::exec::shape::Scalar;
+use crate::isa::float::{Mode, SCALE, by_mode, propagate, sum_to_odd};
+use crate::isa::half::Half;
+use crate::isa::{emit, soft};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::machine::op::Handlers;
 
 /// `fma`
 pub(super) static FMA: Instruction = Instruction {
@@ -76,7 +78,7 @@ pub(super) static FMA: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::{f32x2, mixed};
+use crate::isa::{f32x2, mixed};
 
 /// `fma` of `f32`.
 pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {

@@ -1,12 +1,13 @@
 //! `fns`: the position of the n-th one bit from a base, upwards or downwards; all ones if there is none.
 
-use super::availability::Availability;
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `fns`
 pub(super) static FNS: Instruction = Instruction {

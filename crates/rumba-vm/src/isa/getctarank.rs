@@ -1,13 +1,16 @@
 //! `getctarank`: the rank in its cluster of the block that a shared address belongs to.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Names};
-use super::notation::Matched;
-use crate::cluster::Cluster;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Names};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::cluster::Cluster;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `getctarank`
 pub(super) static GETCTARANK: Instruction = Instruction {
@@ -38,9 +41,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     let from = l.source(1, ty)?;
     let to = l.destination(0, ScalarType::U32)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra: if window { WINDOW } else { 0 },
-        ..Draft::unary(handlers, to, from)
+        ..VirtualOp::unary(handlers, to, from)
     });
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! `griddepcontrol`: dependencies between grids. They run one after the other here, so it does nothing.
 
-use super::availability::Availability;
-use super::instruction::{Convergence, Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `griddepcontrol`
 pub(super) static GRIDDEPCONTROL: Instruction = Instruction {

@@ -3,20 +3,13 @@
 //! Arithmetic happens in `f32` or `f64` and is rounded once. The conversions are free of branches, so that loops over
 //! them vectorise on any processor; a library that looks for F16C at each call would not.
 
+use crate::exec::lane::{Bf16, F16};
 use std::hint::select_unpredictable as select;
 
-use super::float::{Mode, Ordered, Rounding, to_odd_f32};
-
-/// An IEEE half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct F16(pub u16);
-
-/// The upper half of an `f32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bf16(pub u16);
+use crate::isa::float::{Mode, Ordered, Rounding, to_odd_f32};
 
 /// A 16-bit floating point format.
-pub trait Half: Ordered + crate::isa::lane::Lane<Raw = u32> {
+pub trait Half: Ordered + crate::exec::lane::Lane<Raw = u32> {
     /// One.
     const ONE: Self;
 

@@ -1,15 +1,18 @@
 //! `isspacep`: whether a generic address lies in a state space.
 
-use super::instruction::{Form, Instruction};
-use super::memory::modifier_space;
-use super::notation::Matched;
-use super::shape;
-use crate::arena::SHARED_STRIDE;
-use crate::check::memory::Space;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::exec::memory::Space;
+use crate::exec::shape;
+use crate::isa::memory::modifier_space;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
+use crate::mem::arena::SHARED_STRIDE;
 
 /// `isspacep`
 pub(super) static ISSPACEP: Instruction = Instruction {
@@ -34,7 +37,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut address = l.source(1, if narrow { ScalarType::U32 } else { ScalarType::U64 })?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(Draft::unary(
+        l.emit(VirtualOp::unary(
             shape::unary(|address: u32| u64::from(address)),
             wide,
             address,
@@ -44,9 +47,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let to = l.destination(0, ScalarType::Pred)?;
     let cluster = m.get("ss") == Some(".shared::cluster");
     let extra = modifier_space(m) as u16 | if cluster { CLUSTER } else { 0 };
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra,
-        ..Draft::unary(Handlers::same(isspacep), to, address)
+        ..VirtualOp::unary(Handlers::same(isspacep), to, address)
     });
     Ok(())
 }

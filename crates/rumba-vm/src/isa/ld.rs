@@ -2,11 +2,12 @@
 //!
 //! Cache hints, eviction priorities and prefetch sizes change nothing that a program can observe and are ignored.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Memory};
-use super::memory;
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::isa::memory;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Memory};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `ld`
 pub(super) static LD: Instruction = Instruction {

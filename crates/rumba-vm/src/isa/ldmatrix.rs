@@ -3,15 +3,19 @@
 //! The forms of sixteen rows and those that widen numbers of six and four bits do not exist on an H200; their places are
 //! those of the manual's figures.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::matrix::operands::{self, Slots, address, destinations, whole_warp};
-use super::matrix::rows::{self, ROW, Rows, encode};
-use super::memory;
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::warp::{LANES, Warp};
+use crate::base::lanes::LANES;
+use crate::isa::matrix::operands::{Slots, address, destinations, whole_warp};
+use crate::isa::matrix::rows::{ROW, Rows, encode};
+use crate::isa::matrix::{operands, rows};
+use crate::isa::memory;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `ldmatrix`
 pub(super) static LDMATRIX: Instruction = Instruction {
@@ -88,11 +92,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, registers: usize, handlers: Hand
     let count = matrices(m)?;
     let from = address(l, 1, space)?;
     let to = destinations(l, 0, registers * count, 32)?;
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         imm: encode(space) | (count as u64) << 8,
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     };
-    operands::emit(l, draft, &[from], &to);
+    operands::emit(l, virtual_op, &[from], &to);
     Ok(())
 }
 

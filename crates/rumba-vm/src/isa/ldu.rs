@@ -1,9 +1,10 @@
 //! `ldu`: a load of read-only data that is the same for all lanes; here a load like any other.
 
-use super::instruction::{Form, Instruction};
-use super::memory;
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::isa::memory;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `ldu`
 pub(super) static LDU: Instruction = Instruction {

@@ -1,14 +1,16 @@
 //! `lop3`: any function of three operands, bit by bit, by its truth table; optionally whether the result is not zero, combined
 //! with a predicate.
 
-use super::availability::Availability;
-use super::emit;
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
+use crate::machine::op::Handlers;
 
 /// `lop3`
 pub(super) static LOP3: Instruction = Instruction {
@@ -43,7 +45,7 @@ const B32: ScalarType = ScalarType::B32;
 struct Bitwise {
     function: Handlers,
     table: u16,
-    sources: [Place; 4],
+    sources: [VReg; 4],
 }
 
 impl Bitwise {
@@ -63,11 +65,11 @@ impl Bitwise {
         Ok(Self {
             function,
             table: table.into(),
-            sources: [a, b, c, Place::None],
+            sources: [a, b, c, VReg::None],
         })
     }
 
-    fn emit(self, l: &mut Lowering<'_>, dst: Place) {
+    fn emit(self, l: &mut Lowering<'_>, dst: VReg) {
         emit::emit(l, self.function, self.table, dst, self.sources);
     }
 }
@@ -76,7 +78,7 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
     let bitwise = Bitwise::of(l)?;
     let (dst, p) = l.destination_pair(0, B32)?;
     let q = l.source(5, ScalarType::Pred)?;
-    let dst = if dst == Place::None { l.scratch(B32) } else { dst };
+    let dst = if dst == VReg::None { l.scratch(B32) } else { dst };
     bitwise.emit(l, dst);
     let some = l.scratch(ScalarType::Pred);
     emit::emit(
@@ -84,16 +86,16 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
         shape::test(|a: u32| a != 0),
         0,
         some,
-        [dst, Place::None, Place::None, Place::None],
+        [dst, VReg::None, VReg::None, VReg::None],
     );
     let (or, and) = (shape::predicates(|a, b| a | b), shape::predicates(|a, b| a & b));
     let combine = m.choose("BoolOp", &[(".or", or), (".and", and)])?;
-    if p == Place::None && !matches!(l.operand(0)?.kind, rumba_ptx::ast::OperandKind::Pair(_)) {
+    if p == VReg::None && !matches!(l.operand(0)?.kind, rumba_ptx::ast::OperandKind::Pair(_)) {
         let message = "a predicate is needed here besides the register: `d|p`";
         return Err(LowerError::new(message).at(l.operand(0)?.span));
     }
-    if p != Place::None {
-        emit::emit(l, combine, 0, p, [some, q, Place::None, Place::None]);
+    if p != VReg::None {
+        emit::emit(l, combine, 0, p, [some, q, VReg::None, VReg::None]);
     }
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! `mad`: product plus a third operand: of integers, or of floating point numbers with one rounding (as `fma`).
 
-use super::emit::{self, by_type};
-use super::float::Mode;
-use super::instruction::{Carries, Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::form::Linear;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::isa::float::Mode;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::machine::op::Linear;
 
 /// `mad`
 pub(super) static MAD: Instruction = Instruction {
@@ -61,8 +63,8 @@ pub(super) static MAD: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::mul::{High, wide};
-use super::{fma, madc};
+use crate::isa::mul::{High, wide};
+use crate::isa::{fma, madc};
 use shape::CarryUse;
 
 fn is_high(m: &Matched<'_>) -> bool {

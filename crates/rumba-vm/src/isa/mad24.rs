@@ -1,11 +1,12 @@
 //! `mad24`: a 24-bit product (see `mul24`) plus a third operand.
 
-use super::emit;
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `mad24`
 pub(super) static MAD24: Instruction = Instruction {
@@ -29,7 +30,7 @@ pub(super) static MAD24: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::mul24::{product_s24, product_u24};
+use crate::isa::mul24::{product_s24, product_u24};
 
 fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let sum = shape::ternary(|a: i32, b: i32, c: i32| ((product_s24(a, b) >> 16) as i32).saturating_add(c));

@@ -1,11 +1,13 @@
 //! `madc`: half of a product, plus a third operand and the carry flag.
 
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
 
 /// `madc`
 pub(super) static MADC: Instruction = Instruction {
@@ -58,7 +60,7 @@ pub(super) fn with_carry(l: &mut Lowering<'_>, ty: ScalarType, high: bool, flag:
     };
     let (a, b, c) = (l.source(1, ty)?, l.source(2, ty)?, l.source(3, ty)?);
     let dst = l.destination(0, ty)?;
-    emit::emit(l, sum, flag.extra(), dst, [a, b, c, Place::None]);
+    emit::emit(l, sum, flag.extra(), dst, [a, b, c, VReg::None]);
     Ok(())
 }
 

@@ -1,14 +1,17 @@
 //! `mapa`: the address of a shared variable in another block of the cluster.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Names};
-use super::notation::Matched;
-use crate::cluster::Cluster;
-use crate::fault::{FaultKind, RawFault};
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Names};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::cluster::Cluster;
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `mapa`
 pub(super) static MAPA: Instruction = Instruction {
@@ -40,9 +43,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let from = l.source(1, ty)?;
     let rank = l.source(2, ScalarType::U32)?;
     let to = l.destination(0, ty)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra: if window { WINDOW } else { 0 },
-        ..Draft::binary(handlers, to, from, rank)
+        ..VirtualOp::binary(handlers, to, from, rank)
     });
     Ok(())
 }
@@ -60,7 +63,7 @@ unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc
                 "the cluster has {} blocks, and block {rank} is asked for",
                 cluster.size()
             );
-            return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
+            return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message));
         };
         let mapped = if pc.extra == WINDOW {
             Cluster::address(rank, Cluster::split(address, block.rank).1)
@@ -69,7 +72,7 @@ unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc
                 Some((_, offset)) => base + offset,
                 None => {
                     let message = format!("{address:#x} is not an address in shared memory of the cluster");
-                    return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message));
+                    return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message));
                 }
             }
         };

@@ -1,13 +1,16 @@
 //! `match`: which lanes of a warp have the same value.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::{FULL, LANES, Warp, fill, lanes_of};
+use crate::base::lanes::{FULL, LANES, lanes_of};
+use crate::base::types::ScalarType;
+use crate::exec::rendezvous;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::{Warp, fill};
 
 /// `match`
 pub(super) static MATCH: Instruction = Instruction {
@@ -40,25 +43,25 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, [of_32, of_64]: [Handlers; 2]) -
     let a = l.source(1, ty)?;
     let b = l.source(2, ScalarType::U32)?;
     let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
-    let dst = if dst == Place::None {
+    let dst = if dst == VReg::None {
         l.scratch(ScalarType::B32)
     } else {
         dst
     };
-    let c = if predicate == Place::None {
+    let c = if predicate == VReg::None {
         l.scratch(ScalarType::Pred)
     } else {
         predicate
     };
     let handlers = if ty.bits() == 32 { of_32 } else { of_64 };
     l.emit_control(
-        Draft {
+        VirtualOp {
             dst,
             a,
             b,
             c,
             defines: DST_AND_C,
-            ..Draft::new(handlers)
+            ..VirtualOp::new(handlers)
         },
         Control::Park,
     );

@@ -5,7 +5,7 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::float::{Mode, Rounding};
+use crate::isa::float::{Mode, Rounding};
 
 /// Adding it rounds a small number to an integer and leaves that in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;

@@ -1,22 +1,26 @@
 //! `mbarrier`: barriers that are objects in shared memory, count arrivals and bytes, and are waited for by polling.
 //!
-//! What an object's bits mean is told in [`crate::mbarrier`]. A wait never suspends a thread here: it ends the warp's turn
+//! What an object's bits mean is told in [`crate::mem::mbarrier`]. A wait never suspends a thread here: it ends the warp's turn
 //! instead, so that a phase that never ends becomes a timeout that names the line.
 
-use super::availability::Availability;
-use super::instruction::{Convergence, Form, Instruction, Undefined};
-use super::memory;
-use super::notation::Matched;
-use crate::access::Element;
-use crate::block::BlockState;
-use crate::check::memory::{Addresses, Flat, Shared, Space, scattered};
+use crate::base::lanes::lanes_of;
+use crate::base::report::AccessKind;
+use crate::base::types::ScalarType;
 use crate::check::order::{ORDER_BITS, Order};
-use crate::fault::{AccessKind, FaultKind, RawFault};
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::mbarrier::{Arrival, Object};
-use crate::op::{Handler, Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
+use crate::isa::memory;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Convergence, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::block::BlockState;
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handler, Handlers, Pc};
+use crate::machine::warp::Warp;
+use crate::mem::atomic::Element;
+use crate::mem::mbarrier::{Arrival, Object};
 
 /// `mbarrier`
 pub(super) static MBARRIER: Instruction = Instruction {
@@ -30,7 +34,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
             ",
             lower: |l, m| {
                 let count = l.source(1, ScalarType::U32)?;
-                emit(l, m, 0, init, (Place::None, count), 0)
+                emit(l, m, 0, init, (VReg::None, count), 0)
             },
         },
         Form {
@@ -38,7 +42,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
                 mbarrier.inval!{.ss}.b64  [addr];
                 .ss = { .shared{::cta} };
             ",
-            lower: |l, m| emit(l, m, 0, inval, (Place::None, Place::None), 0),
+            lower: |l, m| emit(l, m, 0, inval, (VReg::None, VReg::None), 0),
         },
         Form {
             syntax: "
@@ -103,7 +107,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
             lower: |l, _| {
                 let state = l.source(1, ScalarType::B64)?;
                 let count = l.destination(0, ScalarType::U32)?;
-                l.emit(Draft::unary(Handlers::same(pending_count), count, state));
+                l.emit(VirtualOp::unary(Handlers::same(pending_count), count, state));
                 Ok(())
             },
         },
@@ -130,18 +134,18 @@ fn emit(
     m: &Matched<'_>,
     index: usize,
     handler: Handler,
-    (dst, b): (Place, Place),
+    (dst, b): (VReg, VReg),
     flags: u16,
 ) -> Result<(), LowerError> {
     let space = memory::space(l, m, index);
     let address = memory::address(l, index, space)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         dst,
         a: address.base,
         b,
         imm: address.offset.cast_unsigned(),
         extra: space as u16 | flags,
-        ..Draft::new(Handlers::same(handler))
+        ..VirtualOp::new(Handlers::same(handler))
     });
     Ok(())
 }
@@ -149,7 +153,7 @@ fn emit(
 fn lower_transaction(l: &mut Lowering<'_>, m: &Matched<'_>, handler: Handler) -> Result<(), LowerError> {
     let bytes = l.source(1, ScalarType::U32)?;
     let order = Order::of_mbarrier(m, ".relaxed", ".cta");
-    emit(l, m, 0, handler, (Place::None, bytes), order.bits())
+    emit(l, m, 0, handler, (VReg::None, bytes), order.bits())
 }
 
 fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>, drops: u16) -> Result<(), LowerError> {
@@ -191,13 +195,13 @@ fn lower_wait(l: &mut Lowering<'_>, m: &Matched<'_>, suspends: u16) -> Result<()
 pub(super) fn lower_complete(l: &mut Lowering<'_>, index: usize, bytes: u32) -> Result<(), LowerError> {
     let address = memory::address(l, index, Space::Shared)?;
     let bytes = l.constant(ScalarType::U32, u128::from(bytes));
-    l.emit(Draft {
+    l.emit(VirtualOp {
         a: address.base,
         b: bytes,
         imm: address.offset.cast_unsigned(),
         extra: Space::Shared as u16 | Order::COMPLETION.bits(),
         defines: 0,
-        ..Draft::new(Handlers::same(transaction::<false>))
+        ..VirtualOp::new(Handlers::same(transaction::<false>))
     });
     Ok(())
 }
@@ -219,7 +223,7 @@ pub(super) fn objects(warp: &mut Warp, pc: Pc, kind: AccessKind) -> Result<Addre
 
 #[cold]
 fn mistake(warp: &mut Warp, pc: Pc, lane: usize, message: String) -> Pc {
-    warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message))
+    warp.raise(RawFault::new(FaultKind::Synchronisation, pc.source, lane, message))
 }
 
 /// The block in whose shared memory an object lies.
@@ -253,7 +257,9 @@ pub(super) fn update<R>(
     let owner = owner(warp, pc, lane, object)?;
     // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
     if !unsafe { (*owner).mbarriers.contains(&object) } {
-        let ended = warp.watch().and_then(|watch| watch.invalidated.get(&object).copied());
+        let ended = warp
+            .sync_history()
+            .and_then(|sync_history| sync_history.invalidated.get(&object).copied());
         let message = match ended.map(|ended| warp.context().program.debug.locations(ended.source)) {
             None => "there is no mbarrier here: it was not initialised, or is no longer valid".into(),
             Some(locations) => match locations.first() {
@@ -263,7 +269,7 @@ pub(super) fn update<R>(
         };
         return Err(mistake(warp, pc, lane, message));
     }
-    // SAFETY: the address came through the door, and shared memory is this worker's alone.
+    // SAFETY: the address passed the access check, and shared memory is this worker's alone.
     let before = Object::from_bits(unsafe { u64::read(object) });
     let mut state = before;
     match change(&mut state) {
@@ -296,7 +302,7 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
     unsafe { (*warp.block).flights.retain(|flight| flight.barrier != Some(object)) };
     let due: Vec<_> = tracked.extract_if(.., |one| one.barrier == object).collect();
     for one in due {
-        // SAFETY: the addresses came through the door when the copy was begun.
+        // SAFETY: the addresses passed the access check when the copy was begun.
         unsafe { one.delivery.arrive() };
         update(warp, pc, lane, object, |state| state.complete(one.delivery.bytes()))?;
     }
@@ -338,9 +344,9 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
     each_by(warp, pc, AccessKind::Write, |warp, lane, object| {
         let owner = owner(warp, pc, lane, object)?;
         let state = Object::new(word(warp, pc.b, lane)).map_err(|message| mistake(warp, pc, lane, message))?;
-        // SAFETY: all blocks of the cluster belong to this worker; the address came through the door.
+        // SAFETY: all blocks of the cluster belong to this worker; the address passed the access check.
         unsafe {
-            warp.watch_init(pc, lane, object, (*owner).mbarriers.contains(&object));
+            warp.check_mbarrier_init(pc, lane, object, (*owner).mbarriers.contains(&object));
             if !(*owner).mbarriers.contains(&object) {
                 (*owner).mbarriers.push(object);
             }
@@ -354,7 +360,7 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         update(warp, pc, lane, object, |_| Ok(()))?;
-        warp.watch_inval(pc, lane, object);
+        warp.record_invalidation(pc, lane, object);
         let owner = owner(warp, pc, lane, object)?;
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*owner).mbarriers.retain(|known| *known != object) };
@@ -417,7 +423,7 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the destination is a predicate of the program.
     unsafe { warp.set_predicate(pc.dst, complete) };
     if complete != warp.active {
-        warp.watch_failed_wait();
+        warp.record_failed_wait();
         if pc.extra & SUSPENDS != 0 {
             warp.rest();
         } else {

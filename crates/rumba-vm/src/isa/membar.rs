@@ -1,10 +1,11 @@
 //! `membar`: the old name of `fence.sc`.
 
-use super::fence;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
 use crate::check::order::Order;
-use crate::lower::{LowerError, Lowering};
+use crate::isa::fence;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `membar`
 pub(super) static MEMBAR: Instruction = Instruction {

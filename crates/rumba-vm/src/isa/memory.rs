@@ -1,24 +1,24 @@
 //! What the instructions that access memory share when they lower: state spaces, vectors, parameters.
 //!
-//! What an access does is told in [`crate::access`], what it may do in [`crate::check::memory`].
+//! What an access does is told in [`crate::exec::access`], what it may do in [`crate::exec::memory`].
 
 use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
-use super::notation::Matched;
-use crate::access;
-use crate::address::Address;
-use crate::check::memory::Space;
+use crate::base::types::ScalarType;
 use crate::check::order::Order;
-use crate::fit;
-use crate::form::Linear;
-use crate::isa::shape;
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::program::{Class, Fixed};
-use crate::scope::Binding;
-use crate::symbols::Symbol;
-use crate::types::ScalarType;
-use crate::warp::Warp;
+use crate::exec::memory::Space;
+use crate::exec::{access, shape};
+use crate::lower::address::Address;
+use crate::lower::error::LowerError;
+use crate::lower::fit;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::scope::Binding;
+use crate::lower::symbols::Symbol;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::op::{Handlers, Linear, Pc};
+use crate::machine::program::{Class, Fixed};
+use crate::machine::warp::Warp;
 
 /// Orders what follows a load behind it; if `extra` is not 0, one of a word at `[a + imm]`.
 const AFTER_LOAD: Handlers = Handlers::same(after_load);
@@ -28,7 +28,7 @@ const BEFORE_STORE: Handlers = Handlers::same(before_store);
 unsafe fn after_load(warp: &mut Warp, pc: Pc) -> Pc {
     std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
     if pc.extra != 0 {
-        warp.watch_grid(pc);
+        warp.poll_grid_barrier(pc);
     }
     // Whoever reads like that may well be waiting for another thread.
     warp.poll();
@@ -110,7 +110,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         return Err(LowerError::new(message).at(l.operand(index)?.span));
     }
     let base = l.scratch(ScalarType::U64);
-    l.emit(Draft::unary(
+    l.emit(VirtualOp::unary(
         shape::unary(|address: u32| u64::from(address)).linear(Linear::ZeroExtended),
         base,
         address.base,
@@ -274,43 +274,48 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     for (part, places) in places.chunks(4).enumerate() {
         let handlers = access::load(space, bytes, places.len())
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be loaded")))?;
-        let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
-        draft.extra |= Order::of_access(m).bits();
-        draft.moves = bytes as u8;
-        put(&mut draft, places);
-        draft.defines = [0b1, 0b101, 0b1101, 0b11101][places.len() - 1];
-        l.emit(draft);
+        let mut virtual_op = virtual_op(handlers, space, address, part as u64 * 4 * u64::from(bytes));
+        virtual_op.extra |= Order::of_access(m).bits();
+        virtual_op.moves = bytes as u8;
+        put(&mut virtual_op, places);
+        virtual_op.defines = [0b1, 0b101, 0b1101, 0b11101][places.len() - 1];
+        l.emit(virtual_op);
     }
     if matches!(m.get("sem"), Some(".volatile" | ".relaxed" | ".acquire")) {
         // Code that has asked where the state of the grid's barrier is may wait there.
         let is_word = count == 1 && bytes == 4 && matches!(space, Space::Generic | Space::Global);
         l.emit(if is_word && l.pool.knows_grid() {
-            Draft {
+            VirtualOp {
                 a: address.base,
                 imm: address.offset.cast_unsigned(),
                 extra: 1,
-                ..Draft::new(AFTER_LOAD)
+                ..VirtualOp::new(AFTER_LOAD)
             }
         } else {
-            Draft::new(AFTER_LOAD)
+            VirtualOp::new(AFTER_LOAD)
         });
     }
     Ok(())
 }
 
-fn draft(handlers: Handlers, space: Space, address: Address, further: u64) -> Draft {
-    Draft {
+fn virtual_op(handlers: Handlers, space: Space, address: Address, further: u64) -> VirtualOp {
+    VirtualOp {
         a: address.base,
         imm: address.offset.cast_unsigned().wrapping_add(further),
         extra: space as u16,
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     }
 }
 
-fn put(draft: &mut Draft, places: &[Place]) {
+fn put(virtual_op: &mut VirtualOp, places: &[VReg]) {
     let mut places = places.iter().copied();
-    for place in [&mut draft.dst, &mut draft.b, &mut draft.c, &mut draft.d] {
-        *place = places.next().unwrap_or(Place::None);
+    for place in [
+        &mut virtual_op.dst,
+        &mut virtual_op.b,
+        &mut virtual_op.c,
+        &mut virtual_op.d,
+    ] {
+        *place = places.next().unwrap_or(VReg::None);
     }
 }
 
@@ -337,7 +342,7 @@ fn load_entry_parameter<'m>(
         return Ok(());
     }
     let target = l.destination_operand(target, declared, false)?;
-    l.emit(Draft::unary(copy(class), target, value));
+    l.emit(VirtualOp::unary(copy(class), target, value));
     Ok(())
 }
 
@@ -352,7 +357,7 @@ pub(crate) fn copy(class: Class) -> Handlers {
 
 unsafe fn copy_wide(warp: &mut Warp, pc: Pc) -> Pc {
     let (to, from) = (warp.lanes::<u128>(pc.dst), warp.lanes::<u128>(pc.a));
-    for lane in crate::warp::lanes_of(warp.active) {
+    for lane in crate::base::lanes::lanes_of(warp.active) {
         // SAFETY: both slots have 32 lanes of 128 bits.
         unsafe { *to.add(lane) = *from.add(lane) };
     }
@@ -360,7 +365,7 @@ unsafe fn copy_wide(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 /// Reads a parameter that is kept in a slot.
-fn load_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
+fn load_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
     if ty.bits() > declared.bits() {
         return Err(LowerError::new(format!(
             "the parameter is declared as {declared} and loaded as {ty}"
@@ -368,12 +373,12 @@ fn load_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: Scala
     }
     let target = l.wide_destination(0, ty)?;
     let handlers = resize(declared, ty)?;
-    l.emit(Draft::unary(handlers, target, place));
+    l.emit(VirtualOp::unary(handlers, target, place));
     Ok(())
 }
 
 /// Writes a parameter that is kept in a slot.
-fn store_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
+fn store_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
     if ty.bits() > declared.bits() {
         return Err(LowerError::new(format!(
             "the parameter is declared as {declared} and stored as {ty}"
@@ -381,7 +386,7 @@ fn store_slot(l: &mut Lowering<'_>, place: Place, declared: ScalarType, ty: Scal
     }
     let value = l.wide_source(1, ty)?;
     let handlers = resize(ty, declared)?;
-    l.emit(Draft::unary(handlers, place, value));
+    l.emit(VirtualOp::unary(handlers, place, value));
     Ok(())
 }
 
@@ -429,17 +434,17 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
         places.push(l.source_operand(source, ty, true)?);
     }
     if matches!(m.get("sem"), Some(".release")) {
-        l.emit(Draft::new(BEFORE_STORE));
+        l.emit(VirtualOp::new(BEFORE_STORE));
     }
     for (part, places) in places.chunks(4).enumerate() {
         let handlers = access::store(space, bytes, places.len())
             .ok_or_else(|| LowerError::new(format!("a vector of {count} × {ty} cannot be stored")))?;
-        let mut draft = draft(handlers, space, address, part as u64 * 4 * u64::from(bytes));
-        draft.extra |= Order::of_access(m).bits();
-        draft.moves = bytes as u8;
-        put(&mut draft, places);
-        draft.defines = 0;
-        l.emit(draft);
+        let mut virtual_op = virtual_op(handlers, space, address, part as u64 * 4 * u64::from(bytes));
+        virtual_op.extra |= Order::of_access(m).bits();
+        virtual_op.moves = bytes as u8;
+        put(&mut virtual_op, places);
+        virtual_op.defines = 0;
+        l.emit(virtual_op);
     }
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! `min`: the smaller of two operands, or of three.
 
-use super::availability::Availability;
-use super::emit::{self, by_type};
-use super::float::{Extremum, extremum};
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::isa::float::{Extremum, extremum};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `min`
 pub(super) static MIN: Instruction = Instruction {
@@ -57,7 +59,7 @@ pub(super) static MIN: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::mixed;
+use crate::isa::mixed;
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;

@@ -3,14 +3,18 @@
 use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
 
-use super::emit;
-use super::float::{Extremum, Mode, canonical, extremum as of_two, flush};
-use super::half::{Bf16, F16, Half};
-use super::notation::Matched;
-use super::shape::{self, Scalar, conjure};
-use crate::lower::{LowerError, Lowering, Place};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::lane::{Bf16, F16};
+use crate::exec::shape;
+use crate::exec::shape::{Scalar, conjure};
+use crate::isa::emit;
+use crate::isa::float::{Extremum, Mode, canonical, extremum as of_two, flush};
+use crate::isa::half::Half;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
+use crate::machine::op::Handlers;
 
 /// Handlers of a half precision operation with two operands; [`Mode`] in `extra`.
 ///
@@ -106,14 +110,14 @@ impl<T: Half, F: Fn(u16) -> u16> Scalar<(T,)> for Sign<F> {
 }
 
 /// Emits operand `index`, a half, as `f32`.
-fn widen(l: &mut Lowering<'_>, index: usize, ty: ScalarType) -> Result<Place, LowerError> {
+fn widen(l: &mut Lowering<'_>, index: usize, ty: ScalarType) -> Result<VReg, LowerError> {
     let handlers = match ty {
         ScalarType::F16 => shape::unary(|a: F16| a.widen()),
         _ => shape::unary(|a: Bf16| a.widen()),
     };
     let a = l.source(index, ty)?;
     let dst = l.scratch(ScalarType::F32);
-    emit::emit(l, handlers, 0, dst, [a, Place::None, Place::None, Place::None]);
+    emit::emit(l, handlers, 0, dst, [a, VReg::None, VReg::None, VReg::None]);
     Ok(dst)
 }
 
@@ -122,7 +126,7 @@ pub fn widened(l: &mut Lowering<'_>, ty: ScalarType, mode: Mode, f: Handlers) ->
     let a = widen(l, 1, ty)?;
     let c = l.source(2, ScalarType::F32)?;
     let dst = l.destination(0, ScalarType::F32)?;
-    emit::emit(l, f, mode.0, dst, [a, c, Place::None, Place::None]);
+    emit::emit(l, f, mode.0, dst, [a, c, VReg::None, VReg::None]);
     Ok(())
 }
 
@@ -131,7 +135,7 @@ pub fn widened_product(l: &mut Lowering<'_>, ty: ScalarType, mode: Mode, f: Hand
     let (a, b) = (widen(l, 1, ty)?, widen(l, 2, ty)?);
     let c = l.source(3, ScalarType::F32)?;
     let dst = l.destination(0, ScalarType::F32)?;
-    emit::emit(l, f, mode.0, dst, [a, b, c, Place::None]);
+    emit::emit(l, f, mode.0, dst, [a, b, c, VReg::None]);
     Ok(())
 }
 
@@ -170,7 +174,7 @@ fn select_sign(flags: u16, sign: u32) -> u32 {
 }
 
 #[inline(always)]
-fn with_nan<const MAX: bool, T: super::float::Ordered>(flags: u16, a: T, b: T) -> T {
+fn with_nan<const MAX: bool, T: crate::isa::float::Ordered>(flags: u16, a: T, b: T) -> T {
     let number = of_two(Extremum { max: MAX, nan: false }, a, b);
     let nan = (flags & NAN != 0) & (a.is_nan() | b.is_nan());
     select(nan, T::NAN, number)

@@ -1,18 +1,21 @@
 //! `mma`: the product of two matrices that lie in the registers of a warp, and its sum with a third.
 //!
-//! What is computed is told in [`super::matrix::product`]. `wgmma` and `tcgen05`, which multiply matrices in shared and
+//! What is computed is told in [`crate::isa::matrix::product`]. `wgmma` and `tcgen05`, which multiply matrices in shared and
 //! in tensor memory, are other instructions and not supported.
 
-use super::availability::Availability;
-use super::float::Rounding;
-use super::instruction::{Form, Instruction, Undefined};
-use super::matrix::element::Element;
-use super::matrix::fragment::{Fragment, Order, Quads};
-use super::matrix::operands::{self, destinations, numbers, sources};
-use super::matrix::product::{HANDLERS, Product, Rule, Scaling};
-use super::matrix::sparse::Sparsity;
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
+use crate::isa::float::Rounding;
+use crate::isa::matrix::element::Element;
+use crate::isa::matrix::fragment::{Fragment, Order, Quads};
+use crate::isa::matrix::operands;
+use crate::isa::matrix::operands::{destinations, numbers, sources};
+use crate::isa::matrix::product::{HANDLERS, Product, Rule, Scaling};
+use crate::isa::matrix::sparse::Sparsity;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
 
 /// `mma`
 pub(super) static MMA: Instruction = Instruction {
@@ -247,7 +250,7 @@ pub(super) fn emit(
     l: &mut Lowering<'_>,
     text: String,
     product: Product,
-    further: Vec<crate::lower::Place>,
+    further: Vec<crate::lower::virtual_op::VReg>,
 ) -> Result<(), LowerError> {
     let mut read = Vec::new();
     for index in 1..4 {
@@ -257,10 +260,10 @@ pub(super) fn emit(
     read.extend(further);
     let written = destinations(l, 0, product.fragments[0].registers, product.types[0].bits())?;
     let product = Product::interned(text, product);
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         imm: std::ptr::from_ref(product) as u64,
-        ..Draft::new(HANDLERS)
+        ..VirtualOp::new(HANDLERS)
     };
-    operands::emit(l, draft, &read, &written);
+    operands::emit(l, virtual_op, &read, &written);
     Ok(())
 }

@@ -13,7 +13,6 @@ mod and;
 mod applypriority;
 mod atom;
 mod atomic;
-pub(crate) mod availability;
 mod bar;
 mod barrier;
 mod bfe;
@@ -25,10 +24,12 @@ mod brev;
 mod brkpt;
 mod brx;
 mod call;
+pub(crate) mod calls;
 mod clusterlaunchcontrol;
 mod clz;
 mod cnot;
 pub mod comparison;
+pub(crate) mod cooperative;
 mod copysign;
 mod cos;
 mod cp;
@@ -54,9 +55,7 @@ mod fns;
 mod getctarank;
 mod griddepcontrol;
 pub mod half;
-pub mod instruction;
 mod isspacep;
-pub mod lane;
 mod ld;
 mod ldmatrix;
 mod ldu;
@@ -81,11 +80,11 @@ mod movmatrix;
 mod mul;
 mod mul24;
 mod nanosleep;
+pub(crate) mod native;
 mod neg;
 mod not;
-pub mod notation;
 mod or;
-mod part;
+mod order;
 mod pmevent;
 mod popc;
 mod prefetch;
@@ -102,7 +101,6 @@ mod selp;
 mod set;
 mod setmaxnreg;
 mod setp;
-pub mod shape;
 mod shf;
 mod shfl;
 mod shl;
@@ -130,7 +128,11 @@ mod vote;
 mod wmma;
 mod xor;
 
-pub use instruction::{Form, Instruction};
+use rumba_ptx::ast::{self, Version};
+
+use crate::lower::availability::Target;
+pub use crate::lower::instruction::{Form, Instruction};
+pub use crate::lower::notation;
 
 /// Every instruction, by mnemonic.
 pub static INSTRUCTIONS: &[&Instruction] = &[
@@ -263,4 +265,15 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
 pub fn find(name: &str) -> Option<&'static Instruction> {
     let position = INSTRUCTIONS.binary_search_by(|instruction| instruction.name.cmp(name));
     position.ok().map(|index| INSTRUCTIONS[index])
+}
+
+/// What a module lacks to have this instruction, as a sentence.
+pub(crate) fn missing(instruction: &ast::Instruction<'_>, version: Version, target: Target) -> Option<String> {
+    let opcode = &instruction.opcode;
+    find(opcode.mnemonic)?
+        .availability
+        .iter()
+        .filter(|availability| availability.concerns(instruction))
+        .find_map(|availability| availability.missing((version.major, version.minor), target))
+        .map(|reason| format!("`{}{}` {reason}", opcode.mnemonic, opcode.modifiers.concat()))
 }

@@ -2,15 +2,19 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::instruction::{Carries, Form, Instruction, Names, Undefined};
-use super::memory::{self, copy};
-use super::notation::Matched;
-use crate::isa::shape;
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::program::Class;
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::memory;
+use crate::isa::memory::copy;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction, Names, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::program::Class;
+use crate::machine::warp::Warp;
 
 /// `mov`
 pub(super) static MOV: Instruction = Instruction {
@@ -52,7 +56,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         _ if ty == ScalarType::Pred => {
             let from = l.source(1, ty)?;
             let to = l.destination(0, ty)?;
-            l.emit(Draft::unary(Handlers::same(copy_predicate), to, from));
+            l.emit(VirtualOp::unary(Handlers::same(copy_predicate), to, from));
             Ok(())
         }
         _ => {
@@ -61,7 +65,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
                 return Ok(());
             }
             let to = l.destination(0, ty)?;
-            l.emit(Draft::unary(copy(Class::of(ty)), to, from));
+            l.emit(VirtualOp::unary(copy(Class::of(ty)), to, from));
             Ok(())
         }
     }
@@ -72,7 +76,7 @@ fn elementwise(l: &mut Lowering<'_>, ty: ScalarType, count: usize) -> Result<(),
     let mut values = Vec::with_capacity(count);
     for source in memory::elements(l, 1, count)? {
         let (value, source) = (l.scratch(ty), l.source_operand(source, ty, false)?);
-        l.emit(Draft::unary(copy(Class::of(ty)), value, source));
+        l.emit(VirtualOp::unary(copy(Class::of(ty)), value, source));
         values.push(value);
     }
     for (target, value) in memory::elements(l, 0, count)?.into_iter().zip(values) {
@@ -80,7 +84,7 @@ fn elementwise(l: &mut Lowering<'_>, ty: ScalarType, count: usize) -> Result<(),
             continue;
         }
         let target = l.destination_operand(target, ty, false)?;
-        l.emit(Draft::unary(copy(Class::of(ty)), target, value));
+        l.emit(VirtualOp::unary(copy(Class::of(ty)), target, value));
     }
     Ok(())
 }
@@ -128,9 +132,9 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
             (128, 64) => Handlers::same(part_of_wide::<u64>),
             _ => Handlers::same(part_of_wide::<u32>),
         };
-        l.emit(Draft {
+        l.emit(VirtualOp {
             extra,
-            ..Draft::unary(handlers, to, from)
+            ..VirtualOp::unary(handlers, to, from)
         });
     }
     Ok(())
@@ -169,7 +173,7 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
     }
     let to = l.destination(0, ty)?;
     let shift = part.bits() as u16;
-    let mut value = values.pop().unwrap_or(Place::None);
+    let mut value = values.pop().unwrap_or(VReg::None);
     // From the last part to the first: shift up, and put the next one below.
     let mut first = true;
     while let Some(below) = values.pop() {
@@ -189,9 +193,9 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
             (_, _, true) => Handlers::same(pack_wide::<u32, u32>),
             _ => Handlers::same(pack_wide::<u128, u32>),
         };
-        l.emit(Draft {
+        l.emit(VirtualOp {
             extra: shift,
-            ..Draft::binary(handlers, sum, value, below)
+            ..VirtualOp::binary(handlers, sum, value, below)
         });
         value = sum;
         first = false;

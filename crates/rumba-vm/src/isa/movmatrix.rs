@@ -1,11 +1,15 @@
 //! `movmatrix`: transposes a matrix in the registers of a warp.
 
-use super::instruction::{Form, Instruction};
-use super::matrix::operands::{self, Slots, destinations, sources, whole_warp};
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::warp::{LANES, Warp};
+use crate::base::lanes::LANES;
+use crate::isa::matrix::operands;
+use crate::isa::matrix::operands::{Slots, destinations, sources, whole_warp};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `movmatrix`
 pub(super) static MOVMATRIX: Instruction = Instruction {
@@ -23,7 +27,7 @@ pub(super) static MOVMATRIX: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let from = sources(l, 1, 1, 32)?;
     let to = destinations(l, 0, 1, 32)?;
-    operands::emit(l, Draft::new(Handlers::same(movmatrix)), &from, &to);
+    operands::emit(l, VirtualOp::new(Handlers::same(movmatrix)), &from, &to);
     Ok(())
 }
 

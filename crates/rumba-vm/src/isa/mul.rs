@@ -1,16 +1,16 @@
 //! `mul`: product: its low half, its high half, all of it, or rounded.
 
-use super::availability::Availability;
-use super::emit::{self, by_type};
-use super::float::{Mode, SCALE, by_mode, propagate};
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use super::soft;
-use crate::form::Linear;
-use crate::lower::{LowerError, Lowering};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit::by_type;
+use crate::isa::float::{Mode, SCALE, by_mode, propagate};
+use crate::isa::{emit, soft};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::machine::op::{Handlers, Linear};
 
 /// `mul`
 pub(super) static MUL: Instruction = Instruction {
@@ -77,7 +77,7 @@ pub(super) static MUL: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::{f32x2, mixed};
+use crate::isa::{f32x2, mixed};
 
 fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;

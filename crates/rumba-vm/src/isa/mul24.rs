@@ -1,11 +1,12 @@
 //! `mul24`: the product of the low 24 bits of two operands, bits 31..0 or 47..16 of it.
 
-use super::emit;
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `mul24`
 pub(super) static MUL24: Instruction = Instruction {

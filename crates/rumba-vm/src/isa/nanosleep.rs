@@ -1,12 +1,14 @@
 //! `nanosleep`: lets others run.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::Warp;
+use crate::base::types::ScalarType;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `nanosleep`
 pub(super) static NANOSLEEP: Instruction = Instruction {
@@ -22,7 +24,7 @@ pub(super) static NANOSLEEP: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     l.source(0, ScalarType::U32)?;
-    l.emit(Draft::new(Handlers::same(nanosleep)));
+    l.emit(VirtualOp::new(Handlers::same(nanosleep)));
     Ok(())
 }
 

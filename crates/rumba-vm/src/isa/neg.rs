@@ -1,12 +1,14 @@
 //! `neg`: negative. NaN becomes canonical, except in `f64`, where it stays as it is.
 
-use super::emit::{self, by_type};
-use super::float::{Mode, canonical, flush, propagate};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::isa::float::{Mode, canonical, flush, propagate};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `neg`
 pub(super) static NEG: Instruction = Instruction {
@@ -42,7 +44,7 @@ pub(super) static NEG: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::mixed;
+use crate::isa::mixed;
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;

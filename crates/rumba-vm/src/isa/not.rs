@@ -1,11 +1,14 @@
 //! `not`: bitwise complement, of a register or a predicate.
 
-use super::emit::{self, by_type};
-use super::instruction::{Carries, Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
 
 /// `not`
 pub(super) static NOT: Instruction = Instruction {
@@ -27,7 +30,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if ty == ScalarType::Pred {
         // Both sources are the operand.
         let (dst, a) = (l.destination(0, ty)?, l.source(1, ty)?);
-        l.emit(Draft::binary(shape::predicates(|a, _| !a), dst, a, a));
+        l.emit(VirtualOp::binary(shape::predicates(|a, _| !a), dst, a, a));
         return Ok(());
     }
     let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| !a));

@@ -1,11 +1,12 @@
 //! `or`: bitwise or, of registers or predicates.
 
-use super::emit;
-use super::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `or`
 pub(super) static OR: Instruction = Instruction {

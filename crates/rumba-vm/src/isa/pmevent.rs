@@ -1,8 +1,9 @@
 //! `pmevent`: an event for profilers. It does nothing here.
 
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `pmevent`
 pub(super) static PMEVENT: Instruction = Instruction {

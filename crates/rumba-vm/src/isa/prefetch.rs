@@ -1,10 +1,11 @@
 //! `prefetch`: a hint that memory will be read. Only its operands are checked.
 
-use super::instruction::{Form, Instruction, Undefined};
-use super::memory;
-use super::notation::Matched;
-use crate::check::memory::Space;
-use crate::lower::{LowerError, Lowering};
+use crate::exec::memory::Space;
+use crate::isa::memory;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `prefetch`
 pub(super) static PREFETCH: Instruction = Instruction {

@@ -1,8 +1,9 @@
 //! `prefetchu`: a hint that memory will be read. Only its operands are checked.
 
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `prefetchu`
 pub(super) static PREFETCHU: Instruction = Instruction {

@@ -4,14 +4,14 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::emit;
-use super::float::{Mode, by_mode};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use super::soft;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::float::{Mode, by_mode};
+use crate::isa::{emit, soft};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `rcp`
 pub(super) static RCP: Instruction = Instruction {

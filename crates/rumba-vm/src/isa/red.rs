@@ -1,10 +1,11 @@
 //! `red`: an atomic read-modify-write that does not give what was there before.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Memory, Undefined};
-use super::notation::Matched;
-use super::{atomic, mbarrier};
-use crate::lower::{LowerError, Lowering};
+use crate::isa::{atomic, mbarrier};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Memory, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `red`
 pub(super) static RED: Instruction = Instruction {

@@ -1,15 +1,18 @@
 //! `redux`: a reduction over the lanes of a warp.
 
-use super::availability::Availability;
-use super::float::{Extremum, extremum};
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape::conjure;
-use crate::lower::{Control, Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::{LANES, Warp, fill, lanes_of};
+use crate::base::lanes::{LANES, lanes_of};
+use crate::base::types::ScalarType;
+use crate::exec::rendezvous;
+use crate::exec::shape::conjure;
+use crate::isa::float::{Extremum, extremum};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::{Warp, fill};
 
 /// `redux`
 pub(super) static REDUX: Instruction = Instruction {
@@ -74,12 +77,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<()
         u64::from(u32::MAX)
     };
     l.emit_control(
-        Draft {
+        VirtualOp {
             dst,
             a,
             b,
             imm,
-            ..Draft::new(handlers)
+            ..VirtualOp::new(handlers)
         },
         Control::Park,
     );

@@ -4,12 +4,13 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::emit;
-use super::instruction::{Form, Hazard, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Hazard, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `rem`
 pub(super) static REM: Instruction = Instruction {
@@ -26,7 +27,7 @@ pub(super) static REM: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::div::{divide_s32, divide_u32};
+use crate::isa::div::{divide_s32, divide_u32};
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;

@@ -1,8 +1,9 @@
 //! `ret`: the end of a function; of a kernel, the end of the thread.
 
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `ret`
 pub(super) static RET: Instruction = Instruction {

@@ -2,13 +2,14 @@
 //!
 //! Rounded from `f64` here; `rsqrt.approx.ftz.f64` has 20 fraction bits.
 
-use super::emit;
-use super::float::{Mode, by_mode};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::float::{Mode, by_mode};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `rsqrt`
 pub(super) static RSQRT: Instruction = Instruction {
@@ -27,7 +28,7 @@ pub(super) static RSQRT: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::rcp::coarse;
+use crate::isa::rcp::coarse;
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let root = by_mode!(

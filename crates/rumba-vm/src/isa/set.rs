@@ -1,11 +1,13 @@
 //! `set`: a comparison, optionally combined with a predicate, as a number: all ones, or 1.0.
 
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
 
 /// `set`
 pub(super) static SET: Instruction = Instruction {
@@ -25,7 +27,8 @@ pub(super) static SET: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::comparison::{self, Comparison};
+use crate::isa::comparison;
+use crate::isa::comparison::Comparison;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let comparison = Comparison::of(m, "stype")?;
@@ -46,8 +49,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let low = l.constant(ScalarType::B32, one);
     let dst = l.destination(0, ty)?;
     if comparison::halves(comparison.ty).is_none() {
-        comparison::combine(l, m, (p, Place::None), first, None)?;
-        emit::emit(l, choose, 0, dst, [low, zero, p, Place::None]);
+        comparison::combine(l, m, (p, VReg::None), first, None)?;
+        emit::emit(l, choose, 0, dst, [low, zero, p, VReg::None]);
         return Ok(());
     }
     let second = comparison.upper().to_scratch(l, 1)?;
@@ -55,14 +58,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     comparison::combine(l, m, (p, q), first, Some(second))?;
     let high = l.constant(ScalarType::B32, one << 16);
     let (first, second) = (l.scratch(ScalarType::B32), l.scratch(ScalarType::B32));
-    emit::emit(l, choose, 0, first, [low, zero, p, Place::None]);
-    emit::emit(l, choose, 0, second, [high, zero, q, Place::None]);
+    emit::emit(l, choose, 0, first, [low, zero, p, VReg::None]);
+    emit::emit(l, choose, 0, second, [high, zero, q, VReg::None]);
     emit::emit(
         l,
         shape::binary(|a: u32, b: u32| a | b),
         0,
         dst,
-        [first, second, Place::None, Place::None],
+        [first, second, VReg::None, VReg::None],
     );
     Ok(())
 }

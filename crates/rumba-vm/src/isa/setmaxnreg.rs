@@ -1,9 +1,10 @@
 //! `setmaxnreg`: a hint about registers. It does nothing here.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `setmaxnreg`
 pub(super) static SETMAXNREG: Instruction = Instruction {

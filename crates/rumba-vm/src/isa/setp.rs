@@ -1,9 +1,11 @@
 //! `setp`: a comparison, optionally combined with a predicate; the second destination gets the opposite comparison.
 
-use super::instruction::{Carries, Form, Instruction};
-use super::notation::Matched;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
 
 /// `setp`
 pub(super) static SETP: Instruction = Instruction {
@@ -19,7 +21,7 @@ pub(super) static SETP: Instruction = Instruction {
             lower: |l, m| {
                 let comparison = Comparison::of(m, "type")?;
                 let (p, q) = l.destination_pair(0, ScalarType::Pred)?;
-                if comparison::halves(comparison.ty).is_none() && q == Place::None {
+                if comparison::halves(comparison.ty).is_none() && q == VReg::None {
                     let (a, b) = (l.source(1, comparison.ty)?, l.source(2, comparison.ty)?);
                     comparison.emit(l, p, a, b);
                     return Ok(());
@@ -47,13 +49,14 @@ pub(super) static SETP: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::comparison::{self, Comparison};
+use crate::isa::comparison;
+use crate::isa::comparison::Comparison;
 
 fn combine(
     l: &mut Lowering<'_>,
     m: &Matched<'_>,
     comparison: Comparison,
-    places: (Place, Place),
+    places: (VReg, VReg),
 ) -> Result<(), LowerError> {
     let first = comparison.to_scratch(l, 1)?;
     let second = if comparison::halves(comparison.ty).is_some() {

@@ -1,11 +1,12 @@
 //! `shf`: shift of a pair of registers, of which one half is kept: the upper for `.l`, the lower for `.r`.
 
-use super::emit;
-use super::instruction::{Extremes, Form, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `shf`
 pub(super) static SHF: Instruction = Instruction {

@@ -1,14 +1,16 @@
 //! `shfl`: values from other lanes of the warp.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::notation::Matched;
-use crate::isa::shape;
-use crate::lower::{Control, DST_AND_C, Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::{FULL, LANES, Warp, lanes_of};
+use crate::base::lanes::{FULL, LANES, lanes_of};
+use crate::base::types::ScalarType;
+use crate::exec::{rendezvous, shape};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `shfl`
 pub(super) static SHFL: Instruction = Instruction {
@@ -21,12 +23,12 @@ pub(super) static SHFL: Instruction = Instruction {
                 .mode = { .up, .down, .bfly, .idx };
             ",
             lower: |l, m| {
-                let draft = Draft {
+                let virtual_op = VirtualOp {
                     handlers: Handlers::same(shfl::<false>),
-                    ..draft(l, m)?
+                    ..virtual_op(l, m)?
                 };
                 let d = l.source(4, ScalarType::U32)?;
-                l.emit_control(Draft { d, ..draft }, Control::Park);
+                l.emit_control(VirtualOp { d, ..virtual_op }, Control::Park);
                 Ok(())
             },
         },
@@ -36,8 +38,8 @@ pub(super) static SHFL: Instruction = Instruction {
                 .mode = { .up, .down, .bfly, .idx };
             ",
             lower: |l, m| {
-                let draft = draft(l, m)?;
-                l.emit(draft);
+                let virtual_op = virtual_op(l, m)?;
+                l.emit(virtual_op);
                 Ok(())
             },
         },
@@ -56,12 +58,12 @@ const BUTTERFLY: u16 = 2;
 const INDEX: u16 = 3;
 
 /// The operation of a form without a mask.
-fn draft(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<Draft, LowerError> {
+fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerError> {
     let ty = ScalarType::B32;
     let (dst, predicate) = l.destination_pair(0, ty)?;
-    let dst = if dst == Place::None { l.scratch(ty) } else { dst };
+    let dst = if dst == VReg::None { l.scratch(ty) } else { dst };
     // A predicate that nobody wants still needs a place.
-    let predicate = if predicate == Place::None {
+    let predicate = if predicate == VReg::None {
         l.scratch(ScalarType::Pred)
     } else {
         predicate
@@ -78,19 +80,19 @@ fn draft(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<Draft, LowerError> {
         _ => {
             let (lane, clamp) = (l.source(2, ty)?, l.source(3, ty)?);
             let packed = l.scratch(ty);
-            l.emit(Draft::binary(shape::binary(pack), packed, lane, clamp));
+            l.emit(VirtualOp::binary(shape::binary(pack), packed, lane, clamp));
             packed
         }
     };
     let modes = [(".up", UP), (".down", DOWN), (".bfly", BUTTERFLY), (".idx", INDEX)];
-    Ok(Draft {
+    Ok(VirtualOp {
         dst,
         a,
         b,
         c: predicate,
         defines: DST_AND_C,
         extra: m.choose("mode", &modes)?,
-        ..Draft::new(Handlers::same(without_members::<false>))
+        ..VirtualOp::new(Handlers::same(without_members::<false>))
     })
 }
 
@@ -108,13 +110,13 @@ unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
 
 /// The same shuffle, which also lets the predicate `dst` have what the predicate `a` has in the lanes that are read, and
 /// the operation that has to come right after it.
-fn follow(shuffle: &Draft, dst: Place, a: Place) -> (Draft, Draft) {
-    let handlers = if shuffle.d == Place::None {
+fn follow(shuffle: &VirtualOp, dst: VReg, a: VReg) -> (VirtualOp, VirtualOp) {
+    let handlers = if shuffle.d == VReg::None {
         Handlers::same(without_members::<true>)
     } else {
         Handlers::same(shfl::<true>)
     };
-    (Draft { handlers, ..*shuffle }, Draft::unary(BESIDE, dst, a))
+    (VirtualOp { handlers, ..*shuffle }, VirtualOp::unary(BESIDE, dst, a))
 }
 
 unsafe fn shfl<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -144,7 +146,7 @@ fn unanswered(warp: &Warp, pc: Pc, readers: u32, packed: &[u32; LANES]) {
         1 << (from & 31)
     };
     let sources = lanes_of(readers).fold(0, |lanes, lane| lanes | source(lane));
-    warp.watch_shuffle(pc.source, readers, sources);
+    warp.check_shuffle_source(pc.source, readers, sources);
 }
 
 /// The pseudocode of the manual. A lane that is not in the group gives its own value back, which is one of the things

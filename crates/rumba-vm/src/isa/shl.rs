@@ -2,13 +2,15 @@
 
 use std::hint::select_unpredictable as select;
 
-use super::emit::{self, by_type};
-use super::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
-use super::notation::Matched;
-use super::shape;
-use crate::form::Linear;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::machine::op::Linear;
 
 /// `shl`
 pub(super) static SHL: Instruction = Instruction {

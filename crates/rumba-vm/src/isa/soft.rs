@@ -4,7 +4,7 @@
 //! it is the reference that the fast ways of the narrower formats are tested against. Inputs are `f64`; the result is
 //! rounded once, to any format up to `f64`.
 
-use super::float::Rounding;
+use crate::isa::float::Rounding;
 
 /// A binary format with subnormals, infinities and NaN.
 #[derive(Clone, Copy, Debug)]

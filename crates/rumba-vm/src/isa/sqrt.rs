@@ -1,13 +1,13 @@
 //! `sqrt`: square root. The approximate form is correctly rounded here.
 
-use super::emit;
-use super::float::{Mode, by_mode};
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use super::soft;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::float::{Mode, by_mode};
+use crate::isa::{emit, soft};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `sqrt`
 pub(super) static SQRT: Instruction = Instruction {

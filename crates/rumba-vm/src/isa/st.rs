@@ -2,18 +2,20 @@
 //!
 //! Cache hints and eviction priorities change nothing that a program can observe and are ignored.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Memory, Undefined};
-use super::mbarrier;
-use super::memory;
-use super::notation::Matched;
-use super::shape;
-use crate::check::memory::Space;
-use crate::check::range::written_range;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{Warp, lanes_of};
+use crate::base::lanes::lanes_of;
+use crate::base::types::ScalarType;
+use crate::exec::memory::Space;
+use crate::exec::range::written_range;
+use crate::exec::shape;
+use crate::isa::{mbarrier, memory};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Memory, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `st`
 pub(super) static ST: Instruction = Instruction {
@@ -91,19 +93,19 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut size = l.source(1, ty)?;
     if ty == ScalarType::U32 {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(Draft::unary(shape::unary(|size: u32| u64::from(size)), wide, size));
+        l.emit(VirtualOp::unary(shape::unary(|size: u32| u64::from(size)), wide, size));
         size = wide;
     }
     if l.literal(2) != Some(0) {
         return Err(LowerError::new("memory can only be filled with the number 0").at(l.operand(2)?.span));
     }
-    l.emit(Draft {
+    l.emit(VirtualOp {
         a: address.base,
         b: size,
         imm: address.offset.cast_unsigned(),
         extra: space as u16,
         defines: 0,
-        ..Draft::new(Handlers::same(fill))
+        ..VirtualOp::new(Handlers::same(fill))
     });
     Ok(())
 }
@@ -115,7 +117,7 @@ unsafe fn fill(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: both slots have 32 lanes of 64 bits.
         let (address, bytes) = unsafe { ((*addresses.add(lane)).wrapping_add(pc.imm), *sizes.add(lane)) };
         match written_range(warp, pc, lane, address, bytes) {
-            // SAFETY: the door says that so many bytes there may be written.
+            // SAFETY: the access check has found that so many bytes there may be written.
             Ok(host) => unsafe { std::ptr::write_bytes(host as *mut u8, 0, bytes as usize) },
             Err(stop) => return stop,
         }

@@ -1,13 +1,15 @@
 //! `stackrestore`: makes the thread's stack end where it ended at a `stacksave`.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::memory::copy;
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::program::{Class, Fixed};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::memory::copy;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::program::{Class, Fixed};
 
 /// `stackrestore`
 pub(super) static STACKRESTORE: Instruction = Instruction {
@@ -29,6 +31,6 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ScalarType::U32 => shape::unary(|saved: u32| u64::from(saved)),
         _ => copy(Class::W64),
     };
-    l.emit(Draft::unary(handlers, pointer, saved));
+    l.emit(VirtualOp::unary(handlers, pointer, saved));
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! `stacksave`: where the thread's stack ends.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction};
-use super::memory::copy;
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::program::{Class, Fixed};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::memory::copy;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::program::{Class, Fixed};
 
 /// `stacksave`
 pub(super) static STACKSAVE: Instruction = Instruction {
@@ -30,6 +32,6 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ScalarType::U32 => shape::unary(|pointer: u64| pointer as u32),
         _ => copy(Class::W64),
     };
-    l.emit(Draft::unary(handlers, dst, pointer));
+    l.emit(VirtualOp::unary(handlers, dst, pointer));
     Ok(())
 }

@@ -2,16 +2,20 @@
 //!
 //! The form of sixteen rows does not exist on an H200; its places are those of the manual's figure.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use super::ldmatrix::matrices;
-use super::matrix::operands::{self, Slots, address, sources, whole_warp};
-use super::matrix::rows::{self, ROW, Rows, encode};
-use super::memory;
-use super::notation::Matched;
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::warp::{LANES, Warp};
+use crate::base::lanes::LANES;
+use crate::isa::ldmatrix::matrices;
+use crate::isa::matrix::operands::{Slots, address, sources, whole_warp};
+use crate::isa::matrix::rows::{ROW, Rows, encode};
+use crate::isa::matrix::{operands, rows};
+use crate::isa::memory;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `stmatrix`
 pub(super) static STMATRIX: Instruction = Instruction {
@@ -54,11 +58,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<()
     let count = matrices(m)?;
     let mut read = vec![address(l, 0, space)?];
     read.extend(sources(l, 1, count, 32)?);
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         imm: encode(space) | (count as u64) << 8,
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     };
-    operands::emit(l, draft, &read, &[]);
+    operands::emit(l, virtual_op, &read, &[]);
     Ok(())
 }
 

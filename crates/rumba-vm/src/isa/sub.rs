@@ -1,16 +1,16 @@
 //! `sub`: difference.
 
-use super::availability::Availability;
-use super::emit::{self, by_type};
-use super::float::{Mode, by_mode, propagate};
-use super::instruction::{Carries, Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use super::soft;
-use crate::form::Linear;
-use crate::lower::{LowerError, Lowering};
-use crate::op::Handlers;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit::by_type;
+use crate::isa::float::{Mode, by_mode, propagate};
+use crate::isa::{emit, soft};
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::machine::op::{Handlers, Linear};
 
 /// `sub`
 pub(super) static SUB: Instruction = Instruction {
@@ -33,7 +33,7 @@ pub(super) static SUB: Instruction = Instruction {
                 sub.cc.type  d, a, b;
                 .type = { .u32, .s32, .u64, .s64 };
             ",
-            lower: |l, m| super::subc::with_borrow(l, m.ty("type")?, WRITES_CARRY),
+            lower: |l, m| crate::isa::subc::with_borrow(l, m.ty("type")?, WRITES_CARRY),
         },
         Form {
             syntax: "
@@ -90,7 +90,7 @@ pub(super) static SUB: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::{f32x2, mixed};
+use crate::isa::{f32x2, mixed};
 
 const WRITES_CARRY: shape::CarryUse = shape::CarryUse {
     reads: false,

@@ -3,12 +3,14 @@
 //! The flag is the carry of `a + !b + 1`, which is set where nothing is borrowed: the manual leaves open which of the two
 //! `CC.CF` holds, and a GPU, which has one kind of chain, shows it where `addc` or `madc` follows `sub.cc`.
 
-use super::emit;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VReg;
 
 /// `subc`
 pub(super) static SUBC: Instruction = Instruction {
@@ -48,7 +50,7 @@ pub(super) fn with_borrow(l: &mut Lowering<'_>, ty: ScalarType, flag: CarryUse) 
     };
     let (a, b) = (l.source(1, ty)?, l.source(2, ty)?);
     let dst = l.destination(0, ty)?;
-    emit::emit(l, difference, flag.extra(), dst, [a, b, a, Place::None]);
+    emit::emit(l, difference, flag.extra(), dst, [a, b, a, VReg::None]);
     Ok(())
 }
 

@@ -1,13 +1,14 @@
 //! `tanh`: hyperbolic tangent, rounded from `f64` here.
 
-use super::availability::Availability;
-use super::emit;
-use super::float::canonical;
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::isa::float::canonical;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `tanh`
 pub(super) static TANH: Instruction = Instruction {
@@ -30,7 +31,7 @@ pub(super) static TANH: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use super::{math, mixed};
+use crate::isa::{math, mixed};
 
 fn single(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let tangent = shape::unary(|a: f32| canonical(math::tanh(a)));

@@ -1,7 +1,7 @@
 //! What of PTX this machine does not execute: the one list of it, with the reasons.
 //!
 //! A module that holds such an instruction loads; a kernel that holds one, or calls a function that does, cannot be
-//! launched. Everything that is neither here nor in [`super::INSTRUCTIONS`] is taken for a mistake in the source.
+//! launched. Everything that is neither here nor in [`crate::isa::INSTRUCTIONS`] is taken for a mistake in the source.
 
 /// Instructions that are not executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

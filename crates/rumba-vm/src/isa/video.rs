@@ -1,17 +1,19 @@
 //! The scalar video instructions: arithmetic on a part of each operand, then a second operation or a merge with a third.
 //!
 //! They fall into the selection of parts, which become signed numbers of 64 bits, the operation itself, and what is done
-//! with its result. Two and four elements at once are in [`super::video_simd`].
+//! with its result. Two and four elements at once are in [`crate::isa::video_simd`].
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::op::Handlers;
-use crate::scope::Binding;
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::scope::Binding;
+use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::op::Handlers;
 
 macro_rules! scalar {
     ($($name:ident $mnemonic:literal $operation:expr;)*) => {$(
@@ -159,7 +161,7 @@ impl Part {
 pub(super) fn selected<'m>(
     l: &mut Lowering<'m>,
     operand: &'m Operand<'m>,
-) -> Result<Option<(Place, &'m str)>, LowerError> {
+) -> Result<Option<(VReg, &'m str)>, LowerError> {
     let OperandKind::Member(name, selector) = operand.kind else {
         return Ok(None);
     };
@@ -179,7 +181,7 @@ pub(super) fn selected<'m>(
 }
 
 /// The destination, operand 0, and the selector behind it.
-pub(super) fn target<'m>(l: &mut Lowering<'m>) -> Result<(Place, Option<&'m str>), LowerError> {
+pub(super) fn target<'m>(l: &mut Lowering<'m>) -> Result<(VReg, Option<&'m str>), LowerError> {
     let operand = l.operand(0)?;
     match selected(l, operand)? {
         None => Ok((l.destination(0, ScalarType::U32)?, None)),
@@ -198,7 +200,7 @@ fn signed(m: &Matched<'_>, placeholder: &str) -> u16 {
 }
 
 /// Emits operand `index`, or the part of it that it names, as a number of 64 bits.
-fn number<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>, sign: u16) -> Result<Place, LowerError> {
+fn number<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>, sign: u16) -> Result<VReg, LowerError> {
     let (place, part) = match selected(l, operand)? {
         Some((place, selector)) => {
             let part = Part::find(selector)
@@ -218,9 +220,9 @@ fn number<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>, sign: u16) -> Resu
             (bits as i64) >> above
         }
     });
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra: part.code() | sign,
-        ..Draft::unary(select, value, place)
+        ..VirtualOp::unary(select, value, place)
     });
     Ok(value)
 }
@@ -265,7 +267,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Handlers) -> Result<(
     let a = number(l, l.operand(1)?, signed(m, "atype"))?;
     let b = number(l, l.operand(2)?, signed(m, "btype"))?;
     let result = l.scratch(ScalarType::S64);
-    l.emit(Draft::binary(operation, result, a, b));
+    l.emit(VirtualOp::binary(operation, result, a, b));
     let has_third = l.operand_count() == 4;
     let c = if has_third {
         l.source(3, ScalarType::U32)?
@@ -288,9 +290,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Handlers) -> Result<(
             LowerError::new(message).at(operand.span)
         })?;
     let saturate = if m.has(".sat") { SATURATE } else { 0 };
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra: part.code() | signed(m, "dtype") | saturate | second,
-        ..Draft::binary(shape::binary_with(finish), dst, result, c)
+        ..VirtualOp::binary(shape::binary_with(finish), dst, result, c)
     });
     Ok(())
 }
@@ -361,9 +363,9 @@ fn lower_vmad(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (a, b) = (number(l, a, sign_a)?, number(l, b, sign_b)?);
     let c = l.source_operand(c, ScalarType::U32, false)?;
     let dst = l.destination(0, ScalarType::U32)?;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra,
-        ..Draft::ternary(shape::ternary_with(multiply), dst, a, b, c)
+        ..VirtualOp::ternary(shape::ternary_with(multiply), dst, a, b, c)
     });
     Ok(())
 }

@@ -2,12 +2,15 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::instruction::{Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use super::video::{self, selected};
-use crate::lower::{Draft, LowerError, Lowering, Place};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::video;
+use crate::isa::video::selected;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::{VReg, VirtualOp};
 
 macro_rules! simd {
     ($($name:ident $mnemonic:literal $count:literal $operation:expr;)*) => {$(
@@ -202,7 +205,7 @@ fn elements(selector: &str, count: usize) -> Option<Vec<u16>> {
 }
 
 /// An operand's register, and what follows it.
-fn operand<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>) -> Result<(Place, Option<&'m str>), LowerError> {
+fn operand<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>) -> Result<(VReg, Option<&'m str>), LowerError> {
     Ok(match selected(l, operand)? {
         Some((place, selector)) => (place, Some(selector)),
         None if matches!(operand.kind, OperandKind::Literal(_)) => {
@@ -219,7 +222,7 @@ fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Ope
         LowerError::new(format!("`{selector}` does not select the elements of `{mnemonic}`")).at(at.span)
     };
     let (a, b) = (operand(l, l.operand(1)?)?, operand(l, l.operand(2)?)?);
-    let mut packed = [Place::None; 2];
+    let mut packed = [VReg::None; 2];
     for (index, (slot, selector)) in packed.iter_mut().zip([a.1, b.1]).enumerate() {
         let at = l.operand(index + 1)?;
         let chosen = match selector {
@@ -233,9 +236,9 @@ fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Ope
         };
         let extra = chosen.iter().rev().fold(0, |bits, element| bits << 4 | element);
         *slot = l.scratch(ScalarType::U32);
-        l.emit(Draft {
+        l.emit(VirtualOp {
             extra,
-            ..Draft::binary(shape::binary_with(gather::<COUNT>), *slot, a.0, b.0)
+            ..VirtualOp::binary(shape::binary_with(gather::<COUNT>), *slot, a.0, b.0)
         });
     }
     let c = operand(l, l.operand(3)?)?.0;
@@ -261,9 +264,9 @@ fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Ope
         | flag(".sat", SATURATE)
         | flag(".add", ADD)
         | mask << MASK;
-    l.emit(Draft {
+    l.emit(VirtualOp {
         extra,
-        ..Draft::ternary(shape::ternary_with(combine::<COUNT>), dst, packed[0], packed[1], c)
+        ..VirtualOp::ternary(shape::ternary_with(combine::<COUNT>), dst, packed[0], packed[1], c)
     });
     Ok(())
 }

@@ -1,12 +1,15 @@
 //! `vote`: what the lanes of a warp have in common.
 
-use super::availability::Availability;
-use super::instruction::{Form, Instruction, Undefined};
-use crate::lower::{Control, Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::{FULL, Warp, fill};
+use crate::base::lanes::FULL;
+use crate::base::types::ScalarType;
+use crate::exec::rendezvous;
+use crate::lower::availability::Availability;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::virtual_op::{Control, VirtualOp};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::{Warp, fill};
 
 /// `vote`
 pub(super) static VOTE: Instruction = Instruction {
@@ -51,23 +54,23 @@ fn lower(l: &mut Lowering<'_>, extra: u16, result: ScalarType) -> Result<(), Low
     let (a, negated) = l.predicate_source(1)?;
     let dst = l.destination(0, result)?;
     let imm = if negated { u64::from(FULL) } else { 0 };
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         dst,
         a,
         extra,
         imm,
-        ..Draft::new(Handlers::same(without_members))
+        ..VirtualOp::new(Handlers::same(without_members))
     };
     if l.operand_count() == 2 {
-        l.emit(draft);
+        l.emit(virtual_op);
         return Ok(());
     }
     let b = l.source(2, ScalarType::U32)?;
     l.emit_control(
-        Draft {
+        VirtualOp {
             b,
             handlers: Handlers::same(vote),
-            ..draft
+            ..virtual_op
         },
         Control::Park,
     );

@@ -3,22 +3,27 @@
 //! The manual leaves open which lane holds which element. The places here are those of an H200, where a fragment of `f16`
 //! holds every element twice or more often.
 
-use super::float::Rounding;
-use super::instruction::{Form, Instruction, Undefined};
-use super::matrix::element::Element;
-use super::matrix::fragment::{Fragment, Order};
-use super::matrix::operands::{self, Slots, address, destinations, sources, whole_warp};
-use super::matrix::product::{Product, Rule};
-use super::memory;
-use super::mma::{self, shape};
-use super::notation::Matched;
-use crate::access::Element as InMemory;
-use crate::check::memory::{Addresses, Space, at_addresses};
-use crate::fault::{AccessKind, FaultKind, RawFault};
-use crate::lower::{Draft, LowerError, Lowering};
-use crate::op::{Handlers, Pc};
-use crate::types::ScalarType;
-use crate::warp::{LANES, Warp};
+use crate::base::lanes::LANES;
+use crate::base::report::AccessKind;
+use crate::base::types::ScalarType;
+use crate::exec::memory::{Addresses, Space, at_addresses};
+use crate::isa::float::Rounding;
+use crate::isa::matrix::element::Element;
+use crate::isa::matrix::fragment::{Fragment, Order};
+use crate::isa::matrix::operands;
+use crate::isa::matrix::operands::{Slots, address, destinations, sources, whole_warp};
+use crate::isa::matrix::product::{Product, Rule};
+use crate::isa::mma::shape;
+use crate::isa::{memory, mma};
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Form, Instruction, Undefined};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
+use crate::mem::atomic::Element as InMemory;
 
 /// `wmma`
 pub(super) static WMMA: Instruction = Instruction {
@@ -248,11 +253,11 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), Low
     } else {
         Handlers::same(wmma_store)
     };
-    let draft = Draft {
+    let virtual_op = VirtualOp {
         imm: std::ptr::from_ref(transfer) as u64,
-        ..Draft::new(handlers)
+        ..VirtualOp::new(handlers)
     };
-    operands::emit(l, draft, &read, &written);
+    operands::emit(l, virtual_op, &read, &written);
     Ok(())
 }
 
@@ -274,7 +279,7 @@ fn pieces(
     let (given, strides) = unsafe { (*slots.wide(warp, 0), *slots.register(warp, 1)) };
     if let Some(lane) = (0..LANES).find(|lane| given[*lane] != given[0] || strides[*lane] != strides[0]) {
         let message = "the lanes of the warp give different addresses or strides for one matrix";
-        return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc, lane, message)));
+        return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)));
     }
     let bits = if matrix.element == Element::B1 {
         1
@@ -319,7 +324,7 @@ fn pieces(
             &mut out,
         )?;
         for index in 0..count {
-            // SAFETY: the door has set the addresses of these lanes.
+            // SAFETY: the access check has set the addresses of these lanes.
             copy(unsafe { out.get(index) }, (first + index) * piece, piece);
         }
         first += count;
@@ -352,7 +357,7 @@ unsafe fn wmma_load(warp: &mut Warp, pc: Pc) -> Pc {
         let slots = Slots::new(pc, 2);
         let mut bytes = [0; BYTES];
         pieces(warp, pc, slots, transfer, AccessKind::Read, |host, at, size| {
-            // SAFETY: the door says that this is the address of as many live, aligned bytes.
+            // SAFETY: the access check has found that this is the address of as many live, aligned bytes.
             unsafe {
                 match size {
                     16 => bytes[at..at + 16].copy_from_slice(&u128::read(host).to_le_bytes()),

@@ -1,11 +1,12 @@
 //! `xor`: bitwise exclusive or, of registers or predicates.
 
-use super::emit;
-use super::instruction::{Carries, Form, Instruction};
-use super::notation::Matched;
-use super::shape;
-use crate::lower::{LowerError, Lowering};
-use crate::types::ScalarType;
+use crate::base::types::ScalarType;
+use crate::exec::shape;
+use crate::isa::emit;
+use crate::lower::error::LowerError;
+use crate::lower::instruction::{Carries, Form, Instruction};
+use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 
 /// `xor`
 pub(super) static XOR: Instruction = Instruction {

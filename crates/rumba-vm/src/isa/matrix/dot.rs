@@ -10,8 +10,9 @@
 //! needs terms that are not too far from one for `f32`; [`sum`] is the plain way, which serves the others, and the
 //! reference.
 
+use crate::base::lanes::GROUP;
+use crate::exec::target::Target;
 use crate::isa::float::{NAN_F32, to_odd_f32};
-use crate::target::{GROUP, Target};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 16;
@@ -309,8 +310,8 @@ pub(super) fn sum(
 #[cfg(test)]
 mod tests {
     use super::{COLUMNS, DEPTH, ROWS, Terms, sum};
-    use crate::op::has_avx2;
-    use crate::target::{Avx2, Baseline};
+    use crate::exec::target::{Avx2, Baseline};
+    use crate::machine::op::has_avx2;
 
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

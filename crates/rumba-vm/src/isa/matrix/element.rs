@@ -1,11 +1,12 @@
 //! What a matrix holds: the element types of the matrix instructions, and the numbers that their bits stand for.
 //!
-//! Where an element lies in the registers is told in [`super::fragment`].
+//! Where an element lies in the registers is told in [`crate::isa::matrix::fragment`].
 
 use std::sync::LazyLock;
 
+use crate::exec::lane::{Bf16, F16};
 use crate::isa::cvt_small;
-use crate::isa::half::{Bf16, F16, Half};
+use crate::isa::half::Half;
 
 /// The type of a matrix's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@
 
 use smallvec::SmallVec;
 
-use crate::warp::LANES;
+use crate::base::lanes::LANES;
 
 /// A register: 32 lanes of 32 bits.
 pub(crate) type Register = [u32; LANES];

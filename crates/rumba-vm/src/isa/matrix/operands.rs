@@ -6,15 +6,18 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use super::fragment::{Register, Wide};
-use crate::check::memory::Space;
-use crate::fault::{FaultKind, RawFault};
-use crate::isa::{memory, shape};
-use crate::lower::{Control, Draft, LowerError, Lowering, Place};
-use crate::op::{Handlers, Pc};
-use crate::rendezvous;
-use crate::types::ScalarType;
-use crate::warp::{FULL, Warp};
+use crate::base::lanes::FULL;
+use crate::base::types::ScalarType;
+use crate::exec::memory::Space;
+use crate::exec::{rendezvous, shape};
+use crate::isa::matrix::fragment::{Register, Wide};
+use crate::isa::memory;
+use crate::lower::error::LowerError;
+use crate::lower::lowering::Lowering;
+use crate::lower::virtual_op::{Control, VReg, VirtualOp};
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// Operands that an operation carries.
 const CARRIED: usize = 5;
@@ -28,26 +31,26 @@ unsafe fn carry(_: &mut Warp, pc: Pc) -> Pc {
 
 /// Appends an operation with any number of operands, which all lanes of the warp execute together. Its `d` and `extra`
 /// are taken.
-pub(crate) fn emit(l: &mut Lowering<'_>, draft: Draft, sources: &[Place], destinations: &[Place]) {
+pub(crate) fn emit(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg], destinations: &[VReg]) {
     let operations = sources.len().div_ceil(CARRIED) + destinations.len().div_ceil(CARRIED);
     let members = l.constant(ScalarType::U32, FULL.into());
-    let first = Draft {
+    let first = VirtualOp {
         d: members,
         extra: operations as u16,
-        ..draft
+        ..virtual_op
     };
     l.emit_control(first, Control::Park);
     for (places, defines) in [(sources, 0), (destinations, 0b11111)] {
         for part in places.chunks(CARRIED) {
-            let place = |index: usize| part.get(index).copied().unwrap_or(Place::None);
-            l.emit(Draft {
+            let place = |index: usize| part.get(index).copied().unwrap_or(VReg::None);
+            l.emit(VirtualOp {
                 dst: place(0),
                 a: place(1),
                 b: place(2),
                 c: place(3),
                 d: place(4),
                 defines,
-                ..Draft::new(CARRY)
+                ..VirtualOp::new(CARRY)
             });
         }
     }
@@ -152,7 +155,7 @@ pub(crate) unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
             warp.live
         );
         let lane = warp.active.trailing_zeros() as usize;
-        return warp.raise(RawFault::new(FaultKind::Synchronisation, pc, lane, message));
+        return warp.raise(RawFault::new(FaultKind::Synchronisation, pc.source, lane, message));
     }
     // All lanes live and not all are here, so there is nothing to be done yet.
     // SAFETY: `emit` has put the members into `d`.
@@ -174,7 +177,7 @@ fn elements<'m>(l: &Lowering<'m>, index: usize, count: usize) -> Result<Vec<&'m 
 }
 
 /// Operand `index` as an address that includes its offset.
-pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<Place, LowerError> {
+pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<VReg, LowerError> {
     let address = memory::address(l, index, space)?;
     if address.offset == 0 {
         return Ok(address.base);
@@ -182,12 +185,12 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
     let offset = l.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
     let sum = l.scratch(ScalarType::U64);
     let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
-    l.emit(Draft::binary(add, sum, address.base, offset));
+    l.emit(VirtualOp::binary(add, sum, address.base, offset));
     Ok(sum)
 }
 
 /// The registers of a source, of `bits` bits each.
-pub(crate) fn sources(l: &mut Lowering<'_>, index: usize, count: usize, bits: usize) -> Result<Vec<Place>, LowerError> {
+pub(crate) fn sources(l: &mut Lowering<'_>, index: usize, count: usize, bits: usize) -> Result<Vec<VReg>, LowerError> {
     let list = elements(l, index, count)?;
     list.into_iter()
         .map(|operand| l.source_operand(operand, register_type(bits), false))
@@ -200,7 +203,7 @@ pub(crate) fn destinations(
     index: usize,
     count: usize,
     bits: usize,
-) -> Result<Vec<Place>, LowerError> {
+) -> Result<Vec<VReg>, LowerError> {
     let list = elements(l, index, count)?;
     list.into_iter()
         .map(|operand| l.destination_operand(operand, register_type(bits), false))

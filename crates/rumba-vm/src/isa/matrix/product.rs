@@ -10,18 +10,19 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use super::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
-use super::element::{Element, ue4m3, ue8m0};
-use super::fragment::{Fragment, Quads};
-use super::operands::{Slots, done, is_whole, wait};
-use super::sparse::Sparsity;
-use crate::form::Form;
+use crate::base::lanes::{GROUP, LANES};
+use crate::exec::lane::F16;
+use crate::exec::target::{Avx2, Baseline, Target};
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
-use crate::isa::half::{F16, Half};
+use crate::isa::half::Half;
+use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
+use crate::isa::matrix::element::{Element, ue4m3, ue8m0};
+use crate::isa::matrix::fragment::{Fragment, Quads};
+use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
+use crate::isa::matrix::sparse::Sparsity;
 use crate::isa::soft;
-use crate::op::{Handlers, Pc};
-use crate::target::{Avx2, Baseline, GROUP, Target};
-use crate::warp::{LANES, Warp};
+use crate::machine::op::{Form, Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// Elements of the largest factor.
 const FACTOR: usize = 1024;

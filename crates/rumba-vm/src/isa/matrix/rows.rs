@@ -2,12 +2,13 @@
 //!
 //! How the bytes of a row become elements is the instructions' business.
 
-use super::operands::Slots;
-use crate::access::Element;
-use crate::check::memory::{Addresses, Space, at_addresses};
-use crate::fault::AccessKind;
-use crate::op::Pc;
-use crate::warp::{LANES, Warp};
+use crate::base::lanes::LANES;
+use crate::base::report::AccessKind;
+use crate::exec::memory::{Addresses, Space, at_addresses};
+use crate::isa::matrix::operands::Slots;
+use crate::machine::op::Pc;
+use crate::machine::warp::Warp;
+use crate::mem::atomic::Element;
 
 /// Bytes of a row.
 pub(crate) const ROW: usize = 16;
@@ -39,7 +40,7 @@ fn addresses(warp: &mut Warp, pc: Pc, slots: Slots, count: usize, kind: AccessKi
 pub(crate) fn read(warp: &mut Warp, pc: Pc, slots: Slots, count: usize, rows: &mut Rows) -> Result<(), Pc> {
     let addresses = addresses(warp, pc, slots, count, AccessKind::Read)?;
     for (lane, row) in rows.iter_mut().take(count).enumerate() {
-        // SAFETY: the door says that this is the address of sixteen live, aligned bytes.
+        // SAFETY: the access check has found that this is the address of sixteen live, aligned bytes.
         *row = unsafe { u128::read(addresses.get(lane)) }.to_le_bytes();
     }
     Ok(())

@@ -4,8 +4,8 @@
 //! field of four bits says which: two positions of two bits each. The manual's figures place the fields of a row in the
 //! lanes that hold the row, as many of them as are needed, from the one that the selector names.
 
-use super::element::Element;
-use super::fragment::Register;
+use crate::isa::matrix::element::Element;
+use crate::isa::matrix::fragment::Register;
 
 /// How the kept elements of a factor are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,8 @@
+//! Numbers that every room uses: lanes and masks of them, scalar types, seeds, and what reports are told with.
+
+pub(crate) mod config;
+pub(crate) mod lanes;
+pub(crate) mod pool;
+pub(crate) mod report;
+pub(crate) mod seed;
+pub(crate) mod types;

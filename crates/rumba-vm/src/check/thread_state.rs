@@ -1,0 +1,287 @@
+//! What the lanes of the warps that run know of other threads, and what those bring along who meet.
+//!
+//! Lanes of a warp mostly have the same past, and then one clock. When it changes is told in [`crate::check::race`].
+
+use std::sync::Arc;
+
+use crate::base::lanes::{LANES, lanes_of};
+use crate::check::clock::{Thread, VectorClock};
+use crate::check::order::{SCOPES, Scope};
+use crate::check::record::View;
+
+/// The thread of a lane.
+pub(super) fn thread(block: u32, warp: u8, lane: usize) -> Thread {
+    Thread {
+        block,
+        index: (usize::from(warp) * LANES + lane) as u16,
+    }
+}
+
+/// What a fence made ready to be published.
+#[derive(Clone)]
+pub(super) struct FenceClock {
+    pub(super) known: Arc<VectorClock>,
+    pub(super) warp: u32,
+    pub(super) epoch: u32,
+    pub(super) scope: Scope,
+}
+
+/// What one thread knows, or several with the same past.
+#[derive(Clone)]
+pub(super) struct ThreadState {
+    pub(super) epoch: u32,
+    pub(super) known: Arc<VectorClock>,
+    /// The epoch that all threads of the own warp are known to have reached.
+    pub(super) warp: u32,
+    /// The same of the own block, as `known` has it, and whether it has nothing else.
+    pub(super) block: u32,
+    pub(super) plain: bool,
+    /// What the last fence made ready: later atomic writes offer it.
+    pub(super) fenced: Option<FenceClock>,
+    /// What atomic reads have seen: the next fence takes it in. By the narrowest scope that the fence has to have, around
+    /// this block, for the block that released it.
+    pub(super) seen: [Option<Arc<VectorClock>>; SCOPES],
+    /// The last fence of sequential consistency, what such fences of others made ready before the last barrier, and what was
+    /// seen of such fences.
+    pub(super) sequential_fence: Option<FenceClock>,
+    pub(super) sequential: Option<Arc<VectorClock>>,
+    pub(super) sequential_seen: Option<Arc<VectorClock>>,
+}
+
+impl ThreadState {
+    pub(super) fn fresh(nothing: &Arc<VectorClock>) -> Self {
+        Self {
+            epoch: 1,
+            known: Arc::clone(nothing),
+            warp: 0,
+            block: 0,
+            plain: true,
+            fenced: None,
+            seen: Default::default(),
+            sequential_fence: None,
+            sequential: None,
+            sequential_seen: None,
+        }
+    }
+
+    /// Whether nothing is ready to be published or taken in.
+    fn is_bare(&self) -> bool {
+        self.fenced.is_none()
+            && self.seen.iter().all(Option::is_none)
+            && self.sequential.is_none()
+            && self.sequential_seen.is_none()
+    }
+
+    /// Whether lanes with either of the two know the same, and of the same past.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        self.epoch == other.epoch && self.warp == other.warp && Arc::ptr_eq(&self.known, &other.known)
+    }
+
+    pub(super) fn view(&self) -> View<'_> {
+        View {
+            block: self.block,
+            warp: self.warp,
+            plain: self.plain,
+            known: &self.known,
+        }
+    }
+
+    pub(super) fn set_known(&mut self, known: Arc<VectorClock>, block: u32) {
+        (self.block, self.plain) = known.of_block(block);
+        self.known = known;
+    }
+
+    pub(super) fn acquire(&mut self, known: &Arc<VectorClock>, block: u32) {
+        if !Arc::ptr_eq(&self.known, known) {
+            let mut mine = Arc::clone(&self.known);
+            Arc::make_mut(&mut mine).join(known);
+            self.set_known(mine, block);
+        }
+    }
+
+    /// A fence: what precedes is ready to be published, and what follows belongs to a new epoch.
+    pub(super) fn release(&mut self, scope: Scope) {
+        self.fenced = Some(FenceClock {
+            known: Arc::clone(&self.known),
+            warp: self.warp,
+            epoch: self.epoch,
+            scope,
+        });
+        self.epoch += 1;
+    }
+}
+
+impl FenceClock {
+    /// What it offers of a thread.
+    pub(super) fn of(&self, thread: Thread) -> Arc<VectorClock> {
+        let mut known = VectorClock::clone(&self.known);
+        if self.warp > 0 {
+            known.advance_warp(thread, self.warp);
+        }
+        known.advance(thread, self.epoch);
+        Arc::new(known)
+    }
+
+    /// What it offers of all threads of a warp, given the first one.
+    pub(super) fn of_warp(&self, first: Thread) -> Arc<VectorClock> {
+        let mut known = VectorClock::clone(&self.known);
+        known.advance_warp(first, self.epoch.max(self.warp));
+        Arc::new(known)
+    }
+}
+
+/// What the lanes of a warp know.
+pub(super) struct WarpState {
+    /// All of them, unless `lanes` has them one by one.
+    pub(super) whole: ThreadState,
+    pub(super) lanes: Option<Box<[ThreadState]>>,
+    /// Whether they do not all agree.
+    pub(super) apart: bool,
+    /// The lanes that there are.
+    pub(super) mask: u32,
+}
+
+impl WarpState {
+    pub(super) fn lanes(&mut self) -> &mut [ThreadState] {
+        let whole = &self.whole;
+        self.lanes.get_or_insert_with(|| vec![whole.clone(); LANES].into())
+    }
+
+    pub(super) fn clock(&self, lane: usize) -> &ThreadState {
+        self.lanes.as_ref().map_or(&self.whole, |lanes| &lanes[lane])
+    }
+
+    /// Does the same to the clocks of lanes, each of which it is told of; once, for lane 0, if all are one.
+    pub(super) fn each(&mut self, mask: u32, mut change: impl FnMut(usize, &mut ThreadState)) {
+        if self.lanes.is_none() && mask == self.mask {
+            return change(0, &mut self.whole);
+        }
+        let lanes = self.lanes();
+        lanes_of(mask).for_each(|lane| change(lane, &mut lanes[lane]));
+        self.compare();
+    }
+
+    /// Finds out whether the lanes agree.
+    pub(super) fn compare(&mut self) {
+        let Some(lanes) = &self.lanes else { return };
+        let first = &lanes[0];
+        self.apart = !lanes_of(self.mask).all(|lane| lanes[lane].agrees(first));
+        let is_bare = |lane: usize| lanes[lane].is_bare();
+        if !self.apart && lanes_of(self.mask).all(is_bare) {
+            self.whole = first.clone();
+            self.lanes = None;
+        }
+    }
+
+    /// The lanes of a mask that agree with the first of them.
+    pub(super) fn agreeing(&self, mask: u32) -> u32 {
+        if !self.apart {
+            return mask;
+        }
+        let first = self.clock(mask.trailing_zeros() as usize);
+        lanes_of(mask)
+            .filter(|lane| self.clock(*lane).agrees(first))
+            .fold(0, |all, lane| all | 1 << lane)
+    }
+
+    pub(super) fn has_fenced(&self) -> bool {
+        match &self.lanes {
+            None => self.whole.fenced.is_some(),
+            Some(lanes) => lanes.iter().any(|clock| clock.fenced.is_some()),
+        }
+    }
+
+    /// Whether an atomic write of a lane may publish something.
+    pub(super) fn publishes(&self) -> bool {
+        let publishes = |clock: &ThreadState| clock.fenced.is_some() || clock.sequential.is_some();
+        match &self.lanes {
+            None => publishes(&self.whole),
+            Some(lanes) => lanes.iter().any(publishes),
+        }
+    }
+}
+
+/// Where threads meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum BarrierPhase {
+    /// A barrier of a block.
+    Block { block: u32, id: u8, phase: u32 },
+    /// The barrier of a cluster, by its first block.
+    Cluster { first: u32, phase: u32 },
+    /// The barrier of the grid.
+    Grid { phase: u32 },
+}
+
+impl BarrierPhase {
+    /// The same barrier's last meeting but one: nobody is there any more.
+    pub(super) fn last_but_one(mut self) -> Self {
+        let (Self::Block { phase, .. } | Self::Cluster { phase, .. } | Self::Grid { phase }) = &mut self;
+        *phase = phase.wrapping_sub(2);
+        self
+    }
+}
+
+/// Lanes that came to a meeting.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ArrivedLanes {
+    pub(super) block: u32,
+    pub(super) warp: u8,
+    pub(super) mask: u32,
+    pub(super) epoch: u32,
+    /// What they knew of their warp.
+    pub(super) known: u32,
+    /// Whether they are all the warp's.
+    pub(super) whole: bool,
+}
+
+/// What those who have come to a meeting bring with them.
+#[derive(Default)]
+pub(super) struct BarrierState {
+    pub(super) known: Arc<VectorClock>,
+    /// What the last one brought who brought something new.
+    pub(super) last_joined: Option<Arc<VectorClock>>,
+    pub(super) arrivals: Vec<ArrivedLanes>,
+    /// The highest epoch of those who came.
+    pub(super) epoch: u32,
+    /// How many came to wait.
+    pub(super) waiting: u32,
+    /// Whether somebody came and did not wait.
+    pub(super) passing: bool,
+    /// What fences of sequential consistency made ready before, and what was seen of such.
+    pub(super) sequential: Option<Arc<VectorClock>>,
+    pub(super) sequential_seen: Option<Arc<VectorClock>>,
+    /// What everybody knows who leaves, since the first one has left.
+    pub(super) result: Option<Arc<VectorClock>>,
+}
+
+impl BarrierState {
+    /// What everybody knows who leaves; `all` if the whole block came, and waited.
+    pub(super) fn result(&mut self, all: Option<u32>) -> Arc<VectorClock> {
+        let Self {
+            known, arrivals, epoch, ..
+        } = self;
+        let result = self.result.get_or_insert_with(|| {
+            let mut result = VectorClock::clone(known);
+            match all {
+                Some(block) => result.advance_block(block, *epoch),
+                None => arrivals.iter().for_each(|arrived| arrived.join_into(&mut result)),
+            }
+            Arc::new(result)
+        });
+        Arc::clone(result)
+    }
+}
+
+impl ArrivedLanes {
+    fn join_into(&self, known: &mut VectorClock) {
+        let first = thread(self.block, self.warp, 0);
+        if self.known > 0 {
+            known.advance_warp(first, self.known);
+        }
+        if self.whole {
+            known.advance_warp(first, self.epoch);
+        } else {
+            lanes_of(self.mask).for_each(|lane| known.advance(thread(self.block, self.warp, lane), self.epoch));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Programs for warps whose 32 lanes are all active and in step.
+//!
+//! While that lasts, a value that is affine (see [`crate::form`]) is computed once per group of 8 lanes, and an access
+//! through such an address is checked and served group by group. A warp that diverges leaves at that operation for the
+//! program that every warp can run: what it holds as heads only is written out to all lanes. It comes back at the start of
+//! a block where its lanes have met again, if the values are found to be affine there. So nothing rests on the analysis
+//! alone: it says what to look for, and a warp in lockstep has been looked at.
+//!
+//! `analyse` finds the affine values of a program, `build` writes the program, `handlers` and `access` are the
+//! operations that only such programs have. Which instruction can do what is not known here; its form says so.
+
+pub(crate) mod access;
+pub(crate) mod handlers;
+
+use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
+use crate::machine::op::{Op, Pc};
+use crate::machine::program::{Affine, Class, Lockstep, NO_ENTRY};
+use crate::machine::warp::Warp;
+
+/// Operations in lockstep after which it was worth the trouble to get there.
+const WORTHWHILE: u64 = 512;
+
+/// After how many bail-outs in a row a warp becomes no more reluctant.
+const MAX_BAIL_OUTS: u32 = 10;
+
+impl Warp {
+    fn lockstep(&self) -> Option<&'static Lockstep> {
+        // SAFETY: the program outlives the launch, and a warp runs within one only; the reference is not kept.
+        unsafe { self.lockstep.as_ref() }
+    }
+
+    /// Joins the program for lanes in lockstep at `target`, if they are and there is a way in.
+    #[inline]
+    pub(crate) fn join_lockstep(&mut self, target: Pc) -> Pc {
+        if self.lockstep.is_null() || self.active != FULL || !self.frames.is_empty() {
+            return target;
+        }
+        self.gather(target)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn gather(&mut self, target: Pc) -> Pc {
+        let Some(lockstep) = self.lockstep() else { return target };
+        let index = (target.as_ptr() as usize).wrapping_sub(lockstep.whole as usize) / size_of::<Op>();
+        let entry = lockstep.entry_at.get(index).filter(|entry| **entry != NO_ENTRY);
+        let Some(entry) = entry.map(|entry| &lockstep.entries[*entry as usize]) else {
+            return target;
+        };
+        if self.back_off > 0 {
+            self.back_off -= 1;
+            return target;
+        }
+        for value in &entry.values {
+            // SAFETY: the slot is one of the program's.
+            let affine = unsafe {
+                match value.class {
+                    Class::W32 => gather::<u32>(self, value.slot, value.step as u32, u32::wrapping_add),
+                    Class::W64 => gather::<u64>(self, value.slot, value.step as u64, u64::wrapping_add),
+                    Class::W128 => false,
+                }
+            };
+            if !affine {
+                self.bail_out();
+                return target;
+            }
+        }
+        self.in_step_since = self.executed();
+        Pc::new(lockstep.ops.as_ptr().wrapping_add(entry.op as usize))
+    }
+
+    /// Remembers that it was not worth the trouble, and how often.
+    fn bail_out(&mut self) {
+        if self.executed().saturating_sub(self.in_step_since) > WORTHWHILE {
+            self.bail_outs = 0;
+        } else {
+            self.bail_outs = (self.bail_outs + 1).min(MAX_BAIL_OUTS);
+        }
+        self.back_off = (1 << self.bail_outs) - 1;
+    }
+
+    /// Leaves by an exit; the operation there has not been executed.
+    #[cold]
+    #[inline(never)]
+    fn leave_lockstep(&mut self, exit: u32) -> Pc {
+        let Some(lockstep) = self.lockstep() else {
+            return Pc::STOP;
+        };
+        let (exit, target) = lockstep.exit(exit);
+        self.write_of_block(lockstep);
+        self.write_out(&exit.values, self.active);
+        self.bail_out();
+        target
+    }
+
+    /// Where lanes of `mask`, which are not the whole warp, go on that stand at `pc`.
+    #[inline]
+    pub(crate) fn out_of_lockstep(&mut self, pc: Pc, mask: u32) -> Pc {
+        if mask == FULL || self.lockstep.is_null() {
+            return pc;
+        }
+        self.leave_apart(pc, mask)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_apart(&mut self, pc: Pc, mask: u32) -> Pc {
+        let Some(lockstep) = self.lockstep() else { return pc };
+        let Some(exit) = lockstep.index(pc).and_then(|index| lockstep.parks.get(&index)) else {
+            return pc;
+        };
+        let (exit, target) = lockstep.exit(*exit);
+        self.write_of_block(lockstep);
+        self.write_out(&exit.values, mask);
+        target
+    }
+
+    /// Writes out the values of the block that the launch has given as heads only.
+    fn write_of_block(&mut self, lockstep: &Lockstep) {
+        if std::mem::take(&mut self.lacks_of_block) {
+            for (slot, class) in &lockstep.of_block {
+                let (slot, class, step) = (*slot, *class, 0);
+                self.write_out(&[Affine { slot, class, step }], FULL);
+            }
+        }
+    }
+
+    fn write_out(&self, values: &[Affine], mask: u32) {
+        for value in values {
+            // SAFETY: the slot is one of the program's and holds an affine value.
+            unsafe {
+                match value.class {
+                    Class::W32 => write_out::<u32>(self, value.slot, value.step as u32, mask, |head, step, lane| {
+                        head.wrapping_add(step.wrapping_mul(lane as u32))
+                    }),
+                    Class::W64 => write_out::<u64>(self, value.slot, value.step as u64, mask, |head, step, lane| {
+                        head.wrapping_add(step.wrapping_mul(lane as u64))
+                    }),
+                    Class::W128 => {}
+                }
+            }
+        }
+    }
+}
+
+/// Writes the heads of a slot if its value is affine with this step.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program.
+unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, step: T, plus: fn(T, T) -> T) -> bool {
+    // SAFETY: a slot has 32 lanes and a head for each group.
+    let (lanes, bases) = unsafe { (&*warp.lanes::<[[T; GROUP]; GROUPS]>(slot), warp.bases::<T>(slot)) };
+    for (index, group) in lanes.iter().enumerate() {
+        let mut expected = group[0];
+        for value in group {
+            if *value != expected {
+                return false;
+            }
+            expected = plus(expected, step);
+        }
+        // SAFETY: as above.
+        unsafe { bases.add(index).write(group[0]) };
+    }
+    true
+}
+
+/// Writes lanes of an affine value.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program, and its heads are good.
+unsafe fn write_out<T: Copy>(warp: &Warp, slot: u16, step: T, mask: u32, at: impl Fn(T, T, usize) -> T) {
+    for lane in lanes_of(mask) {
+        // SAFETY: a slot has 32 lanes and a head for each group.
+        unsafe {
+            let head = *warp.bases::<T>(slot).add(lane / GROUP);
+            *warp.lanes::<T>(slot).add(lane) = at(head, step, lane % GROUP);
+        }
+    }
+}

@@ -1,0 +1,718 @@
+//! The access check: every access of a kernel passes here and comes out as host addresses, or not at all.
+//!
+//! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
+//! instruction's business, and what the bytes mean nobody's.
+
+use crate::base::lanes::GROUPS;
+use crate::machine::bounds::{Bounds, CACHES};
+use std::mem::MaybeUninit;
+
+use crate::base::lanes::{FULL, GROUP, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
+use crate::base::report::{Access, AccessKind};
+use crate::check::order::Order;
+use crate::exec::target::Target;
+use crate::machine::cluster::{Cluster, RANK_SHIFT};
+use crate::machine::fault::{FaultKind, RawFault};
+use crate::machine::op::Pc;
+use crate::machine::warp::Warp;
+use crate::mem::allocations::AllocationKind;
+
+/// Which of the worker's [`Bounds`] belongs to an operation.
+#[inline(always)]
+fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
+    let half = if let AccessKind::Read = kind { 0 } else { CACHES };
+    warp.caches.wrapping_add(pc.source as usize % CACHES + half)
+}
+
+/// The same of memory whose accesses are in bounds, but are to be told to the monitor.
+#[inline(always)]
+fn watched_cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
+    cache_of(warp, pc, kind).wrapping_add(2 * CACHES)
+}
+
+/// A state space as an access names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Space {
+    Generic = 0,
+    Global = 1,
+    Const = 2,
+    Param = 3,
+    Shared = 4,
+    Local = 5,
+}
+
+impl Space {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Generic => "",
+            Self::Global => "global",
+            Self::Const => "const",
+            Self::Param => "param",
+            Self::Shared => "shared",
+            Self::Local => "local",
+        }
+    }
+
+    /// The space in the lower half of an operation's `extra`; the upper half is the instruction's.
+    pub(crate) fn from_bits(bits: u16) -> Self {
+        match bits & 0xff {
+            1 => Self::Global,
+            2 => Self::Const,
+            3 => Self::Param,
+            4 => Self::Shared,
+            5 => Self::Local,
+            _ => Self::Generic,
+        }
+    }
+}
+
+/// How an address of a group of spaces becomes a host address.
+pub(crate) trait AddressSpace {
+    /// Whether every lane has memory of its own.
+    const PER_LANE: bool;
+    /// Whether it is the block's own memory.
+    const IS_SHARED: bool = false;
+
+    /// The addresses that need no further question.
+    ///
+    /// # Safety
+    /// The warp is set up for a launch.
+    unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
+
+    /// The addresses that need no further question than what the monitor thinks of them.
+    ///
+    /// # Safety
+    /// As for [`Self::bounds`].
+    unsafe fn watched(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
+
+    /// What is added to an address, except for the lane's part.
+    fn base(warp: &Warp) -> u64;
+}
+
+/// Generic, global, constant and parameter addresses: they are host addresses.
+pub(crate) struct Flat;
+
+impl AddressSpace for Flat {
+    const PER_LANE: bool = false;
+
+    #[inline(always)]
+    unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
+        // SAFETY: a worker has that many.
+        unsafe { *cache_of(warp, pc, kind) }
+    }
+
+    unsafe fn watched(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
+        // SAFETY: a worker has that many.
+        unsafe { *watched_cache_of(warp, pc, kind) }
+    }
+
+    #[inline(always)]
+    fn base(_: &Warp) -> u64 {
+        0
+    }
+}
+
+/// Shared memory: addresses count from the start of the block's window.
+pub(crate) struct Shared;
+
+impl AddressSpace for Shared {
+    const PER_LANE: bool = false;
+    const IS_SHARED: bool = true;
+
+    #[inline(always)]
+    unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds {
+            start: SHARED_START,
+            bytes: warp.shared_known - SHARED_START,
+        }
+    }
+
+    unsafe fn watched(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds {
+            start: SHARED_START,
+            bytes: warp.shared_end.saturating_sub(SHARED_START),
+        }
+    }
+
+    #[inline(always)]
+    fn base(warp: &Warp) -> u64 {
+        warp.shared_base
+    }
+}
+
+/// Local memory: addresses count from the start of the thread's stack.
+pub(crate) struct Local;
+
+impl AddressSpace for Local {
+    const PER_LANE: bool = true;
+
+    #[inline(always)]
+    unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds {
+            start: STACK_START,
+            bytes: warp.stack_known - STACK_START,
+        }
+    }
+
+    unsafe fn watched(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+        Bounds {
+            start: STACK_START,
+            bytes: warp.stack_stride.saturating_sub(STACK_START),
+        }
+    }
+
+    #[inline(always)]
+    fn base(warp: &Warp) -> u64 {
+        warp.stack_base
+    }
+}
+
+/// How the addresses of a full warp lie, given the first address of each group of [`GROUP`] lanes.
+pub(crate) enum Pattern {
+    /// Within a group, each lane has its bytes right behind those of the lane before.
+    Contiguous([u64; GROUPS]),
+    /// Within a group, all lanes have the same address.
+    Uniform([u64; GROUPS]),
+}
+
+/// Host addresses, one for each lane; those of active lanes are set by [`scattered`].
+#[repr(C, align(64))]
+pub(crate) struct Addresses(MaybeUninit<[u64; LANES]>);
+
+impl Addresses {
+    /// No addresses.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    /// The address of an active lane.
+    ///
+    /// # Safety
+    /// [`scattered`] has set it: the lane was active.
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self, lane: usize) -> u64 {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.as_ptr().cast::<u64>().add(lane).read() }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, address: u64) {
+        debug_assert!(lane < LANES);
+        // SAFETY: there are 32 lanes.
+        unsafe { self.0.as_mut_ptr().cast::<u64>().add(lane).write(address) };
+    }
+}
+
+/// Checks and translates an access of `bytes` bytes per lane at `[a + imm]`, if the warp is full, its addresses lie in
+/// one of the common patterns, and the operation has been there before.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program whose `a` is a 64-bit slot and whose `extra` holds the [`Space`]; the
+/// processor is `X`.
+#[inline(always)]
+pub(crate) unsafe fn affine<D: AddressSpace, X: Target>(
+    warp: &Warp,
+    pc: Pc,
+    bytes: u64,
+    kind: AccessKind,
+) -> Option<Pattern> {
+    if D::PER_LANE || warp.active != FULL {
+        return None;
+    }
+    let given = warp.lanes::<u64>(pc.a);
+    // SAFETY: the slot has 32 lanes of 64 bits.
+    let step = unsafe { (*given.add(1)).wrapping_sub(*given) };
+    if step != bytes && step != 0 {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    let whole = if step == bytes { bytes * GROUP as u64 } else { bytes };
+    let room = bounds.bytes.wrapping_sub(whole);
+    let mut hosts = [0; GROUPS];
+    let (mut outside, mut low) = (bounds.bytes < whole, 0);
+    for (group, host) in hosts.iter_mut().enumerate() {
+        // SAFETY: the slot has 32 lanes of 64 bits.
+        let address = unsafe { *given.add(group * GROUP) }.wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        *host = D::base(warp).wrapping_add(address);
+    }
+    // SAFETY: as the caller promises.
+    if low & (bytes - 1) != 0 || !unsafe { X::is_stepped(given, step) } {
+        return None;
+    }
+    if outside {
+        // SAFETY: the slot has 32 lanes of 64 bits; the rest is as the caller promises.
+        let bases = std::array::from_fn(|group| unsafe { *given.add(group * GROUP) });
+        // SAFETY: as above.
+        hosts = unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind)? };
+    }
+    Some(if step == bytes {
+        Pattern::Contiguous(hosts)
+    } else {
+        Pattern::Uniform(hosts)
+    })
+}
+
+/// Checks and translates an affine access, given the first address of each group, and tells the monitor, if there is
+/// one and the operation has been there before.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program whose `extra` holds the [`Space`]; all lanes are active.
+#[cold]
+#[inline(never)]
+unsafe fn watched<D: AddressSpace>(
+    warp: &Warp,
+    pc: Pc,
+    bases: [u64; GROUPS],
+    (bytes, step): (u64, u64),
+    kind: AccessKind,
+) -> Option<[u64; GROUPS]> {
+    if D::PER_LANE || !warp.is_monitored() {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::watched(warp, pc, kind) };
+    let whole = bytes + step * (GROUP as u64 - 1);
+    let room = bounds.bytes.wrapping_sub(whole);
+    let mut hosts = [0; GROUPS];
+    let (mut outside, mut low) = (bounds.bytes < whole, 0);
+    for (host, head) in hosts.iter_mut().zip(bases) {
+        let address = head.wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        *host = D::base(warp).wrapping_add(address);
+    }
+    if outside || low & (bytes - 1) != 0 {
+        return None;
+    }
+    let what = (bytes, kind, Order::from_bits(pc.extra, kind));
+    warp.observe_groups(pc.source, hosts, step, what, |address| {
+        describe(warp, address, 1, Space::Generic)
+    });
+    Some(hosts)
+}
+
+/// Checks and translates any access of `bytes` bytes per lane at `[a + imm]`. On failure, the warp knows about the fault.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program whose `a` is a 64-bit slot and whose `extra` holds the [`Space`].
+#[inline(always)]
+pub(crate) unsafe fn scattered<D: AddressSpace>(
+    warp: &mut Warp,
+    pc: Pc,
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    // SAFETY: the slot has 32 lanes of 64 bits, and nobody writes to it meanwhile.
+    let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a).cast_const() };
+    // SAFETY: as the caller promises.
+    unsafe { checked::<D>(warp, pc, given, bytes, kind, out) }
+}
+
+/// Checks and translates an access of `bytes` bytes per lane at `[bases of a + lane * step + imm]` when the addresses
+/// are known to be affine, but [`steady`] did not let them pass.
+///
+/// # Safety
+/// As for [`steady`].
+pub(crate) unsafe fn spread<D: AddressSpace>(
+    warp: &mut Warp,
+    pc: Pc,
+    bytes: u64,
+    step: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    // SAFETY: the slot has its heads.
+    let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
+    let mut given = [0; LANES];
+    for (lane, address) in given.iter_mut().enumerate() {
+        *address = bases[lane / GROUP].wrapping_add(step.wrapping_mul((lane % GROUP) as u64));
+    }
+    // SAFETY: as the caller promises.
+    unsafe { checked::<D>(warp, pc, &given, bytes, kind, out) }
+}
+
+/// Checks and translates an affine access whose groups touch `whole` bytes each, if the operation has been there
+/// before: the host address of each group.
+///
+/// # Safety
+/// The warp is in lockstep; `pc` is an operation of its program whose `a` is an affine 64-bit value and whose `extra`
+/// holds the [`Space`].
+#[inline(always)]
+pub(crate) unsafe fn steady<D: AddressSpace>(
+    warp: &Warp,
+    pc: Pc,
+    bytes: u64,
+    whole: u64,
+    kind: AccessKind,
+) -> Option<[u64; GROUPS]> {
+    // SAFETY: the slot has its heads.
+    let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    let room = bounds.bytes.wrapping_sub(whole);
+    let mut hosts = [0; GROUPS];
+    let (mut outside, mut low) = (bounds.bytes < whole, 0);
+    for (host, head) in hosts.iter_mut().zip(bases) {
+        let address = head.wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        *host = D::base(warp).wrapping_add(address);
+    }
+    if !outside && low & (bytes - 1) == 0 {
+        return Some(hosts);
+    }
+    let step = (whole - bytes) / (GROUP as u64 - 1);
+    // SAFETY: as the caller promises.
+    unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind) }
+}
+
+/// Checks and translates the accesses of the active lanes at `[given + imm]`.
+///
+/// # Safety
+/// As for [`scattered`], except that `a` does not count.
+#[inline(always)]
+unsafe fn checked<D: AddressSpace>(
+    warp: &mut Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    let base = D::base(warp);
+    // An access is in bounds if it starts no further than this from the start of a range that it fits into.
+    let room = bounds.bytes.wrapping_sub(bytes);
+    let (mut outside, mut low) = (false, 0);
+    let mut take = |lane: usize| {
+        let address = given[lane].wrapping_add(pc.imm);
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        let own = if D::PER_LANE {
+            warp.stack_stride.wrapping_mul(lane as u64)
+        } else {
+            0
+        };
+        out.set(lane, base.wrapping_add(address).wrapping_add(own));
+    };
+    if warp.active == FULL {
+        for lane in 0..LANES {
+            take(lane);
+        }
+    } else {
+        lanes_of(warp.active).for_each(&mut take);
+    }
+    if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
+        return Ok(());
+    }
+    let given = given.map(|address| address.wrapping_add(pc.imm));
+    let lanes = warp.active;
+    let what = (bytes, kind, Order::from_bits(pc.extra, kind));
+    // SAFETY: as the caller promises.
+    if warp.is_monitored() && low & (bytes - 1) == 0 && unsafe { is_watched::<D>(warp, pc, &given, lanes, bytes, kind) }
+    {
+        observe(warp, pc, lanes, out, what);
+        return Ok(());
+    }
+    examine(warp, pc, &given, lanes, bytes, kind, out, Space::from_bits(pc.extra))?;
+    observe(warp, pc, lanes, out, what);
+    Ok(())
+}
+
+/// Whether the addresses of lanes are in the bounds of memory that is watched.
+///
+/// # Safety
+/// The warp is set up for a launch.
+#[inline(never)]
+unsafe fn is_watched<D: AddressSpace>(
+    warp: &Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    lanes: u32,
+    bytes: u64,
+    kind: AccessKind,
+) -> bool {
+    // SAFETY: as the caller promises.
+    let bounds = unsafe { D::watched(warp, pc, kind) };
+    let room = bounds.bytes.wrapping_sub(bytes);
+    bounds.bytes >= bytes && lanes_of(lanes).all(|lane| given[lane].wrapping_sub(bounds.start) <= room)
+}
+
+/// Checks and translates accesses of `bytes` bytes, a power of two, at any addresses: one for each lane of `lanes`, which
+/// need not be active. On failure, the warp knows about the fault.
+pub(crate) fn at_addresses(
+    warp: &mut Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    lanes: u32,
+    (bytes, kind): (u64, AccessKind),
+    space: Space,
+    out: &mut Addresses,
+) -> Result<(), Pc> {
+    // SAFETY: the warp is set up for a launch.
+    let (bounds, base) = unsafe {
+        match space {
+            Space::Shared => (Shared::bounds(warp, pc, kind), Shared::base(warp)),
+            Space::Generic | Space::Global | Space::Const | Space::Param => {
+                (Flat::bounds(warp, pc, kind), Flat::base(warp))
+            }
+            Space::Local => (Bounds::default(), 0),
+        }
+    };
+    let room = bounds.bytes.wrapping_sub(bytes);
+    let (mut outside, mut low) = (bounds.bytes < bytes, 0);
+    for lane in lanes_of(lanes) {
+        let address = given[lane];
+        outside |= address.wrapping_sub(bounds.start) > room;
+        low |= address;
+        out.set(lane, base.wrapping_add(address));
+    }
+    if !outside && low & (bytes - 1) == 0 {
+        return Ok(());
+    }
+    // SAFETY: the warp is set up for a launch.
+    let known = low & (bytes - 1) == 0
+        && warp.is_monitored()
+        && unsafe {
+            match space {
+                Space::Shared => is_watched::<Shared>(warp, pc, given, lanes, bytes, kind),
+                Space::Generic | Space::Global | Space::Const | Space::Param => {
+                    is_watched::<Flat>(warp, pc, given, lanes, bytes, kind)
+                }
+                Space::Local => false,
+            }
+        };
+    if !known {
+        examine(warp, pc, given, lanes, bytes, kind, out, space)?;
+    }
+    observe(warp, pc, lanes, out, (bytes, kind, Order::usual(kind)));
+    Ok(())
+}
+
+/// Tells the monitor of accesses that have passed the access check.
+fn observe(warp: &Warp, pc: Pc, lanes: u32, out: &Addresses, what: (u64, AccessKind, Order)) {
+    if warp.is_monitored() {
+        // SAFETY: the addresses of these lanes were set.
+        let host = |lane| unsafe { out.get(lane) };
+        warp.observe(pc.source, lanes, host, what, |address| {
+            describe(warp, address, 1, Space::Generic)
+        });
+    }
+}
+
+/// Looks at an access that is not known to be right.
+#[cold]
+#[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "an access is that many things")]
+fn examine(
+    warp: &mut Warp,
+    pc: Pc,
+    given: &[u64; LANES],
+    lanes: u32,
+    bytes: u64,
+    kind: AccessKind,
+    out: &mut Addresses,
+    space: Space,
+) -> Result<(), Pc> {
+    let mut known = Bounds {
+        start: u64::MAX,
+        bytes: 0,
+    };
+    let mut single = true;
+    let shared_start = warp.context().program.shared_start;
+    // The unit that accesses memory looks at the alignment before the address is translated: where both are wrong, in one
+    // lane or in two, a GPU reports the alignment.
+    let misaligned = lanes_of(lanes).find(|lane| given[*lane] & (bytes - 1) != 0);
+    for lane in lanes_of(misaligned.map_or(lanes, |lane| 1 << lane)) {
+        let address = given[lane];
+        let found = match space {
+            Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
+                let (rank, offset) = Cluster::split(address, 0);
+                // SAFETY: the block is not in use by anybody else while one of its warps runs.
+                let cluster = unsafe { (*warp.block).cluster() };
+                cluster.resolve(rank, offset, bytes, warp.shared_end)
+            }
+            Space::Shared => within(warp, address, bytes, shared_start, warp.shared_end, warp.shared_base),
+            Space::Local => {
+                let own = warp.stack_base + lane as u64 * warp.stack_stride;
+                within(warp, address, bytes, STACK_START, warp.stack_stride, own)
+            }
+            Space::Generic | Space::Global | Space::Const | Space::Param => {
+                let hit = address.wrapping_sub(known.start) <= known.bytes.wrapping_sub(bytes) && known.bytes >= bytes;
+                if hit {
+                    Ok(address)
+                } else {
+                    flat(warp, lane, address, bytes, kind, space).map(|bounds| {
+                        match bounds {
+                            Some(bounds) if known.bytes == 0 => known = bounds,
+                            _ => single = false,
+                        }
+                        address
+                    })
+                }
+            }
+        };
+        let access = Access {
+            kind,
+            bytes: bytes as u32,
+            space: space.name(),
+        };
+        let (kind, place) = match (found, misaligned) {
+            (Ok(host), None) => {
+                out.set(lane, host);
+                continue;
+            }
+            (Err(place), None) => (FaultKind::IllegalAddress, place),
+            (Err(place), Some(_)) => (FaultKind::MisalignedAddress, place),
+            (Ok(_), Some(_)) => (FaultKind::MisalignedAddress, describe(warp, address, bytes, space)),
+        };
+        return Err(warp.raise(RawFault::access(kind, pc.source, lane, address, access, place)));
+    }
+    if single && known.bytes != 0 {
+        let cache = if warp.watches(known.start, known.bytes) {
+            watched_cache_of(warp, pc, kind)
+        } else {
+            cache_of(warp, pc, kind)
+        };
+        // SAFETY: a worker has that many.
+        unsafe { *cache = known };
+    }
+    Ok(())
+}
+
+pub(crate) fn within(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, base: u64) -> Result<u64, String> {
+    if address >= start && address.checked_add(bytes).is_some_and(|last| last <= end) {
+        return Ok(base + address);
+    }
+    Err(window_place(warp, address, bytes, start, end, base == warp.shared_base))
+}
+
+/// Where an address in shared or local memory lies.
+fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, shared: bool) -> String {
+    let size = end.saturating_sub(start);
+    if size == 0 {
+        let space = if shared { "shared" } else { "local" };
+        return format!("the kernel has no {space} memory");
+    }
+    if shared {
+        let variables = &warp.context().program.debug.shared_variables;
+        let nearest = variables
+            .iter()
+            .filter(|(_, offset, _)| *offset <= address)
+            .max_by_key(|(_, offset, _)| *offset);
+        if let Some((name, offset, length)) = nearest
+            && address.saturating_add(bytes) > offset + length
+        {
+            let past = address.saturating_add(bytes) - (offset + length);
+            return format!("it ends {past} bytes after the end of `{name}`, and shared memory has {size} bytes");
+        }
+        return format!("the block's shared memory has {size} bytes and starts at {start:#x}");
+    }
+    format!("the thread's stack has {size} bytes and starts at {start:#x}")
+}
+
+/// What is at an offset in shared memory.
+fn shared_place(offset: u64) -> String {
+    match offset.checked_sub(SHARED_START) {
+        Some(offset) => format!("{offset} bytes into shared memory"),
+        None => format!("{offset} bytes into the reserved part of shared memory"),
+    }
+}
+
+pub(crate) fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> String {
+    match space {
+        Space::Shared => shared_place(Cluster::split(address, 0).1),
+        Space::Local => format!("{} bytes into the thread's stack", address - STACK_START),
+        Space::Generic | Space::Global | Space::Const | Space::Param => {
+            let arena = warp.context().arena;
+            if arena.shared.contains(address) {
+                shared_place((address - arena.shared.start) % crate::mem::arena::SHARED_STRIDE as u64)
+            } else if arena.local.contains(address) {
+                "in the thread's stack".into()
+            } else {
+                warp.context().allocations.describe(address, bytes)
+            }
+        }
+    }
+}
+
+/// Checks one host address; the bounds are those of its allocation, if later accesses may rely on them.
+pub(crate) fn flat(
+    warp: &Warp,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    kind: AccessKind,
+    space: Space,
+) -> Result<Option<Bounds>, String> {
+    let context = warp.context();
+    let arena = context.arena;
+    if arena.shared.contains(address) {
+        if space != Space::Generic {
+            return Err("that is an address in shared memory".into());
+        }
+        let (start, offset) = (context.program.shared_start, address.wrapping_sub(warp.shared_base));
+        return if offset >= start && offset.saturating_add(bytes) <= warp.shared_end {
+            Ok(None)
+        } else if offset < crate::mem::arena::SHARED_STRIDE as u64 {
+            Err(window_place(warp, offset, bytes, start, warp.shared_end, true))
+        } else {
+            // SAFETY: the block is not in use by anybody else while one of its warps runs.
+            let cluster = unsafe { (*warp.block).cluster() };
+            match cluster.owner(address) {
+                Some((rank, offset)) => cluster.resolve(rank, offset, bytes, warp.shared_end).map(|_| None),
+                None => Err("that is the shared memory of another block".into()),
+            }
+        };
+    }
+    if arena.local.contains(address) {
+        if space != Space::Generic {
+            return Err("that is an address in local memory".into());
+        }
+        let offset = address.wrapping_sub(warp.stack_base + lane as u64 * warp.stack_stride);
+        return if offset >= STACK_START && offset.saturating_add(bytes) <= warp.stack_stride {
+            Ok(None)
+        } else {
+            Err("that is outside of the thread's own stack".into())
+        };
+    }
+    let found = context.allocations.bounds(address, |allocation| {
+        (
+            allocation.start,
+            allocation.end(),
+            allocation.is_writable(),
+            allocation.kind,
+        )
+    });
+    match found {
+        Some((start, end, writable, held)) if address.saturating_add(bytes) <= end => {
+            if kind != AccessKind::Read && !writable {
+                let what = if held == AllocationKind::Parameters {
+                    "parameters"
+                } else {
+                    "constants"
+                };
+                let place = context.allocations.describe(address, bytes);
+                return Err(format!("kernels cannot write to {what}; that is {place}"));
+            }
+            Ok(Some(Bounds {
+                start,
+                bytes: end - start,
+            }))
+        }
+        None if !context.memcheck && arena.is_committed(address, bytes) => Ok(Some(Bounds {
+            start: arena.heap.start,
+            bytes: arena.committed_heap(),
+        })),
+        _ if arena.functions.contains(address) => Err("that is the address of a function".into()),
+        _ if address < 4096 => Err("that is a null pointer".into()),
+        _ => Err(context.allocations.describe(address, bytes)),
+    }
+}

@@ -1,0 +1,17 @@
+//! What a warp does: accesses of memory, branches, waiting and meeting, and what it tells the checks of that.
+
+pub(crate) mod access;
+pub(crate) mod clock;
+pub(crate) mod control;
+pub(crate) mod lane;
+pub(crate) mod lockstep;
+pub(crate) mod memory;
+pub(crate) mod observe;
+pub(crate) mod part;
+pub(crate) mod range;
+pub(crate) mod rendezvous;
+pub(crate) mod schedule;
+pub(crate) mod shape;
+pub(crate) mod sync;
+pub(crate) mod target;
+pub(crate) mod values;

@@ -1,0 +1,334 @@
+//! What warps and launches tell the checks: accesses, barriers, fences, exits, copies.
+//!
+//! Nothing is decided here; the detectors of [`crate::check`] do. A launch without checks pays one test.
+
+use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
+use crate::base::report::AccessKind;
+use crate::check::clock::Thread;
+use crate::check::finding::FindingKind;
+use crate::check::flight::Flight;
+use crate::check::monitor::Monitor;
+use crate::check::notes::Actor;
+use crate::check::order::Order;
+use crate::check::race;
+use crate::check::race::{BarrierPhase, Races};
+use crate::check::record::ThreadAccess;
+use crate::machine::context::Context;
+use crate::machine::op::Pc;
+use crate::machine::warp::Warp;
+use crate::mem::unwritten::Unwritten;
+use std::ops::Range;
+
+impl Warp {
+    /// Whether the launch is monitored.
+    #[inline(always)]
+    pub(crate) fn is_monitored(&self) -> bool {
+        self.context().monitor.is_some()
+    }
+
+    /// The number of its block.
+    fn block_number(&self) -> u32 {
+        // SAFETY: the block outlives its warps' turns, and its number does not change meanwhile.
+        unsafe { (*self.block).number }
+    }
+
+    /// Accesses by lanes at host addresses.
+    pub(crate) fn observe(
+        &self,
+        source: u32,
+        lanes: u32,
+        host: impl Fn(usize) -> u64,
+        (bytes, kind, order): (u64, AccessKind, Order),
+        place: impl Fn(u64) -> String,
+    ) {
+        let context = self.context();
+        let Some(monitor) = context.monitor else { return };
+        let (block, warp) = (self.block_number(), self.index as u8);
+        if let Some(map) = &context.allocations.unwritten {
+            // Of these values it is known that they are undefined: the mistake is what depends on them.
+            let program = context.program;
+            let is_read = kind == AccessKind::Read;
+            let arena = context.arena;
+            let is_private = |address| arena.shared.contains(address) || arena.local.contains(address);
+            let follows = |address| {
+                is_read
+                    && (program.undefines && map.is_undefined(address, 1)
+                        || is_private(address) && program.followed.contains(&source))
+            };
+            let place = |address| map.explain(address, place(address));
+            for lane in lanes_of(lanes) {
+                let address = host(lane);
+                if kind != AccessKind::Write
+                    && let Some(first) = map.met(address, bytes)
+                    && !follows(first)
+                {
+                    let index = (usize::from(warp) * LANES + lane) as u16;
+                    let touch = ThreadAccess {
+                        thread: Thread { block, index },
+                        bytes,
+                        kind,
+                        source,
+                    };
+                    monitor.note(FindingKind::UnwrittenRead, touch, None, first, place);
+                }
+                if kind != AccessKind::Read {
+                    map.write(address, bytes);
+                }
+            }
+        }
+        let access = race::Access {
+            block,
+            warp,
+            source,
+            bytes,
+            kind,
+            order,
+        };
+        monitor.race(
+            |conflict| self.rewrites(conflict),
+            |races| races.lanes(&access, lanes, host),
+            place,
+        );
+    }
+
+    /// Accesses by all lanes, each group of which starts at a host address and goes on in steps: of as many bytes as a lane
+    /// accesses, or of none.
+    pub(crate) fn observe_groups(
+        &self,
+        source: u32,
+        hosts: [u64; GROUPS],
+        step: u64,
+        (bytes, kind, order): (u64, AccessKind, Order),
+        place: impl Fn(u64) -> String,
+    ) {
+        let context = self.context();
+        let Some(monitor) = context.monitor else { return };
+        if let Some(map) = &context.allocations.unwritten {
+            let whole = bytes + step * (GROUP as u64 - 1);
+            let in_a_row = step != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
+            let (count, whole) = if in_a_row {
+                (1, whole * GROUPS as u64)
+            } else {
+                (GROUPS, whole)
+            };
+            let mut ranges = hosts.into_iter().take(count);
+            let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
+            match kind {
+                AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
+                AccessKind::Read | AccessKind::Atomic => {
+                    if ranges.any(|start| map.any(start, whole)) {
+                        return self.observe(source, FULL, host, (bytes, kind, order), place);
+                    }
+                }
+            }
+        }
+        let access = race::Access {
+            block: self.block_number(),
+            warp: self.index as u8,
+            source,
+            bytes,
+            kind,
+            order,
+        };
+        monitor.race(
+            |conflict| self.rewrites(conflict),
+            |races| races.groups(&access, hosts, step),
+            place,
+        );
+    }
+
+    /// Whether accesses to an allocation have to be told of, even where they are in bounds.
+    pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
+        let context = self.context();
+        // What is written may become undefined again.
+        let undefines = context.program.undefines;
+        let is_partial = |map: &Unwritten| map.knows(start) && (undefines || !map.is_written(start, start + bytes));
+        context.monitor.is_some_and(|monitor| {
+            monitor.knows(start) || context.allocations.unwritten.as_ref().is_some_and(is_partial)
+        })
+    }
+
+    /// Stops asking about shared memory of which every byte was written, if nothing else is to be known of it.
+    fn relax(&mut self) {
+        let context = self.context();
+        if let Some(monitor) = context.monitor
+            && !monitor.seeks_races()
+            && !context.program.undefines
+            && self.shared_known < self.shared_end
+            && let Some(map) = &context.allocations.unwritten
+        {
+            let bytes = self.shared_end - SHARED_START;
+            if !map.any(self.shared_base + SHARED_START, bytes) {
+                self.shared_known = self.shared_end;
+            }
+        }
+    }
+
+    /// A fence of the active lanes.
+    pub(crate) fn observe_fence(&self, order: Order, is_sequential: bool) {
+        self.tell_races(|races, block, warp| races.fence(block, warp, self.active, order, is_sequential));
+    }
+
+    /// A lane has waited for a phase of an mbarrier that has ended.
+    pub(crate) fn observe_wait(&self, pc: Pc, lane: usize, object: u64) {
+        self.tell_races(|races, block, warp| {
+            let access = race::Access {
+                block,
+                warp,
+                source: pc.source,
+                bytes: 8,
+                kind: AccessKind::Read,
+                order: Order::from_bits(pc.extra, AccessKind::Read),
+            };
+            races.acquire_from(&access, lane, object);
+        });
+    }
+
+    /// The active lanes exit.
+    pub(crate) fn observe_exit(&self) {
+        self.tell_races(|races, block, warp| races.exit(block, warp, self.active));
+    }
+
+    /// Lanes have met at `bar.warp.sync`.
+    pub(crate) fn observe_warp_sync(&self, mask: u32) {
+        self.tell_races(|races, block, warp| races.warp_sync(block, warp, mask));
+    }
+
+    /// Lanes arrive at a barrier of their block, and wait there unless they are `passing`.
+    pub(crate) fn observe_arrival(&self, id: u8, phase: u32, mask: u32, passing: bool) {
+        self.tell_races(|races, block, warp| {
+            races.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask, passing);
+        });
+    }
+
+    /// Lanes that waited at a barrier of their block go on.
+    pub(crate) fn observe_departure(&mut self, id: u8, phase: u32, mask: u32) {
+        self.relax();
+        self.tell_races(|races, block, warp| races.leave(BarrierPhase::Block { block, id, phase }, block, warp, mask));
+    }
+
+    /// Lanes arrive at the barrier of their cluster, or go on from it.
+    pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
+        let size = self.context().cluster_size();
+        self.observe_meeting(mask, arriving, |block| BarrierPhase::Cluster {
+            first: block / size * size,
+            phase,
+        });
+    }
+
+    /// Lanes arrive at the barrier of the grid, or go on from it.
+    pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: bool) {
+        self.observe_meeting(mask, arriving, |_| BarrierPhase::Grid { phase });
+    }
+
+    fn observe_meeting(&self, mask: u32, arriving: bool, meeting: impl Fn(u32) -> BarrierPhase) {
+        self.tell_races(|races, block, warp| {
+            if arriving {
+                races.arrive(meeting(block), block, warp, mask, false);
+            } else {
+                races.leave(meeting(block), block, warp, mask);
+            }
+        });
+    }
+
+    /// Tells the races of something that this warp does: the numbers of its block and its own.
+    fn tell_races(&self, join_into: impl FnOnce(&mut Races, u32, u8)) {
+        self.context()
+            .tell_races(|races| join_into(races, self.block_number(), self.index as u8));
+    }
+}
+
+impl Context<'_> {
+    /// Whether races are looked for.
+    pub(crate) fn seeks_races(&self) -> bool {
+        self.monitor.is_some_and(Monitor::seeks_races)
+    }
+
+    /// A block begins, with a part of the window for shared memory.
+    pub(crate) fn observe_begin(&self, block: u32, shared: std::ops::Range<u64>) {
+        self.tell_races(|races| races.begin(block, shared));
+    }
+
+    /// Memory is handed out to a block: what was there before counts as unwritten.
+    pub(crate) fn observe_fresh(&self, start: u64, bytes: u64) {
+        if let Some(map) = &self.allocations.unwritten {
+            map.begin(start, bytes);
+        }
+    }
+
+    /// An mbarrier is initialised or, if it is not `valid`, ends.
+    pub(crate) fn observe_mbarrier(&self, object: u64, valid: bool) {
+        self.tell_races(|races| races.mbarrier(object, valid));
+    }
+
+    /// The phase of an mbarrier has ended.
+    pub(crate) fn observe_phase(&self, object: u64) {
+        self.tell_races(|races| races.end_phase(object));
+    }
+
+    /// A block has ended.
+    pub(crate) fn observe_end(&self, block: u32) {
+        self.tell_races(|races| races.end(block));
+    }
+
+    fn tell_races(&self, join_into: impl FnOnce(&mut Races)) {
+        if let Some(monitor) = self.monitor {
+            monitor.race(|_| false, join_into, |_| String::new());
+        }
+    }
+}
+
+impl Warp {
+    /// Lanes that do something at an instruction.
+    pub(crate) fn actor(&self, source: u32, lanes: u32, what: &'static str) -> Actor {
+        // SAFETY: the block outlives its warps' turns, and its coordinates do not change meanwhile.
+        let block = unsafe { (*self.block).coordinates };
+        Actor {
+            block,
+            warp: self.index,
+            lanes,
+            source,
+            what,
+        }
+    }
+
+    /// Notes a mistake of lanes at an instruction.
+    #[cold]
+    pub(crate) fn note(&self, kind: FindingKind, actor: Actor, other: Option<Actor>, detail: impl FnOnce() -> String) {
+        if let Some(notes) = self.context().notes {
+            notes.note(kind, actor, other, detail);
+        }
+    }
+}
+
+impl Warp {
+    /// A lane begins a copy between host addresses.
+    pub(crate) fn begin_flight(&mut self, pc: Pc, lane: usize, to: Range<u64>, from: Range<u64>, barrier: Option<u64>) {
+        if self.context().seeks_races() {
+            let actor = self.actor(pc.source, 1 << lane, "copy");
+            let flight = Flight {
+                actor,
+                lane,
+                to,
+                from,
+                barrier,
+            };
+            // SAFETY: the block is not in use by anybody else while one of its warps runs.
+            unsafe { (*self.block).flights.push(flight) };
+        }
+    }
+
+    /// Copies of the warp's groups may have arrived.
+    pub(crate) fn land_groups(&mut self) {
+        let (copies, bulk) = (&self.copies, &self.bulk_copies);
+        // SAFETY: as above.
+        let flights = unsafe { &mut (*self.block).flights };
+        flights.retain(|flight| {
+            let to = flight.to.start;
+            flight.actor.warp != self.index
+                || flight.barrier.is_some()
+                || copies.holds(flight.lane, to)
+                || bulk.holds(flight.lane, to)
+        });
+    }
+}

@@ -1,0 +1,101 @@
+//! Which part of its slots an operation over lanes works on: all 32 lanes, or the heads of an affine value.
+//!
+//! What is computed is not decided here (see [`crate::exec::shape`]), nor when heads will do (see [`crate::exec::lockstep`]).
+
+use crate::base::lanes::{FULL, GROUP, LANES};
+use crate::exec::lane::{Lane, Raw};
+use crate::exec::target::Target;
+use crate::machine::warp::Warp;
+
+/// Lanes that are read together.
+pub(crate) const CHUNK: usize = GROUP;
+
+/// A part of a slot.
+pub(crate) trait Part {
+    /// One lane of a slot, or one head.
+    ///
+    /// # Safety
+    /// `slot` is a slot for `T` of the warp's program; `lane` is below the number of lanes that [`Self::write`] asks for.
+    unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T;
+
+    /// Eight lanes of a slot, given the step of an affine value.
+    ///
+    /// # Safety
+    /// `slot` is a slot for `T` of the warp's program; `chunk` is below 4.
+    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, step: i32) -> [T::Raw; CHUNK];
+
+    /// Writes a slot from a function of the lane.
+    ///
+    /// The values are collected first: a loop that stores to a place of its own is one that the compiler vectorises, and
+    /// it keeps them in registers on their way to the slot. A source may share the slot.
+    ///
+    /// # Safety
+    /// `slot` is a slot for `R` of the warp's program; the processor is `X`.
+    unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R);
+}
+
+/// All lanes, of which the active ones are written.
+pub(crate) struct Whole;
+
+impl Part for Whole {
+    #[inline(always)]
+    unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T {
+        // SAFETY: the slot has 32 lanes.
+        T::from_raw(unsafe { warp.lanes::<T::Raw>(slot).add(lane).read() })
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, _: i32) -> [T::Raw; CHUNK] {
+        // SAFETY: the slot has 32 lanes.
+        unsafe { warp.lanes::<[T::Raw; CHUNK]>(slot).add(chunk).read() }
+    }
+
+    #[inline(always)]
+    unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
+        let mut values = [R::ZERO; LANES];
+        for (lane, value) in values.iter_mut().enumerate() {
+            *value = compute(lane);
+        }
+        let place = warp.lanes::<R>(slot);
+        // SAFETY: both places have 32 lanes.
+        unsafe {
+            if warp.active == FULL {
+                place.cast::<[R; LANES]>().write(values);
+            } else {
+                X::select::<R>(place, values.as_ptr(), place, warp.active);
+            }
+        }
+    }
+}
+
+/// The heads; a warp in lockstep has no inactive lanes.
+pub(crate) struct Bases;
+
+impl Part for Bases {
+    #[inline(always)]
+    unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T {
+        // SAFETY: the slot has four heads.
+        T::from_raw(unsafe { warp.bases::<T::Raw>(slot).add(lane).read() })
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, step: i32) -> [T::Raw; CHUNK] {
+        // SAFETY: the slot has four heads.
+        let head = unsafe { warp.bases::<T::Raw>(slot).add(chunk).read() };
+        let mut lanes = [head; CHUNK];
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            *lane = head.plus(step.wrapping_mul(index as i32));
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
+        let mut values = [R::ZERO; LANES / GROUP];
+        for (lane, value) in values.iter_mut().enumerate() {
+            *value = compute(lane);
+        }
+        // SAFETY: the slot has four heads.
+        unsafe { warp.bases::<[R; LANES / GROUP]>(slot).write_unaligned(values) };
+    }
+}

@@ -1,0 +1,178 @@
+//! What a processor does better with instructions of its own: the one place where vector instructions are written out.
+//!
+//! Handlers are generic over a [`Target`] and compiled for each. Most of them are loops that the compiler vectorises by itself;
+//! here is what it does not, or arranges in ways that take several times as long.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod baseline;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::Avx2;
+pub(crate) use baseline::Baseline;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use baseline::Baseline as Avx2;
+
+use crate::base::lanes::GROUP;
+use crate::machine::op::Handler;
+
+/// The bits of one lane.
+pub trait Raw: Copy + 'static {
+    /// All bits zero.
+    const ZERO: Self;
+
+    /// Whether the bits are all ones, if they are all the same.
+    fn is_set(self) -> bool;
+
+    /// All bits as `bit`.
+    fn spread(bit: bool) -> Self;
+
+    /// The sum as integers.
+    #[must_use]
+    fn plus(self, other: i32) -> Self;
+}
+
+impl Raw for u32 {
+    const ZERO: Self = 0;
+
+    #[inline(always)]
+    fn is_set(self) -> bool {
+        self != 0
+    }
+
+    #[inline(always)]
+    fn spread(bit: bool) -> Self {
+        std::hint::select_unpredictable(bit, u32::MAX, 0)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i32) -> Self {
+        self.wrapping_add(other.cast_unsigned())
+    }
+}
+
+impl Raw for u64 {
+    const ZERO: Self = 0;
+
+    #[inline(always)]
+    fn is_set(self) -> bool {
+        self != 0
+    }
+
+    #[inline(always)]
+    fn spread(bit: bool) -> Self {
+        std::hint::select_unpredictable(bit, u64::MAX, 0)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i32) -> Self {
+        self.wrapping_add(i64::from(other).cast_unsigned())
+    }
+}
+
+/// A processor.
+///
+/// # Safety
+/// For every function: the processor is this one.
+pub(crate) trait Target {
+    /// Eight `f32`.
+    type Floats: Copy;
+    /// Eight `i32`.
+    type Integers: Copy;
+
+    /// The handler for the target.
+    fn handler(baseline: Handler, avx2: Handler) -> Handler;
+
+    /// Whether within each group of [`GROUP`] lanes every lane holds `step` more than the lane before.
+    ///
+    /// # Safety
+    /// The pointer is good for 32 lanes, and the processor is the target.
+    unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool;
+
+    /// Copies 8 lanes of `BYTES` bytes, 4, 8 or 16.
+    ///
+    /// # Safety
+    /// Both ranges are valid, aligned to 4 bytes, and the processor is the target.
+    unsafe fn copy_group<const BYTES: usize>(to: *mut u8, from: *const u8);
+
+    /// `out = mask ? on : off`, lane by lane; `out` may be `on` or `off`.
+    ///
+    /// # Safety
+    /// All three point to 32 lanes; the processor is the target.
+    unsafe fn select<R: Raw>(out: *mut R, on: *const R, off: *const R, mask: u32);
+
+    /// The mask of the lanes whose bits are set; each is all ones or all zeros.
+    ///
+    /// # Safety
+    /// The processor is the target.
+    unsafe fn mask<R: Raw>(lanes: &[R; GROUP]) -> u32;
+
+    /// The numbers in memory.
+    unsafe fn load(from: &[f32; GROUP]) -> Self::Floats;
+
+    unsafe fn store(x: Self::Floats, to: &mut [f32; GROUP]);
+
+    unsafe fn load_integers(from: &[i32; GROUP]) -> Self::Integers;
+
+    unsafe fn store_integers(x: Self::Integers, to: &mut [i32; GROUP]);
+
+    /// The same number eight times.
+    unsafe fn splat(x: f32) -> Self::Floats;
+
+    unsafe fn splat_integer(x: i32) -> Self::Integers;
+
+    unsafe fn multiply(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+
+    unsafe fn add(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn subtract(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn max(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn min(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn and(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn or(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn xor(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    /// Minus one where they are equal, and zero elsewhere.
+    unsafe fn equal(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    /// Minus one where `a` is greater, and zero elsewhere.
+    unsafe fn greater(a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    /// `mask` is minus one where `a` is wanted, and zero where `b` is.
+    unsafe fn blend(mask: Self::Integers, a: Self::Integers, b: Self::Integers) -> Self::Integers;
+
+    unsafe fn shift_left<const BITS: i32>(x: Self::Integers) -> Self::Integers;
+
+    /// Zeros come from the left.
+    unsafe fn shift_right<const BITS: i32>(x: Self::Integers) -> Self::Integers;
+
+    /// The magnitudes.
+    unsafe fn abs(x: Self::Integers) -> Self::Integers;
+
+    /// The integers, rounded to nearest.
+    unsafe fn to_floats(x: Self::Integers) -> Self::Floats;
+
+    /// The numbers, cut; they fit.
+    unsafe fn cut(x: Self::Floats) -> Self::Integers;
+
+    unsafe fn bits(x: Self::Floats) -> Self::Integers;
+
+    unsafe fn from_bits(x: Self::Integers) -> Self::Floats;
+
+    /// Whether one of them is negative.
+    unsafe fn any_negative(x: Self::Integers) -> bool;
+
+    /// The numbers of `f16`.
+    unsafe fn halves(bits: &[u16; GROUP]) -> Self::Floats;
+
+    /// The numbers of `bf16`.
+    unsafe fn brain_floats(bits: &[u16; GROUP]) -> Self::Floats;
+
+    /// Rows as columns.
+    unsafe fn transpose(rows: &[[u16; GROUP]; GROUP]) -> [[u16; GROUP]; GROUP];
+}

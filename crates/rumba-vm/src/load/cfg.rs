@@ -1,0 +1,399 @@
+//! Basic blocks, and the order in which they are laid out.
+//!
+//! Divergent lanes meet again because a warp runs those of its lanes first that stand at the lowest position. For that,
+//! every block has to come before the blocks that all paths from it lead to, and the body of a loop before what follows
+//! the loop. This is a weak topological order (Bourdoncle, Efficient chaotic iteration strategies with widenings, 1993):
+//! strongly connected components in topological order, each with its header first and the rest ordered the same way. It
+//! needs no reducible control flow.
+
+use std::ops::Range;
+
+use crate::lower::lowering::Function;
+use crate::lower::virtual_op::{Control, Node};
+
+/// A straight run of operations.
+#[derive(Debug)]
+pub(crate) struct BasicBlock {
+    /// Its operations among the function's nodes, without labels.
+    pub(crate) nodes: Range<usize>,
+    /// Where control goes next: by fall-through first.
+    pub(crate) successors: Vec<usize>,
+    pub(crate) predecessors: Vec<usize>,
+    /// The block that control falls into at its end.
+    pub(crate) falls_into: Option<usize>,
+}
+
+/// The blocks of a function.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) blocks: Vec<BasicBlock>,
+    /// The block that each label starts.
+    pub(crate) labels: Vec<usize>,
+    /// Reachable blocks in the order in which they are laid out.
+    pub(crate) order: Vec<usize>,
+}
+
+/// Finds the blocks of a function and orders them.
+pub(crate) fn graph(function: &Function<'_>) -> Graph {
+    let mut targeted = vec![false; function.labels.len()];
+    for node in &function.nodes {
+        if let Node::Op { control, .. } = node {
+            for label in targets(control) {
+                targeted[label as usize] = true;
+            }
+        }
+    }
+    let mut blocks: Vec<BasicBlock> = Vec::new();
+    let mut labels = vec![0; function.labels.len()];
+    let mut start = 0;
+    let close = |nodes: Range<usize>, blocks: &mut Vec<BasicBlock>| {
+        blocks.push(BasicBlock {
+            nodes,
+            successors: Vec::new(),
+            predecessors: Vec::new(),
+            falls_into: None,
+        });
+    };
+    // A block may contain labels that nothing jumps to; its operations are filtered where they are read.
+    for (index, node) in function.nodes.iter().enumerate() {
+        match node {
+            Node::Label(label) => {
+                if targeted[*label as usize] && start < index {
+                    close(start..index, &mut blocks);
+                    start = index;
+                }
+                labels[*label as usize] = blocks.len();
+            }
+            Node::Op { control, .. } => {
+                if matches!(
+                    control,
+                    Control::Jump(_) | Control::Branch(_) | Control::Table(_) | Control::End
+                ) {
+                    close(start..index + 1, &mut blocks);
+                    start = index + 1;
+                }
+            }
+        }
+    }
+    if start < function.nodes.len() {
+        close(start..function.nodes.len(), &mut blocks);
+    }
+    let count = blocks.len();
+    // Blocks that only jump are left out: who goes there goes where they lead.
+    let through: Vec<usize> = (0..count)
+        .map(|block| past_jumps(function, &blocks, &labels, block))
+        .collect();
+    for label in labels.iter_mut().filter(|label| **label < count) {
+        *label = through[*label];
+    }
+    for index in 0..count {
+        let last = function.nodes[blocks[index].nodes.clone()]
+            .iter()
+            .rev()
+            .find_map(|node| match node {
+                Node::Op { control, .. } => Some(control),
+                Node::Label(_) => None,
+            });
+        let next = (index + 1 < count).then_some(index + 1);
+        let falls = !matches!(last, Some(Control::Jump(_) | Control::Table(_) | Control::End));
+        let next = next.filter(|_| falls).map(|next| through[next]);
+        blocks[index].falls_into = next;
+        let mut successors: Vec<usize> = blocks[index].falls_into.into_iter().collect();
+        successors.extend(last.into_iter().flat_map(targets).map(|label| labels[label as usize]));
+        successors.sort_unstable_by_key(|block| (Some(*block) != next, *block));
+        successors.dedup();
+        successors.retain(|block| *block < count);
+        for successor in &successors {
+            blocks[*successor].predecessors.push(index);
+        }
+        blocks[index].successors = successors;
+    }
+    let order = order(&blocks);
+    Graph { blocks, labels, order }
+}
+
+/// Jumps that are followed at most: they may go in a circle.
+const JUMPS: usize = 8;
+
+/// Where control gets to that goes to a block, if the block only jumps.
+fn past_jumps(function: &Function<'_>, blocks: &[BasicBlock], labels: &[usize], block: usize) -> usize {
+    let leads_to = |block: usize| {
+        let nodes = function.nodes[blocks[block].nodes.clone()].iter();
+        let mut nodes = nodes.filter(|node| matches!(node, Node::Op { .. }));
+        match (nodes.next(), nodes.next()) {
+            (
+                Some(Node::Op {
+                    control: Control::Jump(label),
+                    ..
+                }),
+                None,
+            ) => Some(labels[*label as usize]).filter(|block| *block < blocks.len()),
+            _ => None,
+        }
+    };
+    let mut end = block;
+    for _ in 0..JUMPS {
+        match leads_to(end) {
+            Some(next) => end = next,
+            None => break,
+        }
+    }
+    end
+}
+
+fn targets(control: &Control) -> Vec<u32> {
+    match control {
+        Control::Jump(label) | Control::Branch(label) => vec![*label],
+        Control::Table(labels) => labels.clone(),
+        Control::Next | Control::Park | Control::Call(_) | Control::CallIndirect | Control::Frame | Control::End => {
+            Vec::new()
+        }
+    }
+}
+
+/// The weak topological order of the blocks that can be reached from the first.
+fn order(blocks: &[BasicBlock]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(blocks.len());
+    if blocks.is_empty() {
+        return order;
+    }
+    // Work is a stack of pieces: single blocks to emit, and sets of blocks to order, of which the first is the entry.
+    enum Piece {
+        BasicBlock(usize),
+        Set { entry: usize, members: Vec<usize> },
+    }
+    let mut search = Search {
+        level: vec![0; blocks.len()],
+        marks: vec![Mark::default(); blocks.len()],
+    };
+    let mut component_of = vec![0u32; blocks.len()];
+    let (mut next_level, mut next_component) = (1, 1);
+    let mut effort = EFFORT * (blocks.len() + 1000);
+    let mut work = vec![Piece::Set {
+        entry: 0,
+        members: (0..blocks.len()).collect(),
+    }];
+    while let Some(piece) = work.pop() {
+        let (entry, members) = match piece {
+            Piece::BasicBlock(block) => {
+                order.push(block);
+                continue;
+            }
+            Piece::Set { entry, members } => (entry, members),
+        };
+        effort = effort.saturating_sub(members.len());
+        if effort == 0 {
+            // Any order is right, if not the best.
+            order.extend(members);
+            continue;
+        }
+        let here = next_level;
+        next_level += 1;
+        for member in &members {
+            search.level[*member] = here;
+            search.marks[*member] = Mark::default();
+        }
+        // Components come out in reverse topological order; pushed on the stack they pop in topological order.
+        for component in search.components(blocks, here, entry, &members) {
+            if component.len() == 1 {
+                work.push(Piece::BasicBlock(component[0]));
+                continue;
+            }
+            for block in &component {
+                component_of[*block] = next_component;
+            }
+            let inside = |block: usize| component_of[block] == next_component;
+            // The header is where control enters: from outside of the component, or the first block in the text.
+            let enters = |block: usize| blocks[block].predecessors.iter().any(|from| !inside(*from));
+            let entries = component
+                .iter()
+                .copied()
+                .filter(|block| *block == entry || enters(*block));
+            let header = entries.min().unwrap_or(component[0]);
+            let first = blocks[header]
+                .successors
+                .iter()
+                .copied()
+                .find(|block| *block != header && inside(*block));
+            let rest: Vec<usize> = component.into_iter().filter(|block| *block != header).collect();
+            work.push(Piece::Set {
+                entry: first.unwrap_or(rest[0]),
+                members: rest,
+            });
+            work.push(Piece::BasicBlock(header));
+            next_component += 1;
+        }
+    }
+    order
+}
+
+/// How often each block may be looked at, on average: loops that are nested deeper than this are ordered less well.
+const EFFORT: usize = 256;
+
+/// What a search knows about a block.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    index: u32,
+    low: u32,
+    on_stack: bool,
+}
+
+/// A search for strongly connected components.
+struct Search {
+    /// The set that each block belongs to.
+    level: Vec<u32>,
+    marks: Vec<Mark>,
+}
+
+impl Search {
+    /// The strongly connected components of a set of blocks in reverse topological order (Tarjan), those first that are
+    /// reached from `entry`. At the outermost level what the entry does not reach is left out.
+    fn components(&mut self, blocks: &[BasicBlock], here: u32, entry: usize, members: &[usize]) -> Vec<Vec<usize>> {
+        let Self { level, marks } = self;
+        let mut next = 1;
+        let mut stack = Vec::new();
+        let mut found = Vec::new();
+        let roots = std::iter::once(entry).chain(members.iter().copied().filter(|_| here > 1));
+        for root in roots {
+            if marks[root].index != 0 {
+                continue;
+            }
+            // Frames of the depth-first search: a block, and how many of its successors are done. The fall-through comes
+            // last, so that it ends up right behind its block.
+            let mut frames: Vec<(usize, usize)> = vec![(root, 0)];
+            while let Some((block, done)) = frames.last_mut() {
+                let block = *block;
+                if *done == 0 && marks[block].index == 0 {
+                    marks[block] = Mark {
+                        index: next,
+                        low: next,
+                        on_stack: true,
+                    };
+                    next += 1;
+                    stack.push(block);
+                }
+                let successors = &blocks[block].successors;
+                if *done < successors.len() {
+                    let successor = successors[successors.len() - 1 - *done];
+                    *done += 1;
+                    if level[successor] != here {
+                        continue;
+                    }
+                    if marks[successor].index == 0 {
+                        frames.push((successor, 0));
+                    } else if marks[successor].on_stack {
+                        marks[block].low = marks[block].low.min(marks[successor].index);
+                    }
+                    continue;
+                }
+                frames.pop();
+                if let Some((parent, _)) = frames.last() {
+                    marks[*parent].low = marks[*parent].low.min(marks[block].low);
+                }
+                if marks[block].low == marks[block].index {
+                    let mut component = Vec::new();
+                    while let Some(member) = stack.pop() {
+                        marks[member].on_stack = false;
+                        component.push(member);
+                        if member == block {
+                            break;
+                        }
+                    }
+                    component.sort_unstable();
+                    found.push(component);
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::graph;
+    use crate::lower::lowering::Function;
+    use crate::lower::virtual_op::{Control, Node, VirtualOp};
+    use crate::machine::op::{Handlers, Pc};
+    use crate::machine::warp::Warp;
+
+    unsafe fn nothing(_: &mut Warp, pc: Pc) -> Pc {
+        pc
+    }
+
+    /// A function of blocks, each given by how it ends: so many operations, of which the last one does; the others go on.
+    fn function<'m>(blocks: &[Control], operations: usize) -> Function<'m> {
+        let mut function = Function::default();
+        for (label, control) in blocks.iter().enumerate() {
+            function.labels.push(rumba_ptx::ast::Label {
+                name: "",
+                span: rumba_ptx::ast::Span::default(),
+            });
+            function.nodes.push(Node::Label(label as u32));
+            for operation in 1..=operations {
+                function.nodes.push(Node::Op {
+                    virtual_op: VirtualOp::new(Handlers::same(nothing)),
+                    control: if operation < operations {
+                        Control::Next
+                    } else {
+                        control.clone()
+                    },
+                    source: 0,
+                    conditional: false,
+                });
+            }
+        }
+        function
+    }
+
+    /// The order of blocks, by the numbers of their labels.
+    fn order(blocks: &[Control]) -> Vec<usize> {
+        // A block that did nothing but jump would be left out.
+        let graph = graph(&function(blocks, 2));
+        let number = |block: usize| graph.blocks[block].nodes.end / 3 - 1;
+        graph.order.iter().map(|block| number(*block)).collect()
+    }
+
+    #[test]
+    fn the_join_follows_both_sides() {
+        use Control::{Branch, End, Jump, Next};
+        assert_eq!(order(&[Branch(2), Jump(3), Next, End]), [0, 1, 2, 3]);
+        // The join stands first in the text.
+        assert_eq!(order(&[Jump(2), End, Branch(4), Jump(1), Jump(1)]), [0, 2, 3, 4, 1]);
+    }
+
+    #[test]
+    fn a_loop_comes_before_what_follows_it() {
+        use Control::{Branch, End, Jump, Next};
+        // 0: head, 1: exit in the middle, 2: break, 3: latch.
+        assert_eq!(order(&[Branch(1), Jump(3), End, Branch(2), Jump(0)]), [0, 1, 3, 4, 2]);
+        // Nested loops with an exit from the inner one to the very end.
+        let blocks = [Next, Branch(5), Branch(2), Jump(1), End, End];
+        let found = order(&blocks);
+        let position = |block: usize| found.iter().position(|known| *known == block);
+        assert!(position(5) > position(3) && position(5) > position(2), "{found:?}");
+    }
+
+    #[test]
+    fn blocks_that_only_jump_are_left_out() {
+        use Control::{Branch, End, Jump, Next};
+        // 0 branches over 1, which jumps to 3; 4 goes in a circle.
+        let graph = graph(&function(&[Branch(2), Jump(3), Next, End, Jump(4)], 1));
+        assert_eq!(graph.order, [0, 2, 3]);
+        assert_eq!((graph.blocks[0].falls_into, graph.labels[1]), (Some(3), 3));
+    }
+
+    #[test]
+    fn blocks_that_nothing_reaches_are_left_out() {
+        use Control::{End, Jump};
+        assert_eq!(order(&[Jump(2), Jump(1), End]), [0, 2]);
+    }
+
+    #[test]
+    fn control_flow_without_structure_is_ordered_too() {
+        use Control::{Branch, End, Jump};
+        // Two entries into one cycle.
+        let found = order(&[Branch(2), Branch(3), Jump(1), End]);
+        assert_eq!(found.len(), 4);
+        assert_eq!((found[0], found[3]), (0, 3));
+    }
+}

@@ -1,0 +1,187 @@
+//! Operations that a program has only for checks and counts: put between its own when the module is loaded, and not there
+//! at all if nobody asked.
+//!
+//! What such an operation does is told where it belongs: [`crate::load::instrument::arithmetic`], [`crate::load::instrument::registers`],
+//! [`crate::load::instrument::profile`], [`crate::exec::schedule`].
+
+pub(crate) mod arithmetic;
+pub(crate) mod arrays;
+pub(crate) mod pending;
+pub(crate) mod profile;
+pub(crate) mod registers;
+pub(crate) mod scatter;
+
+use crate::exec::memory::Space;
+use crate::mem::arena::SHARED_STRIDE;
+
+use crate::base::lanes::LANES;
+use crate::exec::control;
+use crate::lower::fixed::ProgramBuilder;
+use crate::lower::lowering::Function;
+use crate::lower::virtual_op::{Node, VReg, VirtualOp};
+use crate::machine::cluster::Cluster;
+use crate::machine::context::Context;
+use crate::machine::op::{Form, Handlers, Op};
+use crate::machine::warp::Warp;
+
+/// Puts into a function what is wanted there.
+pub(crate) fn function<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'m>) {
+    let wanted = pool.instruments;
+    if wanted.arithmetic {
+        arithmetic::keep_real(function, pool);
+    }
+    if wanted.registers {
+        registers::track(function, pool);
+    }
+    if wanted.arrays {
+        arrays::bound(function, pool);
+    }
+    if wanted.copies {
+        pending::watch(function);
+    }
+    if wanted.scatter {
+        crate::load::instrument::scatter::scatter(function);
+    }
+    if wanted.profile {
+        profile::count(function);
+    }
+}
+
+/// Writes the operations of a function anew, with others between them.
+#[derive(Default)]
+pub(crate) struct Rewriter {
+    nodes: Vec<Node>,
+    /// Where the guard begins that the last operation is in.
+    guard: Option<usize>,
+}
+
+impl Rewriter {
+    /// Adds an operation that belongs to the instruction `source`.
+    pub(crate) fn insert(&mut self, virtual_op: VirtualOp, source: u32) {
+        if let Some(begin) = self.guard
+            && let Node::Op { virtual_op, .. } = &mut self.nodes[begin]
+        {
+            // The distance that lanes jump for which the guard is false.
+            virtual_op.imm += 1;
+        }
+        self.nodes.push(Node::Op {
+            virtual_op,
+            control: crate::lower::virtual_op::Control::Next,
+            source,
+            conditional: self.guard.is_some(),
+        });
+    }
+
+    /// Adds an operation that was there before.
+    pub(crate) fn keep(&mut self, node: Node) {
+        if let Node::Op { virtual_op, .. } = &node {
+            match virtual_op.handlers.form {
+                Form::GuardBegin => self.guard = Some(self.nodes.len()),
+                Form::GuardEnd => self.guard = None,
+                Form::Opaque | Form::Lanes { .. } | Form::Test { .. } | Form::Load { .. } | Form::Store { .. } => {}
+            }
+        }
+        self.nodes.push(node);
+    }
+
+    /// Whether the next operation is one for the lanes of a guard.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    /// Begins a guard: what follows is for the lanes that are not in `predicate`.
+    pub(crate) fn begin_guard(&mut self, predicate: VReg, source: u32) {
+        let guard = VirtualOp {
+            a: predicate,
+            extra: 1,
+            imm: 1,
+            ..VirtualOp::new(control::GUARD_BEGIN)
+        };
+        self.insert(guard, source);
+        self.guard = Some(self.nodes.len() - 1);
+    }
+
+    /// Ends the guard.
+    pub(crate) fn end_guard(&mut self, source: u32) {
+        self.guard = None;
+        self.insert(VirtualOp::new(control::GUARD_END), source);
+    }
+
+    /// Leaves an operation out that was there before.
+    pub(crate) fn skip(&mut self) {
+        if let Some(begin) = self.guard
+            && let Node::Op { virtual_op, .. } = &mut self.nodes[begin]
+        {
+            virtual_op.imm -= 1;
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn finish(self) -> Vec<Node> {
+        self.nodes
+    }
+}
+
+/// What a load or store is about to do, for an operation before it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probe {
+    pub(crate) space: Space,
+    /// Of each lane.
+    pub(crate) bytes: u64,
+    pub(crate) stores: bool,
+}
+
+/// In the `extra` of a probe, above the space and, in the upper byte, the bytes.
+const STORES: u16 = 1 << 15;
+
+impl Probe {
+    /// The operation before a load or store; `b` to `d` are free. None: it is neither.
+    pub(crate) fn before(virtual_op: &VirtualOp, handlers: Handlers) -> Option<VirtualOp> {
+        let (bytes, stores) = match virtual_op.handlers.form {
+            Form::Load { bytes, .. } => (bytes, 0),
+            Form::Store { bytes, .. } => (bytes, STORES),
+            _ => return None,
+        };
+        let mut probe = Self::of_bytes(virtual_op, bytes, handlers);
+        probe.extra |= stores;
+        Some(probe)
+    }
+
+    /// The same of the first bytes of any load or store.
+    pub(crate) fn of_bytes(virtual_op: &VirtualOp, bytes: u8, handlers: Handlers) -> VirtualOp {
+        VirtualOp {
+            a: virtual_op.a,
+            imm: virtual_op.imm,
+            extra: virtual_op.extra & 0xff | u16::from(bytes) << 8,
+            ..VirtualOp::new(handlers)
+        }
+    }
+
+    /// What the operation that [`Probe::before`] made was made for.
+    pub(crate) fn of(op: &Op) -> Self {
+        Self {
+            space: Space::from_bits(op.extra),
+            bytes: u64::from((op.extra & !STORES) >> 8),
+            stores: op.extra & STORES != 0,
+        }
+    }
+
+    /// The addresses of a warp's lanes, as the program gives them.
+    ///
+    /// # Safety
+    /// The operation is one of the warp's program, and [`Probe::before`] made it.
+    pub(crate) unsafe fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
+        // SAFETY: addresses have 64 bits, and the slot 32 lanes.
+        unsafe { *warp.lanes::<[u64; LANES]>(op.a) }.map(|address| address.wrapping_add(op.imm))
+    }
+
+    /// Where in its block's shared memory such an address is, if it is there.
+    pub(crate) fn shared_offset(self, context: &Context<'_>, address: u64) -> Option<u64> {
+        let window = context.arena.shared;
+        match self.space {
+            Space::Shared => Some(Cluster::split(address, 0).1),
+            Space::Generic if window.contains(address) => Some((address - window.start) % SHARED_STRIDE as u64),
+            _ => None,
+        }
+    }
+}

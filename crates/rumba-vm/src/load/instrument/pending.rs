@@ -1,0 +1,73 @@
+//! Memory of asynchronous copies that are under way: nobody may touch what they write, or change what they read, until
+//! their thread has waited for them.
+//!
+//! What orders the threads after that wait is told in [`crate::check::race`]. Here an operation before each load and store looks
+//! at the copies of the block; only functions that begin copies, and only launches that look for races, have it.
+
+use std::ops::Range;
+
+use crate::base::lanes::lanes_of;
+use crate::check::finding::FindingKind;
+use crate::exec::memory::Space;
+use crate::load::instrument::{Probe, Rewriter};
+use crate::lower::instruction::Memory;
+use crate::lower::lowering::Function;
+use crate::lower::virtual_op::Node;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
+
+/// A [`Probe`].
+const LOOK: Handlers = Handlers::same(look);
+
+/// Lets loads and stores of a function look at copies, if it begins some.
+pub(crate) fn watch(function: &mut Function<'_>) {
+    let mut occurrences = function.occurrences.values();
+    if !occurrences.any(|occurrence| occurrence.instruction.memory == Memory::Copies) {
+        return;
+    }
+    let mut out = Rewriter::default();
+    for node in std::mem::take(&mut function.nodes) {
+        if let Node::Op { virtual_op, source, .. } = &node
+            && let Some(probe) = Probe::before(virtual_op, LOOK)
+        {
+            out.insert(probe, *source);
+        }
+        out.keep(node);
+    }
+    function.nodes = out.finish();
+}
+
+unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the block outlives its warps' turns and is not looked at by anybody else meanwhile.
+    let flights = unsafe { &(*warp.block).flights };
+    if flights.is_empty() {
+        return pc.next();
+    }
+    let Probe { space, bytes, stores } = Probe::of(&pc);
+    let base = match space {
+        Space::Shared => warp.shared_base,
+        Space::Generic | Space::Global => 0,
+        Space::Const | Space::Param | Space::Local => return pc.next(),
+    };
+    // SAFETY: the operation is a probe of the warp's program.
+    let addresses = unsafe { Probe::addresses(warp, &pc) };
+    for lane in lanes_of(warp.active) {
+        let start = base.wrapping_add(addresses[lane]);
+        let overlaps = |range: &Range<u64>| start < range.end && range.start < start.saturating_add(bytes);
+        let met = flights
+            .iter()
+            .find(|flight| overlaps(&flight.to) || stores && overlaps(&flight.from));
+        let Some(flight) = met else { continue };
+        let what = if stores { "write" } else { "read" };
+        let actor = warp.actor(pc.source, 1 << lane, what);
+        warp.note(FindingKind::PendingCopy, actor, Some(flight.actor), || {
+            let (end, bytes) = if overlaps(&flight.to) {
+                ("destination", flight.to.end - flight.to.start)
+            } else {
+                ("source", flight.from.end - flight.from.start)
+            };
+            format!("the {end} of a copy of {bytes} bytes that was not waited for")
+        });
+    }
+    pc.next()
+}

@@ -1,0 +1,213 @@
+//! What operations do with undefined values: which of their operands decide something, which results depend on which
+//! operands, and which registers may be read before they are written.
+
+use crate::load::cfg;
+use crate::lower::instruction::{Extremes, Undefined};
+use crate::lower::lowering::Function;
+use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
+use crate::machine::op::{Form, Linear};
+use crate::machine::program::Class;
+
+/// What an operation does with undefined values.
+#[derive(Clone, Copy)]
+pub(super) enum Flow {
+    /// Its results have a value if its operands do, or if they do not depend on those that do not.
+    Computes,
+    /// `dst` has a value where the lane that `a` is taken from has one; see [`Undefined::Shuffles`].
+    Shuffles(fn(&VirtualOp, VReg, VReg) -> (VirtualOp, VirtualOp)),
+    /// Memory has what the values have.
+    Stores,
+    /// The results have what memory has.
+    Loads,
+    /// Its results have values.
+    Decides,
+}
+
+/// What an operation does with undefined values, and which of its places decide something.
+pub(super) fn flow(virtual_op: &VirtualOp, control: &Control, undefined: Undefined) -> (Flow, u8) {
+    pub(super) const A: u8 = 0b00010;
+    match (virtual_op.handlers.form, control) {
+        (Form::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
+        (Form::Lanes { .. } | Form::Test { .. }, _) => (Flow::Computes, 0),
+        _ if virtual_op.moves != 0 && virtual_op.defines == 0 => (Flow::Stores, A),
+        _ if virtual_op.moves != 0 => (Flow::Loads, A),
+        _ => match undefined {
+            // The lane that is read and the mask.
+            Undefined::Shuffles(follow) => (Flow::Shuffles(follow), !A),
+            Undefined::Decides => (Flow::Decides, !0),
+            Undefined::Spreads | Undefined::Absorbs(_) | Undefined::Selects | Undefined::Packs => (Flow::Computes, 0),
+        },
+    }
+}
+
+/// Operations of which one operand can make another superfluous.
+///
+/// A result does not depend on an operand if it is the same whatever the operand holds. Of these operations it is enough to
+/// try the extreme values, so the operation itself is executed once more with each of them in the lanes that have none.
+/// Where two operands are undefined, the result counts as undefined.
+pub(super) struct Absorption;
+
+impl Absorption {
+    const BITS: [u64; 4] = [0, u64::MAX, i64::MIN as u64 | 1 << 31, i64::MAX as u64 & !(1 << 31)];
+    const WORDS: [u64; 12] = [
+        0,
+        0xffff_ffff,
+        0x8000_0000,
+        0x7fff_ffff,
+        0x8000_8000,
+        0x7fff_7fff,
+        // The infinities of `.f32`, `.f16`, `.bf16`.
+        0x7f80_0000,
+        0xff80_0000,
+        0x7c00_7c00,
+        0xfc00_fc00,
+        0x7f80_7f80,
+        0xff80_ff80,
+    ];
+    const DOUBLE_WORDS: [u64; 6] = [
+        0,
+        u64::MAX,
+        i64::MIN as u64,
+        i64::MAX as u64,
+        f64::INFINITY.to_bits(),
+        f64::NEG_INFINITY.to_bits(),
+    ];
+
+    /// The values to try for an operand of a class.
+    pub(super) fn probes(undefined: Undefined, class: Class) -> &'static [u64] {
+        match (undefined, class) {
+            (Undefined::Absorbs(Extremes::Numbers), Class::W32) => &Self::WORDS,
+            (Undefined::Absorbs(Extremes::Numbers), Class::W64 | Class::W128) => &Self::DOUBLE_WORDS,
+            _ => &Self::BITS,
+        }
+    }
+
+    /// Whether an operation is one of them.
+    pub(super) fn is_known(virtual_op: &VirtualOp, undefined: Undefined) -> bool {
+        let is_predicate = |place: &VReg| matches!(place, VReg::Predicate(_) | VReg::None);
+        virtual_op.defines == 1
+            && (matches!(undefined, Undefined::Absorbs(_)) || virtual_op.places().iter().all(is_predicate))
+    }
+}
+
+/// What an operation has to do with registers that two values are packed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// `dst` = `b` in the lower half, `a` in the upper one
+    Packs,
+    /// `dst` = `a`
+    Copies,
+    Other,
+}
+
+impl Packing {
+    /// Where registers have the classes of `class`.
+    pub(super) fn of(virtual_op: &VirtualOp, undefined: Undefined, class: impl Fn(VReg) -> Option<Class>) -> Self {
+        let half = match class(virtual_op.dst) {
+            Some(Class::W32) => 16,
+            Some(Class::W64) => 32,
+            Some(Class::W128) | None => return Self::Other,
+        };
+        let is_copy = matches!(
+            virtual_op.handlers.form,
+            Form::Lanes {
+                linear: Linear::Copy,
+                ..
+            }
+        );
+        match undefined {
+            Undefined::Packs if virtual_op.b != VReg::None && virtual_op.extra == half => Self::Packs,
+            Undefined::Packs if is_copy && class(virtual_op.a) == class(virtual_op.dst) => Self::Copies,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A number for each register: the slots, then the predicates.
+pub(super) struct Numbers {
+    pub(super) slots: usize,
+    pub(super) count: usize,
+}
+
+impl Numbers {
+    pub(super) fn of(&self, place: VReg) -> Option<usize> {
+        match place {
+            VReg::Slot(slot) if slot & FIXED == 0 => Some(slot as usize),
+            VReg::Predicate(index @ 2..) => Some(self.slots + usize::from(index) - 2),
+            VReg::None | VReg::Slot(_) | VReg::Predicate(_) => None,
+        }
+    }
+
+    pub(super) fn read<'a>(&'a self, virtual_op: &'a VirtualOp) -> impl Iterator<Item = usize> + 'a {
+        self.some(virtual_op, false)
+    }
+
+    pub(super) fn written<'a>(&'a self, virtual_op: &'a VirtualOp) -> impl Iterator<Item = usize> + 'a {
+        self.some(virtual_op, true)
+    }
+
+    pub(super) fn some<'a>(&'a self, virtual_op: &'a VirtualOp, written: bool) -> impl Iterator<Item = usize> + 'a {
+        let places = virtual_op.places().into_iter().enumerate();
+        places
+            .filter(move |(index, _)| (virtual_op.defines >> index & 1 != 0) == written)
+            .filter_map(|(_, place)| self.of(place))
+    }
+}
+
+/// Registers that may be read before they are written.
+pub(super) fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> {
+    let graph = cfg::graph(function);
+    let words = numbers.count.div_ceil(64);
+    let mut at_end: Vec<Option<Vec<u64>>> = vec![None; graph.blocks.len()];
+    let mut doubtful = vec![false; numbers.count];
+    let walk = |index: usize, mut assigned: Vec<u64>, mut tell: Option<&mut Vec<bool>>| {
+        for node in &function.nodes[graph.blocks[index].nodes.clone()] {
+            let Node::Op {
+                virtual_op,
+                conditional,
+                ..
+            } = node
+            else {
+                continue;
+            };
+            if let Some(doubtful) = tell.as_deref_mut() {
+                for number in numbers.read(virtual_op) {
+                    doubtful[number] |= assigned[number / 64] >> (number % 64) & 1 == 0;
+                }
+            }
+            if !conditional {
+                for number in numbers.written(virtual_op) {
+                    assigned[number / 64] |= 1 << (number % 64);
+                }
+            }
+        }
+        assigned
+    };
+    let at_start = |index: usize, at_end: &[Option<Vec<u64>>]| {
+        // The first block may also be jumped to; it is entered with nothing all the same.
+        let mut assigned = vec![if index == 0 { 0 } else { u64::MAX }; words];
+        for before in graph.blocks[index]
+            .predecessors
+            .iter()
+            .filter_map(|block| at_end[*block].as_ref())
+        {
+            assigned.iter_mut().zip(before).for_each(|(all, one)| *all &= one);
+        }
+        assigned
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for index in graph.order.iter().copied() {
+            let after = walk(index, at_start(index, &at_end), None);
+            if at_end[index].as_ref() != Some(&after) {
+                at_end[index] = Some(after);
+                changed = true;
+            }
+        }
+    }
+    for index in graph.order.iter().copied() {
+        walk(index, at_start(index, &at_end), Some(&mut doubtful));
+    }
+    doubtful
+}

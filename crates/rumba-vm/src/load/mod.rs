@@ -1,0 +1,11 @@
+//! Loading a module: verification, control flow, register slots, and operations that are put between for checks.
+
+pub(crate) mod assemble;
+pub(crate) mod cfg;
+pub(crate) mod function;
+pub(crate) mod instrument;
+pub(crate) mod liveness;
+pub(crate) mod module;
+pub(crate) mod resources;
+pub(crate) mod survey;
+pub(crate) mod verify;

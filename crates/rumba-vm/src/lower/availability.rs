@@ -1,0 +1,110 @@
+//! Which versions of PTX and which targets have an instruction, or some of its forms: the "PTX ISA Notes" and "Target ISA
+//! Notes" of the manual's sections. What states nothing is as old as its target.
+
+use rumba_ptx::ast::Instruction;
+
+/// Where the forms with certain modifiers exist.
+pub struct Availability {
+    /// Modifiers that the forms have, all of them.
+    with: &'static [&'static str],
+    /// Modifiers that they do not have.
+    without: &'static [&'static str],
+    /// The least number of operands, destinations included.
+    operands: usize,
+    version: (u32, u32),
+    target: u32,
+    limit: Limit,
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    /// From this version, for this target and later ones.
+    Since,
+    /// The same, for the target itself and its family only: `sm_90a`.
+    Specific,
+    /// No longer from this version for this target and later ones.
+    Until,
+}
+
+impl Availability {
+    const fn new(version: (u32, u32), target: u32, limit: Limit) -> Self {
+        Self {
+            with: &[],
+            without: &[],
+            operands: 0,
+            version,
+            target,
+            limit,
+        }
+    }
+
+    /// All forms exist from a version of PTX and for a target and later ones.
+    pub const fn since(version: (u32, u32), target: u32) -> Self {
+        Self::new(version, target, Limit::Since)
+    }
+
+    /// The same for targets of that architecture only (`sm_90a`).
+    pub const fn specific(version: (u32, u32), target: u32) -> Self {
+        Self::new(version, target, Limit::Specific)
+    }
+
+    /// From a version of PTX, the forms no longer exist for a target and later ones.
+    pub const fn until(version: (u32, u32), target: u32) -> Self {
+        Self::new(version, target, Limit::Until)
+    }
+
+    /// Of the forms with all of these modifiers.
+    pub const fn with(self, modifiers: &'static [&'static str]) -> Self {
+        Self {
+            with: modifiers,
+            ..self
+        }
+    }
+
+    /// Of the forms with none of these modifiers.
+    pub const fn without(self, modifiers: &'static [&'static str]) -> Self {
+        Self {
+            without: modifiers,
+            ..self
+        }
+    }
+
+    /// Of the forms with at least so many operands, destinations included.
+    pub const fn operands(self, operands: usize) -> Self {
+        Self { operands, ..self }
+    }
+
+    /// Whether it is about this instruction.
+    pub(crate) fn concerns(&self, instruction: &Instruction<'_>) -> bool {
+        let has = |modifier: &&str| instruction.opcode.modifiers.contains(modifier);
+        instruction.operands.len() >= self.operands && self.with.iter().all(has) && !self.without.iter().any(has)
+    }
+
+    /// What a module of a version and a target lacks to have these forms, as the end of a sentence.
+    pub(crate) fn missing(&self, version: (u32, u32), target: Target) -> Option<String> {
+        let Self {
+            version: (major, minor),
+            target: number,
+            ..
+        } = *self;
+        match self.limit {
+            Limit::Until => (target.number >= number && version >= self.version).then(|| {
+                let without = self.without.join(" ");
+                format!("without {without} does not exist for .target sm_{number} and later")
+            }),
+            _ if version < self.version => Some(format!("needs .version {major}.{minor} or later")),
+            _ if target.number < number => Some(format!("needs .target sm_{number} or later")),
+            Limit::Specific if !target.specific => Some(format!("needs .target sm_{number}a")),
+            Limit::Since | Limit::Specific => None,
+        }
+    }
+}
+
+/// An architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// 90 for `sm_90a`.
+    pub(crate) number: u32,
+    /// Whether it has what only this very architecture or its family has (`sm_90a`, `sm_100f`).
+    pub(crate) specific: bool,
+}

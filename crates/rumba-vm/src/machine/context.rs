@@ -1,0 +1,188 @@
+//! The launch that warps run in: its program, its memory, its shape, and the checks that look at it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::base::seed::{Chance, shuffled};
+use crate::check::monitor::Monitor;
+use crate::check::notes::Notes;
+use crate::machine::cluster::GridBarrier;
+use crate::machine::counters::Counters;
+use crate::machine::printf::Output;
+use crate::machine::program::{Lockstep, Program};
+use crate::machine::special::Special;
+use crate::mem::allocations::Allocations;
+use crate::mem::arena::{Arena, Window};
+use crate::mem::heap::Heap;
+
+/// What everybody in a launch can see.
+pub(crate) struct Context<'a> {
+    pub(crate) program: &'a Program,
+    /// The program for warps in lockstep.
+    pub(crate) lockstep: Option<&'a Lockstep>,
+    pub(crate) arena: &'a Arena,
+    pub(crate) allocations: &'a Allocations,
+    pub(crate) output: &'a Output,
+    pub(crate) heap: &'a Heap,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
+    pub(crate) parameters: &'a [u8],
+    /// Where kernels that take a parameter's address find them.
+    pub(crate) parameter_start: u64,
+    /// The launch's parts of the windows for shared memory and stacks.
+    pub(crate) shared: Window,
+    pub(crate) local: Window,
+    /// Bytes of each thread's stack, counted from offset 0.
+    pub(crate) stack_stride: u64,
+    /// Number of the launch.
+    pub(crate) number: u64,
+    pub(crate) workers: usize,
+    /// The next cluster to begin.
+    pub(crate) next: AtomicU64,
+    /// Blocks that a worker may keep resident.
+    pub(crate) residency: usize,
+    pub(crate) cooperative: bool,
+    /// Blocks of a cluster in each dimension.
+    pub(crate) cluster: [u32; 3],
+    pub(crate) explicit_cluster: bool,
+    /// Where compiled code keeps the state of the grid's barrier; 0 without one.
+    pub(crate) grid_workspace: u64,
+    pub(crate) grid_barrier: GridBarrier,
+    pub(crate) memcheck: bool,
+    pub(crate) synccheck: bool,
+    /// Where mistakes are noted that are not about memory, if a check looks for some.
+    pub(crate) notes: Option<&'a Notes>,
+    /// What its instructions do in numbers, if anybody wants to know.
+    pub(crate) profile: Option<&'a Counters>,
+    /// What the order of blocks, warps and lanes is taken from, if not from their numbers.
+    pub(crate) seed: Option<u64>,
+    /// The checks that remember what threads did, if they are on.
+    pub(crate) monitor: Option<&'a Monitor>,
+    pub(crate) instruction_limit: u64,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) started: Instant,
+}
+
+impl Context<'_> {
+    pub(crate) fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    pub(crate) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|size| u64::from(*size)).product()
+    }
+
+    /// Blocks of a cluster.
+    pub(crate) fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Takes `count` clusters: the number of the first, if there is one.
+    pub(crate) fn take(&self, count: u64) -> u64 {
+        self.next.fetch_add(count, Ordering::Relaxed)
+    }
+
+    /// Clusters of the grid in each dimension.
+    pub(crate) fn clusters(&self) -> [u32; 3] {
+        [0, 1, 2].map(|axis| self.grid[axis] / self.cluster[axis])
+    }
+
+    /// The coordinates of the cluster that is begun with this number.
+    ///
+    /// With a seed, only clusters that are resident together change places: devices begin blocks in their order, and scans
+    /// that look back rely on it.
+    pub(crate) fn begun(&self, number: u64) -> [u32; 3] {
+        let Some(seed) = self.seed else {
+            return self.cluster_coordinates(number);
+        };
+        let size = u64::from(self.cluster_size());
+        let window = (self.residency as u64 / size).clamp(1, WINDOW);
+        let first = number / window * window;
+        let count = window.min((self.blocks() / size).saturating_sub(first)).max(1);
+        let chance = Chance::new(seed, &[self.number, first]);
+        self.cluster_coordinates(first + shuffled(chance, number - first, count))
+    }
+
+    /// The coordinates of the cluster with this number.
+    pub(crate) fn cluster_coordinates(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.clusters().map(u64::from);
+        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    }
+
+    /// Where the block of a rank in a cluster lies.
+    pub(crate) fn place(&self, cluster: [u32; 3], rank: u32) -> BlockPosition {
+        let [x, y, _] = self.cluster;
+        let inside = if rank == 0 {
+            [0; 3]
+        } else {
+            [rank % x, rank / x % y, rank / x / y]
+        };
+        BlockPosition {
+            block: [0, 1, 2].map(|axis| cluster[axis] * self.cluster[axis] + inside[axis]),
+            cluster,
+            inside,
+            rank,
+        }
+    }
+
+    /// The coordinates of a block in the grid. Blocks are counted cluster by cluster, as they are begun.
+    pub(crate) fn coordinates(&self, index: u64) -> [u32; 3] {
+        let size = u64::from(self.cluster_size());
+        self.place(self.begun(index / size), (index % size) as u32).block
+    }
+
+    /// Takes a cluster that no worker has taken, which then is never begun: the coordinates of its first block.
+    pub(crate) fn cancel_cluster(&self) -> Option<[u32; 3]> {
+        let (number, size) = (self.take(1), u64::from(self.cluster_size()));
+        if number >= self.blocks() / size {
+            return None;
+        }
+        self.grid_barrier.finish(size);
+        Some(self.place(self.begun(number), 0).block)
+    }
+
+    /// Offset of dynamic shared memory.
+    pub(crate) fn dynamic_start(&self) -> u64 {
+        self.program.shared_end.next_multiple_of(self.program.dynamic_align)
+    }
+
+    /// End of shared memory, counted from offset 0.
+    pub(crate) fn shared_end(&self) -> u64 {
+        if self.dynamic_shared == 0 {
+            self.program.shared_end
+        } else {
+            self.dynamic_start() + u64::from(self.dynamic_shared)
+        }
+    }
+}
+
+/// Most clusters that change places in a run with a seed.
+const WINDOW: u64 = 16;
+
+/// Where a block lies.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BlockPosition {
+    /// In the grid.
+    pub(crate) block: [u32; 3],
+    /// The cluster, in the grid of clusters.
+    pub(crate) cluster: [u32; 3],
+    /// In the cluster.
+    pub(crate) inside: [u32; 3],
+    /// The number of the block in the cluster.
+    pub(crate) rank: u32,
+}
+
+impl BlockPosition {
+    /// The value of a special register that each block has its own of.
+    pub(crate) fn special(&self, special: Special) -> u32 {
+        let axis_of = |coordinates: [u32; 3], axis: u8| coordinates[usize::from(axis)];
+        match special {
+            Special::CtaId(axis) => axis_of(self.block, axis),
+            Special::ClusterId(axis) => axis_of(self.cluster, axis),
+            Special::ClusterCtaId(axis) => axis_of(self.inside, axis),
+            Special::ClusterCtaRank => self.rank,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What runs, as handlers see it: operations, programs, warps, blocks, clusters, and the launch that they are in.
+
+pub(crate) mod block;
+pub(crate) mod bounds;
+pub(crate) mod cluster;
+pub(crate) mod context;
+pub(crate) mod counters;
+pub(crate) mod fault;
+pub(crate) mod op;
+pub(crate) mod printf;
+pub(crate) mod program;
+pub(crate) mod special;
+pub(crate) mod warp;

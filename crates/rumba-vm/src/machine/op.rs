@@ -1,0 +1,238 @@
+//! The decoded operation: what the machine executes.
+//!
+//! An operation names its operands by slot and its behaviour by a function pointer. It knows neither PTX nor source
+//! positions; [`Op::source`] is an index into the tables of its program.
+
+use std::ops::Deref;
+
+use crate::machine::warp::Warp;
+
+/// Executes one operation for the active lanes of a warp and names the operation to run next.
+///
+/// # Safety
+/// The caller passes an operation of the program that the warp was set up for, so that every slot that the operation
+/// names lies in the warp's register file, and the handler that suits this processor (see [`Handlers::select`]).
+pub type Handler = unsafe fn(&mut Warp, Pc) -> Pc;
+
+/// The copies of a handler for different processors, and what its shape says about it.
+#[derive(Clone, Copy)]
+pub struct Handlers {
+    /// Runs anywhere.
+    pub baseline: Handler,
+    /// Needs avx2, fma, f16c, bmi1, bmi2, lzcnt and popcnt.
+    pub avx2: Handler,
+    /// What a program for lanes in lockstep can do instead.
+    pub form: Form,
+}
+
+impl Handlers {
+    /// A handler that does not gain from vector instructions.
+    pub const fn same(handler: Handler) -> Self {
+        Self {
+            baseline: handler,
+            avx2: handler,
+            form: Form::Opaque,
+        }
+    }
+
+    /// The same with another form.
+    #[must_use]
+    pub const fn with_form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The same, of a function that is linear in its operands.
+    #[must_use]
+    pub const fn linear(self, linear: Linear) -> Self {
+        match self.form {
+            Form::Lanes { bases, .. } => self.with_form(Form::Lanes { bases, linear }),
+            Form::Opaque
+            | Form::Test { .. }
+            | Form::Load { .. }
+            | Form::Store { .. }
+            | Form::GuardBegin
+            | Form::GuardEnd => self,
+        }
+    }
+
+    /// The copy for this processor.
+    pub fn select(&self) -> Handler {
+        if has_avx2() { self.avx2 } else { self.baseline }
+    }
+}
+
+/// Whether this processor runs the `avx2` copies of the handlers.
+#[cfg(target_arch = "x86_64")]
+pub fn has_avx2() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("f16c") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")
+}
+
+/// Whether this processor runs the `avx2` copies of the handlers.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn has_avx2() -> bool {
+    false
+}
+
+/// One decoded operation: half a cache line.
+///
+/// `dst`, `a`, `b`, `c` and `d` are slots of the register file, or indices of predicates, as the handler knows.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Op {
+    /// What it does.
+    pub handler: Handler,
+    /// The destination.
+    pub dst: u16,
+    /// The first source.
+    pub a: u16,
+    /// The second source.
+    pub b: u16,
+    /// The third source.
+    pub c: u16,
+    /// A fourth source or a second destination.
+    pub d: u16,
+    /// Whatever small number the handler wants.
+    pub extra: u16,
+    /// Index of the PTX instruction that it came from.
+    pub source: u32,
+    /// Whatever number the handler wants.
+    pub imm: u64,
+}
+
+const _: () = assert!(size_of::<Op>() == 32);
+
+/// A position in a program.
+///
+/// The null position stops the machine's inner loop: the warp says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pc(*const Op);
+
+impl Pc {
+    /// Leaves the inner loop.
+    pub const STOP: Pc = Pc(std::ptr::null());
+
+    /// The position of an operation.
+    pub fn new(op: *const Op) -> Self {
+        Self(op)
+    }
+
+    /// Whether the inner loop ends here.
+    #[inline(always)]
+    pub fn is_stop(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The following operation.
+    #[inline(always)]
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
+    /// The operation `count` further on.
+    #[inline(always)]
+    #[must_use]
+    pub fn skip(self, count: usize) -> Self {
+        Self(self.0.wrapping_add(count))
+    }
+
+    /// The address of the operation.
+    #[inline(always)]
+    pub fn as_ptr(self) -> *const Op {
+        self.0
+    }
+}
+
+impl Deref for Pc {
+    type Target = Op;
+
+    #[inline(always)]
+    fn deref(&self) -> &Op {
+        debug_assert!(!self.is_stop());
+        // SAFETY: positions are made from operations of a live program only; handlers never look at STOP.
+        unsafe { &*self.0 }
+    }
+}
+
+/// What an operation can do instead of its work on 32 lanes, if the lanes are all active.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// Nothing: it reads and writes whole slots.
+    Opaque,
+    /// `dst` is a function of the sources, lane by lane.
+    Lanes {
+        /// Computes the heads of `dst` from the heads of the sources.
+        bases: Handler,
+        /// When the result is affine.
+        linear: Linear,
+    },
+    /// The predicate `dst` is a function of the sources, lane by lane.
+    Test {
+        /// Reads the sources `a` and `b` by their heads; the two halves of `imm` are their steps.
+        spread: Handler,
+    },
+    /// Loads from the address in `a`.
+    Load {
+        /// Bytes of a lane.
+        bytes: u8,
+        /// Where each group has one address, loads lanes.
+        uniform: Handler,
+        /// Where each group has one address, loads heads; for operations with one destination.
+        bases: Option<Handler>,
+        /// Where a lane's bytes lie behind those of the lane before it.
+        contiguous: Handler,
+    },
+    /// Stores to the address in `a`.
+    Store {
+        /// Bytes of a lane.
+        bytes: u8,
+        /// Where each group has one address.
+        uniform: Handler,
+        /// Where a lane's bytes lie behind those of the lane before it.
+        contiguous: Handler,
+    },
+    /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
+    GuardBegin,
+    /// Ends what [`Form::GuardBegin`] began.
+    GuardEnd,
+}
+
+/// How a function's result depends on the steps of its operands, in the arithmetic of its width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linear {
+    /// It is affine only where all operands have the step 0.
+    No,
+    /// `a`, cut to the width of the result.
+    Copy,
+    /// `a`, zero-extended from 32 bits if they wrap nowhere within a group.
+    ZeroExtended,
+    /// `a`, sign-extended from 32 bits if they wrap nowhere within a group.
+    SignExtended,
+    /// `a + b`
+    Sum,
+    /// `a - b`
+    Difference,
+    /// `a * b`
+    Product,
+    /// `a * b`, of zero-extended operands of 32 bits.
+    WideProduct,
+    /// `a * b`, of sign-extended operands of 32 bits.
+    SignedWideProduct,
+    /// `a * b + c`
+    ProductSum,
+    /// `a * b + c`, where `a` and `b` are zero-extended from 32 bits.
+    WideProductSum,
+    /// `a * b + c`, where `a` and `b` are sign-extended from 32 bits.
+    SignedWideProductSum,
+    /// `a << b`
+    Shift,
+}
+
+impl Linear {
+    /// The same for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
+    #[must_use]
+    pub const fn of_bits(self, bits: u32) -> Self {
+        if bits < 32 { Self::No } else { self }
+    }
+}

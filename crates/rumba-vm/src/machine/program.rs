@@ -1,0 +1,362 @@
+//! What the machine runs for one kernel: the operations of the kernel and of every function it can reach.
+//!
+//! How a program comes about is told in [`crate::lower::lowering`] and [`crate::load::assemble`]; who runs it in [`crate::run::launch`].
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashSet;
+
+use crate::base::report::Location;
+use crate::base::types::ScalarType;
+use crate::machine::op::{Form, Op, Pc};
+use crate::machine::special::Special;
+
+/// How wide a slot is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    W32,
+    W64,
+    W128,
+}
+
+impl Class {
+    /// The slot that holds a value of type `ty`.
+    pub(crate) fn of(ty: ScalarType) -> Self {
+        match ty.bits() {
+            128 => Self::W128,
+            64 => Self::W64,
+            _ => Self::W32,
+        }
+    }
+
+    /// Units of the register file.
+    pub(crate) fn units(self) -> u32 {
+        match self {
+            Self::W32 => 1,
+            Self::W64 => 2,
+            Self::W128 => 4,
+        }
+    }
+}
+
+/// A slot that the launch fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Fixed {
+    /// The same bits in every lane.
+    Constant(u128),
+    /// The offset of an array in shared memory, which is told from other numbers.
+    Array(u64),
+    /// A special register.
+    Special(Special),
+    /// A kernel parameter, at this offset, of this type, extended to the slot.
+    Parameter { offset: u32, ty: ScalarType },
+    /// The address of a kernel parameter, at this offset.
+    ParameterAddress(u32),
+    /// Where dynamic shared memory starts.
+    DynamicShared,
+    /// An argument or a result on its way between functions.
+    Transfer(u16),
+    /// The end of the thread's stack; the one fixed slot that operations write.
+    StackPointer,
+}
+
+/// Where an operation comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Point {
+    /// Line in the PTX source.
+    pub(crate) line: u32,
+    /// Index in [`Debug::sources`].
+    pub(crate) source: u16,
+    /// Index in [`Debug::locations`], or [`NOWHERE`].
+    pub(crate) location: u32,
+}
+
+/// No location.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// A position in the language that the PTX was made from.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceLocation {
+    pub(crate) file: usize,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    /// The function that was inlined, and where.
+    pub(crate) inlined: Option<(Option<String>, u32)>,
+}
+
+/// Tables for reports.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Debug {
+    pub(crate) sources: Vec<String>,
+    pub(crate) files: Vec<String>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) locations: Vec<SourceLocation>,
+    pub(crate) functions: Vec<String>,
+    pub(crate) shared_variables: Vec<(String, u64, u64)>,
+    /// Registers that may be read before they are written.
+    pub(crate) registers: Vec<String>,
+    /// The text of each instruction, if it is profiled.
+    pub(crate) texts: Vec<String>,
+}
+
+/// The part of the register file that a function uses: slots of each width, the narrow ones first.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SaveRange {
+    pub(crate) first_unit: u16,
+    pub(crate) narrow: u16,
+    pub(crate) wide: u16,
+    pub(crate) widest: u16,
+    pub(crate) first_predicate: u16,
+    pub(crate) predicates: u16,
+}
+
+impl SaveRange {
+    /// Units of the register file.
+    pub(crate) fn units(&self) -> usize {
+        usize::from(self.narrow) + 2 * usize::from(self.wide) + 4 * usize::from(self.widest)
+    }
+}
+
+/// A kernel parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name in the PTX.
+    pub name: String,
+    /// Where it lies in the parameter block.
+    pub offset: usize,
+    /// Its size.
+    pub bytes: usize,
+    /// Its alignment.
+    pub align: usize,
+}
+
+/// Where control goes after an operation, as far as programs for lanes in lockstep are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// On.
+    Next,
+    /// On, but lanes may have to wait for others.
+    Park,
+    /// To the target in `imm`.
+    Jump,
+    /// To one of the targets in `imm`.
+    Branch,
+    /// To one of the targets of a table.
+    Table,
+    /// On, by way of another function or with another frame.
+    Leave,
+    /// Nowhere within the function.
+    End,
+}
+
+/// What is known of an operation besides what it needs to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    pub(crate) form: Form,
+    pub(crate) flow: Flow,
+    /// Which operands are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
+    pub(crate) defines: u8,
+    /// Whether lanes may pass it without executing it.
+    pub(crate) conditional: bool,
+    /// The widths of those operands that are slots: `dst`, `a`, `b`, `c`, `d`.
+    pub(crate) classes: [Option<Class>; 5],
+}
+
+/// A kernel ready to run.
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) ops: Box<[Op]>,
+    /// For each of the kernel's own operations, which come first.
+    pub(crate) facts: Box<[Facts]>,
+    /// Number of the kernel's own operations.
+    pub(crate) kernel_ops: usize,
+    /// The same for warps in lockstep, made when it is first wanted: for blocks of any shape, and of rows.
+    pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
+    /// Index of the first operation of the kernel.
+    pub(crate) entry: usize,
+    /// Units of the register file of a warp, and number of predicates.
+    pub(crate) units: usize,
+    pub(crate) predicates: usize,
+    /// What the launch fills: slot, width, value.
+    pub(crate) fixed: Vec<(u16, Class, Fixed)>,
+    /// Targets of `brx.idx`, as indices of operations.
+    pub(crate) tables: Vec<Vec<u32>>,
+    /// Addresses of functions, to indices of operations.
+    pub(crate) handles: HashMap<u64, u32>,
+    pub(crate) saves: Vec<SaveRange>,
+    /// Bytes of a kernel's own frame.
+    pub(crate) frame_bytes: u64,
+    /// Bytes of stack that every thread may need, if that is known.
+    pub(crate) stack_bytes: Option<u64>,
+    pub(crate) stack_align: u64,
+    /// The index of the source that defines the kernel.
+    pub(crate) source: usize,
+    /// Where shared memory begins that the kernel may access: before its own if it asks for the reserved part.
+    pub(crate) shared_start: u64,
+    /// End of static shared memory, counted from offset 0.
+    pub(crate) shared_end: u64,
+    pub(crate) dynamic_align: u64,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameter_bytes: usize,
+    pub(crate) max_threads: u32,
+    pub(crate) required_block: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub(crate) required_cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`
+    pub(crate) max_cluster: Option<u32>,
+    /// `.explicitcluster`: launches have to say how large clusters are.
+    pub(crate) explicit_cluster: bool,
+    /// `.blocksareclusters`: the grid that a launch asks for is one of clusters.
+    pub(crate) blocks_are_clusters: bool,
+    /// Whether memory may be given values that are undefined, and loads go on from there; see [`crate::load::instrument::registers`].
+    pub(crate) undefines: bool,
+    /// The loads after which it is known whether their values are undefined.
+    pub(crate) followed: FxHashSet<u32>,
+    /// Registers as a GPU would count them, for occupancy.
+    pub(crate) registers: u32,
+    pub(crate) debug: Debug,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program")
+            .field("name", &self.name)
+            .field("ops", &self.ops.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// The fixed slots that hold another value in each block.
+    pub(crate) fn of_block(&self) -> impl Iterator<Item = (u16, Class, Special)> {
+        self.fixed.iter().filter_map(|(slot, class, value)| match value {
+            Fixed::Special(special) if special.is_of_block() => Some((*slot, *class, *special)),
+            Fixed::Special(_)
+            | Fixed::Constant(_)
+            | Fixed::Array(_)
+            | Fixed::Parameter { .. }
+            | Fixed::ParameterAddress(_)
+            | Fixed::DynamicShared
+            | Fixed::Transfer(_)
+            | Fixed::StackPointer => None,
+        })
+    }
+
+    /// No program for warps in lockstep yet.
+    pub(crate) fn no_lockstep() -> [OnceLock<Option<Lockstep>>; 2] {
+        [OnceLock::new(), OnceLock::new()]
+    }
+}
+
+/// A regular value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Affine {
+    pub(crate) slot: u16,
+    pub(crate) class: Class,
+    pub(crate) step: i64,
+}
+
+/// A place where warps join.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Index of the operation in this program.
+    pub(crate) op: u32,
+    /// What has to be affine.
+    pub(crate) values: Box<[Affine]>,
+}
+
+/// A place where warps leave.
+#[derive(Debug)]
+pub(crate) struct Exit {
+    /// Index of the operation in the program that every warp can run.
+    pub(crate) op: u32,
+    /// What is known by its heads only.
+    pub(crate) values: Box<[Affine]>,
+}
+
+/// No entry.
+pub(crate) const NO_ENTRY: u32 = u32::MAX;
+
+/// A program for warps in lockstep.
+pub(crate) struct Lockstep {
+    pub(crate) ops: Box<[Op]>,
+    pub(crate) entries: Vec<Entry>,
+    /// For each operation of the program that every warp can run, the index of the entry there or [`NO_ENTRY`].
+    pub(crate) entry_at: Box<[u32]>,
+    /// Slots that hold another value in each block, and whether an operation reads their lanes.
+    pub(crate) of_block: Box<[(u16, Class)]>,
+    pub(crate) reads_of_block: bool,
+    pub(crate) exits: Vec<Exit>,
+    /// Exits at operations where lanes may be parked, by index in this program.
+    pub(crate) parks: HashMap<u32, u32>,
+    /// Where that program's operations start.
+    pub(crate) whole: *const Op,
+}
+
+// SAFETY: the pointer leads to operations that live and stay as long as the program that owns this, and nobody writes to
+// them.
+unsafe impl Send for Lockstep {}
+
+// SAFETY: as above.
+unsafe impl Sync for Lockstep {}
+
+impl std::fmt::Debug for Lockstep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lockstep")
+            .field("ops", &self.ops.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lockstep {
+    /// Where a block starts.
+    pub(crate) fn start(&self) -> Pc {
+        Pc::new(self.ops.as_ptr())
+    }
+
+    /// The index of an operation, if it is one of this program.
+    pub(crate) fn index(&self, pc: Pc) -> Option<u32> {
+        let index = (pc.as_ptr() as usize).wrapping_sub(self.ops.as_ptr() as usize) / size_of::<Op>();
+        (index < self.ops.len()).then_some(index as u32)
+    }
+
+    pub(crate) fn exit(&self, number: u32) -> (&Exit, Pc) {
+        let exit = &self.exits[number as usize];
+        (exit, Pc::new(self.whole.wrapping_add(exit.op as usize)))
+    }
+}
+
+impl Debug {
+    /// Where an instruction comes from, innermost first.
+    pub(crate) fn locations(&self, source: u32) -> Vec<Location> {
+        let mut locations = Vec::new();
+        let mut index = self.points.get(source as usize).map_or(NOWHERE, |point| point.location);
+        while let Some(known) = self.locations.get(index as usize) {
+            let (function, parent) = match &known.inlined {
+                Some((function, parent)) => (function.clone(), *parent),
+                None => (None, NOWHERE),
+            };
+            locations.push(Location {
+                file: self.files.get(known.file).cloned().unwrap_or_default(),
+                line: known.line,
+                column: known.column,
+                function,
+            });
+            // Parents precede their children, so this ends.
+            index = parent.min(if parent < index { parent } else { NOWHERE });
+        }
+        locations
+    }
+
+    /// The source and line of an instruction.
+    pub(crate) fn ptx(&self, source: u32) -> (String, u32) {
+        match self.points.get(source as usize) {
+            Some(point) => (
+                self.sources.get(usize::from(point.source)).cloned().unwrap_or_default(),
+                point.line,
+            ),
+            None => (String::new(), 0),
+        }
+    }
+}

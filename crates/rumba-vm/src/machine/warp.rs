@@ -1,0 +1,353 @@
+//! The state of 32 threads that execute together, as instructions see it.
+//!
+//! How warps diverge and meet again is told in `schedule`.
+
+use crate::base::lanes::{FULL, LANES, lanes_of};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::base::lanes::GROUP;
+use crate::base::seed::Chance;
+use crate::machine::block::BlockState;
+use crate::machine::bounds::Bounds;
+use crate::machine::context::Context;
+use crate::machine::fault::RawFault;
+use crate::machine::op::{Op, Pc};
+use crate::machine::program::Lockstep;
+use crate::mem::copies::Groups;
+
+/// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
+pub const UNIT: usize = LANES * 4;
+
+/// What waiting for another thread costs of a turn, in operations: whoever polls is soon somebody else's turn.
+const POLL_COST: i32 = 256;
+
+/// Return addresses of the functions that lanes are in.
+pub(crate) type Frames = SmallVec<[Pc; 4]>;
+
+/// What lanes wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: they can run.
+    Ready,
+    /// The other lanes of a mask, at the same operation.
+    Lanes { members: u32 },
+    /// The other lanes of a mask, at any `bar.warp.sync`.
+    AnyLanes { members: u32 },
+    /// A barrier of the block.
+    Barrier { id: u8, phase: u32 },
+    /// The same; what it found out goes to the operation's destination.
+    BarrierResult { id: u8, phase: u32 },
+    /// The barrier of the cluster.
+    Cluster { phase: u32 },
+    /// The barrier of the grid.
+    Grid { phase: u32 },
+}
+
+/// Lanes that stand somewhere else than the active ones.
+#[derive(Clone)]
+pub(crate) struct Split {
+    pub(crate) pc: Pc,
+    pub(crate) mask: u32,
+    /// How often it was sent to the back of the queue since it last met other lanes.
+    pub(crate) turn: u32,
+    pub(crate) wait: Wait,
+    pub(crate) frames: Frames,
+}
+
+/// Why the inner loop was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It was not, or its turn is over: it goes on at its position.
+    Turn,
+    /// No lane can run, but some wait.
+    Blocked,
+    /// All lanes have exited.
+    Done,
+    /// An operation found a fault.
+    Fault,
+}
+
+/// A warp.
+///
+/// The register file is structure-of-arrays. A slot is an index in units of [`UNIT`] bytes: registers of 8, 16 and 32
+/// bits are one unit (`[u32; 32]`, small values zero-extended), 64-bit registers two (`[u64; 32]`), 128-bit registers
+/// four (`[u128; 32]`). A predicate is one `u32` mask in an array of its own. Every slot is aligned to 64 bytes.
+///
+/// Handlers write active lanes only: the others belong to threads that are elsewhere, and the same slot may mean
+/// another register there.
+#[repr(C, align(64))]
+pub struct Warp {
+    /// Lanes that execute the current operation.
+    pub active: u32,
+    /// The carry flag `CC.CF`, one bit per lane.
+    pub carry: u32,
+    registers: *mut u8,
+    /// The first lanes of each group of lanes, for values that are regular; only good in lockstep.
+    bases: *mut u8,
+    predicates: *mut u32,
+    /// Operations that may be executed before the scheduler wants to be asked.
+    pub(crate) fuel: i32,
+    /// Active lanes outside of the guard that is being executed.
+    pub(crate) outside_guard: u32,
+    /// Entering a block at or behind this position, the warp meets other lanes of itself.
+    pub(crate) merge_at: *const Op,
+    /// What each operation learnt about the memory that it accesses.
+    pub(crate) caches: *mut Bounds,
+    /// Where shared memory with offset 0 would lie, and the offset of its end.
+    pub(crate) shared_base: u64,
+    pub(crate) shared_end: u64,
+    /// The end of what accesses need not ask about: all of it, or nothing if they are monitored.
+    pub(crate) shared_known: u64,
+    /// Where the stack of lane 0 lies, and how far apart the stacks of lanes are.
+    pub(crate) stack_base: u64,
+    pub(crate) stack_stride: u64,
+    /// The end of what accesses to a stack need not ask about, as for shared memory.
+    pub(crate) stack_known: u64,
+    pub(crate) context: *const Context<'static>,
+    pub(crate) block: *mut BlockState,
+    // What follows is the scheduler's.
+    /// Index in the block.
+    pub(crate) index: u32,
+    /// Lanes that have not exited.
+    pub(crate) live: u32,
+    /// Where the active lanes go on when the warp runs again.
+    pub(crate) pc: Pc,
+    pub(crate) stop: Stop,
+    pub(crate) turn: u32,
+    pub(crate) frames: Frames,
+    pub(crate) splits: Vec<Split>,
+    /// What `fuel` was when it was last filled up, and what is left of the warp's turn beyond that.
+    pub(crate) granted: i32,
+    pub(crate) budget: i32,
+    /// Fuel that was taken for polling.
+    pub(crate) polled: u64,
+    /// How often in a row a wait at an mbarrier failed, and when it last did: operations executed, changes of mbarriers.
+    pub(crate) failed_waits: u32,
+    pub(crate) failed_at: (u64, u64),
+    /// Reads in a row of the state of the grid's barrier that found the same, how many such rows there were, and the last
+    /// of the reads: when it was, and what it found.
+    pub(crate) grid_waits: u32,
+    pub(crate) grid_rows: u64,
+    pub(crate) grid_asked: (u64, u32),
+    /// Operations executed in this block, up to the last time somebody counted.
+    pub(crate) counted: u64,
+    pub(crate) fault: Option<Box<RawFault>>,
+    /// Lanes that others of their warp have run ahead of, in a run with a seed, and what decides that.
+    pub(crate) behind: u32,
+    pub(crate) chance: Chance,
+    /// Registers of recursive functions, by depth of the call.
+    pub(crate) saves: Vec<Vec<u32>>,
+    /// The program to run while all lanes are in step, if there is one.
+    pub(crate) lockstep: *const Lockstep,
+    /// How often the warp fell out of step soon, how many chances to return it will let pass, and when it last returned.
+    pub(crate) bail_outs: u32,
+    pub(crate) back_off: u32,
+    pub(crate) in_step_since: u64,
+    /// The values that differ from block to block are there as heads only.
+    pub(crate) lacks_of_block: bool,
+    /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
+    pub(crate) copies: Groups,
+    pub(crate) bulk_copies: Groups,
+    /// Where values that are undefined come from, by the predicates that say so; see [`crate::load::instrument::registers`].
+    pub(crate) origins: FxHashMap<u16, Origin>,
+}
+
+impl Warp {
+    /// A warp that has nothing to do and nowhere to keep registers.
+    pub(crate) fn idle() -> Self {
+        Self {
+            active: 0,
+            carry: 0,
+            registers: std::ptr::null_mut(),
+            bases: std::ptr::null_mut(),
+            predicates: std::ptr::null_mut(),
+            fuel: 0,
+            outside_guard: 0,
+            merge_at: usize::MAX as *const Op,
+            caches: std::ptr::null_mut(),
+            shared_base: 0,
+            shared_end: 0,
+            shared_known: 0,
+            stack_base: 0,
+            stack_stride: 0,
+            stack_known: 0,
+            context: std::ptr::null(),
+            block: std::ptr::null_mut(),
+            index: 0,
+            live: 0,
+            pc: Pc::STOP,
+            stop: Stop::Done,
+            turn: 0,
+            frames: Frames::new(),
+            splits: Vec::new(),
+            granted: 0,
+            budget: 0,
+            polled: 0,
+            failed_waits: 0,
+            failed_at: (0, 0),
+            grid_waits: 0,
+            grid_rows: 0,
+            grid_asked: (0, 0),
+            counted: 0,
+            fault: None,
+            behind: 0,
+            chance: Chance::default(),
+            saves: Vec::new(),
+            lockstep: std::ptr::null(),
+            bail_outs: 0,
+            back_off: 0,
+            in_step_since: 0,
+            lacks_of_block: false,
+            copies: Groups::new(),
+            bulk_copies: Groups::new(),
+            origins: FxHashMap::default(),
+        }
+    }
+
+    /// Gives the warp its register file.
+    ///
+    /// # Safety
+    /// All stay valid, large enough for the warp's program and unused by others, as long as the warp runs;
+    /// `registers` is aligned to 64 bytes.
+    pub(crate) unsafe fn set_registers(&mut self, registers: *mut u8, bases: *mut u8, predicates: *mut u32) {
+        self.registers = registers;
+        self.bases = bases;
+        self.predicates = predicates;
+    }
+
+    /// The lanes of a slot.
+    ///
+    /// The result points to 32 values and is aligned to 64 bytes.
+    #[inline(always)]
+    pub fn lanes<T>(&self, slot: u16) -> *mut T {
+        self.registers.wrapping_add(slot as usize * UNIT).cast()
+    }
+
+    /// The heads of a slot: the first lane of each group, one behind the other.
+    #[inline(always)]
+    pub(crate) fn bases<T>(&self, slot: u16) -> *mut T {
+        self.bases.wrapping_add(slot as usize * (UNIT / GROUP)).cast()
+    }
+
+    /// The mask of a predicate.
+    ///
+    /// # Safety
+    /// `index` is a predicate of the program that this warp was set up for.
+    #[inline(always)]
+    pub unsafe fn predicate(&self, index: u16) -> u32 {
+        // SAFETY: as the caller promises.
+        unsafe { *self.predicates.add(index as usize) }
+    }
+
+    /// Sets a predicate to `mask` in the active lanes.
+    ///
+    /// # Safety
+    /// `index` is a predicate of the program that this warp was set up for.
+    #[inline(always)]
+    pub unsafe fn set_predicate(&mut self, index: u16, mask: u32) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let place = self.predicates.add(index as usize);
+            // Where nothing is kept, nothing waits for the last write to this place.
+            *place = if self.active == FULL {
+                mask
+            } else {
+                (*place & !self.active) | (mask & self.active)
+            };
+        }
+    }
+
+    /// Where a predicate lies.
+    pub(crate) fn predicate_place(&self, index: u16) -> *mut u32 {
+        self.predicates.wrapping_add(index as usize)
+    }
+
+    /// Sets the carry flag to `mask` in the active lanes.
+    #[inline(always)]
+    pub fn set_carry(&mut self, mask: u32) {
+        self.carry = (self.carry & !self.active) | (mask & self.active);
+    }
+
+    /// What the warp runs, for whom, on what.
+    #[inline(always)]
+    pub(crate) fn context(&self) -> &Context<'static> {
+        // SAFETY: the context outlives the launch, and a warp runs within one only.
+        unsafe { &*self.context }
+    }
+
+    /// Operations that the warp has executed in its block.
+    pub(crate) fn executed(&self) -> u64 {
+        (self.counted + (i64::from(self.granted) - i64::from(self.fuel)) as u64).saturating_sub(self.polled)
+    }
+
+    /// Notes that the lanes may be waiting for what others do.
+    #[inline(always)]
+    pub(crate) fn poll(&mut self) {
+        self.fuel -= POLL_COST;
+        self.polled += POLL_COST as u64;
+    }
+
+    /// Ends the turn of the active lanes and of the warp at the end of the block.
+    pub(crate) fn rest(&mut self) {
+        let left = self.fuel.max(0) + 1;
+        self.polled += left as u64;
+        self.fuel -= left;
+        self.budget = 0;
+    }
+
+    /// Ends the launch with a fault.
+    #[cold]
+    pub(crate) fn raise(&mut self, fault: RawFault) -> Pc {
+        self.fault.get_or_insert_with(|| Box::new(fault));
+        self.stop = Stop::Fault;
+        Pc::STOP
+    }
+}
+
+/// Writes `value` to the lanes of `mask`.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program.
+#[inline(always)]
+pub(crate) unsafe fn fill<T: Copy>(warp: &Warp, slot: u16, mask: u32, value: T) {
+    // SAFETY: a slot has 32 lanes.
+    unsafe {
+        if mask == FULL {
+            *warp.lanes::<[T; LANES]>(slot) = [value; LANES];
+        } else {
+            let to = warp.lanes::<T>(slot);
+            for lane in lanes_of(mask) {
+                *to.add(lane) = value;
+            }
+        }
+    }
+}
+
+/// The lanes of `mask` that hold the same as the first of them.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program; `mask` is not empty.
+#[inline(always)]
+pub(crate) unsafe fn same<T: Copy + PartialEq>(warp: &Warp, slot: u16, mask: u32) -> u32 {
+    // SAFETY: a slot has 32 lanes.
+    let values = unsafe { &*warp.lanes::<[T; LANES]>(slot) };
+    let first = values[mask.trailing_zeros() as usize & (LANES - 1)];
+    if mask == FULL && values.iter().fold(true, |all, value| all & (*value == first)) {
+        return mask;
+    }
+    lanes_of(mask)
+        .filter(|lane| values[*lane] == first)
+        .fold(0, |same, lane| same | 1 << lane)
+}
+
+/// Where an undefined value comes from: a load of shared or local memory that was never written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// The load.
+    pub(crate) source: u32,
+    /// The lanes that loaded such a value.
+    pub(crate) lanes: u32,
+    /// The first byte, as a host address.
+    pub(crate) address: u64,
+}

@@ -1,0 +1,223 @@
+//! Asynchronous copies that were begun and have not arrived: `cp.async` and `cp.async.bulk`.
+//!
+//! A copy may arrive at any time up to the wait that asks for it. Here it arrives exactly then, so that a program that
+//! forgets to wait finds what was there before: copies of groups arrive in `wait_group`, those that an mbarrier keeps
+//! track of when somebody looks at the mbarrier. `cp.async.mbarrier.arrive` is different: it lets the thread's copies
+//! arrive at once, and with them the arrival, since both that and a later `wait_group` may ask for them.
+//!
+//! Addresses are checked when a copy is begun.
+
+use crate::base::lanes::{LANES, lanes_of};
+use crate::mem::atomic::Element;
+
+/// A copy. The memory at both ends stays mapped as long as the launch runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copy {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Bytes that are copied, and bytes behind them that become zero.
+    pub(crate) bytes: u32,
+    pub(crate) zeros: u32,
+    /// Which bytes of each 16 are written.
+    pub(crate) mask: u16,
+}
+
+impl Copy {
+    /// A copy of all bytes.
+    pub(crate) fn whole(from: u64, to: u64, bytes: u32) -> Self {
+        Self {
+            from,
+            to,
+            bytes,
+            zeros: 0,
+            mask: u16::MAX,
+        }
+    }
+
+    /// Lets it arrive.
+    ///
+    /// # Safety
+    /// The addresses passed the access check in this launch.
+    pub(crate) unsafe fn arrive(self) {
+        let (from, to, bytes) = (self.from, self.to, u64::from(self.bytes));
+        // SAFETY: as the caller promises. Every access is atomic: a race is the kernel's own, and yields old or new bytes.
+        unsafe {
+            if self.mask == u16::MAX {
+                crate::mem::atomic::copy(from, to, bytes);
+            } else {
+                for byte in (0..bytes).filter(|byte| self.mask >> (byte % 16) & 1 != 0) {
+                    u8::write(to + byte, u8::read(from + byte));
+                }
+            }
+            for zero in 0..u64::from(self.zeros) {
+                u8::write(to + bytes + zero, 0);
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    lane: usize,
+    group: u32,
+    copy: Copy,
+}
+
+/// The copies of a warp's lanes that come in groups.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// Groups that each lane has committed: the number of the open one.
+    committed: [u32; LANES],
+    /// In the order in which they were begun.
+    pending: Vec<Pending>,
+    /// Whether there was anything since it was cleared.
+    used: bool,
+}
+
+impl Groups {
+    pub(crate) fn new() -> Self {
+        Self {
+            committed: [0; LANES],
+            pending: Vec::new(),
+            used: false,
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.used) {
+            self.committed = [0; LANES];
+            self.pending.clear();
+        }
+    }
+
+    /// Whether no copy is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Whether a lane's copy to a host address is under way.
+    pub(crate) fn holds(&self, lane: usize, to: u64) -> bool {
+        self.pending
+            .iter()
+            .any(|pending| pending.lane == lane && pending.copy.to == to)
+    }
+
+    /// Begins a copy in the lane's open group.
+    pub(crate) fn begin(&mut self, lane: usize, copy: Copy) {
+        self.used = true;
+        let group = self.committed[lane];
+        self.pending.push(Pending { lane, group, copy });
+    }
+
+    /// Closes the open groups of lanes.
+    pub(crate) fn commit(&mut self, mask: u32) {
+        self.used = true;
+        for lane in lanes_of(mask) {
+            self.committed[lane] += 1;
+        }
+    }
+
+    /// Lets all groups of the lanes arrive but the last `but` that were closed, and the open one.
+    ///
+    /// # Safety
+    /// As for [`Copy::arrive`].
+    pub(crate) unsafe fn wait(&mut self, mask: u32, but: u32) {
+        let committed = self.committed;
+        let due = |pending: &Pending| pending.group < committed[pending.lane].saturating_sub(but);
+        // SAFETY: as the caller promises.
+        unsafe { self.arrive(mask, due) };
+    }
+
+    /// Lets all copies of the lanes arrive.
+    ///
+    /// # Safety
+    /// As for [`Copy::arrive`].
+    pub(crate) unsafe fn wait_all(&mut self, mask: u32) {
+        // SAFETY: as the caller promises.
+        unsafe { self.arrive(mask, |_| true) };
+    }
+
+    unsafe fn arrive(&mut self, mask: u32, due: impl Fn(&Pending) -> bool) {
+        self.pending.retain(|pending| {
+            let now = mask >> pending.lane & 1 != 0 && due(pending);
+            if now {
+                // SAFETY: as the caller promises.
+                unsafe { pending.copy.arrive() };
+            }
+            !now
+        });
+    }
+}
+
+/// What an mbarrier keeps track of, by the bytes that it brings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tracked {
+    /// The host address of the mbarrier.
+    pub(crate) barrier: u64,
+    pub(crate) delivery: Delivery,
+}
+
+/// What arrives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Delivery {
+    Copy(Copy),
+    /// Sixteen bytes that come from nowhere in memory.
+    Value {
+        to: u64,
+        bits: u128,
+    },
+}
+
+impl Delivery {
+    /// Bytes that it brings.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            Self::Copy(copy) => copy.bytes,
+            Self::Value { .. } => 16,
+        }
+    }
+
+    /// Lets it arrive.
+    ///
+    /// # Safety
+    /// As for [`Copy::arrive`].
+    pub(crate) unsafe fn arrive(self) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self {
+                Self::Copy(copy) => copy.arrive(),
+                Self::Value { to, bits } => (to as *mut u128).write_unaligned(bits),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_arrive_in_order_and_lane_by_lane() {
+        let (mut source, mut target) = ([1u8, 2, 3, 4], [9u8; 4]);
+        let (from, to) = (source.as_mut_ptr() as u64, (&raw mut target).cast::<u8>() as u64);
+        // SAFETY: the array is alive.
+        let seen = || unsafe { (to as *const [u8; 4]).read() };
+        let mut groups = Groups::new();
+        for index in 0..3 {
+            groups.begin(0, Copy::whole(from + index, to + index, 1));
+            groups.commit(1);
+        }
+        groups.begin(1, Copy::whole(from + 3, to + 3, 1));
+        // SAFETY: the arrays are alive.
+        unsafe { groups.wait(0b11, 1) };
+        assert_eq!(seen(), [1, 2, 9, 9]);
+        // SAFETY: as above.
+        unsafe { groups.wait(0b11, 0) };
+        assert_eq!(seen(), [1, 2, 3, 9]);
+        // SAFETY: as above.
+        unsafe { groups.wait_all(0b10) };
+        assert_eq!(seen(), [1, 2, 3, 4]);
+        assert!(groups.is_empty());
+    }
+}

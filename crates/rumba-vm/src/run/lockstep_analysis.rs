@@ -1,0 +1,568 @@
+//! Which values of a program are affine while its lanes are in lockstep, and what each operation can do with that.
+//!
+//! A forward analysis over the blocks of the kernel itself finds the steps, a backward one what is still needed. Both work
+//! on the slots of the decoded program. How operations are written from what is found here is told in [`crate::run::lockstep_build`].
+
+use std::ops::Range;
+
+use crate::machine::op::{Form, Linear};
+use crate::machine::program::{Affine, Class, Facts, Fixed, Flow, Program};
+
+/// Cells of analysis (blocks times slots) beyond which a program is left as it is.
+const MAX_CELLS: usize = 1 << 23;
+
+/// Rounds in which loads may turn out to be needed as lanes.
+const MAX_ROUNDS: usize = 8;
+
+/// What an operation does in lockstep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// What it does anyway.
+    Whole,
+    /// Computes heads, once the operands of this mask (bit 0 for `a`) are known to wrap nowhere.
+    Bases { step: i64, checks: u8 },
+    /// Tests operands given by their heads, with these steps.
+    Spread { steps: [i64; 2] },
+    /// Accesses one address per group.
+    Uniform,
+    /// Loads the heads of a value.
+    LoadHeads,
+    /// Accesses bytes one behind the other.
+    Contiguous,
+}
+
+/// A straight run of operations.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) ops: Range<usize>,
+    successors: Vec<usize>,
+}
+
+/// What a slot holds that the launch fills.
+#[derive(Clone, Copy)]
+struct VectorClock {
+    step: Option<i64>,
+    constant: Option<u64>,
+}
+
+/// The step of each slot, or none for values that are not affine.
+pub(super) type State = Vec<Option<i64>>;
+
+/// A set of slots.
+#[derive(Clone, PartialEq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(slots: usize) -> Self {
+        Self(vec![0; slots.div_ceil(64)])
+    }
+
+    fn has(&self, slot: usize) -> bool {
+        self.0[slot / 64] >> (slot % 64) & 1 != 0
+    }
+
+    fn put(&mut self, slot: usize) {
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+
+    fn drop(&mut self, slot: usize) {
+        self.0[slot / 64] &= !(1 << (slot % 64));
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
+    }
+}
+
+/// What was found out about a program.
+pub(super) struct Analysis<'a> {
+    program: &'a Program,
+    pub(super) blocks: Vec<Block>,
+    /// Slots that operations of the kernel use, by unit; [`NONE`] for the others.
+    number: Vec<u32>,
+    /// Slot and width by number.
+    slots: Vec<(u16, Class)>,
+    known: Vec<Option<VectorClock>>,
+    /// At the start of each block that is reached in lockstep.
+    states: Vec<Option<State>>,
+    live: Vec<Set>,
+    /// Slots whose lanes somebody reads while they are affine.
+    whole: Set,
+    /// Slots whose heads somebody reads.
+    bases: Set,
+    /// Loads whose result nobody wants as heads.
+    lanes_only: Vec<bool>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// One operand: its position (bit of `Facts::defines`), its slot and width.
+type Operand = (usize, u16, Class);
+
+impl<'a> Analysis<'a> {
+    /// Analyses the kernel; in rows, lanes of a group are neighbours in the first dimension of the block.
+    pub(super) fn new(program: &'a Program, rows: bool) -> Option<Self> {
+        let mut analysis = Self {
+            program,
+            blocks: Vec::new(),
+            number: vec![NONE; program.units],
+            slots: Vec::new(),
+            known: vec![None; program.units],
+            states: Vec::new(),
+            live: Vec::new(),
+            whole: Set::new(0),
+            bases: Set::new(0),
+            lanes_only: vec![false; program.kernel_ops],
+        };
+        analysis.number_slots(rows);
+        analysis.find_blocks()?;
+        if analysis.blocks.len() * analysis.slots.len() > MAX_CELLS {
+            return None;
+        }
+        analysis.find_live();
+        for round in 0.. {
+            analysis.find_states();
+            analysis.find_uses();
+            let mut stable = true;
+            for index in 0..program.kernel_ops {
+                if let Form::Load { .. } = program.facts[index].form
+                    && !analysis.lanes_only[index]
+                {
+                    let wanted = analysis
+                        .number(program.ops[index].dst)
+                        .is_some_and(|slot| analysis.bases.has(slot));
+                    if !wanted || round >= MAX_ROUNDS {
+                        analysis.lanes_only[index] = true;
+                        stable = false;
+                    }
+                }
+            }
+            if stable {
+                break;
+            }
+        }
+        Some(analysis)
+    }
+
+    fn number_slots(&mut self, rows: bool) {
+        for (slot, _, value) in &self.program.fixed {
+            let (step, constant) = match value {
+                Fixed::Constant(bits) => (Some(0), u64::try_from(*bits).ok()),
+                Fixed::Array(offset) => (Some(0), Some(*offset)),
+                Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => (Some(0), None),
+                Fixed::Special(special) => (special.step(rows), None),
+                Fixed::Transfer(_) | Fixed::StackPointer => (None, None),
+            };
+            self.known[usize::from(*slot)] = Some(VectorClock { step, constant });
+        }
+        for index in 0..self.program.kernel_ops {
+            for (_, slot, class) in self.operands(index) {
+                let unit = usize::from(slot);
+                if self.known[unit].is_none() && self.number[unit] == NONE {
+                    self.number[unit] = self.slots.len() as u32;
+                    self.slots.push((slot, class));
+                }
+            }
+        }
+        self.whole = Set::new(self.slots.len());
+        self.bases = Set::new(self.slots.len());
+    }
+
+    /// The number of a slot that operations write.
+    fn number(&self, slot: u16) -> Option<usize> {
+        let number = self.number[usize::from(slot)];
+        (number != NONE).then_some(number as usize)
+    }
+
+    pub(super) fn facts(&self, index: usize) -> &'a Facts {
+        &self.program.facts[index]
+    }
+
+    fn operands(&self, index: usize) -> impl Iterator<Item = Operand> + use<> {
+        let (op, facts) = (self.program.ops[index], &self.program.facts[index]);
+        let slots = [op.dst, op.a, op.b, op.c, op.d];
+        let classes = facts.classes;
+        (0..5).filter_map(move |position| classes[position].map(|class| (position, slots[position], class)))
+    }
+
+    fn sources(&self, index: usize) -> impl Iterator<Item = Operand> + use<> {
+        let defines = self.program.facts[index].defines;
+        self.operands(index)
+            .filter(move |(position, ..)| defines >> position & 1 == 0)
+    }
+
+    fn destinations(&self, index: usize) -> impl Iterator<Item = Operand> + use<> {
+        let defines = self.program.facts[index].defines;
+        self.operands(index)
+            .filter(move |(position, ..)| defines >> position & 1 != 0)
+    }
+
+    /// The operation `distance` away from another, if it is one of the kernel's.
+    fn relative(&self, index: usize, distance: u32) -> Option<usize> {
+        let target = index as i64 + i64::from(distance as i32);
+        usize::try_from(target)
+            .ok()
+            .filter(|target| *target < self.program.kernel_ops)
+    }
+
+    /// Where control may go after an operation that ends a block; nothing for the others.
+    pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
+        let (op, facts) = (&self.program.ops[index], self.facts(index));
+        let found: Vec<Option<usize>> = match (facts.flow, facts.form) {
+            (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
+            (Flow::Branch, _) => vec![
+                self.relative(index, op.imm as u32),
+                self.relative(index, (op.imm >> 32) as u32),
+            ],
+            (Flow::End, _) => Vec::new(),
+            (Flow::Table, _) => {
+                let targets = self.program.tables.get(op.imm as usize);
+                let targets = targets.into_iter().flatten().map(|target| Some(*target as usize));
+                targets.collect()
+            }
+            (Flow::Leave, _) => vec![self.relative(index, 1)],
+            (Flow::Next | Flow::Park, Form::GuardBegin) => {
+                vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
+            }
+            (Flow::Next | Flow::Park, _) => return None,
+        };
+        Some(found.into_iter().flatten().collect())
+    }
+
+    fn find_blocks(&mut self) -> Option<()> {
+        let count = self.program.kernel_ops;
+        let mut leader = vec![false; count + 1];
+        *leader.first_mut()? = true;
+        for index in 0..count {
+            if let Some(targets) = self.targets(index) {
+                leader[index + 1] = true;
+                for target in targets {
+                    *leader.get_mut(target)? = true;
+                }
+            }
+        }
+        let mut block_of = vec![0; count];
+        let mut start = 0;
+        for index in 0..count {
+            block_of[index] = self.blocks.len();
+            if leader[index + 1] || index + 1 == count {
+                self.blocks.push(Block {
+                    ops: start..index + 1,
+                    successors: Vec::new(),
+                });
+                start = index + 1;
+            }
+        }
+        for block in 0..self.blocks.len() {
+            let last = self.blocks[block].ops.end - 1;
+            let targets = match self.targets(last) {
+                Some(targets) => targets,
+                None => (last + 1 < count).then_some(last + 1).into_iter().collect(),
+            };
+            self.blocks[block].successors = targets.into_iter().map(|target| block_of[target]).collect();
+        }
+        Some(())
+    }
+
+    /// Steps backwards over an operation.
+    fn before(&self, live: &mut Set, index: usize) {
+        if !self.facts(index).conditional {
+            for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
+                live.drop(slot);
+            }
+        }
+        for slot in self.sources(index).filter_map(|(_, slot, _)| self.number(slot)) {
+            live.put(slot);
+        }
+        if self.facts(index).conditional {
+            for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
+                live.put(slot);
+            }
+        }
+    }
+
+    fn live_after(&self, block: usize) -> Set {
+        let mut live = Set::new(self.slots.len());
+        for successor in &self.blocks[block].successors {
+            live.add(&self.live[*successor]);
+        }
+        live
+    }
+
+    fn find_live(&mut self) {
+        self.live = vec![Set::new(self.slots.len()); self.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in (0..self.blocks.len()).rev() {
+                let mut live = self.live_after(block);
+                for index in self.blocks[block].ops.clone().rev() {
+                    self.before(&mut live, index);
+                }
+                if live != self.live[block] {
+                    self.live[block] = live;
+                    changed = true;
+                }
+            }
+        }
+    }
+
+    fn find_states(&mut self) {
+        self.states = vec![None; self.blocks.len()];
+        self.states[0] = Some(vec![None; self.slots.len()]);
+        let mut changed = vec![false; self.blocks.len()];
+        changed[0] = true;
+        while changed.contains(&true) {
+            for block in 0..self.blocks.len() {
+                if !std::mem::take(&mut changed[block]) {
+                    continue;
+                }
+                let Some(mut state) = self.states[block].clone() else {
+                    continue;
+                };
+                for index in self.blocks[block].ops.clone() {
+                    self.step_over(index, &mut state);
+                }
+                for successor in self.blocks[block].successors.clone() {
+                    match &mut self.states[successor] {
+                        None => {
+                            self.states[successor] = Some(state.clone());
+                            changed[successor] = true;
+                        }
+                        Some(known) => {
+                            for (known, value) in known.iter_mut().zip(&state) {
+                                if known.is_some() && known != value {
+                                    *known = None;
+                                    changed[successor] = true;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What holds at the start of a block, if it is reached.
+    pub(super) fn state(&self, block: usize) -> Option<State> {
+        self.states[block].clone()
+    }
+
+    /// Updates the state for what an operation does.
+    pub(super) fn step_over(&self, index: usize, state: &mut State) -> Plan {
+        let plan = self.plan(index, state);
+        let result = match plan {
+            Plan::Bases { step, .. } => Some(step),
+            Plan::LoadHeads => Some(0),
+            Plan::Whole | Plan::Spread { .. } | Plan::Uniform | Plan::Contiguous => None,
+        };
+        for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
+            state[slot] = result;
+        }
+        plan
+    }
+
+    /// The step of a slot that is affine.
+    pub(super) fn step_of(&self, slot: u16, state: &State) -> i64 {
+        self.step(slot, state).unwrap_or(0)
+    }
+
+    /// The step of a slot if it is affine.
+    fn step(&self, slot: u16, state: &State) -> Option<i64> {
+        match self.known[usize::from(slot)] {
+            Some(known) => known.step,
+            None => self.number(slot).and_then(|number| state[number]),
+        }
+    }
+
+    fn constant(&self, slot: u16) -> Option<u64> {
+        self.known[usize::from(slot)].and_then(|known| known.constant)
+    }
+
+    fn plan(&self, index: usize, state: &State) -> Plan {
+        let (op, facts) = (&self.program.ops[index], self.facts(index));
+        // What is on its way between functions is read by operations that are not looked at here.
+        let given = |slot: u16| self.known[usize::from(slot)].is_some();
+        if facts.flow != Flow::Next || self.destinations(index).any(|(_, slot, _)| given(slot)) {
+            return Plan::Whole;
+        }
+        match facts.form {
+            Form::Opaque | Form::GuardBegin | Form::GuardEnd => Plan::Whole,
+            Form::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
+            Form::Test { .. } => {
+                let mut steps = [0; 2];
+                for (position, slot, class) in self.sources(index) {
+                    match self.step(slot, state).map(|step| narrow(step, class)) {
+                        Some(step) if (1..=2).contains(&position) && i32::try_from(step).is_ok() => {
+                            steps[position - 1] = step;
+                        }
+                        _ => return Plan::Whole,
+                    }
+                }
+                Plan::Spread { steps }
+            }
+            Form::Load { bytes, bases, .. } => match self.step(op.a, state) {
+                Some(0) if bases.is_some() && !self.lanes_only[index] => Plan::LoadHeads,
+                Some(0) => Plan::Uniform,
+                Some(step) if step == i64::from(bytes) => Plan::Contiguous,
+                _ => Plan::Whole,
+            },
+            Form::Store { bytes, .. } => match self.step(op.a, state) {
+                Some(0) => Plan::Uniform,
+                Some(step) if step == i64::from(bytes) => Plan::Contiguous,
+                _ => Plan::Whole,
+            },
+        }
+    }
+
+    fn plan_lanes(&self, index: usize, linear: Linear, state: &State) -> Option<Plan> {
+        let op = &self.program.ops[index];
+        let mut steps = [0; 4];
+        for (position, slot, class) in self.sources(index) {
+            *steps.get_mut(position.checked_sub(1)?)? = narrow(self.step(slot, state)?, class);
+        }
+        let class = self.facts(index).classes[0]?;
+        if class == Class::W128 {
+            return None;
+        }
+        if steps == [0; 4] {
+            return Some(Plan::Bases { step: 0, checks: 0 });
+        }
+        let [a, b, c, _] = steps;
+        let product = |signed: Option<bool>| -> Option<i64> {
+            let constant = |slot: u16| {
+                let bits = self.constant(slot)?;
+                Some(match signed {
+                    None => bits.cast_signed(),
+                    Some(false) => i64::from(bits as u32),
+                    Some(true) => i64::from(bits as i32),
+                })
+            };
+            match (a, b) {
+                (0, 0) => Some(0),
+                (_, 0) => Some(a.wrapping_mul(constant(op.b)?)),
+                (0, _) => Some(b.wrapping_mul(constant(op.a)?)),
+                _ => None,
+            }
+        };
+        let checked = |mask: u8| -> u8 { mask & (u8::from(a != 0) | u8::from(b != 0) << 1) };
+        let (step, checks) = match linear {
+            Linear::No => return None,
+            Linear::Copy => (a, 0),
+            Linear::ZeroExtended | Linear::SignExtended => (a, checked(1)),
+            Linear::Sum => (a.wrapping_add(b), 0),
+            Linear::Difference => (a.wrapping_sub(b), 0),
+            Linear::Product => (product(None)?, 0),
+            Linear::WideProduct => (product(Some(false))?, checked(3)),
+            Linear::SignedWideProduct => (product(Some(true))?, checked(3)),
+            Linear::ProductSum => (product(None)?.wrapping_add(c), 0),
+            Linear::WideProductSum => (product(Some(false))?.wrapping_add(c), checked(3)),
+            Linear::SignedWideProductSum => (product(Some(true))?.wrapping_add(c), checked(3)),
+            Linear::Shift => {
+                let amount = u32::try_from(self.constant(op.b)?).ok()?;
+                (if b == 0 { a.checked_shl(amount)? } else { return None }, 0)
+            }
+        };
+        Some(Plan::Bases {
+            step: narrow(step, class),
+            checks,
+        })
+    }
+
+    /// Finds out who reads lanes and who heads.
+    fn find_uses(&mut self) {
+        let (mut whole, mut bases) = (Set::new(self.slots.len()), Set::new(self.slots.len()));
+        for block in 0..self.blocks.len() {
+            let Some(mut state) = self.state(block) else { continue };
+            for index in self.blocks[block].ops.clone() {
+                let before = state.clone();
+                let plan = self.step_over(index, &mut state);
+                for (position, slot, _) in self.sources(index) {
+                    let Some(number) = self.number(slot) else { continue };
+                    if by_bases(plan, position) {
+                        bases.put(number);
+                    } else if before[number].is_some() {
+                        whole.put(number);
+                    }
+                }
+            }
+            // What is affine here and not there has to be there as lanes.
+            for successor in &self.blocks[block].successors {
+                let Some(there) = &self.states[*successor] else {
+                    continue;
+                };
+                for slot in 0..self.slots.len() {
+                    if state[slot].is_some() && there[slot].is_none() && self.live[*successor].has(slot) {
+                        whole.put(slot);
+                    }
+                }
+            }
+        }
+        (self.whole, self.bases) = (whole, bases);
+    }
+
+    /// Whether an operation reads lanes of a value that differs from block to block.
+    pub(super) fn reads_of_block(&self) -> bool {
+        let of_block: Vec<u16> = self.program.of_block().map(|(slot, ..)| slot).collect();
+        (0..self.blocks.len()).any(|block| {
+            let Some(mut state) = self.state(block) else {
+                return false;
+            };
+            self.blocks[block].ops.clone().any(|index| {
+                let plan = self.step_over(index, &mut state);
+                self.sources(index)
+                    .any(|(position, slot, _)| !by_bases(plan, position) && of_block.contains(&slot))
+            })
+        })
+    }
+
+    /// Whether lanes of a slot are read somewhere while it is affine.
+    pub(super) fn needs_lanes(&self, slot: u16) -> bool {
+        self.number(slot).is_some_and(|number| self.whole.has(number))
+    }
+
+    /// What has to be gathered at the start of a block.
+    pub(super) fn entering(&self, block: usize) -> Box<[Affine]> {
+        match &self.states[block] {
+            Some(state) => self.affine(state, &self.live[block], |_| true),
+            None => Box::new([]),
+        }
+    }
+
+    /// What is live before an operation of a block, and what is known by its heads only.
+    pub(super) fn leaving(&self, block: usize, index: usize, state: &State) -> Box<[Affine]> {
+        let mut live = self.live_after(block);
+        for later in (index..self.blocks[block].ops.end).rev() {
+            self.before(&mut live, later);
+        }
+        self.affine(state, &live, |slot| !self.whole.has(slot))
+    }
+
+    fn affine(&self, state: &State, live: &Set, wanted: impl Fn(usize) -> bool) -> Box<[Affine]> {
+        let affine = state.iter().enumerate().filter_map(|(number, step)| {
+            let (slot, class) = self.slots[number];
+            step.filter(|_| live.has(number) && wanted(number))
+                .map(|step| Affine { slot, class, step })
+        });
+        affine.collect()
+    }
+}
+
+/// A step as one of a value of this width.
+fn narrow(step: i64, class: Class) -> i64 {
+    match class {
+        Class::W32 => i64::from(step as i32),
+        Class::W64 | Class::W128 => step,
+    }
+}
+
+/// Whether an operation reads the source at a position by its heads.
+fn by_bases(plan: Plan, position: usize) -> bool {
+    match plan {
+        Plan::Bases { .. } | Plan::Spread { .. } => true,
+        Plan::Uniform | Plan::LoadHeads | Plan::Contiguous => position == 1,
+        Plan::Whole => false,
+    }
+}

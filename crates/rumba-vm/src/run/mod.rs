@@ -1,0 +1,9 @@
+//! Running a launch: workers, blocks and their turns, programs for warps in lockstep, findings at the end.
+
+pub(crate) mod block;
+pub(crate) mod findings;
+pub(crate) mod launch;
+pub(crate) mod lockstep_analysis;
+pub(crate) mod lockstep_build;
+pub(crate) mod resident;
+pub(crate) mod slots;

@@ -1,0 +1,384 @@
+//! Blocks that a worker keeps: the memory for their registers, and what they find in their fixed slots when they start.
+//!
+//! What all blocks of a launch have in common is written once, by [`Resident::prepare`]; [`Resident::start`] writes what
+//! differs from block to block. Which blocks run where and when is told in [`crate::run::launch`].
+
+use crate::base::lanes::{GROUP, LANES, SHARED_START, STACK_START};
+use crate::base::seed::Chance;
+use crate::base::types::ScalarType;
+use crate::machine::bounds::Bounds;
+use crate::machine::cluster::Cluster;
+use crate::machine::context::{BlockPosition, Context};
+use crate::machine::op::Pc;
+use crate::machine::program::{Class, Fixed, Lockstep};
+use crate::machine::special::Special;
+use crate::machine::warp::{UNIT, Warp};
+use crate::mem::arena::SHARED_STRIDE;
+use crate::run::block::Block;
+
+/// What a worker starts every block of a launch with.
+pub(crate) struct InitialState<'a> {
+    pub(crate) context: &'a Context<'a>,
+    worker: usize,
+    caches: *mut Bounds,
+    warps: usize,
+    threads: u32,
+    /// Bytes of shared memory.
+    shared_bytes: usize,
+    /// Where blocks start: warps that lack lanes, and full ones.
+    entries: (Pc, Pc),
+    /// Warps that need the values of the block as heads only.
+    by_bases: usize,
+    /// Fixed slots that are written for each block.
+    of_block: Vec<(u16, Class, Special)>,
+    stack_pointer: Vec<(u16, Class, u128)>,
+}
+
+impl<'a> InitialState<'a> {
+    /// That of a launch on a worker, whose bounds are kept at `caches`.
+    pub(crate) fn new(context: &'a Context<'a>, worker: usize, caches: *mut Bounds) -> Self {
+        let program = context.program;
+        let threads = context.threads();
+        let entry = Pc::new(program.ops.as_ptr().wrapping_add(program.entry));
+        let bases_do = context.lockstep.is_some_and(|lockstep| !lockstep.reads_of_block);
+        let stack_pointer = program.fixed.iter().filter(|(.., value)| *value == Fixed::StackPointer);
+        Self {
+            context,
+            worker,
+            caches,
+            warps: threads.div_ceil(LANES as u32) as usize,
+            threads,
+            shared_bytes: (context.shared_end() - SHARED_START) as usize,
+            entries: (entry, context.lockstep.map_or(entry, Lockstep::start)),
+            by_bases: if bases_do { threads as usize / LANES } else { 0 },
+            of_block: program.of_block().collect(),
+            stack_pointer: stack_pointer
+                .map(|(slot, class, value)| (*slot, *class, context.fixed(*value, worker, 0, 0)))
+                .collect(),
+        }
+    }
+}
+
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Line([u8; 64]);
+
+/// A block that a worker keeps, with the memory for its registers.
+pub(crate) struct Resident {
+    pub(crate) block: Block,
+    registers: Vec<Line>,
+    /// Number of its part of the windows for shared and local memory.
+    slot: usize,
+    /// The launch that it is prepared for.
+    prepared: u64,
+    /// Number of the block in the order in which blocks are begun.
+    pub(crate) index: u64,
+    /// Which of the worker's clusters it belongs to, and its rank there.
+    pub(crate) cluster: usize,
+    pub(crate) rank: u32,
+    /// When it was last found to wait for the grid; see [`GridBarrier::stalls`](crate::machine::cluster::GridBarrier::stalls).
+    pub(crate) stalled: u64,
+}
+
+impl Resident {
+    /// One that has not run anything yet; `slot` is the number of its part of the windows for shared and local memory.
+    pub(crate) fn new(slot: usize) -> Self {
+        Self {
+            block: Block::new(),
+            registers: Vec::new(),
+            slot,
+            prepared: u64::MAX,
+            index: 0,
+            cluster: 0,
+            rank: 0,
+            stalled: 0,
+        }
+    }
+
+    /// Makes it run the block at `place`, as the next member of a cluster.
+    ///
+    /// # Errors
+    /// If the system refuses memory.
+    ///
+    /// # Safety
+    /// The cluster belongs to this worker and stays until the block has ended; none of its blocks runs.
+    pub(crate) unsafe fn start(
+        &mut self,
+        initial: &InitialState<'_>,
+        place: &BlockPosition,
+        cluster: *mut Cluster,
+    ) -> std::io::Result<()> {
+        let context = initial.context;
+        if self.prepared != context.number {
+            self.prepare(initial)?;
+            self.prepared = context.number;
+        }
+        for (slot, class, value) in &initial.stack_pointer {
+            for warp in &self.block.warps {
+                // SAFETY: the slot is one of the program's.
+                unsafe { fill(warp, *slot, *class, |_| *value) };
+            }
+        }
+        for warp in &mut self.block.warps[..initial.by_bases] {
+            warp.lacks_of_block = true;
+        }
+        for (slot, class, special) in &initial.of_block {
+            let value = place.special(*special);
+            let (by_bases, whole) = self.block.warps.split_at(initial.by_bases);
+            // SAFETY: the slot is one of the program's.
+            unsafe {
+                match class {
+                    Class::W32 => by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; BASES])),
+                    Class::W64 | Class::W128 => {
+                        let value = u64::from(value);
+                        by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; BASES]));
+                    }
+                }
+                whole
+                    .iter()
+                    .for_each(|warp| fill(warp, *slot, *class, |_| u128::from(value)));
+            }
+        }
+        let base = context.shared.start + (self.slot * SHARED_STRIDE) as u64;
+        if initial.shared_bytes > 0 {
+            let start = base + SHARED_START;
+            // SAFETY: this part of the window was committed for this resident alone.
+            unsafe { std::ptr::write_bytes(start as *mut u8, crate::mem::allocations::FRESH, initial.shared_bytes) };
+            context.observe_fresh(start, initial.shared_bytes as u64);
+            if context.monitor.is_some() {
+                let warps = self.block.warps.iter_mut();
+                warps.for_each(|warp| warp.shared_known = SHARED_START);
+            }
+        }
+        let shared_start = context.program.shared_start;
+        if shared_start < SHARED_START {
+            let bytes = (SHARED_START - shared_start) as usize;
+            // SAFETY: this is the start of the same part of the window.
+            unsafe { std::ptr::write_bytes((base + shared_start) as *mut u8, 0, bytes) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { (*cluster).join(base, self.block.state, initial.threads) };
+        if let Some(warp) = self.block.warps.first() {
+            let lanes = self.block.warps.len() * LANES;
+            context.observe_fresh(warp.stack_base, lanes as u64 * context.stack_stride);
+        }
+        context.observe_begin(self.index as u32, base + shared_start..base + context.shared_end());
+        // SAFETY: no warp runs.
+        unsafe { (*self.block.state).number = self.index as u32 };
+        let member = (cluster, place.rank);
+        // SAFETY: the caller's promise for the cluster; the barrier is the launch's, which outlives its blocks.
+        unsafe {
+            self.block.start(
+                place.block,
+                initial.threads,
+                initial.entries,
+                member,
+                &context.grid_barrier,
+            );
+        }
+        self.block.shuffle(
+            context
+                .seed
+                .map(|seed| Chance::new(seed, &[context.number, self.index])),
+        );
+        // SAFETY: no warp runs.
+        let sync_history = unsafe { &mut (*self.block.state).sync_history };
+        if context.synccheck {
+            sync_history.get_or_insert_default().begin(initial.threads);
+        } else {
+            *sync_history = None;
+        }
+        Ok(())
+    }
+
+    /// Gives it what all blocks of the launch have in common.
+    fn prepare(&mut self, initial: &InitialState<'_>) -> std::io::Result<()> {
+        let (context, warps) = (initial.context, initial.warps);
+        let program = context.program;
+        let register_bytes = program.units * UNIT;
+        let base_bytes = register_bytes / GROUP;
+        let stride = (register_bytes + base_bytes + program.predicates * 4).next_multiple_of(64);
+        let lines = stride * warps / 64;
+        if self.registers.len() < lines {
+            self.registers.clear();
+            self.registers.resize(lines, Line([0; 64]));
+        }
+        let shared_offset = self.slot * SHARED_STRIDE;
+        if initial.shared_bytes > 0 || program.shared_start < SHARED_START {
+            context.arena.commit(context.shared, shared_offset + SHARED_STRIDE)?;
+        }
+        let stack_bytes = context.stack_stride * (warps * LANES) as u64;
+        let stack_offset = self.slot as u64 * stack_bytes;
+        context
+            .arena
+            .commit(context.local, (stack_offset + stack_bytes) as usize)?;
+        self.block.warps.truncate(warps);
+        self.block.warps.resize_with(warps, Warp::idle);
+        let memory = self.registers.as_mut_ptr().cast::<u8>();
+        for (index, warp) in self.block.warps.iter_mut().enumerate() {
+            let registers = memory.wrapping_add(index * stride);
+            // SAFETY: the memory belongs to the resident, which keeps it as long as its warps run.
+            unsafe {
+                let bases = registers.wrapping_add(register_bytes);
+                warp.set_registers(registers, bases, bases.wrapping_add(base_bytes).cast());
+            }
+            // SAFETY: there are at least the two constant predicates.
+            unsafe {
+                *warp.predicate_place(0) = 0;
+                *warp.predicate_place(1) = u32::MAX;
+            }
+            warp.index = index as u32;
+            warp.block = self.block.state;
+            warp.caches = initial.caches;
+            warp.context = std::ptr::from_ref(context).cast();
+            warp.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
+            warp.lacks_of_block = false;
+            warp.bail_outs = 0;
+            warp.back_off = 0;
+            warp.shared_base = context.shared.start + shared_offset as u64;
+            warp.shared_end = context.shared_end();
+            warp.shared_known = if context.monitor.is_some() {
+                SHARED_START
+            } else {
+                warp.shared_end
+            };
+            warp.stack_stride = context.stack_stride;
+            warp.stack_known = if context.allocations.unwritten.is_some() {
+                STACK_START
+            } else {
+                context.stack_stride.max(STACK_START)
+            };
+            warp.stack_base = context.local.start + stack_offset + (index * LANES) as u64 * context.stack_stride;
+            for (slot, class, value) in &program.fixed {
+                let value_in = |lane| context.fixed(*value, initial.worker, index, lane);
+                // SAFETY: the slot is one of the program's.
+                unsafe {
+                    match value {
+                        Fixed::Special(special) if special.is_of_lane() => fill(warp, *slot, *class, value_in),
+                        _ => {
+                            let value = value_in(0);
+                            fill(warp, *slot, *class, |_| value);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Values that groups of lanes start with, in a warp.
+const BASES: usize = LANES / GROUP;
+
+/// Fills a slot, its lanes and its heads.
+///
+/// # Safety
+/// The slot is one of the warp's program, of this class.
+unsafe fn fill(warp: &Warp, slot: u16, class: Class, value: impl Fn(usize) -> u128) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match class {
+            Class::W32 => fill_lanes(warp, slot, |lane| value(lane) as u32),
+            Class::W64 => fill_lanes(warp, slot, |lane| value(lane) as u64),
+            Class::W128 => fill_lanes(warp, slot, value),
+        }
+    }
+}
+
+/// # Safety
+/// The slot is one for `T` of the warp's program.
+#[inline(always)]
+unsafe fn fill_lanes<T: Copy>(warp: &Warp, slot: u16, value: impl Fn(usize) -> T) {
+    let lanes: [T; LANES] = std::array::from_fn(value);
+    let bases: [T; BASES] = std::array::from_fn(|group| lanes[group * GROUP]);
+    // SAFETY: a slot has 32 lanes and a head for each group.
+    unsafe {
+        warp.lanes::<[T; LANES]>(slot).write(lanes);
+        fill_bases(warp, slot, bases);
+    }
+}
+
+/// # Safety
+/// The slot is one for `T` of the warp's program.
+#[inline(always)]
+unsafe fn fill_bases<T: Copy>(warp: &Warp, slot: u16, bases: [T; BASES]) {
+    // SAFETY: a slot has a head for each group.
+    unsafe { warp.bases::<[T; BASES]>(slot).write_unaligned(bases) };
+}
+
+impl Context<'_> {
+    /// The coordinates of a thread.
+    pub(crate) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        let index = warp * LANES as u32 + lane;
+        let [x, y, _] = self.block;
+        [index % x, index / x % y, index / x / y]
+    }
+
+    /// What a fixed slot holds in a lane.
+    fn fixed(&self, value: Fixed, worker: usize, warp: usize, lane: usize) -> u128 {
+        match value {
+            Fixed::Constant(bits) => bits,
+            Fixed::Array(offset) => offset.into(),
+            Fixed::Special(special) => u128::from(self.special(special, worker, warp as u32, lane as u32)),
+            Fixed::Parameter { offset, ty } => self.parameter(offset as usize, ty),
+            Fixed::ParameterAddress(offset) => u128::from(self.parameter_start + u64::from(offset)),
+            Fixed::DynamicShared => u128::from(self.dynamic_start()),
+            Fixed::Transfer(_) => 0,
+            Fixed::StackPointer => u128::from(STACK_START + self.program.frame_bytes),
+        }
+    }
+
+    fn special(&self, special: Special, worker: usize, warp: u32, lane: u32) -> u64 {
+        let lanes_from = |first: u32| u64::from(u32::MAX.checked_shl(first).unwrap_or(0));
+        match special {
+            Special::Tid(axis) => u64::from(self.thread(warp, lane)[usize::from(axis)]),
+            Special::NTid(axis) => u64::from(self.block[usize::from(axis)]),
+            // Set for each block.
+            Special::CtaId(_) | Special::ClusterId(_) | Special::ClusterCtaId(_) | Special::ClusterCtaRank => 0,
+            Special::NClusterId(axis) => u64::from(self.clusters()[usize::from(axis)]),
+            Special::ClusterNCtaId(axis) => u64::from(self.cluster[usize::from(axis)]),
+            Special::ClusterNCtaRank => u64::from(self.cluster_size()),
+            Special::GridWorkspace(true) => self.grid_workspace >> 32,
+            Special::GridWorkspace(false) => self.grid_workspace,
+            Special::NCtaId(axis) => u64::from(self.grid[usize::from(axis)]),
+            Special::LaneId => u64::from(lane),
+            Special::WarpId => u64::from(warp),
+            Special::NWarpId => u64::from(self.threads().div_ceil(LANES as u32)),
+            Special::SmId => worker as u64,
+            Special::NSmId => self.workers as u64,
+            Special::GridId => self.number,
+            Special::LaneMaskEq => 1 << lane,
+            Special::LaneMaskLt => u64::from(!lanes_from(lane) as u32),
+            Special::LaneMaskLe => u64::from(!lanes_from(lane + 1) as u32),
+            Special::LaneMaskGt => lanes_from(lane + 1),
+            Special::LaneMaskGe => lanes_from(lane),
+            Special::DynamicSharedBytes => u64::from(self.dynamic_shared),
+            Special::TotalSharedBytes => self.shared_end() - SHARED_START,
+            Special::ReservedShared(offset) => u64::from(offset),
+            Special::Always(value) => u64::from(value),
+            // Read by operations of their own.
+            Special::Clock
+            | Special::ClockHi
+            | Special::Clock64
+            | Special::GlobalTimer
+            | Special::GlobalTimerLo
+            | Special::GlobalTimerHi
+            | Special::IsExplicitCluster => 0,
+        }
+    }
+
+    fn parameter(&self, offset: usize, ty: ScalarType) -> u128 {
+        let bytes = ty.bytes() as usize;
+        let mut raw = [0; 16];
+        if let Some(given) = self.parameters.get(offset..offset + bytes) {
+            raw[..bytes].copy_from_slice(given);
+        }
+        let value = u128::from_le_bytes(raw);
+        let unused = 128 - ty.bits();
+        if ty.is_signed() {
+            ((value << unused) as i128 >> unused) as u128
+        } else {
+            value
+        }
+    }
+}

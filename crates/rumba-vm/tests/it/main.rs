@@ -1,0 +1,29 @@
+//! The integration tests, in one binary: each file is a module.
+
+mod arithmetic;
+mod arrays;
+mod basic;
+mod blocks;
+mod clusters;
+mod common;
+mod conformance;
+mod control;
+mod copies;
+mod coverage;
+mod faults;
+mod init;
+mod isa;
+mod lockstep;
+mod matrix;
+mod memory;
+mod natives;
+mod profile;
+mod progress;
+mod ptxas;
+mod races;
+mod random;
+mod registers;
+mod seeds;
+mod sync;
+mod vectors;
+mod warps;

@@ -1,0 +1,97 @@
+//! Matrix instructions against an H200: for every line of `h200.txt`, the results for operands of six kinds.
+//!
+//! A line names an instruction and holds, for each of [`form::KINDS`], the hash of what an NVIDIA H200 (driver 580) made of
+//! the operands. Registers go in and come out as they are, so that the places of elements are compared with their values.
+//! Block-scaled forms and those of numbers of six and four bits do not exist on an H200 and are not among the lines.
+
+mod faults;
+mod form;
+mod tiles;
+mod warp;
+
+use crate::common::bytes_of;
+use form::{Form, KINDS, TILES};
+use rumba_vm::{Config, Device, Launch, Source};
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// What the machine makes of the operands of each kind.
+fn results(device: &Device, text: &str) -> Result<Vec<u64>, String> {
+    let kernel = warp::kernel(text);
+    let source = Source {
+        name: text,
+        ptx: &kernel.ptx,
+    };
+    let module = device.load(&[source]).map_err(|error| error.to_string())?;
+    let function = module.function("k").unwrap();
+    let input = device.allocate(kernel.input_bytes * TILES).unwrap();
+    let output = device.allocate(kernel.output_bytes * TILES).unwrap();
+    let mut hashes = Vec::new();
+    for kind in KINDS {
+        let bytes = if text.starts_with("mma") {
+            Form::parse(text).input(kind, TILES)
+        } else {
+            kernel.input(text, kind, TILES)
+        };
+        // SAFETY: the launches have ended, and nothing else uses the device.
+        unsafe { device.write(input, &bytes) }.unwrap();
+        // SAFETY: as above.
+        unsafe { device.fill(output, &[0], kernel.output_bytes * TILES) }.unwrap();
+        let parameters = bytes_of(&[input, output]);
+        let launch = Launch {
+            grid: [TILES as u32, 1, 1],
+            block: [32, 1, 1],
+            dynamic_shared: 0,
+            parameters: &parameters,
+            cooperative: false,
+            cluster: None,
+        };
+        device.launch(&function, &launch).map_err(|error| error.to_string())?;
+        let mut bytes = vec![0; kernel.output_bytes * TILES];
+        // SAFETY: as above.
+        unsafe { device.read(output, &mut bytes) }.unwrap();
+        hashes.push(hash(&bytes));
+    }
+    device.free(input).unwrap();
+    device.free(output).unwrap();
+    Ok(hashes)
+}
+
+#[test]
+fn matrices_are_those_of_an_h200() {
+    let mut wrong = Vec::new();
+    for vector_instructions in [true, false] {
+        let config = Config {
+            memory_bytes: 64 << 20,
+            workers: 1,
+            vector_instructions,
+            ..Config::default()
+        };
+        let device = Device::new(config).unwrap();
+        for line in include_str!("../../matrix/h200.txt")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+        {
+            let words: Vec<&str> = line.split(' ').collect();
+            let (text, hashes) = words.split_at(words.len() - KINDS.len());
+            let text = text.join(" ");
+            match results(&device, &text) {
+                Err(error) => wrong.push(format!("{text}: {error}")),
+                Ok(results) => {
+                    for ((kind, hash), result) in KINDS.iter().zip(hashes).zip(results) {
+                        if u64::from_str_radix(hash, 16) != Ok(result) {
+                            let how = if vector_instructions { "with" } else { "without" };
+                            wrong.push(format!("{text}: {kind} operands ({how} vector instructions)"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
