@@ -151,7 +151,7 @@ impl Inner {
     /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
     fn grid_workspace(&self, slot: usize) -> u64 {
         let address = self.arena.grids.of_slot(slot).start;
-        // SAFETY: the window was committed when the device was made, and one launch has a seat's part at a time.
+        // SAFETY: the window was committed when the device was made, and one launch has a slot's part at a time.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
         self.allocations.register(
             address,
@@ -599,7 +599,7 @@ impl Device {
         let window = inner.arena.parameters.of_slot(slot.number);
         let parameters = window.start;
         if !launch.parameters.is_empty() {
-            // SAFETY: a seat's window was committed when the device was made, and one launch has it at a time.
+            // SAFETY: a slot's window was committed when the device was made, and one launch has it at a time.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     launch.parameters.as_ptr(),

@@ -118,7 +118,7 @@ use Severity::{Error, Info, Warning};
             ),
             Self::StaleLoad => words(
                 Error, "read-only load of memory that the kernel writes",
-                "`ld.global.nc` reads through a cache that does not acquire_from what is written while the kernel runs",
+                "`ld.global.nc` reads through a cache that does not see what is written while the kernel runs",
                 "read with a plain load, or do not write to this memory in this kernel",
             ),
             Self::UnwrittenRead => words(

@@ -85,3 +85,17 @@ pub struct F16(pub u16);
 /// The upper half of an `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bf16(pub u16);
+
+impl F16 {
+    /// The same number as `f32`.
+    #[inline(always)]
+    pub(crate) fn to_f32(self) -> f32 {
+        let bits = u32::from(self.0);
+        let magnitude = (bits & 0x7fff) << 13;
+        // The multiplication moves the exponent's bias and makes subnormals normal; it is exact.
+        let finite = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+        let special = f32::from_bits(magnitude | 0x7f80_0000);
+        let x = std::hint::select_unpredictable(bits & 0x7c00 == 0x7c00, special, finite);
+        f32::from_bits(x.to_bits() | (bits & 0x8000) << 16)
+    }
+}

@@ -105,13 +105,7 @@ impl Half for F16 {
 
     #[inline(always)]
     fn widen(self) -> f32 {
-        let bits = u32::from(self.0);
-        let magnitude = (bits & 0x7fff) << 13;
-        // The multiplication moves the exponent's bias and makes subnormals normal; it is exact.
-        let finite = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
-        let special = f32::from_bits(magnitude | 0x7f80_0000);
-        let x = select(bits & 0x7c00 == 0x7c00, special, finite);
-        f32::from_bits(x.to_bits() | (bits & 0x8000) << 16)
+        self.to_f32()
     }
 
     #[inline(always)]

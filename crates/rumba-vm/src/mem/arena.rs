@@ -43,7 +43,7 @@ impl Window {
         (self.end - self.start) as usize
     }
 
-    /// The part of a window that the launch in a seat has.
+    /// The part of a window that the launch in a slot has.
     pub(crate) fn of_slot(self, slot: usize) -> Self {
         let bytes = (self.bytes() / LAUNCH_SLOTS) as u64;
         let start = self.start + slot as u64 * bytes;

@@ -1,4 +1,4 @@
-//! Launches that run at once. Each has a seat: workers with their blocks, and a part of the windows for parameters, shared
+//! Launches that run at once. Each has a slot: workers with their blocks, and a part of the windows for parameters, shared
 //! memory and stacks, to itself.
 //!
 //! A launch uses all cores, so the next one waits a moment for it to end. After that it runs beside it: kernels of two
@@ -21,7 +21,7 @@ pub(crate) struct LaunchSlots {
     workers: Vec<Vec<Mutex<Worker>>>,
 }
 
-/// A launch's seat, free again when it is dropped.
+/// A launch's slot, free again when it is dropped.
 pub(crate) struct LaunchSlot<'a> {
     slots: &'a LaunchSlots,
     pub(crate) number: usize,
@@ -42,7 +42,7 @@ impl LaunchSlots {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat: at once if nobody has one, and otherwise after a while.
+    /// A slot: at once if no launch has one, and otherwise after a while.
     pub(crate) fn take(&self) -> LaunchSlot<'_> {
         let mut taken = self.lock();
         loop {

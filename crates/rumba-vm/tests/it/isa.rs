@@ -78,12 +78,12 @@ fn the_machine_accepts_and_refuses_what_nvidias_assembler_does() {
 /// Words outside of the instruction set that are mnemonics, too, with the files that have them.
 const OTHER_WORDS: [(&str, &str); 4] = [
     // What threads are said to have done.
-    ("check/sync.rs", "barrier"),
-    ("check/sync.rs", "exit"),
+    ("exec/sync.rs", "barrier"),
+    ("exec/sync.rs", "exit"),
     // A kind of fault.
-    ("fault.rs", "trap"),
+    ("machine/fault.rs", "trap"),
     // What a processor can do.
-    ("op.rs", "fma"),
+    ("machine/op.rs", "fma"),
 ];
 
 /// Whether a word is an opcode, or a mnemonic.
@@ -171,7 +171,7 @@ fn names_of_instructions_are_found() {
     );
     assert_eq!(names(r#"if c == '"' { "\"" } else { "tex" }"#), "tex");
     assert_eq!(
-        names("use crate::isa::isa::shfl; use crate::isa::isa::{self, vote, shape};"),
+        names("use crate::isa::shfl; use crate::isa::{self, vote, shape};"),
         "shfl vote"
     );
     assert_eq!(names("isa::match_::all(x); isa::shape::unary(f)"), "match_");

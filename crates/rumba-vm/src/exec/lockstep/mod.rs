@@ -20,7 +20,7 @@ use crate::machine::warp::Warp;
 /// Operations in lockstep after which it was worth the trouble to get there.
 const WORTHWHILE: u64 = 512;
 
-/// After how many bail-outs in a row a warp becomes no more reluctant.
+/// Bail-outs in a row beyond which the back-off does not grow.
 const MAX_BAIL_OUTS: u32 = 10;
 
 impl Warp {

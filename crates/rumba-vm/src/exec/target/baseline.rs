@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::base::lanes::{GROUP, LANES};
+use crate::exec::lane::F16;
 use crate::exec::target::{Raw, Target};
 use crate::machine::op::Handler;
 
@@ -196,9 +197,7 @@ impl Target for Baseline {
 
     #[inline(always)]
     unsafe fn halves(bits: &[u16; GROUP]) -> Self::Floats {
-        use crate::exec::lane::F16;
-        use crate::isa::half::Half;
-        each(*bits, |bits| F16(bits).widen())
+        each(*bits, |bits| F16(bits).to_f32())
     }
 
     #[inline(always)]
