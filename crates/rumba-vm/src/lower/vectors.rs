@@ -127,6 +127,15 @@ impl<'s> Scopes<'s> {
     }
 }
 
+/// Whether `name` is one of the registers that `prefix<count>` declares.
+pub(crate) fn in_range(name: &str, prefix: &str, count: u32) -> bool {
+    name.strip_prefix(prefix).is_some_and(|number| {
+        number.parse::<u32>().is_ok_and(|n| n < count)
+            && number.starts_with(|c: char| c.is_ascii_digit())
+            && (number == "0" || !number.starts_with('0'))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,13 +183,4 @@ mod tests {
             "mov.b64 a, {v.x, v.y}; mov.u32 %tid, 1;"
         );
     }
-}
-
-/// Whether `name` is one of the registers that `prefix<count>` declares.
-pub(crate) fn in_range(name: &str, prefix: &str, count: u32) -> bool {
-    name.strip_prefix(prefix).is_some_and(|number| {
-        number.parse::<u32>().is_ok_and(|n| n < count)
-            && number.starts_with(|c: char| c.is_ascii_digit())
-            && (number == "0" || !number.starts_with('0'))
-    })
 }
