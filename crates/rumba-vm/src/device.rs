@@ -330,7 +330,7 @@ impl Device {
     }
 
     /// Declares bytes written that the host writes without asking the device, for the check of reads of memory that
-    /// nobody has written.
+    /// was never written.
     pub fn assume_written(&self, address: u64, bytes: usize) {
         if let Some(map) = &self.inner.allocations.unwritten {
             map.write(address, bytes as u64);

@@ -13,7 +13,7 @@ pub struct Checks {
     /// Data races, in shared and in global memory, by happens-before. Launches then run on one worker, several times
     /// slower; what is found is taken with [`crate::Device::take_findings`].
     pub racecheck: bool,
-    /// Reads of global, shared and local memory that nobody has written, and copies of it to the host. Otherwise as
+    /// Reads of global, shared and local memory that was never written, and copies of it to the host. Otherwise as
     /// `racecheck`, but on all workers and nearly as fast as without.
     pub initcheck: bool,
     /// How threads synchronise: divergent barriers, masks that do not fit, misused mbarriers, broken promises of `.uni`.

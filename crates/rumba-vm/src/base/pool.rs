@@ -62,7 +62,7 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
-    /// Threads for `workers` workers, one of whom is whoever calls [`Self::run`].
+    /// Threads for `workers` workers, one of which is the caller of [`Self::run`].
     pub(crate) fn new(workers: usize) -> std::io::Result<Self> {
         let state = State {
             posted: Vec::new(),
@@ -98,7 +98,7 @@ impl ThreadPool {
         if helpers == 0 {
             return job(0);
         }
-        // SAFETY: only the lifetime changes; nobody uses the job after this function.
+        // SAFETY: only the lifetime changes; the job is not used after this function.
         let erased = SendJob(unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(job) });
         let number = {
             let mut state = self.shared.lock();
@@ -141,7 +141,7 @@ impl ThreadPool {
                 let Some((item, result)) = items.get(index).zip(results.get(index)) else {
                     break;
                 };
-                // Nobody else has this index.
+                // No other thread has this index.
                 let _ = result.set(function(item));
             }
         });

@@ -22,7 +22,7 @@ pub(crate) struct SyncHistory {
     pub(crate) threads: u32,
     /// By barrier and warp, the last arrival of all lanes at once.
     pub(crate) whole: [[Option<Arrival>; MAX_WARPS]; BARRIERS],
-    /// Barriers that somebody arrived at.
+    /// Barriers that threads arrived at.
     pub(crate) used: u16,
     /// Arrivals of parts of warps, or by instructions for single threads.
     pub(crate) partial: [Vec<Arrival>; BARRIERS],

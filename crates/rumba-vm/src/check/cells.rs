@@ -131,11 +131,11 @@ impl Cells {
         self.windows.iter().any(|(window, _)| window.contains(address))
     }
 
-    /// Forgets what was done in a range of shared memory, which becomes somebody else's.
+    /// Forgets what was done in a range of shared memory, which another block gets.
     pub(crate) fn forget(&mut self, start: u64, end: u64) {
         for number in start / CELL..end.div_ceil(CELL) {
             if let Some((cell, _)) = self.cell(number * CELL) {
-                // SAFETY: the cell is one of ours, and nobody else looks at it.
+                // SAFETY: the cell is one of ours, and is not read elsewhere.
                 unsafe { (*cell).lengths = [0; 2] };
             }
         }

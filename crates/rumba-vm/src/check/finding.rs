@@ -10,7 +10,7 @@ use crate::base::report::{Access, Location, triple};
 pub enum Severity {
     /// Worth knowing; the program is right nevertheless.
     Info,
-    /// It works on today's devices, or where nobody looks at the result, and nothing promises that.
+    /// It works on today's devices, or where the result is not used, and nothing promises that.
     Warning,
     /// The result is wrong, or left to chance.
     Error,
@@ -42,9 +42,9 @@ pub enum FindingKind {
     PendingCopy,
     /// `ld.global.nc` of memory that the same kernel writes.
     StaleLoad,
-    /// A kernel reads memory that nobody has written.
+    /// A kernel reads memory that was never written.
     UnwrittenRead,
-    /// The host copies device memory that nobody has written; the count is that of bytes.
+    /// The host copies device memory that was never written; the count is that of bytes.
     UnwrittenCopy,
     /// A thread uses a register that it has not written.
     UnwrittenRegister,

@@ -1,7 +1,7 @@
 //! Mistakes of threads that are not about memory: noted where they are made, told when the launch has ended.
 //!
 //! Which mistakes there are is decided by those who note them. A launch may note from several workers: what is told is
-//! the occurrence in the first block, whoever came first.
+//! the occurrence in the first block, in whatever order workers came.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -71,7 +71,7 @@ pub(crate) struct Races {
     meetings: HashMap<BarrierPhase, BarrierState>,
     /// What threads of a block released by their last fence before they exited.
     exited: HashMap<u32, Arc<VectorClock>>,
-    /// What was found since somebody asked.
+    /// What was found since the last query.
     pub(crate) found: Vec<Conflict>,
 }
 
@@ -121,7 +121,7 @@ impl Races {
         self.cells.knows(address)
     }
 
-    /// A block begins, with shared memory that was somebody else's before.
+    /// A block begins, with shared memory that another block had before.
     pub(crate) fn begin(&mut self, block: u32, shared: std::ops::Range<u64>) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.warps.push(Vec::new());
@@ -212,7 +212,7 @@ impl Races {
         for (group, host) in hosts.into_iter().enumerate() {
             let own = (group * GROUP) as u64 * EACH;
             for (start, bytes) in parts(host, access.bytes * GROUP as u64) {
-                // The words of the cell from the start of the group: negative before that, where nobody looks.
+                // The words of the cell from the start of the group: negative before that, where nothing is read.
                 let first = (start as i64 - host as i64) / 4;
                 let words = shift - 2;
                 let mut table = 0;
@@ -542,7 +542,7 @@ impl Races {
         self.meetings.insert(meeting, arrived);
     }
 
-    /// Everybody has come: lanes that waited go on, knowing of all.
+    /// All have come: lanes that waited go on, knowing of all.
     pub(crate) fn leave(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32) {
         let threads = self.threads;
         let Some(arrived) = self.meetings.get_mut(&meeting) else {

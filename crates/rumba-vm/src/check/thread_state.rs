@@ -213,7 +213,7 @@ pub(crate) enum BarrierPhase {
 }
 
 impl BarrierPhase {
-    /// The same barrier's last meeting but one: nobody is there any more.
+    /// The same barrier's phase before the last: no lane is there any more.
     pub(super) fn last_but_one(mut self) -> Self {
         let (Self::Block { phase, .. } | Self::Cluster { phase, .. } | Self::Grid { phase }) = &mut self;
         *phase = phase.wrapping_sub(2);
@@ -245,17 +245,17 @@ pub(super) struct BarrierState {
     pub(super) epoch: u32,
     /// How many came to wait.
     pub(super) waiting: u32,
-    /// Whether somebody came and did not wait.
+    /// Whether a thread arrived without waiting.
     pub(super) passing: bool,
     /// What fences of sequential consistency made ready before, and what was seen of such.
     pub(super) sequential: Option<Arc<VectorClock>>,
     pub(super) sequential_seen: Option<Arc<VectorClock>>,
-    /// What everybody knows who leaves, since the first one has left.
+    /// What all threads know that leave, since the first one has left.
     pub(super) result: Option<Arc<VectorClock>>,
 }
 
 impl BarrierState {
-    /// What everybody knows who leaves; `all` if the whole block came, and waited.
+    /// What all threads know that leave; `all` if the whole block came, and waited.
     pub(super) fn result(&mut self, all: Option<u32>) -> Arc<VectorClock> {
         let Self {
             known, arrivals, epoch, ..

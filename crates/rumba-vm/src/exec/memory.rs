@@ -1,7 +1,7 @@
 //! The access check: every access of a kernel passes here and comes out as host addresses, or not at all.
 //!
 //! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
-//! instruction's business, and what the bytes mean nobody's.
+//! instruction's business; what the bytes mean does not matter here.
 
 use crate::base::lanes::GROUPS;
 use crate::machine::bounds::{Bounds, CACHES};
@@ -308,7 +308,7 @@ pub(crate) unsafe fn scattered<D: AddressSpace>(
     kind: AccessKind,
     out: &mut Addresses,
 ) -> Result<(), Pc> {
-    // SAFETY: the slot has 32 lanes of 64 bits, and nobody writes to it meanwhile.
+    // SAFETY: the slot has 32 lanes of 64 bits, and is not written meanwhile.
     let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a).cast_const() };
     // SAFETY: as the caller promises.
     unsafe { checked::<D>(warp, pc, given, bytes, kind, out) }
@@ -535,7 +535,7 @@ fn examine(
         let found = match space {
             Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
                 let (rank, offset) = Cluster::split(address, 0);
-                // SAFETY: the block is not in use by anybody else while one of its warps runs.
+                // SAFETY: the block is not in use elsewhere while one of its warps runs.
                 let cluster = unsafe { (*warp.block).cluster() };
                 cluster.resolve(rank, offset, bytes, warp.shared_end)
             }
@@ -664,7 +664,7 @@ pub(crate) fn flat(
         } else if offset < crate::mem::arena::SHARED_STRIDE as u64 {
             Err(window_place(warp, offset, bytes, start, warp.shared_end, true))
         } else {
-            // SAFETY: the block is not in use by anybody else while one of its warps runs.
+            // SAFETY: the block is not in use elsewhere while one of its warps runs.
             let cluster = unsafe { (*warp.block).cluster() };
             match cluster.owner(address) {
                 Some((rank, offset)) => cluster.resolve(rank, offset, bytes, warp.shared_end).map(|_| None),

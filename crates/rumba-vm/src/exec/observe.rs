@@ -313,7 +313,7 @@ impl Warp {
                 from,
                 barrier,
             };
-            // SAFETY: the block is not in use by anybody else while one of its warps runs.
+            // SAFETY: the block is not in use elsewhere while one of its warps runs.
             unsafe { (*self.block).flights.push(flight) };
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
     let found = match space {
         Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
             let (rank, offset) = Cluster::split(address, 0);
-            // SAFETY: the block is not in use by anybody else while one of its warps runs.
+            // SAFETY: the block is not in use elsewhere while one of its warps runs.
             let cluster = unsafe { (*warp.block).cluster() };
             cluster.resolve(rank, offset, bytes, warp.shared_end)
         }

@@ -2,7 +2,7 @@
 //!
 //! A warp that has diverged is a list of splits. Those lanes run first that stand at the lowest position, because blocks
 //! are ordered so that they then meet the others as early as possible (see [`crate::load::cfg`]). Lanes that run for long
-//! without meeting anybody go to the back of the queue: every lane makes progress, even if it waits for another lane of
+//! without meeting others go to the back of the queue: every lane makes progress, even if it waits for another lane of
 //! its own warp. A warp that has not diverged pays one comparison per block for all this.
 //!
 //! Barriers between warps and turns of warps and blocks are not decided here but in [`crate::run::block`].
@@ -297,7 +297,7 @@ impl Warp {
             }
         }
         self.live &= !self.active;
-        // SAFETY: the block outlives its warps' turns and is not looked at by anybody else meanwhile.
+        // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.
         unsafe { (*self.block).exited(self.index, self.active) };
         self.release_lanes();
         self.pick()

@@ -1,7 +1,7 @@
 //! How threads synchronise: divergent barriers, masks that do not fit, mbarriers that are misused.
 //!
 //! This is the scheduler's own state, seen once more: what costs anything is done where lanes wait, part or exit. Mistakes
-//! after which nobody could go on are faults and told elsewhere.
+//! after which no thread could go on are faults, and reported elsewhere.
 
 use crate::check::arrivals::{Arrival, SyncHistory};
 
@@ -41,7 +41,7 @@ impl Warp {
     /// What is remembered of the block, if this check is on.
     #[allow(clippy::mut_from_ref, reason = "as for the block: one warp runs at a time")]
     pub(crate) fn sync_history(&self) -> Option<&mut SyncHistory> {
-        // SAFETY: the block outlives its warps' turns and is not looked at by anybody else meanwhile.
+        // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.
         unsafe { (*self.block).sync_history.as_deref_mut() }
     }
 
@@ -215,7 +215,7 @@ impl Warp {
         if self.sync_history().is_none() {
             return;
         }
-        // SAFETY: the block is not in use by anybody else while one of its warps runs.
+        // SAFETY: the block is not in use elsewhere while one of its warps runs.
         let changes = unsafe { (*self.block).mbarrier_changes };
         let now = self.executed();
         let (before, then) = self.failed_at;

@@ -56,7 +56,7 @@ exchange! {
     u64, u64, AtomicU64;
 }
 
-/// Held by whoever changes 128 bits at once.
+/// Held while 128 bits are changed at once.
 static WIDE: Mutex<()> = Mutex::new(());
 
 impl Exchange for u128 {
@@ -117,7 +117,7 @@ where
     pc.next()
 }
 
-/// Set in an operation's `extra` if nobody wants what was there before.
+/// Set in an operation's `extra` if the old value is not used.
 const NO_RESULT: u16 = 0x100;
 
 struct Kind<E>(PhantomData<E>);

@@ -157,7 +157,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     let flip = if pc.imm & NEGATED != 0 { FULL } else { 0 };
     // SAFETY: `c` is a predicate of the program.
     let positive = unsafe { (warp.predicate(pc.c) ^ flip) & group }.count_ones();
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let phase = unsafe { (*warp.block).phase(id as usize) };
     // The constant predicates are 0 and 1.
     warp.record_arrival(pc, id as usize, phase, group, pc.d == 1);
@@ -183,7 +183,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { &mut *warp.block };
     let phase = block.cluster().phase();
     match block.arrive_at_cluster(warp.index, warp.active) {
@@ -199,7 +199,7 @@ unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { &*warp.block };
     match block.change_cluster(|cluster| cluster.wait(block.rank, warp.index, warp.active)) {
         Ok((waiting, phase)) => {

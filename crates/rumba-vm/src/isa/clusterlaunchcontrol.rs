@@ -1,7 +1,7 @@
 //! `clusterlaunchcontrol`: asks that a cluster which has not begun yet is never begun, so that the asking one can do its
 //! work.
 //!
-//! The answer comes like a bulk copy, when somebody looks at the mbarrier. Its bits are this machine's own: programs only
+//! The answer comes like a bulk copy, when the mbarrier is next looked at. Its bits are this machine's own: programs only
 //! pass them on. Clusters that a worker has taken are no longer given away, as on a device that has begun to launch them.
 
 use crate::base::lanes::lanes_of;
@@ -152,7 +152,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     };
     let to = reach(pc.a, 16, AccessKind::Write)?;
     let barrier = reach(pc.b, 8, AccessKind::Atomic)?;
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let (cluster, own) = unsafe { ((*warp.block).cluster(), (*warp.block).rank) };
     let offset_of = |address| cluster.owner(address).filter(|(rank, _)| *rank == own);
     let (Some((_, to)), Some((_, barrier))) = (offset_of(to), offset_of(barrier)) else {

@@ -65,7 +65,7 @@ unsafe fn synchronize(warp: &mut Warp, pc: Pc) -> Pc {
     if waiting == 0 {
         return pc.next();
     }
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block: &mut BlockState = unsafe { &mut *warp.block };
     let phase = block.arrive_at_grid(waiting.count_ones());
     warp.observe_grid(phase, waiting, true);
@@ -163,7 +163,7 @@ unsafe fn size(warp: &mut Warp, pc: Pc) -> Pc {
 /// `error = cudaCGGetRank(&thread, &grid, handle)`
 unsafe fn rank(warp: &mut Warp, pc: Pc) -> Pc {
     let context = warp.context();
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { (*warp.block).coordinates };
     let [width, height, _] = context.grid.map(u64::from);
     let number = u64::from(block[0]) + width * (u64::from(block[1]) + height * u64::from(block[2]));

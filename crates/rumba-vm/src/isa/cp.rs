@@ -455,7 +455,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         space: Space::Shared,
     };
     let barrier = range(warp, pc, lane, wanted)?;
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let cluster = unsafe { (*warp.block).cluster() };
     let (Some((to_rank, to_offset)), Some((barrier_rank, barrier_offset))) =
         (cluster.owner(to), cluster.owner(barrier))

@@ -110,7 +110,7 @@ unsafe fn shared<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
 /// Converts an address in the shared memory of another block of the cluster.
 #[cold]
 fn elsewhere<const BACK: bool>(warp: &Warp, address: u64) -> Option<u64> {
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { &*warp.block };
     let cluster = block.cluster();
     if BACK {

@@ -47,7 +47,7 @@ pub(super) static FENCE: Instruction = Instruction {
 /// In an operation's `extra`, beside the order: it is sequentially consistent.
 const SEQUENTIAL: u16 = 1 << 15;
 
-/// Orders everything, for everybody.
+/// Orders everything, for all threads.
 const FULL: Handlers = Handlers::same(full);
 /// Orders all but a store before a load.
 const LIGHT: Handlers = Handlers::same(light);

@@ -50,7 +50,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn getctarank<T: Copy + Into<u64>>(warp: &mut Warp, pc: Pc) -> Pc {
     let (to, from) = (warp.lanes::<u32>(pc.dst), warp.lanes::<T>(pc.a));
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { &*warp.block };
     for lane in lanes_of(warp.active) {
         // SAFETY: the slots have 32 lanes.

@@ -66,7 +66,7 @@ unsafe fn isspacep(warp: &mut Warp, pc: Pc) -> Pc {
             extra if extra == Space::Param as u16 => arena.parameters.contains(address),
             extra if extra == Space::Shared as u16 => address.wrapping_sub(warp.shared_base) < SHARED_STRIDE as u64,
             extra if extra == Space::Shared as u16 | CLUSTER => {
-                // SAFETY: the block is not in use by anybody else while one of its warps runs.
+                // SAFETY: the block is not in use elsewhere while one of its warps runs.
                 unsafe { (*warp.block).cluster().owner(address).is_some() }
             }
             extra if extra == Space::Local as u16 => arena.local.contains(address),

@@ -52,7 +52,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc: Pc) -> Pc {
     let (to, from, ranks) = (warp.lanes::<T>(pc.dst), warp.lanes::<T>(pc.a), warp.lanes::<u32>(pc.b));
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { &*warp.block };
     for lane in lanes_of(warp.active) {
         // SAFETY: the slots have 32 lanes.

@@ -229,7 +229,7 @@ fn mistake(warp: &mut Warp, pc: Pc, lane: usize, message: String) -> Pc {
 /// The block in whose shared memory an object lies.
 fn owner(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<*mut BlockState, Pc> {
     let own = warp.block;
-    // SAFETY: the block is not in use by anybody else while one of its warps runs.
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block = unsafe { &*own };
     let found = match block.cluster().owner(object) {
         Some((rank, _)) if rank == block.rank => Some(own),

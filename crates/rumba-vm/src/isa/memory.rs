@@ -30,7 +30,7 @@ unsafe fn after_load(warp: &mut Warp, pc: Pc) -> Pc {
     if pc.extra != 0 {
         warp.poll_grid_barrier(pc);
     }
-    // Whoever reads like that may well be waiting for another thread.
+    // A thread that reads like that may be waiting for another one.
     warp.poll();
     pc.next()
 }

@@ -62,7 +62,7 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
     let ty = ScalarType::B32;
     let (dst, predicate) = l.destination_pair(0, ty)?;
     let dst = if dst == VReg::None { l.scratch(ty) } else { dst };
-    // A predicate that nobody wants still needs a place.
+    // A predicate that is not used still needs a place.
     let predicate = if predicate == VReg::None {
         l.scratch(ScalarType::Pred)
     } else {

@@ -363,7 +363,7 @@ fn initialise(symbols: &Symbols<'_>) -> Result<(), Vec<Located>> {
                 errors.push((variable.source, Diagnostic::new(variable.ast.span, message)));
             }
         }
-        // SAFETY: the memory was allocated for this variable, and nobody else knows of it yet.
+        // SAFETY: the memory was allocated for this variable, and is not known elsewhere yet.
         unsafe { std::ptr::copy_nonoverlapping(image.as_ptr(), variable.address as *mut u8, image.len()) };
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }

@@ -41,7 +41,7 @@ pub(crate) struct BlockState {
     pub(crate) live: [u32; MAX_WARPS],
     pub(crate) live_threads: u32,
     pub(crate) barriers: [Barrier; BARRIERS],
-    /// Barriers that somebody has arrived at.
+    /// Barriers that threads have arrived at.
     pub(crate) used: u16,
     /// Barriers that were completed, and whose waiters are to be woken; [`OUTSIDE`] for those of cluster and grid.
     pub(crate) completed: u32,

@@ -34,7 +34,7 @@ pub(crate) struct Cluster {
     /// Those of the largest cluster so far; see [`Self::members`].
     places: Vec<Member>,
     size: usize,
-    /// Whether somebody came to the barrier.
+    /// Whether a thread came to the barrier.
     used: bool,
     /// How often the barrier was completed.
     phase: u32,

@@ -15,7 +15,7 @@ use crate::mem::allocations::Allocations;
 use crate::mem::arena::{Arena, Window};
 use crate::mem::heap::Heap;
 
-/// What everybody in a launch can see.
+/// What all workers of a launch share.
 pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
     /// The program for warps in lockstep.
@@ -53,7 +53,7 @@ pub(crate) struct Context<'a> {
     pub(crate) synccheck: bool,
     /// Where mistakes are noted that are not about memory, if a check looks for some.
     pub(crate) notes: Option<&'a Notes>,
-    /// What its instructions do in numbers, if anybody wants to know.
+    /// What its instructions do in numbers, if the device profiles.
     pub(crate) profile: Option<&'a Counters>,
     /// What the order of blocks, warps and lanes is taken from, if not from their numbers.
     pub(crate) seed: Option<u64>,

@@ -19,7 +19,7 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new() -> Self {
         let stdout: Sink = Box::new(|text| {
-            // As with C's printf on a device, nobody is there to hear that standard output is gone.
+            // As with C's printf on a device, a closed standard output is not reported.
             let mut out = std::io::stdout().lock();
             let _ = out.write_all(text).and_then(|()| out.flush());
         });

@@ -294,8 +294,8 @@ pub(crate) struct Lockstep {
     pub(crate) whole: *const Op,
 }
 
-// SAFETY: the pointer leads to operations that live and stay as long as the program that owns this, and nobody writes to
-// them.
+// SAFETY: the pointer leads to operations that live and stay as long as the program that owns this, and are not
+// written.
 unsafe impl Send for Lockstep {}
 
 // SAFETY: as above.

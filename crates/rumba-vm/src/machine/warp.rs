@@ -19,7 +19,7 @@ use crate::mem::copies::Groups;
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
 pub const UNIT: usize = LANES * 4;
 
-/// What waiting for another thread costs of a turn, in operations: whoever polls is soon somebody else's turn.
+/// What waiting for another thread costs of a turn, in operations: a thread that polls soon gives its turn to others.
 const POLL_COST: i32 = 256;
 
 /// Return addresses of the functions that lanes are in.
@@ -130,7 +130,7 @@ pub struct Warp {
     pub(crate) grid_waits: u32,
     pub(crate) grid_rows: u64,
     pub(crate) grid_asked: (u64, u32),
-    /// Operations executed in this block, up to the last time somebody counted.
+    /// Operations executed in this block, up to the last count.
     pub(crate) counted: u64,
     pub(crate) fault: Option<Box<RawFault>>,
     /// Lanes that others of their warp have run ahead of, in a run with a seed, and what decides that.

@@ -1,7 +1,7 @@
 //! Who owns which bytes of the heap and of constant memory.
 //!
 //! Allocations are 256-byte aligned, have red zones on both sides, start out filled with a pattern, and rest in
-//! quarantine after they are freed, so that stray accesses meet an address that belongs to nobody. What a kernel may do
+//! quarantine after they are freed, so that stray accesses meet an address of no allocation. What a kernel may do
 //! with an address is decided where kernels access memory, with what is found here.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,7 +16,7 @@ use crate::mem::unwritten::Unwritten;
 /// Every allocation starts at a multiple of this.
 pub(crate) const ALIGNMENT: u64 = 256;
 
-/// Bytes on each side of an allocation that belong to nobody.
+/// Bytes on each side of an allocation that belong to none.
 const REDZONE: u64 = 256;
 
 /// What fresh memory contains: as `f32` and `f64` huge negative numbers, as pointers and indices absurd ones.
@@ -326,7 +326,7 @@ impl Allocations {
         let start = place + REDZONE;
         let filled = length.min(FILLED);
         arena.populate(start..start + filled);
-        // SAFETY: the range was committed above and belongs to nobody else.
+        // SAFETY: the range was committed above and belongs to no other allocation.
         unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, filled as usize) };
         arena.discard(start + filled..start + length);
         state.used += length;

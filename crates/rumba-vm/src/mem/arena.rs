@@ -152,7 +152,7 @@ impl Arena {
             .map_or(0, |(start, end)| end - start)
     }
 
-    /// Whether a range of the heap is usable memory, whoever it belongs to.
+    /// Whether a range of the heap is usable memory, of any allocation.
     pub(crate) fn is_committed(&self, address: u64, bytes: u64) -> bool {
         let end = self.heap.start + self.committed_heap();
         address >= self.heap.start && address.checked_add(bytes).is_some_and(|last| last <= end)

@@ -2,7 +2,7 @@
 //!
 //! A copy may arrive at any time up to the wait that asks for it. Here it arrives exactly then, so that a program that
 //! forgets to wait finds what was there before: copies of groups arrive in `wait_group`, those that an mbarrier keeps
-//! track of when somebody looks at the mbarrier. `cp.async.mbarrier.arrive` is different: it lets the thread's copies
+//! track of when the mbarrier is looked at. `cp.async.mbarrier.arrive` is different: it lets the thread's copies
 //! arrive at once, and with them the arrival, since both that and a later `wait_group` may ask for them.
 //!
 //! Addresses are checked when a copy is begun.

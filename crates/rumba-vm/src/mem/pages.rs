@@ -196,9 +196,9 @@ mod tests {
         let pages = Pages::reserve(BYTES as usize).expect("there is address space");
         let start = pages.range().start;
         pages.make_usable(start..start + BYTES).expect("there is memory");
-        // SAFETY: the pages are usable now, and nobody else knows them.
+        // SAFETY: the pages are usable now, and not known elsewhere.
         unsafe { pages.base::<u8>().write_bytes(7, BYTES as usize) };
-        // Whole pages only, and none of somebody else's.
+        // Whole pages only, and none of another allocation.
         pages.discard(start + 1..start + 3 * Pages::PAGE + 1);
         pages.discard(start + 3 * Pages::PAGE..start + 2 * BYTES);
         // SAFETY: as above.

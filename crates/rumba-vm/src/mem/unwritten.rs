@@ -138,7 +138,7 @@ impl Unwritten {
         self.partial().insert(start, start);
     }
 
-    /// An allocation is nobody's any more.
+    /// An allocation was freed.
     pub(crate) fn free(&self, start: u64, bytes: u64) {
         self.write(start, bytes);
         self.partial().remove(&start);

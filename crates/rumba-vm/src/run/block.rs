@@ -276,7 +276,7 @@ impl Block {
         }
     }
 
-    /// Whether every warp has ended, waits, or asks an mbarrier for a phase that nobody is left to complete.
+    /// Whether every warp has ended, waits, or asks an mbarrier for a phase that no thread is left to complete.
     fn is_stalled(&self) -> bool {
         // SAFETY: no warp runs.
         let state = unsafe { &*self.state };
@@ -309,7 +309,7 @@ impl Block {
         (waits && asked).then(|| self.warps.iter().map(|warp| warp.grid_rows).sum())
     }
 
-    /// How the turn ended of a block in which nobody can go on, if other blocks can help.
+    /// How the turn ended of a block in which no thread can go on, if other blocks can help.
     fn blocked(&self, progress: bool) -> Option<Outcome> {
         // SAFETY: no warp runs.
         let state = unsafe { &*self.state };
@@ -319,7 +319,7 @@ impl Block {
         (grid || cluster).then_some(Outcome::Blocked { grid, progress })
     }
 
-    /// What to say of a block in which nobody can go on, and the warp that is to say it. `whole` is what waits: the block, or
+    /// What to say of a block in which no thread can go on, and the warp that is to say it. `whole` is what waits: the block, or
     /// more.
     pub(crate) fn deadlock(&self, whole: &str) -> (u32, RawFault) {
         let missing = self

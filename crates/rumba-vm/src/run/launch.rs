@@ -124,7 +124,7 @@ pub(crate) struct Progress {
     first: Mutex<Option<(u64, Fault)>>,
     /// When the first block failed, in milliseconds since the launch was begun.
     failed_at: AtomicU64,
-    /// Why everybody has to stop.
+    /// Why all workers have to stop.
     stop: OnceLock<String>,
     /// Who was at work then.
     live: Mutex<Vec<LiveThreads>>,
@@ -261,7 +261,7 @@ impl Done {
             context.grid_barrier.finish(blocks);
         }
         if let Some(message) = exhausted(context, total) {
-            // Whoever is first says why.
+            // The first worker says why.
             let _ = progress.stop.set(message);
         }
     }

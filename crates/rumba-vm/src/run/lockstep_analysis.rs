@@ -88,11 +88,11 @@ pub(super) struct Analysis<'a> {
     /// At the start of each block that is reached in lockstep.
     states: Vec<Option<State>>,
     live: Vec<Set>,
-    /// Slots whose lanes somebody reads while they are affine.
+    /// Slots whose lanes are read while they are affine.
     whole: Set,
-    /// Slots whose heads somebody reads.
+    /// Slots whose bases are read.
     bases: Set,
-    /// Loads whose result nobody wants as heads.
+    /// Loads whose result is not needed as bases.
     lanes_only: Vec<bool>,
 }
 

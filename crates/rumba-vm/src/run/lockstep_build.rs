@@ -165,7 +165,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes out what was computed as heads if somebody reads its lanes.
+    /// Writes out what was computed as bases if an operation reads its lanes.
     fn write_out(&mut self, index: usize, plan: Plan, op: Op) {
         let step = match plan {
             Plan::Bases { step, .. } => step,

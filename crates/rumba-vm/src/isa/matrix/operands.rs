@@ -100,7 +100,7 @@ impl Slots {
     /// The operation is one of the warp's program, and has such a source.
     #[inline(always)]
     pub(crate) unsafe fn register(self, warp: &Warp, index: usize) -> &Register {
-        // SAFETY: a slot has 32 lanes; nobody writes to it as long as the operation reads.
+        // SAFETY: a slot has 32 lanes; it is not written as long as the operation reads.
         unsafe { &*warp.lanes::<Register>(self.source(index)) }
     }
 

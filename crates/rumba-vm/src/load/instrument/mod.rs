@@ -1,5 +1,5 @@
 //! Operations that a program has only for checks and counts: put between its own when the module is loaded, and not there
-//! at all if nobody asked.
+//! at all otherwise.
 //!
 //! What such an operation does is told where it belongs: [`crate::load::instrument::arithmetic`], [`crate::load::instrument::registers`],
 //! [`crate::load::instrument::profile`], [`crate::exec::schedule`].

@@ -1,4 +1,4 @@
-//! Memory of asynchronous copies that are under way: nobody may touch what they write, or change what they read, until
+//! Memory of asynchronous copies that are under way: no thread may touch what they write, or change what they read, until
 //! their thread has waited for them.
 //!
 //! What orders the threads after that wait is told in [`crate::check::race`]. Here an operation before each load and store looks
@@ -38,7 +38,7 @@ pub(crate) fn watch(function: &mut Function<'_>) {
 }
 
 unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the block outlives its warps' turns and is not looked at by anybody else meanwhile.
+    // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.
     let flights = unsafe { &(*warp.block).flights };
     if flights.is_empty() {
         return pc.next();
