@@ -65,7 +65,7 @@ impl<T> Deref for Constant<T> {
     /// The value. `ld.const`; PTX 1.0.
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: nobody writes while a kernel runs. The cell only keeps the compiler from taking the
+        // SAFETY: it is not written while a kernel runs. The cell only keeps the compiler from taking the
         // first value for the last.
         unsafe { &*self.0.get() }
     }

@@ -152,7 +152,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     }
 
     /// # Safety
-    /// The dimensions describe elements that are there, and that nobody writes during `'a`.
+    /// The dimensions describe elements that are there, and that are not written during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *const T, dimensions: Dimensions<N>) -> Self {
         Self {
@@ -331,7 +331,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     }
 
     /// # Safety
-    /// The dimensions describe elements that are there, each once, and that nobody else uses during `'a`.
+    /// The dimensions describe elements that are there, each once, and that are not used elsewhere during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *mut T, dimensions: Dimensions<N>) -> Self {
         Self {

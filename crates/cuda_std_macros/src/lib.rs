@@ -275,7 +275,7 @@ pub fn reduction(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///     // SAFETY: each thread writes its own element.
 ///     unsafe { TILE[i] = x[i] };
 ///     sync_threads();
-///     // SAFETY: nobody writes after the barrier, and `y` is long enough.
+///     // SAFETY: no thread writes after the barrier, and `y` is long enough.
 ///     unsafe { *y.add(i) = TILE[63 - i] };
 /// }
 /// # fn main() {}

@@ -104,7 +104,7 @@ pub(crate) fn choice() -> &'static Choice {
     decide(std::env::var_os("RUMBA_DEVICE"))
 }
 
-/// The same for a caller that has use for the software device only: if nobody has decided yet, it is that, unless the
+/// The same for a caller that has use for the software device only: if it is not decided yet, it is that, unless the
 /// environment insists on a GPU.
 pub(crate) fn prefer_software() -> &'static Choice {
     let asked = std::env::var_os("RUMBA_DEVICE").filter(|asked| !asked.is_empty() && asked != "auto");

@@ -1,6 +1,6 @@
 //! The checked run that is open: what it has found, and what the host has read in it.
 //!
-//! It has a device of its own, with its own contexts, so that a fault there harms nobody else in the process, and that
+//! It has a device of its own, with its own contexts, so that a fault there harms no other device of the process, and that
 //! device is there only while the run is open. How findings are found is the machine's business; what `RUMBA_CHECK` asks
 //! for is `soft::checks`'.
 

@@ -192,7 +192,7 @@ where
 fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Option<T>, whole: T) -> Option<T> {
     let (tile, lane) = (block_idx_x(), warp::lane_id());
     let (group, earlier) = (tile / GROUP, tile % GROUP);
-    // The last of a group has nobody behind it who wants to know what its own tile comes to.
+    // The last of a group is followed by no block that needs the sum of its own tile.
     let is_last = earlier == GROUP - 1;
     let (start, size) = (group * PLACES, size_of::<T>() / 4);
     let end = start + earlier;
@@ -210,7 +210,7 @@ fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Optio
         nanosleep(PAUSE);
     }
     // First the last of the group before, which the last lane looks at, then what comes behind it. A look at a time: more of
-    // them would queue up before the loads of other blocks, and everybody waits for those. What is not known is zero bytes
+    // them would queue up before the loads of other blocks, and all blocks wait for those. What is not known is zero bytes
     // rather than none, which the optimiser would leave undefined: lanes exchange it in any case.
     let place = |k: usize| (start + k as u32 * WARP_SIZE + lane).wrapping_sub(WARP_SIZE);
     let wanted = start - u32::from(group > 0)..end;

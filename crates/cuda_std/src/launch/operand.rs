@@ -112,7 +112,7 @@ split! {
 /// | a runtime's array or view | theirs |
 ///
 /// # Safety
-/// The region is in memory that is valid for `'a`, and that nobody writes meanwhile.
+/// The region is in memory that is valid for `'a`, and that is not written meanwhile.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no elements of `{T}`",
     label = "not an operand of `{T}`",

@@ -81,7 +81,7 @@ unsafe impl<T: Element> Layout for Slice<T> {
 
     #[inline(always)]
     unsafe fn view<'a>(memory: *mut [T]) -> &'a [T] {
-        // SAFETY: nobody writes in this phase; elements are valid for any bits.
+        // SAFETY: no thread writes in this phase; elements are valid for any bits.
         unsafe { &*memory }
     }
 }

@@ -106,7 +106,7 @@ macro_rules! one_tile {
 
         #[inline(always)]
         unsafe fn view<'a>(memory: *mut $memory) -> &'a $memory {
-            // SAFETY: nobody writes in this phase; elements are valid for any bits.
+            // SAFETY: no thread writes in this phase; elements are valid for any bits.
             unsafe { &*memory }
         }
     };
@@ -135,7 +135,7 @@ unsafe impl<T: Element, const N: usize> Layout for Tile<T, N> {
 /// `ROWS` by `COLUMNS` elements, shared out along both dimensions: thread (x, y) has row y, column x, and those whole
 /// blocks further down or to the right.
 ///
-/// For 2-D blocks that are not larger than the tile. `PAD` elements behind each row are nobody's; one of them keeps a
+/// For 2-D blocks that are not larger than the tile. `PAD` elements behind each row are not used; one of them keeps a
 /// warp that reads down a column of 32 rows from meeting a single memory bank.
 #[derive(Debug)]
 pub struct Tile2<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize = 0>(

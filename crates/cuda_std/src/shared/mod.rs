@@ -99,7 +99,7 @@ use crate::thread::{thread_idx_x, thread_idx_y, thread_idx_z};
 #[derive(Debug)]
 pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
 
-// SAFETY: it hands out a raw pointer only; whoever follows the pointer answers for it.
+// SAFETY: it hands out a raw pointer only; code that dereferences it answers for that.
 unsafe impl<M> Sync for Storage<M> {}
 
 /// What can be a static in shared memory that is not `mut`: it says nothing of what is there.
@@ -258,7 +258,7 @@ impl<L: OneTile> Deref for View<'_, L> {
 
     #[inline(always)]
     fn deref(&self) -> &L::Memory {
-        // SAFETY: a `View` exists in the phase of reading only, nobody writes; elements are valid for any bits.
+        // SAFETY: a `View` exists in the phase of reading only, in which no thread writes; elements are valid for any bits.
         unsafe { &*self.memory }
     }
 }

@@ -12,7 +12,7 @@ pub struct Flat<T> {
     is_number: bool,
 }
 
-// SAFETY: an address of as many elements as the result has, or a number and an address that nobody reads.
+// SAFETY: an address of as many elements as the result has, or a number and an address that is not read.
 unsafe impl<T: Value> KernelParameter for Flat<T> {
     const ROLE: Role = Role::Input;
     type Element = T;

@@ -16,7 +16,7 @@ pub struct Strided<T> {
     is_number: bool,
 }
 
-// SAFETY: an address and a stride for each axis of the result, or a number and an address that nobody reads.
+// SAFETY: an address and a stride for each axis of the result, or a number and an address that is not read.
 unsafe impl<T: Value> KernelParameter for Strided<T> {
     const ROLE: Role = Role::Input;
     type Element = T;

@@ -23,7 +23,7 @@ pub struct World {
     pub pairs: usize,
     pub foreign_function: usize,
     pub foreign_event: usize,
-    /// A stream that waits for nobody.
+    /// A stream that waits for no other.
     pub stream: usize,
     /// Never recorded.
     pub event: usize,

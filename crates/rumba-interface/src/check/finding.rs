@@ -43,7 +43,7 @@ pub struct Finding {
 pub enum Severity {
     /// Worth knowing; the program is right nevertheless.
     Info,
-    /// It works on today's devices, or where nobody looks at the result, and nothing promises that.
+    /// It works on today's devices, or where the result is not used, and nothing promises that.
     Warning,
     /// The result is wrong, or left to chance.
     Error,

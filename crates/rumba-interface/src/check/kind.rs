@@ -90,7 +90,7 @@ impl fmt::Display for Kind {
 pub enum Check {
     /// Bounds, alignment and lifetime of every access.
     Mem,
-    /// Memory that nobody has written.
+    /// Memory that was never written.
     Init,
     /// Data races.
     Race,

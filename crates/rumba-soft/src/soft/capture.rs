@@ -159,7 +159,7 @@ pub(crate) fn end(driver: &Driver, lane: &Arc<Lane>) -> Result<usize, Error> {
     };
     session.invalidate();
     if outcome.is_err() && !session.is_given {
-        // Nobody knows the graph.
+        // The graph is not known elsewhere.
         let _ = driver.graphs.remove(session.handle);
     }
     outcome

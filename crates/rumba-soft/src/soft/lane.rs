@@ -1,7 +1,7 @@
 //! In-order queues of work, and the threads that empty them.
 //!
 //! A [`Lane`] is the queue behind a stream. Work runs on threads of the driver, which come when there is more to do than
-//! idle threads and go after a while of idleness. Whoever waits for a lane runs its work instead of sleeping, as far as
+//! idle threads and go after a while of idleness. A thread that waits for a lane runs its work instead of sleeping, as far as
 //! it may: that saves two changes of threads per small kernel. A lane whose next piece waits for another lane costs no
 //! thread. Nothing here knows what the work is.
 
@@ -45,7 +45,7 @@ impl Fate {
         }
     }
 
-    /// The same for calls that enqueue work. A failure that nobody has waited for stays unknown to them: whether it has
+    /// The same for calls that enqueue work. A failure that was not waited for stays unknown to them: whether it has
     /// happened yet depends on how fast threads are.
     pub(crate) fn accepts(&self) -> Result<(), Error> {
         match self.usable() {
@@ -236,7 +236,7 @@ impl Lane {
     /// Runs a piece of work and counts it. The caller has set `running`.
     fn execute(self: &Arc<Self>, work: Work) {
         work.run(&self.fate);
-        // What the work held is gone before anybody hears that it is done.
+        // What the work held is gone before its end is reported.
         drop(work);
         let mut state = self.lock();
         state.running = false;
@@ -263,7 +263,7 @@ impl Lane {
     fn schedule(self: &Arc<Self>) {
         let mut state = self.lock();
         if state.scheduled || state.running {
-            // Whoever runs the lane looks at its front when it has finished.
+            // The thread that runs the lane looks at its front when it has finished.
             return;
         }
         state.scheduled = true;
@@ -391,7 +391,7 @@ fn submit(lane: Arc<Lane>) {
         READY.notify_one();
         return;
     }
-    // Without another thread the lane waits for one of those that there are, or for whoever waits for it.
+    // Without another thread the lane waits for one of those that there are, or for a thread that waits for it.
     let _ = std::thread::Builder::new().name("rumba-stream".into()).spawn(serve);
 }
 

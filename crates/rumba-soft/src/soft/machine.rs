@@ -103,7 +103,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Ends it, once nobody uses it any more.
+    /// Ends it, once it is not used any more.
     pub(crate) fn close_checked(&self) {
         *self.checked.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -487,7 +487,7 @@ fn config() -> Result<Config, Error> {
     })
 }
 
-/// Threads that anybody can want.
+/// The most threads that can be asked for.
 const MOST_WORKERS: usize = 1024;
 
 /// What a variable of the environment is set to.

@@ -35,7 +35,7 @@ impl Physical {
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and is nobody else's.
+        // SAFETY: the descriptor was just made and is not shared.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         // SAFETY: the descriptor is open.
         if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) } != 0 {
@@ -250,7 +250,7 @@ mod tests {
         assert!(!state.release(start, 2 * GRANULARITY), "it has mappings");
         assert!(state.unmap(start, 2 * GRANULARITY).expect("no mapping"));
         assert!(state.is_free(start, GRANULARITY) && state.release(start, 2 * GRANULARITY));
-        // What lies there now is somebody else's.
+        // What lies there now belongs to another mapping.
         assert!(!state.unmap(start, 2 * GRANULARITY).expect("nothing to do"));
         let memory = Arc::new(Physical::new(GRANULARITY, 0).expect("memory"));
         assert!(!state.map(start, GRANULARITY, memory).expect("nothing to do"));

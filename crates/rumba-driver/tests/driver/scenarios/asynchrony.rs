@@ -37,7 +37,7 @@ fn pinned(value: u32) -> *mut u32 {
     let mut address = 0;
     steps! { 0 => cuMemHostAlloc(&mut address, 4, 0); }
     let word = address as *mut u32;
-    // SAFETY: the allocation has four bytes and nobody else uses it yet.
+    // SAFETY: the allocation has four bytes and is not used elsewhere yet.
     unsafe { word.write_volatile(value) };
     word
 }

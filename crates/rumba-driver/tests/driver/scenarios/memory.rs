@@ -318,7 +318,7 @@ pub fn pools() {
     assert_ne!(current, pool);
 }
 
-/// Room for a handle that nobody looks at.
+/// Room for a handle that is not used.
 fn other_pool() -> usize {
     0
 }
