@@ -113,7 +113,7 @@ pub fn allocating<T>(at: &'static std::panic::Location<'static>, work: impl FnOn
 
 /// The line that allocates, as far as it is known, for the device that asks.
 pub(crate) extern "C" fn origin(line: Sink<'_>) {
-    // A thread that is ending allocates for nobody's line.
+    // Of a thread that is ending, no line is known.
     if let Ok(Some(at)) = ORIGIN.try_with(Cell::get) {
         line.put(format!("{}:{}:{}", at.file(), at.line(), at.column()).as_bytes());
     }

@@ -67,7 +67,7 @@ kinds! {
             "let every thread of the block reach every barrier, also those with nothing to do, and return only behind it";
         Timeout:
             "threads were still at work when the time was over",
-            "look for a loop that waits for what nobody does";
+            "look for a loop whose condition no thread fulfils";
         Assert:
             "the kernel itself says that this must not happen",
             "look at the condition, and at what the kernel was given";

@@ -335,15 +335,18 @@ impl Driver {
                 "it is memory that the driver allocated",
             ));
         }
+        let outside = || {
+            let reason = "not all of it is memory of the program that has an address";
+            wrong("bytesize", bytes, reason)
+        };
+        if !vmm::is_mapped_by_the_system(start, bytes) {
+            return Err(outside());
+        }
         if self.memory.overlaps(start, bytes) {
             return Err(Error::Registered(start));
         }
-        if !self.is_of_host(start, bytes) || !vmm::is_mapped_by_the_system(start, bytes) {
-            return Err(wrong(
-                "bytesize",
-                bytes,
-                "not all of it is memory of the program that has an address",
-            ));
+        if !self.is_of_host(start, bytes) {
+            return Err(outside());
         }
         // SAFETY: the caller's promise.
         unsafe { self.machine.register(self.part(context), start, bytes) };
