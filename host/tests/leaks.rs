@@ -148,7 +148,7 @@ fn everything_comes_back() -> Result<()> {
         let operations = asked.map_or(4000, |asked| asked.parse().expect("a number of operations"));
         let device = Device::new()?;
         // What the driver makes once and keeps.
-        from_threads(&device, 2000)?;
+        from_threads(&device, operations.min(2000))?;
         let before = state_of(&device)?;
         let start = std::time::Instant::now();
         from_threads(&device, operations)?;

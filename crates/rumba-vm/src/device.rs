@@ -24,6 +24,7 @@ use crate::machine::op::has_avx2;
 use crate::machine::printf::{Output, Sink};
 use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE};
+use crate::mem::atomic;
 use crate::mem::heap::Heap;
 use crate::mem::unwritten::Unwritten;
 use crate::run::launch;
@@ -310,7 +311,7 @@ impl Device {
         self.inner.allocations.check("a read", from, to.len())?;
         self.find_unwritten(from, to.len() as u64);
         // SAFETY: the range was just found to be allocated, `to` is the caller's, and the rest is as the caller promises.
-        unsafe { std::ptr::copy(from as *const u8, to.as_mut_ptr(), to.len()) };
+        unsafe { atomic::read(from, to) };
         Ok(())
     }
 
@@ -324,7 +325,7 @@ impl Device {
     pub unsafe fn write(&self, to: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.inner.allocations.check("a write", to, from.len())?;
         // SAFETY: the range was just found to be allocated, `from` is the caller's, and the rest is as the caller promises.
-        unsafe { std::ptr::copy(from.as_ptr(), to as *mut u8, from.len()) };
+        unsafe { atomic::write(to, from) };
         self.assume_written(to, from.len());
         Ok(())
     }
@@ -374,7 +375,7 @@ impl Device {
         self.inner.allocations.check("a copy from the device", from, bytes)?;
         self.inner.allocations.check("a copy to the device", to, bytes)?;
         // SAFETY: both ranges were just found to be allocated, and the rest is as the caller promises.
-        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        unsafe { atomic::copy(from, to, bytes as u64) };
         if let Some(map) = &self.inner.allocations.unwritten {
             let allocation = self.inner.allocations.bounds(to, |allocation| allocation.start);
             map.copy(allocation.unwrap_or(to), to, from, bytes as u64);
@@ -393,17 +394,8 @@ impl Device {
         let bytes = pattern.len().saturating_mul(count);
         self.inner.allocations.check("a fill", to, bytes)?;
         self.assume_written(to, bytes);
-        match pattern {
-            // SAFETY: the range was just found to be allocated, and the rest is as the caller promises.
-            [byte] => unsafe { std::ptr::write_bytes(to as *mut u8, *byte, bytes) },
-            _ => {
-                for index in 0..count {
-                    let place = (to as *mut u8).wrapping_add(index * pattern.len());
-                    // SAFETY: as above.
-                    unsafe { std::ptr::copy_nonoverlapping(pattern.as_ptr(), place, pattern.len()) };
-                }
-            }
-        }
+        // SAFETY: the range was just found to be allocated, and the rest is as the caller promises.
+        unsafe { atomic::fill(to, pattern, count) };
         Ok(())
     }
 

@@ -47,6 +47,9 @@ pub(super) struct Plan {
 /// Tests of the runtime and the driver run on the software device.
 const SOFT: (&str, &str) = ("RUMBA_DEVICE", "soft");
 
+/// The sanitizers load modules thirty times slower, of which the leak test loads one in a hundred operations.
+const FEW_OPERATIONS: (&str, &str) = ("RUMBA_LEAK_OPERATIONS", "400");
+
 pub(super) static MIRI: Plan = Plan {
     suites: &[
         Suite {
@@ -165,7 +168,7 @@ pub(super) static MIRI: Plan = Plan {
 
 pub(super) static THREAD: Plan = Plan {
     suites: &[DRIVER, RUNTIME],
-    environment: &[SOFT],
+    environment: &[SOFT, FEW_OPERATIONS],
     options: &[("TSAN_OPTIONS", "second_deadlock_stack=1")],
     left_out: LEFT_OUT,
 };
@@ -197,7 +200,7 @@ pub(super) static ADDRESS: Plan = Plan {
             without: &[],
         },
     ],
-    environment: &[SOFT],
+    environment: &[SOFT, FEW_OPERATIONS],
     options: &[
         ("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1"),
         // Only for the folder of its reports.
