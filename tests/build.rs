@@ -1,5 +1,5 @@
-//! Builds the kernels of tests/faults.rs, which are wrong, with overflow checks, those of tests/forms.rs, tests/arrays.rs,
-//! tests/indices.rs, tests/ui.rs and tests/unsound.rs, and those behind the runtime's arrays.
+//! Builds the kernels of tests/it/faults.rs, which are wrong, with overflow checks, those of the other tests, and those behind the
+//! runtime's arrays.
 
 use cuda_builder::{CudaBuilder, DebugInfo};
 use std::process::ExitCode;

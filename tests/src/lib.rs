@@ -1,5 +1,5 @@
 //! The gallery's kernels as cases: inputs, reference and cost, which tests and benchmarks share.
-//! How a case is run on which engine is the business of tests/cases.rs and src/bin/bench.rs.
+//! How a case is run on which engine is the business of tests/trials/cases.rs and src/bin/bench.rs.
 
 mod baseline;
 mod case;

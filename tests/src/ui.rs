@@ -21,7 +21,7 @@
 //!
 //! A `?` behind the kind allows the finding without asking for it; of a wrong kernel at least one is found. A finding without a line, as of a copy to the host, stands
 //! in the kernel's own line of comment: `finds unwritten-copy`. `sometimes` stands there if some orders of the threads are
-//! right, and `missed` if we are known to get the kernel wrong, which fails once we do not. Here nothing is checked: that is for tests/ui.rs.
+//! right, and `missed` if we are known to get the kernel wrong, which fails once we do not. Here nothing is checked: that is for tests/trials/ui.rs.
 //!
 //! In CUDA C++ a right kernel and its mutations are one text. A line of comment within a kernel makes a further, wrong kernel
 //! of this name, which is launched as the right one and has this code instead of the line above:

@@ -3,7 +3,7 @@
 //! A [`Device`] owns memory and workers; [`Device::load`] turns PTX into a [`Module`]; [`Device::launch`] runs a kernel
 //! of it and returns when it has ended.
 //!
-//! The rooms below import one way only, each what stands before it; `tests/tests/rooms.rs` keeps that:
+//! The rooms below import one way only, each what stands before it; `tests/tests/it/rooms.rs` keeps that:
 //!
 //! * `base`: lanes, scalar types, seeds: numbers that all rooms use.
 //! * `mem`: the memory of a device, its allocations, and which bytes are unwritten.

@@ -1,4 +1,4 @@
-//! Kernels that are wrong, each in one way. Built with overflow checks; tests/faults.rs launches them and compares the
+//! Kernels that are wrong, each in one way. Built with overflow checks; tests/tests/it/faults.rs launches them and compares the
 //! reports, line numbers included.
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! Kernels in the forms that `#[kernel]` takes. tests/forms.rs launches them and looks at their PTX; what they compute is
+//! Kernels in the forms that `#[kernel]` takes. tests/tests/it/forms.rs launches them and looks at their PTX; what they compute is
 //! of no use.
 //!
 //! The crate does not say `#![no_std]`, as kernel crates for Rust-CUDA do not; the builder does.

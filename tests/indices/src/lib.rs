@@ -1,5 +1,5 @@
 //! Kernels that call the functions of `cuda_std` that take an index or a count, with any number. Each is a line of the table
-//! below; tests/tests/indices.rs launches them and fails where a function of the library has no line.
+//! below; tests/tests/it/indices.rs launches them and fails where a function of the library has no line.
 //!
 //! A kernel first writes what is its own, then by the number. A number that wraps around to what is another thread's is a
 //! data race then, one that wraps around to what is outside an access there. What a kernel says in a panic that begins with

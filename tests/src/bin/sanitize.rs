@@ -1,5 +1,5 @@
 //! The corpus of tests/ui for other tools: runs one of its kernels, so that NVIDIA's compute-sanitizer can look at it, and
-//! makes the table of what was found by whom. Checks nothing itself: what we find is what tests/ui.rs has compared.
+//! makes the table of what was found by whom. Checks nothing itself: what we find is what tests/trials/ui.rs has compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 //! code that launches them.
 //!
 //! The attacks of this crate compile. Each runs and is harmless: it computes what its source says, or gets a typed error.
-//! tests/tests/unsound.rs runs them under every check of the software device, and on a GPU. The attacks that do not
+//! tests/tests/trials/unsound.rs runs them under every check of the software device, and on a GPU. The attacks that do not
 //! compile are in the folder `refused`, with the messages of the compiler.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![deny(unsafe_code)]

@@ -1,66 +1,52 @@
 //! The corpus of tests/ui under every check: each wrong kernel is found, with the kind and the lines that its comments name,
 //! in every order of its threads; nothing is found in the right ones, whose results are what their comments say.
 //!
-//! `cargo test -p rumba-tests --test ui -- NAME` runs the kernels whose names contain NAME; `RUMBA_UI_SEEDS` says how many
-//! orders are tried. `RUMBA_TEST_GPU=1` runs the right kernels whose results are stated on the GPU as well, each in a process of
-//! its own, and fails where there is none.
+//! `RUMBA_UI_SEEDS` says how many orders are tried. On a GPU, the right kernels whose results are stated run as well, each in a
+//! process of its own.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::process::{Command, ExitCode};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use anyhow::Context;
+use libtest_mimic::{Failed, Trial};
 use rumba::{Checks, Device, check::Finding, check::Severity};
 use rumba_tests::ui::{Case, cases};
+
+use crate::{Group, in_a_process};
+
+pub(super) const GROUP: Group = Group {
+    name: "ui",
+    trials,
+    child: on_gpu,
+};
 
 /// Orders of the threads that are tried: of kernels in CUDA C++, which there are for two architectures, half as many.
 const SEEDS: u64 = 20;
 
-/// In the environment of a child: the kernel to run on the GPU, with its architecture.
-const CHILD: &str = "RUMBA_TEST_KERNEL";
-
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let cases = match cases() {
-        Ok(cases) => cases,
-        Err(error) => {
-            eprintln!("{error:?}");
-            return ExitCode::FAILURE;
-        }
-    };
-    if let Ok(name) = std::env::var(CHILD) {
-        let case = cases
-            .iter()
-            .find(|case| name == format!("{}::{}", case.check, case.name));
-        return match case.map(|case| case.launch(&Device::new()?)) {
-            Some(Ok(())) => ExitCode::SUCCESS,
-            outcome => {
-                eprintln!("{outcome:?}");
-                ExitCode::FAILURE
-            }
-        };
-    }
+fn trials(has_gpu: bool) -> anyhow::Result<Vec<Trial>> {
     let mut trials = Vec::new();
-    for case in cases {
-        let name = format!("{}::{}", case.check, case.name);
-        if std::env::var_os("RUMBA_TEST_GPU").is_some() && !case.results.is_empty() {
-            trials.push(Trial::test(format!("gpu::{name}"), move || on_gpu(&name)));
+    for case in cases()? {
+        if has_gpu && !case.results.is_empty() {
+            let name = id(&case);
+            trials.push(Trial::test(format!("ui::gpu::{name}"), move || {
+                in_a_process(GROUP.name, &name, &[("RUMBA_DEVICE", "gpu")])
+            }));
         }
         let verdict = if case.is_wrong { "wrong" } else { "right" };
-        let name = format!("{}::{verdict}::{}", case.check, case.name);
+        let name = format!("ui::{}::{verdict}::{}", case.check, case.name);
         trials.push(Trial::test(name, move || check(&case)));
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    Ok(trials)
 }
 
-/// Runs a kernel in a process that uses the GPU, without checks.
-fn on_gpu(name: &str) -> Result<(), Failed> {
-    let mut child = Command::new(std::env::current_exe()?);
-    let output = child.env(CHILD, name).env("RUMBA_DEVICE", "gpu").output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)).into()),
-    }
+fn id(case: &Case) -> String {
+    format!("{}::{}", case.check, case.name)
+}
+
+/// Launches a kernel without checks.
+fn on_gpu(name: &str) -> anyhow::Result<()> {
+    let case = cases()?.into_iter().find(|case| id(case) == name);
+    case.context("no such kernel")?.launch(&Device::new()?)
 }
 
 /// A kind and lines, as comments name them.

@@ -80,7 +80,7 @@ fn traffic_is_counted_as_on_a_gpu() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("an object a line"))
         .collect();
-    let table = rows(include_str!("../traffic.txt"));
+    let table = rows(include_str!("../../traffic.txt"));
     let launched: Vec<&str> = launches
         .iter()
         .map(|launch| launch["kernel"].as_str().expect("a name"))

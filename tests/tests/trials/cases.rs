@@ -1,11 +1,16 @@
-//! Every case on every engine, each in a process of its own: `cargo test --test cases -- saxpy`.
-//!
-//! An engine is an environment in which this program runs itself again: the device is chosen once per process, and a
-//! case that brings its process down fails alone. `RUMBA_TEST_GPU=1` adds the GPU, and fails where there is none.
+//! Every case on every engine, each in a process of its own: `cargo test -p rumba-tests --test trials -- saxpy`.
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use anyhow::Context;
+use libtest_mimic::Trial;
 use rumba_tests::{Case, NVCC, PTX, baselines, cases};
-use std::process::{Command, ExitCode};
+
+use crate::{Group, in_a_process};
+
+pub(super) const GROUP: Group = Group {
+    name: "cases",
+    trials,
+    child,
+};
 
 /// A device, and how it is set up.
 struct Engine {
@@ -36,47 +41,23 @@ const BASELINE: Engine = Engine {
 
 /// In the environment of a child: whose kernels to run, if not ours.
 const MODULE: &str = "RUMBA_TEST_MODULE";
-/// In the environment of a child: the case to run.
-const CHILD: &str = "RUMBA_TEST_CASE";
 
-fn main() -> ExitCode {
-    if let Ok(name) = std::env::var(CHILD) {
-        return match child(&name) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error:?}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    let gpu = std::env::var_os("RUMBA_TEST_GPU").is_some();
-    let engines = SOFTWARE.iter().chain(if gpu { GPU } else { &[] });
+fn trials(has_gpu: bool) -> anyhow::Result<Vec<Trial>> {
+    let engines = SOFTWARE.iter().chain(if has_gpu { GPU } else { &[] });
     let ours = engines.flat_map(|engine| cases::ALL.iter().map(move |case| (engine, *case)));
     let with_baseline = cases::ALL.iter().filter(|case| !baselines(case).is_empty());
-    let trials = ours
-        .chain(with_baseline.map(|case| (&BASELINE, *case)))
-        .map(|(engine, case)| Trial::test(format!("{}::{}", engine.name, case.name), move || parent(engine, case)))
-        .collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let trials = ours.chain(with_baseline.map(|case| (&BASELINE, *case)));
+    Ok(trials.map(|(engine, case)| trial(engine, case)).collect())
 }
 
-/// Runs one case in an engine's environment.
-fn parent(engine: &Engine, case: &Case) -> Result<(), Failed> {
-    let output = Command::new(std::env::current_exe()?)
-        .env(CHILD, case.name)
-        .envs(engine.environment.iter().copied())
-        .output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = [output.stdout, output.stderr].concat();
-    Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&text)).into())
+fn trial(engine: &'static Engine, case: &'static Case) -> Trial {
+    Trial::test(format!("cases::{}::{}", engine.name, case.name), move || {
+        in_a_process(GROUP.name, case.name, engine.environment)
+    })
 }
 
 /// Every size of the case: launch, reference, comparison.
 fn child(name: &str) -> anyhow::Result<()> {
-    use anyhow::Context;
-
     let case = cases::ALL
         .iter()
         .find(|case| case.name == name)

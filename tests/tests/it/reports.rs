@@ -1,6 +1,6 @@
 //! What is read of each kind of finding: one report of each, from the corpus, in tests/ui/reports.txt.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test reports` writes the file anew. Read what you bless: would you know what to
+//! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test it reports` writes the file anew. Read what you bless: would you know what to
 //! do? Addresses differ from run to run and appear as `0x…`; PTX lines, from compiler to compiler, are those of kernels in PTX.
 
 use std::collections::BTreeMap;
@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use expect_test::expect_file;
 use rumba::{Checks, Error};
 use rumba_tests::ui::cases;
+
+use crate::common::hide_addresses;
 
 #[test]
 fn a_report_of_each_kind() {
@@ -32,19 +34,5 @@ fn a_report_of_each_kind() {
         }
     }
     let reports: Vec<String> = reports.into_values().collect();
-    expect_file!["../ui/reports.txt"].assert_eq(&(reports.join("\n\n") + "\n"));
-}
-
-/// The text without addresses, which have more than eight hexadecimal digits; masks have that many.
-fn hide_addresses(text: &str) -> String {
-    let mut out = String::new();
-    for (index, part) in text.split("0x").enumerate() {
-        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
-        match index {
-            0 => out += part,
-            _ if digits > 8 => out += &format!("0x…{}", &part[digits..]),
-            _ => out += &format!("0x{part}"),
-        }
-    }
-    out
+    expect_file!["../../ui/reports.txt"].assert_eq(&(reports.join("\n\n") + "\n"));
 }

@@ -1,30 +1,26 @@
 //! What a wrong kernel's author reads: the whole report, for each kernel of tests/faulty.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test faults` blesses the reports as they are.
+//! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test it faults` blesses the reports as they are.
 //! Addresses differ from run to run, and lines of PTX from compiler to compiler; they appear here as `0x…` and `line …`.
 
 use expect_test::{Expect, expect};
 use faulty_kernels as kernels;
 use rumba::{Device, Error, Module};
-use std::sync::{Mutex, PoisonError};
+
+use crate::common::{alone, hide_addresses};
 
 const PTX: &str = include_str!(env!("FAULTY_PTX"));
 
-/// Launches on a context of the test's own: a fault makes it unusable, so it is reset, and tests in one process take
-/// turns.
-fn with_module(launch: impl FnOnce(&Device, &Module) -> Result<(), Error>, report: Expect) {
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: every test of this file sets the same value before its first driver call.
-    unsafe { std::env::set_var("RUMBA_DEVICE", "soft") };
-    let device = Device::new().expect("the software device is always there");
-    let module = device
-        .load_named("faulty_kernels.ptx", PTX)
-        .expect("the module is right, its kernels are not");
-    let error = launch(&device, &module).expect_err("the kernel is wrong");
-    drop(module);
-    device.reset().expect("the software device recovers");
-    report.assert_eq(&hide_numbers(&error.to_string()));
+/// Launches in a process of the test's own, whose context a fault makes unusable.
+fn with_module(test: &str, launch: impl FnOnce(&Device, &Module) -> Result<(), Error>, report: Expect) {
+    let said = alone(&format!("faults::{test}"), &[("RUMBA_DEVICE", "soft")], || {
+        let device = Device::new().expect("the software device is always there");
+        let module = device
+            .load_named("faulty_kernels.ptx", PTX)
+            .expect("the module is right, its kernels are not");
+        launch(&device, &module).expect_err("the kernel is wrong").to_string()
+    });
+    report.assert_eq(&hide_numbers(&said));
 }
 
 /// The text without what is not the same everywhere: `0x…` numbers of eight digits and more, lines of PTX.
@@ -41,25 +37,10 @@ fn hide_numbers(text: &str) -> String {
     hide_addresses(&text)
 }
 
-fn hide_addresses(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("0x") {
-        let digits = rest[at + 2..].bytes().take_while(u8::is_ascii_hexdigit).count();
-        out += &rest[..at + 2];
-        out += if digits >= 8 {
-            "…"
-        } else {
-            &rest[at + 2..at + 2 + digits]
-        };
-        rest = &rest[at + 2 + digits..];
-    }
-    out + rest
-}
-
 #[test]
 fn write_behind_end() {
     with_module(
+        "write_behind_end",
         |device, module| {
             let x = device.zeros::<f32>(100)?;
             // SAFETY: the kernel writes out of bounds, which the software device catches.
@@ -67,7 +48,7 @@ fn write_behind_end() {
             device.synchronize()
         },
         expect![[r#"
-            illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes allocated at tests/tests/faults.rs:64:28
+            illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes allocated at tests/tests/it/faults.rs:45:28
               in kernel `write_behind_end`, block (0, 0, 0), thread (100, 0, 0)
               at tests/faulty/src/lib.rs:15:14
               PTX line …
@@ -79,6 +60,7 @@ fn write_behind_end() {
 #[test]
 fn read_misaligned() {
     with_module(
+        "read_misaligned",
         |device, module| {
             let x = device.zeros::<u8>(100)?;
             let mut y = device.zeros::<f32>(4)?;
@@ -89,7 +71,7 @@ fn read_misaligned() {
             device.synchronize()
         },
         expect![[r#"
-            misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes allocated at tests/tests/faults.rs:83:28
+            misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes allocated at tests/tests/it/faults.rs:65:28
               in kernel `read_misaligned`, block (0, 0, 0), thread (0, 0, 0)
               at tests/faulty/src/lib.rs:26:23
               PTX line …
@@ -102,6 +84,7 @@ fn read_misaligned() {
 fn index_behind_end() {
     let mut y = [0; 64];
     with_module(
+        "index_behind_end",
         |_, module| module.for_each(64, kernels::index_behind_end(&[1, 2, 3], &mut y)),
         expect![[r#"
             the kernel `index_behind_end` panicked at tests/faulty/src/lib.rs:34:14: index out of bounds: the len is 3 but the index is 5
@@ -115,6 +98,7 @@ fn add_overflow() {
     let x: Vec<u32> = (0..64).map(|i| if i == 40 { u32::MAX } else { i }).collect();
     let mut y = [0; 64];
     with_module(
+        "add_overflow",
         |_, module| module.for_each(64, kernels::add_overflow(&x, &mut y)),
         expect![[r#"
             the kernel `add_overflow` panicked at tests/faulty/src/lib.rs:43:14: attempt to add with overflow
@@ -128,6 +112,7 @@ fn failed_assert() {
     let x: Vec<u32> = (0..128).collect();
     let mut y = [0; 128];
     with_module(
+        "failed_assert",
         |_, module| module.for_each(128, kernels::failed_assert(&x, &mut y)),
         expect![[r#"
             the kernel `failed_assert` panicked at tests/faulty/src/lib.rs:52:9: x must be below 100
@@ -141,6 +126,7 @@ fn divide_by_zero() {
     let x = [5, 0, 1];
     let mut y = [0; 3];
     with_module(
+        "divide_by_zero",
         |_, module| module.for_each(3, kernels::divide_by_zero(&x, &mut y)),
         expect![[r#"
             the kernel `divide_by_zero` panicked at tests/faulty/src/lib.rs:62:14: attempt to divide by zero

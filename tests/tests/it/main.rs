@@ -1,0 +1,18 @@
+//! The tests that are neither a case on an engine nor a kernel of a corpus (those are `trials`), in one program.
+
+mod agreement;
+mod arrays;
+mod catalogue;
+mod common;
+mod faults;
+mod findings;
+mod forms;
+mod indices;
+mod invariants;
+mod linking;
+mod ptx;
+mod reductions;
+mod reports;
+mod rooms;
+mod shared;
+mod traffic;
