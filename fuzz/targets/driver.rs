@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use rumba_driver as _;
 
 #[allow(dead_code, reason = "a part of the calls is used")]
-#[path = "../../crates/rumba-driver/tests/driver/abi.rs"]
+#[path = "../../crates/rumba-driver/tests/it/driver/abi.rs"]
 mod abi;
 use abi::*;
 

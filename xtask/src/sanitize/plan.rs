@@ -215,8 +215,8 @@ const LINKED: &[&str] = &["--features", "linked"];
 const DRIVER: Suite = Suite {
     package: "rumba-driver",
     features: LINKED,
-    files: &["driver", "devices", "seed", "cust"],
-    only: &[],
+    files: &["it"],
+    only: &["driver::", "devices::", "seed::", "cust::"],
     without: &[],
 };
 

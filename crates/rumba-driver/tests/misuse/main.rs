@@ -8,7 +8,7 @@
 #![allow(clippy::wildcard_imports, reason = "the table names a hundred calls")]
 
 #[allow(dead_code, reason = "the table uses some of the calls")]
-#[path = "../driver/abi.rs"]
+#[path = "../it/driver/abi.rs"]
 mod abi;
 mod table;
 mod world;

@@ -67,7 +67,7 @@ fn fails_with(code: c_int, name: &CStr, parameter: impl FnOnce(u64) -> Option<u6
         }
     }
     assert_eq!(handle, context);
-    if crate::walk::is_soft() {
+    if crate::driver::walk::is_soft() {
         let report = rumba_driver::last_report().expect("a failed kernel leaves a report");
         assert!(report.contains(&*name.to_string_lossy()), "{report}");
     } else {

@@ -1,8 +1,10 @@
-//! Several software devices: `RUMBA_SOFT_DEVICES`. The test asks for them before the first driver call of its process.
+//! Several software devices: `RUMBA_SOFT_DEVICES`.
 
 use std::ffi::{c_int, c_uint, c_void};
 
 use rumba_driver as _;
+
+use crate::process::{child, said};
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
@@ -23,10 +25,10 @@ unsafe extern "C" {
 
 #[test]
 fn devices_have_an_identity_and_contexts_of_their_own() {
-    // SAFETY: no other thread of this process reads the environment yet.
-    unsafe {
-        std::env::set_var("RUMBA_DEVICE", "soft");
-        std::env::set_var("RUMBA_SOFT_DEVICES", "3");
+    const NAME: &str = "devices::devices_have_an_identity_and_contexts_of_their_own";
+    if let Some(output) = child(NAME, &[("RUMBA_DEVICE", &"soft"), ("RUMBA_SOFT_DEVICES", &"3")]) {
+        said(&output);
+        return;
     }
     let (mut count, mut can, mut device, mut value) = (0, 0, 0, 0_u32);
     let (mut contexts, mut pointers, mut ids) = ([0; 3], [0; 3], [[0; 16]; 3]);

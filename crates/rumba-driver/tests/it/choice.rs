@@ -1,39 +1,17 @@
 //! What a program sees when the environment asks for a device that is not there.
 //!
-//! The choice is made once per process, so each case runs in a process of its own.
+//! Each case runs in a process of its own.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+
+use crate::process::{child, is_child, run, said, text};
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
     fn cuGetErrorString(code: c_int, text: *mut *const c_char) -> c_int;
-}
-
-/// Says that this process is the one that the environment was made for.
-const CHILD: &str = "RUMBA_TEST_CHILD";
-
-/// Runs test `name` in a process with these variables; `Err` in that process.
-fn child(name: &str, variables: &[(&str, &str)]) -> Result<String, ()> {
-    if std::env::var_os(CHILD).is_some() {
-        return Err(());
-    }
-    let output = Command::new(std::env::current_exe().expect("the test knows its file"))
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, name)
-        .envs(variables.iter().copied())
-        .output()
-        .expect("the test can run itself");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        output.status.success(),
-        "{}\n{said}",
-        String::from_utf8_lossy(&output.stdout)
-    );
-    Ok(said)
 }
 
 /// The driver has no device, says so in NVIDIA's words, and gives the reason to Rust callers.
@@ -55,47 +33,53 @@ fn there_is_no_device(parts: &[&str]) {
 #[test]
 fn a_device_that_does_not_exist() {
     match child(
-        "a_device_that_does_not_exist",
-        &[("RUMBA_DEVICE", "tpu"), ("RUMBA_LOG", "errors")],
+        "choice::a_device_that_does_not_exist",
+        &[("RUMBA_DEVICE", &"tpu"), ("RUMBA_LOG", &"errors")],
     ) {
-        Err(()) => there_is_no_device(&["RUMBA_DEVICE=tpu", "`auto`", "`gpu`", "`soft`"]),
-        Ok(said) => assert!(said.contains("rumba: cuInit -> CUDA_ERROR_NO_DEVICE"), "{said}"),
+        None => there_is_no_device(&["RUMBA_DEVICE=tpu", "`auto`", "`gpu`", "`soft`"]),
+        Some(output) => {
+            let said = said(&output);
+            assert!(said.contains("rumba: cuInit -> CUDA_ERROR_NO_DEVICE"), "{said}");
+        }
     }
 }
 
 #[test]
 fn a_library_that_does_not_exist() {
-    let variables = [
-        ("RUMBA_DEVICE", "gpu"),
-        ("RUMBA_CUDA_LIBRARY", "/nonexistent/libcuda.so.1"),
-    ];
-    if child("a_library_that_does_not_exist", &variables).is_err() {
-        there_is_no_device(&["/nonexistent/libcuda.so.1", "No such file", "RUMBA_DEVICE=soft"]);
+    let library: &dyn AsRef<_> = &"/nonexistent/libcuda.so.1";
+    match child(
+        "choice::a_library_that_does_not_exist",
+        &[("RUMBA_DEVICE", &"gpu"), ("RUMBA_CUDA_LIBRARY", library)],
+    ) {
+        None => there_is_no_device(&["/nonexistent/libcuda.so.1", "No such file", "RUMBA_DEVICE=soft"]),
+        Some(output) => drop(said(&output)),
     }
 }
 
 #[test]
 fn a_number_of_software_devices_that_is_none() {
     for asked in ["garbage", "0"] {
-        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", asked)];
-        if child("a_number_of_software_devices_that_is_none", &variables).is_err() {
-            there_is_no_device(&[
+        let Some(output) = child(
+            "choice::a_number_of_software_devices_that_is_none",
+            &[("RUMBA_DEVICE", &"soft"), ("RUMBA_SOFT_DEVICES", &asked)],
+        ) else {
+            return there_is_no_device(&[
                 "RUMBA_SOFT_DEVICES=",
                 "is no number of software devices",
                 "from 1 to 64",
             ]);
-            return;
-        }
+        };
+        said(&output);
     }
 }
 
 #[test]
 fn the_software_device_logs_what_it_is_asked_to() {
     match child(
-        "the_software_device_logs_what_it_is_asked_to",
-        &[("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "calls")],
+        "choice::the_software_device_logs_what_it_is_asked_to",
+        &[("RUMBA_DEVICE", &"soft"), ("RUMBA_LOG", &"calls")],
     ) {
-        Err(()) => {
+        None => {
             // SAFETY: as cuda.h declares them.
             unsafe {
                 assert_eq!(cuInit(0), 0);
@@ -103,7 +87,8 @@ fn the_software_device_logs_what_it_is_asked_to() {
             }
             assert_eq!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software));
         }
-        Ok(said) => {
+        Some(output) => {
+            let said = said(&output);
             assert!(said.contains("rumba: cuInit -> CUDA_SUCCESS\n"), "{said}");
             assert!(
                 said.contains("rumba: cuDeviceGetCount -> CUDA_ERROR_INVALID_VALUE: the argument `count` is null\n")
@@ -115,9 +100,9 @@ fn the_software_device_logs_what_it_is_asked_to() {
 /// A program with more rights than its user loads no library that the user names.
 #[test]
 fn set_uid_programs_ignore_libraries_of_the_environment() {
-    const NAME: &str = "set_uid_programs_ignore_libraries_of_the_environment";
+    const NAME: &str = "choice::set_uid_programs_ignore_libraries_of_the_environment";
     const VARIABLE: &str = "RUMBA_CUDA_LIBRARY";
-    if std::env::var_os(CHILD).is_some() {
+    if is_child() {
         let named = rumba_driver::library_from_environment(VARIABLE);
         // SAFETY: the call reads a value that the kernel passed to the process.
         let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
@@ -125,17 +110,11 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
         println!("device: {:?}", rumba_driver::device_kind());
         return;
     }
-    let run = |program: &Path| {
-        let output = Command::new(program)
-            .args(["--exact", NAME, "--nocapture"])
-            .env(CHILD, NAME)
-            .env(VARIABLE, "/nonexistent/libcuda.so.1")
-            .env("RUMBA_DEVICE", "soft")
-            .output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-    };
+    let library: &dyn AsRef<_> = &"/nonexistent/libcuda.so.1";
+    let run = |program: &Path| run(program, NAME, &[(VARIABLE, library), ("RUMBA_DEVICE", &"soft")]);
     let own = std::env::current_exe().expect("the test knows its file");
-    let said = run(&own).expect("the test can run itself");
+    let output = run(&own).expect("the test can run itself");
+    let said = said(&output);
     assert!(said.contains("secure 0: Some(\"/nonexistent/libcuda.so.1\")"), "{said}");
     // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -150,10 +129,10 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
     let readable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&folder, readable).expect("the folder is ours");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).expect("root may");
-    let said = run(&program);
+    let output = run(&program);
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
     // Where the file system is mounted without set-uid programs, this one is none.
-    let said = said.expect("the copy can be run");
+    let said = text(&output.expect("the copy can be run"));
     assert!(
         said.contains("secure 1: None") || said.contains("secure 0: Some"),
         "{said}"

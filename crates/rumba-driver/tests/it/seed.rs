@@ -1,9 +1,11 @@
 //! `RUMBA_CHECK_SEED`: the same number, the same order of blocks. The variable is read once per process, so each run is one.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use cust::prelude::*;
 use rumba_driver as _;
+
+use crate::process::{child, text};
 
 /// Each block writes down the ticket that it got.
 const PTX: &str = r#"
@@ -26,16 +28,14 @@ const PTX: &str = r#"
 }
 "#;
 
-/// Says that this process is a run.
-const RUN: &str = "RUMBA_TEST_RUN";
-
-fn run(seed: &str) -> Output {
-    Command::new(std::env::current_exe().expect("the test knows its file"))
-        .args(["--exact", "an_order_can_be_repeated", "--nocapture"])
-        .envs([(RUN, "1"), ("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "errors")])
-        .env("RUMBA_CHECK_SEED", seed)
-        .output()
-        .expect("the test can run itself")
+/// A run with this seed; `None` in its process.
+fn run(seed: &str) -> Option<Output> {
+    let variables: [(&str, &dyn AsRef<_>); 3] = [
+        ("RUMBA_DEVICE", &"soft"),
+        ("RUMBA_LOG", &"errors"),
+        ("RUMBA_CHECK_SEED", &seed),
+    ];
+    child("seed::an_order_can_be_repeated", &variables)
 }
 
 /// The tickets of 16 blocks in a line that nothing else in the output looks like.
@@ -54,26 +54,24 @@ fn tickets() -> Result<String, Box<dyn std::error::Error>> {
 
 #[test]
 fn an_order_can_be_repeated() {
-    if std::env::var_os(RUN).is_some() {
+    let said = |seed: u32| {
+        let text = text(&run(&seed.to_string())?);
+        let line = text.lines().find(|line| line.starts_with("tickets"));
+        Some(line.unwrap_or_else(|| panic!("{text}")).to_owned())
+    };
+    let Some(first) = said(1) else {
         println!("{}", tickets().expect("the software device runs it"));
         return;
-    }
-    let said = |seed: u32| {
-        let output = run(&seed.to_string());
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let line = text.lines().find(|line| line.starts_with("tickets"));
-        line.unwrap_or_else(|| panic!("{text}\n{}", String::from_utf8_lossy(&output.stderr)))
-            .to_owned()
     };
-    let orders: Vec<String> = (1..=6).map(said).collect();
-    assert_eq!(said(1), orders[0]);
-    assert!(orders.iter().any(|order| *order != orders[0]), "{orders:?}");
+    assert_eq!(said(1).as_ref(), Some(&first));
+    let mut others = (2..=6).filter_map(said);
+    assert!(others.any(|order| order != first), "every order is {first}");
 }
 
 #[test]
 fn a_seed_is_a_number() {
-    let output = run("many");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let output = run("many").expect("this test has no process of its own");
+    let said = text(&output);
     assert!(!output.status.success());
     assert!(said.contains("RUMBA_CHECK_SEED=many"), "{said}");
 }

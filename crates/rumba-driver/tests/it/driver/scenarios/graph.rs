@@ -85,7 +85,7 @@ pub fn graphs() {
     let (first, second) = unsafe { (*known.parameters, *again.parameters) };
     assert_eq!((known.parameters, first), (again.parameters, second));
     assert!(
-        !crate::walk::is_soft() || first.addr().is_multiple_of(16),
+        !crate::driver::walk::is_soft() || first.addr().is_multiple_of(16),
         "parameters lie at {first:?}"
     );
     // SAFETY: the first parameter is a word, and the node keeps it.

@@ -1,10 +1,8 @@
 //! Steps of a scenario: a call, the code it must answer, and what to do when it answers another.
 
 use std::cell::RefCell;
-use std::process::Command;
 
-/// Names the scenario that a child process has to run.
-const SCENARIO: &str = "RUMBA_TEST_SCENARIO";
+use crate::process::{child, said};
 
 thread_local! {
     static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
@@ -12,7 +10,7 @@ thread_local! {
 
 /// Runs a scenario in a process of its own.
 pub fn isolated(name: &str, scenario: fn()) {
-    if std::env::var(SCENARIO).is_ok_and(|running| running == name) {
+    let Some(output) = child(&format!("driver::{name}"), &[]) else {
         // The steps that went wrong explain why a result is not what it should be.
         let outcome = std::panic::catch_unwind(scenario);
         let wrong = WRONG.take();
@@ -26,19 +24,8 @@ pub fn isolated(name: &str, scenario: fn()) {
             std::panic::resume_unwind(panic);
         }
         return;
-    }
-    let output = Command::new(std::env::current_exe().expect("the test knows its file"))
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(SCENARIO, name)
-        .output()
-        .expect("the test can run itself");
-    assert!(
-        output.status.success(),
-        "{name}: {}\n{}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    };
+    said(&output);
 }
 
 /// Notes a step that answered another code than the one expected.
@@ -58,7 +45,7 @@ pub fn is_soft() -> bool {
 macro_rules! steps {
     () => {};
     (soft { $($step:tt)* } $($rest:tt)*) => {
-        if crate::walk::is_soft() {
+        if crate::driver::walk::is_soft() {
             steps!($($step)*);
         }
         steps!($($rest)*);
@@ -68,7 +55,7 @@ macro_rules! steps {
         // invalid ones where the driver has to recognise them.
         #[allow(unused_unsafe, reason = "some steps compare results instead of calling")]
         let answered = unsafe { $call };
-        crate::walk::expect($code, answered, stringify!($call), line!());
+        crate::driver::walk::expect($code, answered, stringify!($call), line!());
         steps!($($rest)*);
     };
 }

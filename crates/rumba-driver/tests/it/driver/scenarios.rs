@@ -25,8 +25,8 @@ pub use order::*;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use crate::abi::*;
-use crate::walk::steps;
+use crate::driver::abi::*;
+use crate::driver::walk::steps;
 
 /// The PTX of all kernels, ended by NUL.
 const KERNELS: &str = concat!(include_str!("kernels.ptx"), "\0");

@@ -1,30 +1,34 @@
 //! What a program sees of the software device as a library: found, missing, damaged, of another release, older than its
 //! sources.
 //!
-//! The choice is made once per process, so each case runs in a process of its own.
-#![cfg(not(feature = "linked"))]
+//! Each case runs in a process of its own.
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{OsStr, c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use rumba_driver::{ChoiceError, DeviceKind, SoftLibraryError};
 
+use crate::process::{child, is_child, said};
+
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
 }
-
-/// Says that this process is the one that the environment was made for.
-const CHILD: &str = "RUMBA_TEST_CHILD";
 
 /// What the library is called.
 const FILE: &str = "librumba_soft_device.so";
 
 /// What a process with these variables says of its device, and what `cuInit` answers there. `None` in that process itself.
 fn ask(test: &str, variables: &[(&str, &Path)]) -> Option<String> {
-    if std::env::var_os(CHILD).is_some() {
+    let mut asked: Vec<(&str, &dyn AsRef<OsStr>)> = vec![("RUMBA_DEVICE", &"soft")];
+    // That of this workspace's configuration would be found before the usual place.
+    if !variables.iter().any(|(name, _)| *name == "RUMBA_SOFT_LIBRARY") {
+        asked.push(("RUMBA_SOFT_LIBRARY", &""));
+    }
+    asked.extend(variables.iter().map(|(name, path)| (*name, path as &dyn AsRef<OsStr>)));
+    let Some(output) = child(&format!("soft_library::{test}"), &asked) else {
         // SAFETY: as cuda.h declares it.
         let code = unsafe { cuInit(0) };
         match rumba_driver::device_kind() {
@@ -36,19 +40,8 @@ fn ask(test: &str, variables: &[(&str, &Path)]) -> Option<String> {
             Err(error) => println!("{code}: {error}"),
         }
         return None;
-    }
-    let mut command = Command::new(std::env::current_exe().expect("the test knows its file"));
-    command.args(["--exact", test, "--nocapture"]);
-    command.env(CHILD, test).env("RUMBA_DEVICE", "soft");
-    command.env_remove("RUMBA_SOFT_LIBRARY");
-    command.envs(variables.iter().copied());
-    let output = command.output().expect("the test can run itself");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{said}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    };
+    let said = said(&output);
     let line = said.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit()));
     Some(line.unwrap_or_else(|| panic!("{said}")).to_owned())
 }
@@ -147,7 +140,7 @@ fn a_library_that_is_damaged() {
 #[test]
 fn a_library_of_another_release() {
     const NAME: &str = "a_library_of_another_release";
-    if std::env::var_os(CHILD).is_some() {
+    if is_child() {
         ask(NAME, &[]);
         return;
     }
@@ -184,7 +177,7 @@ fn a_library_of_another_release() {
 #[test]
 fn a_library_that_is_older_than_its_sources() {
     const NAME: &str = "a_library_that_is_older_than_its_sources";
-    if std::env::var_os(CHILD).is_some() {
+    if is_child() {
         ask(NAME, &[]);
         return;
     }

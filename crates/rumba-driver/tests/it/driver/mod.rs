@@ -1,7 +1,7 @@
 //! The driver API through its exported C symbols: which call answers which code.
 //!
 //! The expected codes were read off NVIDIA's driver 580 on an H200, and the test runs there too:
-//! `RUMBA_DEVICE=gpu cargo test -p rumba-driver --test driver`. Steps inside `soft { … }` are those where
+//! `RUMBA_DEVICE=gpu cargo test -p rumba-driver --test it driver::`. Steps inside `soft { … }` are those where
 //! NVIDIA's driver would crash, poison the process or differ by its hardware; each says why.
 //!
 //! Each scenario runs in a process of its own, since a driver has one state per process.
@@ -10,8 +10,6 @@ mod abi;
 mod scenarios;
 #[macro_use]
 mod walk;
-
-use rumba_driver as _;
 
 macro_rules! scenarios {
     ($($name:ident),* $(,)?) => {

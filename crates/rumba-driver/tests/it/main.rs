@@ -1,0 +1,10 @@
+//! The tests of the driver's symbols, in one program.
+
+mod choice;
+mod cust;
+mod devices;
+mod driver;
+mod process;
+mod seed;
+#[cfg(not(feature = "linked"))]
+mod soft_library;
