@@ -64,7 +64,10 @@ pub(super) static MIRI: Plan = Plan {
             features: &[],
             files: &[],
             only: &[],
-            without: &[],
+            without: &[(
+                "float::portable",
+                "calls functions of the crate `libm` that are written in assembly",
+            )],
         },
         Suite {
             package: "cuda_std",

@@ -341,7 +341,8 @@ impl<'a> Arguments<'a> {
         let word = self.words.len();
         let words = bytes.len().div_ceil(8);
         self.words.resize(word + words, MaybeUninit::new(0));
-        let place: *mut MaybeUninit<u64> = &raw mut self.words[word];
+        // Of the slice, not of its first element: a pointer to that may not reach the others.
+        let place = self.words[word..].as_mut_ptr();
         // SAFETY: `place` begins `words` words, which have room for the bytes.
         unsafe { place.cast::<MaybeUninit<u8>>().copy_from(bytes.as_ptr(), bytes.len()) };
         self.parameters.push(ParameterBytes {

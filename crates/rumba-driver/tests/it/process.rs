@@ -23,9 +23,7 @@ pub fn child(test: &str, variables: &[(&str, &dyn AsRef<OsStr>)]) -> Option<Outp
 /// As [`child`], of another copy of this program.
 pub fn run(program: &Path, test: &str, variables: &[(&str, &dyn AsRef<OsStr>)]) -> std::io::Result<Output> {
     let mut command = Command::new(program);
-    command
-        .args(["--exact", test, "--nocapture"])
-        .env(TEST, test);
+    command.args(["--exact", test, "--nocapture"]).env(TEST, test);
     for (name, value) in variables {
         match value.as_ref() {
             value if value.is_empty() => command.env_remove(name),
