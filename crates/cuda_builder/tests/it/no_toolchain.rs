@@ -1,7 +1,8 @@
-//! What a machine without a fitting compiler is told. Alone in its process: it changes the environment.
+//! What a machine without a fitting compiler is told. It changes the environment, in a process of its own.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cuda_builder::toolchain::{self, Lack, NotFound};
 use cuda_builder::{BuildError, CudaBuilder};
@@ -9,7 +10,7 @@ use tempfile::TempDir;
 
 /// The error when this file is the compiler to use.
 fn find_with(rustc: &Path) -> NotFound {
-    // SAFETY: this is the only test of the process, and it has one thread.
+    // SAFETY: the process runs this test only, which has one thread.
     unsafe { std::env::set_var(toolchain::OVERRIDE, rustc) };
     toolchain::find().expect_err("no compiler fits")
 }
@@ -30,6 +31,17 @@ fn fake_rustc(folder: &Path, version: &str) -> PathBuf {
 
 #[test]
 fn what_is_missing_is_said() {
+    const ALONE: &str = "BUILDER_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let output = Command::new(std::env::current_exe().expect("a test knows itself"))
+            .args(["--exact", "no_toolchain::what_is_missing_is_said"])
+            .env(ALONE, "1")
+            .output()
+            .expect("a test can be run again");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("1 passed"), "{said}");
+        return;
+    }
     let folder = TempDir::new().expect("a temporary folder");
     let lack = |error: &NotFound| error.rejected.first().map(|rejected| rejected.reason.clone());
 

@@ -126,7 +126,7 @@ fn overflow_wraps_unless_it_is_checked() {
 /// A build script is a process that cargo tells its profile: here this test, run again by itself.
 #[test]
 fn in_a_build_script_overflow_checks_follow_the_profile() {
-    const NAME: &str = "in_a_build_script_overflow_checks_follow_the_profile";
+    const NAME: &str = "build::in_a_build_script_overflow_checks_follow_the_profile";
     if let Ok(profile) = env::var("PROFILE") {
         let ptx = build(|builder| builder);
         match profile.as_str() {

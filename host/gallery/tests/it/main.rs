@@ -1,0 +1,4 @@
+//! The tests of the gallery, in one program.
+
+mod gallery;
+mod programs;
