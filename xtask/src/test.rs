@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test of the workspace, with cargo-nextest where it is installed.
 
 use crate::{conformance, setup, shell, soft};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 
 /// Run every test; sets up what is missing first
@@ -9,8 +9,13 @@ use std::process::{Command, Stdio};
 #[command(after_help = "Examples:
   cargo xtask test                 everything, on the software device
   cargo xtask test --gpu           and every case on the GPU; fails if there is none
-  cargo xtask test -- saxpy        only tests whose name contains saxpy")]
+  cargo xtask test -- saxpy        only tests whose name contains saxpy
+  cargo xtask test -p rumba-vm -- popc
+                                   only those of one package, and only that is built")]
 pub(crate) struct Args {
+    /// Only the tests of this package; may be given several times
+    #[arg(long, short, value_name = "NAME")]
+    package: Vec<String>,
     /// Run the cases on an NVIDIA GPU too, and fail if there is none
     #[arg(long)]
     gpu: bool,
@@ -19,9 +24,15 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
+/// What has tests, in cargo's words. The programs of the gallery and the benchmarks have none: their test harnesses would each
+/// be compiled and linked for nothing.
+const TARGETS: [&str; 5] = ["--lib", "--bin", "xtask", "--test", "*"];
+
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
-    soft::ensure()?;
+    if args.package.is_empty() || needs_device(&args.package)? {
+        soft::ensure()?;
+    }
     if args.gpu {
         require_gpu()?;
     }
@@ -33,9 +44,18 @@ pub(crate) fn run(args: Args) -> Result<()> {
         .is_ok_and(|status| status.success());
     let mut tests = shell::cargo();
     if has_nextest {
-        tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
+        tests.args(["nextest", "run"]);
     } else {
-        tests.args(["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+        tests.arg("test");
+    }
+    tests.arg("--no-fail-fast");
+    let packages: Vec<&str> = match &args.package[..] {
+        [] => vec!["--workspace"],
+        packages => packages.iter().flat_map(|package| ["--package", package]).collect(),
+    };
+    tests.args(&packages);
+    if args.package.is_empty() {
+        tests.args(TARGETS);
     }
     if args.gpu {
         tests.env("RUMBA_TEST_GPU", "1");
@@ -43,9 +63,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let filtered = !args.args.is_empty();
     let mut failed = shell::run(tests.args(&args.args)).is_err();
     if !filtered {
-        failed |= shell::run(shell::cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
+        failed |= shell::run(shell::cargo().arg("test").args(&packages).args(["--doc", "--quiet"])).is_err();
     }
-    if !filtered {
+    if !filtered && args.package.is_empty() {
         failed |= conformance::slices()
             .inspect_err(|error| eprintln!("error: {error:#}"))
             .is_err();
@@ -54,6 +74,20 @@ pub(crate) fn run(args: Args) -> Result<()> {
         bail!("some tests failed; their output stands above");
     }
     Ok(())
+}
+
+/// Whether tests of these packages use a device, and not only the machine's parts.
+fn needs_device(packages: &[String]) -> Result<bool> {
+    let mut tree = shell::cargo();
+    tree.args(["tree", "--locked", "--prefix", "none", "--edges", "normal,build,dev"]);
+    tree.args(packages.iter().flat_map(|package| ["--package", package]));
+    let output = tree.output().context("could not start cargo")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{}", said.trim_start_matches("error: ").trim_end());
+    }
+    let tree = String::from_utf8_lossy(&output.stdout);
+    Ok(tree.lines().any(|line| line.starts_with("rumba-driver ")))
 }
 
 /// NVIDIA's driver must report a GPU before the tests may claim to have run on one.
