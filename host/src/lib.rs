@@ -35,58 +35,57 @@
 #[cfg(feature = "algorithms")]
 pub mod algorithms;
 pub mod array;
-mod callback;
-pub mod capacity;
-pub mod check;
-pub mod compare;
-mod compiler_log;
-mod constants;
+mod base;
+mod buffers;
 mod context;
-pub mod device;
-mod done;
-mod driver;
-pub mod error;
-pub mod estimate;
-pub mod event;
-mod graph;
-mod hints;
-#[cfg(feature = "inspect")]
-mod inspect;
+mod devices;
 mod launch;
-mod link;
-pub mod memory;
-pub mod module;
-pub mod nccl;
-pub mod nvtx;
-pub mod occupancy;
-mod panics;
-#[cfg(feature = "report")]
-mod plot;
-pub mod profile;
-mod ptx;
-mod split;
-mod stream;
-mod units;
-pub mod warning;
+mod modules;
+mod performance;
+mod streams;
 
+pub use base::{error, warning};
+pub use devices::{check, device, nccl};
 #[doc(hidden)]
-pub mod test_kernels;
+pub use launch::test_kernels;
+pub use modules::module;
+pub use performance::{capacity, compare, estimate, nvtx, occupancy, profile};
 
-pub use check::{Check, Checks, Findings, check};
-pub use compare::compare;
+pub use base::error::{Error, Result};
+pub use buffers::buffer::DeviceBuffer;
+pub use buffers::pinned::PinnedBuffer;
+pub use buffers::unified::UnifiedBuffer;
+pub use buffers::view::{DeviceSlice, DeviceSliceMut};
 pub use cuda_std::launch::{In, InOut, Out};
-pub use device::Device;
-pub use error::{Error, Result};
-pub use estimate::estimate;
-pub use event::Event;
-pub use graph::Graph;
-pub use launch::{Dim3, LaunchConfig, Timings};
-pub use link::Linker;
-pub use memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, UnifiedBuffer};
-pub use module::Module;
-pub use profile::{Profile, Profiler, profile};
-pub use split::{split, split_mut};
-pub use stream::Stream;
+pub use devices::check::{Check, Checks, Findings, check};
+pub use devices::device::Device;
+pub use devices::split::{split, split_mut};
+pub use launch::config::{Dim3, LaunchConfig};
+pub use launch::graph::Graph;
+pub use launch::timings::Timings;
+pub use modules::link::Linker;
+pub use modules::module::Module;
+pub use performance::compare::compare;
+pub use performance::estimate::estimate;
+pub use performance::profile::{Profile, Profiler, profile};
+pub use streams::event::Event;
+pub use streams::stream::Stream;
+
+/// Marks in a stream's order of work, and futures that wait for them.
+pub mod event {
+    pub use crate::streams::done::{CopyDone, Done};
+    pub use crate::streams::event::Event;
+}
+
+/// Memory: typed buffers on the device, views of them, page-locked and shared host memory, and copies in the background.
+pub mod memory {
+    pub use crate::buffers::buffer::{DeviceBuffer, DevicePointer};
+    pub use crate::buffers::ordered::MemoryPool;
+    pub use crate::buffers::pinned::PinnedBuffer;
+    pub use crate::buffers::unified::{HostView, HostViewMut, UnifiedBuffer};
+    pub use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
+    pub use crate::streams::copies::{CopyScope, PendingCopy};
+}
 
 /// What most programs need.
 pub mod prelude {

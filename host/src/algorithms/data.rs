@@ -1,8 +1,9 @@
 //! What algorithms take: device memory as it is, and host slices by a copy.
 
-use crate::Device;
-use crate::error::Result;
-use crate::memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use crate::base::error::Result;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
+use crate::devices::device::Device;
 use bytemuck::Pod;
 
 /// What an algorithm reads: `&DeviceBuffer<T>`, a `DeviceSlice<T>`, or a host's `&[T]`, `&Vec<T>`, `&[T; N]`.

@@ -1,8 +1,8 @@
 //! Histograms: how many elements lie in each of many bins.
 
-use super::{Algorithms, Source, Target};
-use crate::error::{Error, Result};
-use crate::memory::{DeviceSlice, DeviceSliceMut};
+use crate::algorithms::{Algorithms, Source, Target};
+use crate::base::error::{Error, Result};
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use cuda_std::launch::{Call, Elements};
 use rumba_algorithms as kernels;

@@ -19,9 +19,11 @@ pub(crate) use work::KERNELS;
 
 pub use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, Sum, Xor};
 
-use crate::error::Result;
-use crate::memory::{DeviceSlice, DeviceSliceMut, same_length};
-use crate::{Device, LaunchConfig, Stream};
+use crate::base::error::Result;
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut, same_length};
+use crate::devices::device::Device;
+use crate::launch::config::LaunchConfig;
+use crate::streams::stream::Stream;
 use bytemuck::Pod;
 use cuda_std::algorithms::{REDUCE_BLOCK, SCAN_BLOCK, SCAN_TILE, scan_places};
 use rumba_algorithms as kernels;

@@ -1,7 +1,7 @@
 //! How elements are combined: the library's operators with their kernels, and those of one's own.
 
-use crate::Module;
-use crate::memory::{DeviceSlice, DeviceSliceMut};
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
+use crate::modules::module::Module;
 use bytemuck::Pod;
 use cuda_std::algorithms::{And, Compiled, Identity, Max, Min, Or, Product, Sum, Xor};
 use cuda_std::launch::Call;

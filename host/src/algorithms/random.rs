@@ -1,9 +1,9 @@
 //! Random numbers for whole slices.
 
-use super::{Algorithms, Target};
-use crate::LaunchConfig;
-use crate::error::Result;
-use crate::memory::DeviceSliceMut;
+use crate::algorithms::{Algorithms, Target};
+use crate::base::error::Result;
+use crate::buffers::view::DeviceSliceMut;
+use crate::launch::config::LaunchConfig;
 use bytemuck::Pod;
 use cuda_std::launch::Call;
 use rumba_algorithms::random;

@@ -1,9 +1,9 @@
 //! Sorting: which bits of a key decide, and the launches of a radix sort.
 
-use super::{Algorithms, Source, Target};
-use crate::LaunchConfig;
-use crate::error::{Error, Result};
-use crate::memory::{DeviceSlice, DeviceSliceMut, same_length};
+use crate::algorithms::{Algorithms, Source, Target};
+use crate::base::error::{Error, Result};
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut, same_length};
+use crate::launch::config::LaunchConfig;
 use bytemuck::Pod;
 use cuda_std::launch::{Call, Elements};
 use rumba_algorithms as kernels;

@@ -2,11 +2,14 @@
 //!
 //! Kernels are loaded one by one, so that a program waits for the driver's compiler only for those it uses.
 
-use super::Algorithms;
-use crate::error::Result;
-use crate::memory::{DeviceBuffer, DeviceSliceMut};
-use crate::ptx::Pieces;
-use crate::{Device, LaunchConfig, Module};
+use crate::algorithms::Algorithms;
+use crate::base::error::Result;
+use crate::base::ptx::Pieces;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::view::DeviceSliceMut;
+use crate::devices::device::Device;
+use crate::launch::config::LaunchConfig;
+use crate::modules::module::Module;
 use cuda_std::launch::Call;
 use elsa::sync::FrozenMap;
 use parking_lot::Mutex;

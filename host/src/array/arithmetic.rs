@@ -3,14 +3,14 @@
 //! Each operator is a kernel of its own that goes through memory once; nothing is fused. A function of several operations
 //! in one kernel is what `#[vectorize]` is for.
 
-use super::layout::Layout;
-use super::{Array, ArrayView, ArrayViewMut};
 use crate::algorithms::KERNELS;
-use crate::context::Context;
-use crate::error::Result;
+use crate::array::layout::Layout;
+use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::base::error::Result;
+use crate::buffers::allocation::Memory;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::context::{Context, same_context};
 use crate::launch::builtin;
-use crate::memory::{DeviceBuffer, Memory};
-use crate::stream::same_context;
 use bytemuck::Pod;
 use cuda_std::launch::{Broadcast, Constant, Dim, Map, Operand, OperandMut, Region};
 use rumba_algorithms::arithmetic as kernels;

@@ -1,12 +1,12 @@
 //! Copies and fills of views on the device. Elements of any type are copied as words of 1 to 16 bytes.
 
-use super::layout::Layout;
-use super::view::ArrayView;
-use crate::error::Result;
+use crate::array::layout::Layout;
+use crate::array::view::ArrayView;
+use crate::base::error::Result;
+use crate::base::ptx::Pieces;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::context::same_context;
 use crate::launch::builtin;
-use crate::memory::DeviceBuffer;
-use crate::ptx::Pieces;
-use crate::stream::same_context;
 use array_kernels::{Quad, copy};
 use bytemuck::Pod;
 use cuda_std::launch::{Constant, Dim, Map, Operand, OperandMut, Region};

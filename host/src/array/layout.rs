@@ -3,7 +3,7 @@
 //!
 //! All of this is arithmetic. Whose memory it is, and who may write it, is the views' business.
 
-use super::slice::Slices;
+use crate::array::slice::Slices;
 
 /// A shape with strides, in elements, and the place of the element at index 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

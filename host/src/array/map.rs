@@ -1,9 +1,11 @@
 //! Vectorized functions applied to arrays: the allocation of the result and the launch.
 
-use super::Array;
-use crate::error::Result;
-use crate::memory::DeviceBuffer;
-use crate::{LaunchConfig, Module, Stream};
+use crate::array::Array;
+use crate::base::error::Result;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::launch::config::LaunchConfig;
+use crate::modules::module::Module;
+use crate::streams::stream::Stream;
 use bytemuck::Pod;
 use cuda_std::launch::{Dim, Map, OperandMut};
 

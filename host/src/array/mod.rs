@@ -31,7 +31,7 @@ mod operand;
 mod slice;
 mod view;
 
-pub use crate::error::ArrayError;
+pub use crate::base::error::ArrayError;
 #[cfg(feature = "algorithms")]
 pub use arithmetic::{Arithmetic, Expression, Term};
 pub use cuda_std::launch::Constant;
@@ -40,9 +40,10 @@ pub use ndarray::HostArray;
 pub use slice::{Slice, Slices, every};
 pub use view::{ArrayView, ArrayViewMut};
 
-use crate::error::Result;
-use crate::memory::DeviceBuffer;
-use crate::{Device, DeviceSlice};
+use crate::base::error::Result;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::view::DeviceSlice;
+use crate::devices::device::Device;
 use bytemuck::Pod;
 use layout::Layout;
 use std::fmt;
@@ -355,7 +356,7 @@ fn elements<T, const N: usize>(shape: [usize; N]) -> Result<usize> {
     // A length of 0 makes an overflow before it harmless, as long as views can compute with the others.
     product
         .filter(|&elements| isize::try_from(elements).is_ok())
-        .ok_or(crate::Error::TooLarge {
+        .ok_or(crate::base::error::Error::TooLarge {
             length: usize::MAX,
             size: size_of::<T>(),
         })

@@ -1,8 +1,8 @@
 //! Arrays of the crate `ndarray`: from and to them, and as operands and kernel arguments in host memory.
 
-use super::{Array, ArrayView, ArrayViewMut};
-use crate::Device;
-use crate::error::Result;
+use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::base::error::Result;
+use crate::devices::device::Device;
 use ::ndarray::{ArrayBase, Data, Dimension, IntoDimension, Ix};
 use bytemuck::Pod;
 use cuda_std::launch::{Dim, HostMemory, Operand, Region};
@@ -78,7 +78,7 @@ where
     pub fn copy_from_ndarray<S: Data<Elem = T>>(&mut self, source: &ArrayBase<S, Ranked<N>>) -> Result<()> {
         if shape(source) != self.shape() {
             let (from, to) = (shape(source).to_vec(), self.shape().to_vec());
-            return Err(crate::error::ArrayError::Broadcast { from, to }.into());
+            return Err(crate::base::error::ArrayError::Broadcast { from, to }.into());
         }
         match source.as_slice() {
             Some(elements) => self.copy_from_slice(elements),

@@ -1,7 +1,9 @@
 //! Arrays, views and buffers as kernel parameters that are views, and as operands of vectorized functions.
 
-use super::{Array, ArrayView, ArrayViewMut};
-use crate::memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
+use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::unified::UnifiedBuffer;
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use cuda_std::launch::{Dim, Operand, OperandMut, Region};
 

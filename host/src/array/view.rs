@@ -1,10 +1,12 @@
 //! Views of arrays: any part of one, in any order of its axes.
 
-use super::layout::Layout;
-use super::slice::Slices;
-use super::{Array, copy};
-use crate::error::{ArrayError, Result};
-use crate::memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Memory};
+use crate::array::layout::Layout;
+use crate::array::slice::Slices;
+use crate::array::{Array, copy};
+use crate::base::error::{ArrayError, Result};
+use crate::buffers::allocation::Memory;
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use std::fmt;
 
@@ -314,7 +316,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     /// on the device; the driver's.
     #[track_caller]
     pub fn copy_from_slice(&mut self, elements: &[T]) -> Result<()> {
-        crate::memory::same_length("copy to the device", elements.len(), self.len())?;
+        crate::buffers::view::same_length("copy to the device", elements.len(), self.len())?;
         match self.view.as_slice() {
             // SAFETY: as in `copy_from`.
             Some(slice) => unsafe { slice.assume_mut() }.copy_from(elements),

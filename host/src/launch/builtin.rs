@@ -2,66 +2,11 @@
 //!
 //! They belong to the context and not to a module, which would keep the context alive.
 
-use super::Launch;
+use crate::base::error::{LaunchError, Result};
+use crate::base::ptx::Pieces;
 use crate::context::Entered;
-use crate::error::{Code, LaunchError, Result};
-use crate::module::Function;
-use crate::ptx::Pieces;
+use crate::launch::Launch;
 use cuda_std::launch::PlannedCall;
-use elsa::sync::FrozenMap;
-use parking_lot::Mutex;
-use std::ffi::CString;
-use std::mem::ManuallyDrop;
-
-/// The loaded kernels of a context.
-#[derive(Default)]
-pub(crate) struct Builtin {
-    kernels: FrozenMap<&'static str, Box<Loaded>>,
-    /// Held while one is loaded, so that it is loaded once.
-    loading: Mutex<()>,
-}
-
-/// A kernel in a module of its own: the driver compiles what is used, and nothing else.
-struct Loaded {
-    function: Function,
-    module: ManuallyDrop<cust::module::Module>,
-}
-
-impl Builtin {
-    /// A kernel, from a text that may have others.
-    fn function(&self, entered: &Entered<'_>, text: &Pieces, name: &'static str) -> Result<&Function> {
-        if let Some(loaded) = self.kernels.get(name) {
-            return Ok(&loaded.function);
-        }
-        let _only = self.loading.lock();
-        if let Some(loaded) = self.kernels.get(name) {
-            return Ok(&loaded.function);
-        }
-        let operation = || format!("load the kernel `{name}` for arrays");
-        let text = CString::new(text.only(name)).unwrap_or_default();
-        let module = entered.check(cust::module::Module::from_ptx_cstr(&text, &[]), operation)?;
-        let raw = entered.check(module.get_function(name).map_err(Code::from), operation)?;
-        // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.
-        let function = unsafe { Function::new(0, raw, entered, operation) }?;
-        let module = ManuallyDrop::new(module);
-        Ok(&self
-            .kernels
-            .insert(name, Box::new(Loaded { function, module }))
-            .function)
-    }
-
-    /// Unloads the kernels, once none of them is running. The context must be current.
-    pub(crate) fn unload(self) {
-        let kernels = self.kernels.into_tuple_vec();
-        if !kernels.is_empty() {
-            // There is no caller left to return an error to.
-            let _ = cust::context::CurrentContext::synchronize();
-        }
-        for (_, loaded) in kernels {
-            drop(ManuallyDrop::into_inner(loaded.module));
-        }
-    }
-}
 
 /// Puts a call of a kernel in this text on the default stream.
 pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<'_>) -> Result<()> {
@@ -74,7 +19,7 @@ pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<
         kernel,
         function,
         entered,
-        lane: &context.lanes.default,
+        queue: &context.queues.default,
         // The kernels that come with the library do not panic.
         bell: None,
         grid,

@@ -1,6 +1,6 @@
 //! The shape of a launch.
 
-use crate::Stream;
+use crate::streams::stream::Stream;
 
 /// One to three lengths: of a grid in blocks, or of a block in threads. What is not given is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

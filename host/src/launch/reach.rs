@@ -4,10 +4,12 @@
 //! as they are, which may be meant, and the program is warned. A kernel that reads the size of its grid is taken to go
 //! around, a grid further each time, and to reach everything: without that size none can.
 
-use crate::error::{LaunchError, Result};
+use crate::base::error::{LaunchError, Result};
+use crate::base::warning;
+use crate::base::warning::Warning;
+use crate::context::function::Function;
 use crate::launch::config::{Extent, LaunchConfig};
-use crate::module::{Function, Module};
-use crate::warning::{self, Warning};
+use crate::modules::module::Module;
 use cuda_std::launch::{Kernel, Parameter, Role, Unreached};
 use std::panic::Location;
 use std::sync::atomic::Ordering;

@@ -135,7 +135,7 @@ pub(super) static MIRI: Plan = Plan {
             package: "rumba-host",
             features: &["--no-default-features"],
             files: &[],
-            only: &["array::layout::", "memory::uses::", "split::"],
+            only: &["array::layout::", "context::uses::", "devices::split::"],
             without: &[],
         },
     ],

@@ -1,0 +1,149 @@
+//! What a profile consists of: what devices did, calls of the driver, and named ranges of the program.
+
+use std::time::Duration;
+
+/// Something that a device did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Activity {
+    /// What it was.
+    pub operation: Operation,
+    /// The number of the device.
+    pub device: u32,
+    pub(crate) stream: usize,
+    pub(crate) is_default: bool,
+    /// When it began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// What a device did.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// It ran a kernel.
+    Kernel(Box<Launched>),
+    /// It copied from the host.
+    CopyIn {
+        /// How much.
+        bytes: u64,
+    },
+    /// It copied to the host.
+    CopyOut {
+        /// How much.
+        bytes: u64,
+    },
+    /// It copied within its memory, or to another device.
+    Copy {
+        /// How much.
+        bytes: u64,
+    },
+    /// It set memory to a value.
+    Fill {
+        /// How much.
+        bytes: u64,
+    },
+    /// It ran a graph, whose parts are not told apart.
+    Graph,
+}
+
+/// A kernel as it was launched.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Launched {
+    /// Its name.
+    pub kernel: &'static str,
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared: u32,
+    /// What the compiler made of it.
+    pub info: KernelInfo,
+}
+
+/// A call of the driver, as the host saw it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostCall {
+    /// What it was for.
+    pub name: &'static str,
+    /// A number for the thread that made it.
+    pub thread: u32,
+    /// When it began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// A range of the program that was given a name by [`crate::nvtx::range`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RangeSpan {
+    /// The name.
+    pub name: String,
+    /// A number for its thread.
+    pub thread: u32,
+    /// When it began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl Operation {
+    /// The name of the kernel, or of the kind of copy.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Kernel(launched) => launched.kernel,
+            Operation::CopyIn { .. } => "copy host to device",
+            Operation::CopyOut { .. } => "copy device to host",
+            Operation::Copy { .. } => "copy on the device",
+            Operation::Fill { .. } => "fill",
+            Operation::Graph => "graph",
+        }
+    }
+
+    /// The bytes that were moved, where that is what it was for.
+    pub fn bytes(&self) -> Option<u64> {
+        match *self {
+            Operation::Kernel(_) | Operation::Graph => None,
+            Operation::CopyIn { bytes }
+            | Operation::CopyOut { bytes }
+            | Operation::Copy { bytes }
+            | Operation::Fill { bytes } => Some(bytes),
+        }
+    }
+
+    /// What the host did to begin it.
+    pub(crate) fn call(&self) -> &'static str {
+        match self {
+            Operation::Kernel(_) => "launch a kernel",
+            Operation::Graph => "launch a graph",
+            Operation::CopyIn { .. } | Operation::CopyOut { .. } | Operation::Copy { .. } => "copy",
+            Operation::Fill { .. } => "fill",
+        }
+    }
+}
+
+impl Launched {
+    /// Its blocks.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&length| u64::from(length)).product()
+    }
+}
+
+/// What the driver's compiler made of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelInfo {
+    /// Registers of one thread.
+    pub registers: u32,
+    /// Bytes of shared memory that the kernel itself declares, for one block.
+    pub shared_memory: u32,
+    /// Bytes of local memory (spilled registers and indexed arrays) of one thread.
+    pub local_memory: u32,
+    /// The largest block that the kernel can be launched with.
+    pub threads_per_block: u32,
+}

@@ -1,0 +1,33 @@
+//! The seam to `rumba-driver`: it links the `cu*` symbols and says what no CUDA call can say.
+//!
+//! Everything else in this crate goes through cust and does not know which driver answers.
+
+use crate::base::error::{Error, Result};
+use std::sync::OnceLock;
+
+/// Starts the driver, once per process.
+///
+/// # Errors
+/// [`Error::NoDevice`] when `RUMBA_DEVICE` asks for a device that is not there.
+pub(crate) fn start() -> Result<()> {
+    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+    let started = STARTED.get_or_init(|| {
+        rumba_driver::device_kind().map_err(|error| error.to_string())?;
+        cust::init(cust::CudaFlags::empty())
+            .map_err(|error| format!("the CUDA driver did not start: {error} ({error:?})"))
+    });
+    started.clone().map_err(Error::NoDevice)
+}
+
+/// Whether the software device answers. Its attributes say what it allows, and nothing of its speed.
+pub(crate) fn is_software() -> bool {
+    matches!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software))
+}
+
+/// Runs what allocates memory for a line of the program; see [`rumba_driver::check::allocating`].
+pub(crate) use rumba_driver::check::allocating;
+
+/// The full report of the last load or launch that failed, where the device writes one.
+pub(crate) fn last_report() -> Option<String> {
+    rumba_driver::last_report()
+}

@@ -1,0 +1,155 @@
+//! Errors of loading PTX and of finding kernels in it.
+
+use crate::base::error::DriverError;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why PTX could not be loaded, or a kernel could not be taken from it.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// The file could not be read.
+    #[error(
+        "could not read the PTX file {}: {source}{}",
+        path.display(),
+        if source.kind() == std::io::ErrorKind::NotFound { "\nhelp: `cargo xtask build-ptx` builds the kernels and prints where their PTX is" } else { "" }
+    )]
+    File {
+        /// The file's path.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<std::io::Error>,
+    },
+
+    /// The text cannot be PTX at all.
+    #[error("{module} is not PTX: {reason}")]
+    NotPtx {
+        /// Where the text came from.
+        module: String,
+        /// What gives it away.
+        reason: String,
+    },
+
+    /// The text is not as `cuda_builder` wrote it.
+    #[error(
+        "{module} {}\n\
+         help: build it anew with `cuda_builder` or `cargo xtask build-ptx`; PTX from nvcc or written by hand is loaded by \
+         `Device::load_unchecked` or `Linker::add_unchecked`, which are unsafe: nothing tells whether its kernels are those \
+         of their launchers",
+        if *changed { "has changed since `cuda_builder` wrote it" } else { "was not written by `cuda_builder`, or its end is missing" }
+    )]
+    ForeignPtx {
+        /// Where the text came from.
+        module: String,
+        /// Whether it was once.
+        changed: bool,
+    },
+
+    /// The driver could not compile or link the PTX.
+    #[error("could not load {module}: {} ({})\n{}", error.text, error.name, log.trim_end())]
+    Ptx {
+        /// Where the text came from.
+        module: String,
+        /// What the driver said.
+        error: Box<DriverError>,
+        /// The compiler's messages, with line and column where it gives them.
+        log: String,
+    },
+
+    /// The module has no kernel of that name.
+    #[error("there is no kernel `{kernel}` in {module}: {}\nhelp: {}", has(.available, .near), absent(.defined_at))]
+    MissingKernel {
+        /// The kernel asked for.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// The kernels that are in the module.
+        available: Vec<String>,
+        /// Those whose names are much like the one asked for.
+        near: Vec<String>,
+        /// File and line of the kernel's source, where it is known.
+        defined_at: Option<String>,
+    },
+
+    /// The kernel in the module is not its launcher's: a parameter differs, or what they state.
+    #[error(
+        "the kernel `{kernel}` in {module} {found}, but its launcher {expected}\n\
+         help: build the PTX and the launcher, which is defined at {defined_at}, from the same source, and without conditions \
+         (`cfg`, features, `debug_assertions`) on what kernels and hosts share: the two compilations may differ in them"
+    )]
+    StaleKernel {
+        /// The kernel.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// The launcher's parameter, if it is one that differs.
+        parameter: Option<&'static str>,
+        /// What the kernel in the PTX does: `takes ..`.
+        found: String,
+        /// What the launcher does: `passes ..`.
+        expected: String,
+        /// File and line of the kernel's source.
+        defined_at: String,
+    },
+
+    /// The PTX does not say what the kernel takes, and so not whether it is the launcher's.
+    #[error(
+        "the kernel `{kernel}` in {module} was not written with `#[kernel]`, so it cannot be the launcher's from {defined_at}\n\
+         help: build the PTX from the launcher's crate; a kernel of another origin is launched from PTX that \
+         `Device::load_unchecked` loads"
+    )]
+    UndescribedKernel {
+        /// The kernel.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// File and line of the launcher's source.
+        defined_at: String,
+    },
+
+    /// The module has no such variable in constant memory, or one of another size.
+    #[error(
+        "there is no constant `{constant}` of {expected} bytes in {module}{}\n\
+         help: constants that no kernel uses are not in the PTX; otherwise it is older or newer than the program: build both \
+         from the same source",
+        found.map_or(String::new(), |found| format!(", but one of {found} bytes"))
+    )]
+    MissingConstant {
+        /// The variable.
+        constant: &'static str,
+        /// Where the module came from.
+        module: String,
+        /// Bytes of the type that the program uses.
+        expected: usize,
+        /// Bytes of the variable that is there.
+        found: Option<usize>,
+    },
+}
+
+fn has(available: &[String], near: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let quote = |names: &[String]| {
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    if !near.is_empty() {
+        return format!("did you mean {}?", quote(near));
+    }
+    match available {
+        [] => "it has no kernels".to_owned(),
+        names if names.len() <= SHOWN => format!("it has {}", quote(names)),
+        names => format!("it has {} and {} more", quote(&names[..SHOWN]), names.len() - SHOWN),
+    }
+}
+
+fn absent(defined_at: &Option<String>) -> String {
+    match defined_at {
+        Some(place) => {
+            format!("the kernel is defined at {place}; its crate must be the one that the PTX was built from")
+        }
+        None => "names are case-sensitive; a kernel keeps its Rust function's name".to_owned(),
+    }
+}

@@ -1,0 +1,207 @@
+//! Allocations on a device, freed with their last handle.
+
+use crate::base::driver;
+use crate::base::error::{Code, Error, Result};
+use crate::base::host_fn::OutsideHostFn;
+use crate::buffers::pool_handle::PoolHandle;
+use crate::context::raw;
+use crate::context::uses::{Access, Uses};
+use crate::context::{Context, Entered};
+use cust::error::CudaResult;
+use std::ops::Deref;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A handle to an allocation on a device. Kernel arguments find their way back to it, whatever the type of
+/// its elements: see [`cuda_std::launch::Arguments::borrowed`].
+#[derive(Clone)]
+pub(crate) struct Memory(OutsideHostFn<Arc<Allocation>>);
+
+/// The allocation, freed with its last handle.
+pub(crate) struct Allocation {
+    pub(crate) context: Arc<Context>,
+    pub(crate) uses: Uses,
+    pub(super) address: u64,
+    pub(super) bytes: usize,
+    pub(super) origin: Origin,
+    /// The type of the elements, for messages.
+    pub(super) element: &'static str,
+}
+
+/// Where an allocation is from, and thus how it is freed.
+pub(super) enum Origin {
+    /// `cuMemAlloc`.
+    Device,
+    /// A pool of stream-ordered memory.
+    Pool {
+        /// It lives as long as its memory.
+        _pool: OutsideHostFn<Arc<PoolHandle>>,
+    },
+    /// `cuMemAllocManaged`: the host has it at the same address.
+    Managed,
+    /// `cuMemHostAlloc`: the host has it at this address.
+    Mapped(usize),
+}
+
+impl Memory {
+    /// What the address of an allocation is a multiple of (CUDA C++ Programming Guide, "Device Memory Accesses").
+    pub(crate) const ALIGNMENT: usize = 256;
+    /// What stands for the address of nothing: not null, since kernels take references, and aligned
+    /// as an allocation is.
+    pub(crate) const EMPTY: u64 = Memory::ALIGNMENT as u64;
+
+    /// That elements lie where they must in an allocation, from the start on.
+    pub(crate) const fn aligns<T>() {
+        const {
+            assert!(
+                align_of::<T>() <= Memory::ALIGNMENT,
+                "elements in device memory are aligned to 256 bytes at most"
+            );
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
+        let at = Location::caller();
+        Memory::of::<T>(context, length, |entered, bytes, operation| {
+            let call = || raw::allocate(bytes).map_err(Code::from);
+            Ok((allocate_by(at, entered, bytes, operation, call)?, Origin::Device))
+        })
+    }
+
+    /// With memory from somewhere: at least one byte.
+    #[track_caller]
+    pub(super) fn of<T>(
+        context: Arc<Context>,
+        length: usize,
+        allocate: impl FnOnce(&Entered<'_>, usize, &dyn Fn() -> String) -> Result<(u64, Origin)>,
+    ) -> Result<Memory> {
+        Memory::aligns::<T>();
+        let bytes = length
+            .checked_mul(size_of::<T>())
+            .filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or(Error::TooLarge {
+            length,
+            size: size_of::<T>(),
+        })?;
+        let element = std::any::type_name::<T>();
+        let operation = || format!("allocate a DeviceBuffer<{element}> of {length} elements");
+        let (address, origin) = if bytes == 0 {
+            context.enter(operation)?;
+            (Memory::EMPTY, Origin::Device)
+        } else {
+            allocate(&context.enter(operation)?, bytes, &operation)?
+        };
+        Ok(Memory(OutsideHostFn::new(Arc::new(Allocation {
+            uses: Uses::new(context.queues.order_id),
+            context,
+            address,
+            bytes,
+            origin,
+            element,
+        }))))
+    }
+}
+
+impl Memory {
+    /// Whether both are handles to one allocation.
+    pub(crate) fn is(&self, other: &Memory) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Deref for Memory {
+    type Target = Allocation;
+
+    fn deref(&self) -> &Allocation {
+        &self.0
+    }
+}
+
+impl Allocation {
+    /// The bytes at `address` as counted from the start.
+    pub(crate) fn access(&self, address: u64, bytes: u64, writes: bool) -> Access {
+        let start = address - self.address;
+        Access {
+            bytes: start..start + bytes,
+            writes,
+        }
+    }
+
+    /// Whether the host reaches it by address.
+    pub(crate) fn is_unified(&self) -> bool {
+        matches!(self.origin, Origin::Managed | Origin::Mapped(_))
+    }
+
+    /// "`verb` a DeviceBuffer<…> of … bytes", for messages.
+    pub(crate) fn operation(&self, verb: &str) -> String {
+        format!("{verb} a DeviceBuffer<{}> of {} bytes", self.element, self.bytes)
+    }
+
+    /// Begins an operation on this memory.
+    pub(crate) fn enter(&self, verb: &str) -> Result<Entered<'_>> {
+        self.context.enter(|| self.operation(verb))
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        if let Some(entered) = self.context.enter_to_release() {
+            // The driver waits for work that uses the memory. An error here is a fault that every
+            // later call reports.
+            let _ = match &self.origin {
+                // SAFETY: `origin` says that the address was allocated so; the last handle to it is gone.
+                Origin::Device | Origin::Managed => unsafe { raw::free(self.address) },
+                Origin::Pool { .. } => {
+                    // SAFETY: as above.
+                    unsafe { PoolHandle::free(self.address, self.bytes, &self.uses, &entered) };
+                    Ok(())
+                }
+                // SAFETY: as above.
+                Origin::Mapped(host) => unsafe { raw::free_host(*host) },
+            };
+        }
+    }
+}
+
+/// Allocates, after giving back what the pool holds if there is too little without.
+#[track_caller]
+pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
+    let call = || raw::allocate(bytes).map_err(Code::from);
+    allocate_by(Location::caller(), entered, bytes, operation, call)
+}
+
+/// As [`allocate`], by any call of the driver, for a place in the host's program.
+pub(super) fn allocate_by(
+    at: &'static Location<'static>,
+    entered: &Entered<'_>,
+    bytes: usize,
+    operation: impl Fn() -> String,
+    mut call: impl FnMut() -> Result<u64, Code>,
+) -> Result<u64> {
+    let mut allocate = || driver::allocating(at, &mut call);
+    let allocated: Result<u64, Code> = allocate().or_else(|code| {
+        if code != Code::OUT_OF_MEMORY {
+            return Err(code);
+        }
+        entered.context.pool.lock().release();
+        allocate()
+    });
+    match allocated {
+        Err(Code::OUT_OF_MEMORY) => {
+            let memory: CudaResult<(usize, usize)> = cust::memory::mem_get_info();
+            let (free, total) = memory.unwrap_or((0, 0));
+            Err(Error::OutOfMemory {
+                operation: operation(),
+                device: entered.context.ordinal,
+                bytes,
+                free,
+                total,
+            })
+        }
+        other => entered.check(other, operation),
+    }
+}

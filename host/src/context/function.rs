@@ -1,0 +1,90 @@
+//! A kernel as the driver knows it, ready to launch, with what the driver's compiler made of it.
+
+use crate::base::activity::KernelInfo;
+use crate::base::error::{Error, Result, answer};
+use crate::context::Entered;
+use cust::function::FunctionAttribute;
+use cust::sys;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A kernel of a module, ready to launch.
+pub(crate) struct Function {
+    /// The address of the launcher's kernel; 0 where none asked.
+    pub(crate) key: usize,
+    /// Valid as long as the module that holds this.
+    pub(crate) raw: cust::function::Function<'static>,
+    pub(crate) info: KernelInfo,
+    /// Whether the driver has been told to allow as much dynamic shared memory as there is.
+    allows_shared: AtomicBool,
+    /// Whether the kernel reads the size of its grid, once that has been asked.
+    pub(crate) strides: OnceLock<bool>,
+    /// Whether the program was warned of a launch that leaves elements of an output untouched.
+    pub(crate) has_warned: AtomicBool,
+}
+
+// SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread.
+unsafe impl Send for Function {}
+
+// SAFETY: as above; what we change about a function is behind an atomic.
+unsafe impl Sync for Function {}
+
+impl Function {
+    /// With what the driver's compiler made of it. `key` is the address of its launcher's kernel, or 0.
+    ///
+    /// # Safety
+    /// It is dropped before its module is.
+    pub(crate) unsafe fn new(
+        key: usize,
+        raw: cust::function::Function<'_>,
+        entered: &Entered<'_>,
+        operation: impl Fn() -> String,
+    ) -> Result<Function> {
+        // SAFETY: only the lifetime changes, for which the caller answers.
+        let raw =
+            unsafe { std::mem::transmute::<cust::function::Function<'_>, cust::function::Function<'static>>(raw) };
+        let read = |attribute| {
+            let value = entered.check(raw.get_attribute(attribute), &operation)?;
+            Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
+        };
+        let info = KernelInfo {
+            registers: read(FunctionAttribute::NumRegisters)?,
+            shared_memory: read(FunctionAttribute::SharedMemorySizeBytes)?,
+            local_memory: read(FunctionAttribute::LocalSizeBytes)?,
+            threads_per_block: read(FunctionAttribute::MaxThreadsPerBlock)?,
+        };
+        Ok(Function {
+            key,
+            raw,
+            info,
+            allows_shared: AtomicBool::new(false),
+            strides: OnceLock::new(),
+            has_warned: AtomicBool::new(false),
+        })
+    }
+
+    /// Tells the driver once that launches may ask for this much dynamic shared memory. Up to what
+    /// every block gets, it needs no telling.
+    ///
+    /// What is allowed is all that the device has: so no other handle to the same kernel ever allows less.
+    #[inline]
+    pub(crate) fn allow_shared(&self, entered: &Entered<'_>, dynamic: u32) -> Result<()> {
+        let needed = self.info.shared_memory.saturating_add(dynamic);
+        if needed <= entered.context.limits.shared_memory || self.allows_shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.allow_all_shared(entered)
+    }
+
+    #[cold]
+    fn allow_all_shared(&self, entered: &Entered<'_>) -> Result<()> {
+        let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let most = entered.context.limits.shared_memory_optin;
+        let bytes = i32::try_from(most.saturating_sub(self.info.shared_memory)).unwrap_or(i32::MAX);
+        // SAFETY: the function is alive, its context current. cust has no such call.
+        let result = answer(unsafe { sys::cuFuncSetAttribute(self.raw.to_raw(), attribute, bytes) });
+        entered.check(result, || format!("allow {bytes} bytes of dynamic shared memory"))?;
+        self.allows_shared.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! What a device allows and consists of.
+
+use cust::device::DeviceAttribute;
+use cust::error::CudaResult;
+use cust::sys;
+
+/// What a device allows and consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Threads of one block.
+    pub threads_per_block: u32,
+    /// Threads of one block in x, y and z.
+    pub block: [u32; 3],
+    /// Blocks of one grid in x, y and z.
+    pub grid: [u32; 3],
+    /// Bytes of shared memory that a block gets without asking.
+    pub shared_memory: u32,
+    /// Bytes of shared memory that a block can ask for.
+    pub shared_memory_optin: u32,
+    /// Threads of a warp.
+    pub warp: u32,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Compute capability, major and minor.
+    pub compute_capability: (u32, u32),
+    /// Threads that a multiprocessor holds at the same time.
+    pub threads_per_multiprocessor: u32,
+    /// Blocks that a multiprocessor holds at the same time.
+    pub blocks_per_multiprocessor: u32,
+    /// Registers of 32 bits that the blocks on a multiprocessor share.
+    pub registers_per_multiprocessor: u32,
+    /// Bytes of shared memory that the blocks on a multiprocessor share.
+    pub shared_memory_per_multiprocessor: u32,
+    /// Bytes of shared memory that the driver takes for itself in each block.
+    pub reserved_shared_memory: u32,
+}
+
+impl Limits {
+    pub(crate) fn of(device: cust::device::Device) -> CudaResult<Limits> {
+        use DeviceAttribute as A;
+        use sys::CUdevice_attribute_enum as N;
+        let get = |attribute| device.get_attribute(attribute).map(unsigned);
+        let shared_memory = get(A::MaxSharedMemoryPerBlock)?;
+        Ok(Limits {
+            threads_per_block: get(A::MaxThreadsPerBlock)?,
+            block: [get(A::MaxBlockDimX)?, get(A::MaxBlockDimY)?, get(A::MaxBlockDimZ)?],
+            grid: [get(A::MaxGridDimX)?, get(A::MaxGridDimY)?, get(A::MaxGridDimZ)?],
+            shared_memory,
+            shared_memory_optin: newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+                .max(shared_memory),
+            warp: get(A::WarpSize)?,
+            multiprocessors: get(A::MultiprocessorCount)?,
+            compute_capability: (get(A::ComputeCapabilityMajor)?, get(A::ComputeCapabilityMinor)?),
+            threads_per_multiprocessor: get(A::MaxThreadsPerMultiprocessor)?,
+            // Drivers before CUDA 11 do not say: as many as the smallest blocks would be.
+            blocks_per_multiprocessor: match newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR) {
+                0 => 16,
+                blocks => blocks,
+            },
+            registers_per_multiprocessor: get(A::MaxRegistersPerMultiprocessor)?,
+            shared_memory_per_multiprocessor: get(A::MaxSharedMemoryPerMultiprocessor)?,
+            reserved_shared_memory: newer(device, N::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+        })
+    }
+}
+
+/// An attribute that cust's list does not have; 0 where the driver does not know it.
+fn newer(device: cust::device::Device, attribute: sys::CUdevice_attribute) -> u32 {
+    let mut value = 0;
+    // SAFETY: `value` is a valid place for an int, the device is one that the driver gave out.
+    let result = unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
+    if result == sys::CUresult::CUDA_SUCCESS {
+        unsigned(value)
+    } else {
+        0
+    }
+}
+
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}

@@ -1,0 +1,303 @@
+//! Panics of kernels: where the device rings, and how the records are read.
+//!
+//! Every module whose kernels can panic has a record in device memory ([`cuda_std::panic`]) and a bell, a word of host
+//! memory to which the device writes the record's address. Looking at a bell costs a load; the record is read only when
+//! it has rung. When to look is the callers' business: after each wait for the device.
+//!
+//! A launch that waits for its own kernel is told of its panic, whatever other threads wait for meanwhile; so are all such
+//! launches of the module that are in progress then, since a record does not say of which launch it is. Any other panic is
+//! reported once: by the next wait of a thread that has launched kernels of the module, or the next wait for a stream that
+//! they were launched on. Threads that use the device for something else, as the tests of one program do, do not see it,
+//! unless all threads that launched the module have ended.
+
+use crate::base::error::{Code, KernelPanic, answer};
+use crate::context::raw;
+use bytemuck::Zeroable;
+use cuda_std::panic::{Place, RECORD_SYMBOL, Record};
+use cust::memory::CopyDestination;
+use cust::sys;
+use parking_lot::Mutex;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// The longest text that is believed.
+const MAX_TEXT: u64 = 1 << 16;
+
+/// A record as cust copies it.
+type Words = [u64; size_of::<Record>() / 8];
+
+/// What threads that panicked have left behind in a context.
+#[derive(Default)]
+pub(crate) struct Panics {
+    /// Of the modules that are loaded.
+    bells: Mutex<Vec<Arc<Bell>>>,
+    /// Of a module that was dropped before anyone looked.
+    left: Mutex<Option<KernelPanic>>,
+}
+
+/// A word of pinned host memory: 0, or the address of a record in which a panic is written.
+pub(crate) struct Bell {
+    word: *mut u64,
+    /// Held while the word is read, so that a panic is taken by the launch that waits for it.
+    heard: Mutex<Heard>,
+    /// Who has launched kernels of the module.
+    launched: Mutex<Vec<Launched>>,
+    /// The last of them, as [`Launched::key`] has it: most launches are like the one before.
+    last: AtomicU64,
+}
+
+/// A thread that has launched kernels of a module, and the stream that they were put on.
+struct Launched {
+    thread: u64,
+    /// Gone when the thread has ended.
+    alive: Weak<()>,
+    stream: u64,
+}
+
+impl Launched {
+    fn key(thread: u64, stream: u64) -> u64 {
+        thread << 32 | stream & 0xffff_ffff
+    }
+}
+
+/// What was waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Waited {
+    /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.
+    Device,
+    /// The stream of this number.
+    Stream(u64),
+    /// An event, or work that a callback was put behind.
+    Event,
+}
+
+thread_local! {
+    /// A number of this thread that no other has, and what is there as long as the thread is.
+    static THREAD: (u64, Arc<()>) = {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        (NEXT.fetch_add(1, Ordering::Relaxed), Arc::default())
+    };
+}
+
+/// The number of this thread; 0 while it ends.
+fn this_thread() -> u64 {
+    THREAD.try_with(|(number, _)| *number).unwrap_or(0)
+}
+
+/// Who waits for a bell, and what it has rung for.
+#[derive(Default)]
+struct Heard {
+    /// Launches in progress that look by themselves.
+    waiting: usize,
+    /// How many panics were taken by them.
+    count: u64,
+    /// The last of them.
+    last: Option<KernelPanic>,
+}
+
+/// A launch that waits for its kernel, begun before the kernel is.
+pub(crate) struct Waiting<'a> {
+    bell: &'a Bell,
+    /// [`Heard::count`] then.
+    from: u64,
+}
+
+// SAFETY: the word is used as an atomic only.
+unsafe impl Send for Bell {}
+// SAFETY: as above.
+unsafe impl Sync for Bell {}
+
+impl Bell {
+    /// The bell, and where the device finds it.
+    fn new() -> Result<(Bell, u64), Code> {
+        let (mut word, mut address) = (std::ptr::null_mut(), 0);
+        // SAFETY: the context is current, as for every function here; both are valid places.
+        unsafe {
+            answer(sys::cuMemHostAlloc(
+                &mut word,
+                size_of::<u64>(),
+                sys::CU_MEMHOSTALLOC_DEVICEMAP,
+            ))?;
+            answer(sys::cuMemHostGetDevicePointer_v2(&mut address, word, 0))?;
+        }
+        let bell = Bell {
+            word: word.cast(),
+            heard: Mutex::default(),
+            launched: Mutex::default(),
+            last: AtomicU64::new(0),
+        };
+        bell.word().store(0, Ordering::Relaxed);
+        Ok((bell, address))
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: aligned, allocated until `Panics::detach`, and used as an atomic only.
+        unsafe { AtomicU64::from_ptr(self.word) }
+    }
+
+    /// Before a launch that will wait.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        let mut heard = self.heard.lock();
+        heard.waiting += 1;
+        let from = heard.count;
+        Waiting { bell: self, from }
+    }
+
+    /// Notes who launches a kernel of the module, before it is launched.
+    #[inline]
+    pub(crate) fn launch(&self, stream: u64) {
+        let thread = this_thread();
+        if self.last.load(Ordering::Relaxed) != Launched::key(thread, stream) {
+            self.note_launch(thread, stream);
+        }
+    }
+
+    #[cold]
+    fn note_launch(&self, thread: u64, stream: u64) {
+        let mut launched = self.launched.lock();
+        launched.retain(|known| known.alive.strong_count() > 0);
+        if !launched
+            .iter()
+            .any(|known| (known.thread, known.stream) == (thread, stream))
+        {
+            let alive = THREAD.try_with(|(_, alive)| Arc::downgrade(alive)).unwrap_or_default();
+            launched.push(Launched { thread, alive, stream });
+        }
+        self.last.store(Launched::key(thread, stream), Ordering::Relaxed);
+    }
+
+    /// Whether a panic of the module's kernels is for this thread, which has waited.
+    fn is_for(&self, waited: Waited) -> bool {
+        let thread = this_thread();
+        let launched = self.launched.lock();
+        let is_for = |known: &Launched| match waited {
+            Waited::Event => true,
+            Waited::Stream(stream) => known.thread == thread || known.stream == stream,
+            Waited::Device => known.thread == thread,
+        };
+        launched.iter().any(is_for) || launched.iter().all(|known| known.alive.strong_count() == 0)
+    }
+
+    /// The panic it rang for, unless a launch in progress will take it, or another thread.
+    fn take_if_idle(&self, waited: Waited) -> Result<Option<KernelPanic>, Code> {
+        let heard = self.heard.lock();
+        if heard.waiting > 0 || self.word().load(Ordering::Relaxed) == 0 || !self.is_for(waited) {
+            return Ok(None);
+        }
+        self.take()
+    }
+
+    /// The panic it rang for. Silences it.
+    fn take(&self) -> Result<Option<KernelPanic>, Code> {
+        match self.word().swap(0, Ordering::Acquire) {
+            0 => Ok(None),
+            // SAFETY: only `device_panic` of the module's kernels rings, with the address of the module's record, which stays
+            // until `Panics::detach`.
+            record => unsafe { read(record) }.map(Some),
+        }
+    }
+}
+
+impl Waiting<'_> {
+    /// The panic of a kernel of the module, after the wait.
+    pub(super) fn panic(&self) -> Result<Option<KernelPanic>, Code> {
+        let mut heard = self.bell.heard.lock();
+        if let Some(panic) = self.bell.take()? {
+            heard.count += 1;
+            heard.last = Some(panic);
+        }
+        Ok(heard.last.clone().filter(|_| heard.count > self.from))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.bell.heard.lock().waiting -= 1;
+    }
+}
+
+impl Panics {
+    /// Tells a module's kernels where to ring, if they can panic.
+    pub(crate) fn attach(&self, module: &cust::module::Module, ptx: &str) -> Result<Option<Arc<Bell>>, Code> {
+        // cust panics if a variable has another size than is said, so the text is asked first.
+        if !ptx.contains(&format!("{RECORD_SYMBOL}[{}]", size_of::<Record>())) {
+            return Ok(None);
+        }
+        let symbol = CString::new(RECORD_SYMBOL).expect("the name has no zero");
+        let mut record = module.get_global::<Words>(&symbol)?;
+        let (bell, address) = Bell::new()?;
+        let words: Words = bytemuck::cast(Record::with_bell(address));
+        record.copy_from(&words)?;
+        let bell = Arc::new(bell);
+        self.bells.lock().push(bell.clone());
+        Ok(Some(bell))
+    }
+
+    /// Forgets a module that is about to be unloaded, none of whose kernels run any more.
+    pub(crate) fn detach(&self, bell: &Arc<Bell>) {
+        let mut bells = self.bells.lock();
+        bells.retain(|other| !Arc::ptr_eq(other, bell));
+        if let Ok(Some(panic)) = bell.take() {
+            self.left.lock().get_or_insert(panic);
+        }
+        // SAFETY: allocated by `Bell::new`; no kernel writes to it any more, and with the lock held
+        // it is not read. An error is a fault that every later call reports.
+        let _ = unsafe { sys::cuMemFreeHost(bell.word.cast()) };
+    }
+
+    /// The panic that a thread of a kernel has left behind, after a wait for the device.
+    pub(crate) fn take(&self, waited: Waited) -> Result<Option<KernelPanic>, Code> {
+        let bells = self.bells.lock();
+        let mut found = self.left.lock().take();
+        for bell in bells.iter() {
+            if let Some(panic) = bell.take_if_idle(waited)? {
+                match &mut found {
+                    None => found = Some(panic),
+                    Some(first) => first.threads = first.threads.saturating_add(panic.threads),
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads a record and makes it ready for the next panic.
+///
+/// # Safety
+/// `address` is that of a [`Record`] in which the device has written a panic, in a module of the current context.
+#[cold]
+unsafe fn read(address: u64) -> Result<KernelPanic, Code> {
+    let mut record = Record::zeroed();
+    // SAFETY: the caller's promise.
+    unsafe { raw::copy_out(address, bytemuck::bytes_of_mut(&mut record)) }?;
+    let unread = Record::with_bell(record.bell);
+    // SAFETY: as above; the device writes no further panic before the record is unread again.
+    unsafe { raw::copy_in(address, bytemuck::bytes_of(&unread)) }?;
+
+    let mut place = Place::zeroed();
+    // SAFETY: a panic has the address of a constant of its module, as do the texts in and below it.
+    unsafe { raw::copy_out(record.place, bytemuck::bytes_of_mut(&mut place)) }?;
+    // SAFETY: as above.
+    let (message, file) = unsafe { (text(record.text)?, text(place.file)?) };
+    let [block_x, block_y, block_z, x, y, z] = record.indices;
+    Ok(KernelPanic {
+        message: record.message(&message),
+        file,
+        line: place.line,
+        column: place.column,
+        kernel: None,
+        block: [block_x, block_y, block_z],
+        thread: [x, y, z],
+        threads: record.count,
+    })
+}
+
+/// # Safety
+/// At `address` are `length` bytes of one allocation or module of the current context.
+unsafe fn text([address, length]: [u64; 2]) -> Result<String, Code> {
+    let mut bytes = vec![0; length.min(MAX_TEXT) as usize];
+    // SAFETY: the caller's promise.
+    unsafe { raw::copy_out(address, &mut bytes) }?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,262 @@
+//! Checked runs: a closure under every check of the software device, and what was found as values. For tests.
+//!
+//! What is checked, and every word of a report, is the driver's; here is only how a closure is run and run again.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use rumba_driver::check::{Copied, Options, Run};
+
+use crate::base::driver;
+use crate::base::error::{Error, KernelPanic, Result};
+use crate::devices::device::Device;
+
+pub use rumba_driver::check::{Check, Finding, Kind as FindingKind, Location, Severity, Side};
+
+/// Runs `program` on the software device under every check, and gives what was found: [`Checks::run`] with the defaults.
+///
+/// # Errors
+/// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+///
+/// # Examples
+/// In a test it is one line. The launch is an ordinary one, on the device that the closure is given:
+/// ```
+/// # mod kernels { pub use rumba::test_kernels::{PTX, saxpy}; }
+/// # let (x, mut y) = ([1.0_f32; 100], [0.0; 100]);
+/// rumba::check(|gpu| gpu.load(kernels::PTX)?.for_each(100, kernels::saxpy(2.0, &x, &mut y)))?.assert_none();
+/// # assert_eq!(y, [2.0; 100]);
+/// # Ok::<(), rumba::Error>(())
+/// ```
+pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
+    Checks::default().run(program)
+}
+
+/// Which checks a run makes, and in how many orders of its threads.
+///
+/// `RUMBA_CHECK_SEED` and `RUMBA_CHECK_SCHEDULES` say otherwise for a whole process: that is how a report is replayed.
+///
+/// # Examples
+/// ```
+/// use rumba::{Check, Checks, check::FindingKind};
+///
+/// // Every thread reads the element behind its own, which its neighbour may have written already.
+/// const PTX: &str = "
+///     .version 7.0 .target sm_70 .address_size 64
+///     .visible .entry shift(.param .u64 x) {
+///         .reg .b32 %r<4>; .reg .b64 %rd<4>;
+///         ld.param.u64 %rd1, [x];
+///         mov.u32 %r1, %tid.x;
+///         mul.wide.u32 %rd2, %r1, 4;
+///         add.s64 %rd3, %rd1, %rd2;
+///         ld.global.u32 %r2, [%rd3+4];
+///         st.global.u32 [%rd3], %r2;
+///         ret;
+///     }";
+/// # fn launch(gpu: &rumba::Device) -> rumba::Result<()> {
+/// #     use cuda_std::launch::{Call, Kernel, Parameter};
+/// #     static SHIFT: Kernel = Kernel::new("shift", "", "", 0, &[Parameter::bound::<u64>("x", "u64")]);
+/// #     let x = gpu.zeros::<u32>(65)?;
+/// #     let mut call = unsafe { Call::new(&SHIFT) };
+/// #     unsafe { call.arguments_mut() }.push_value(x.as_device_pointer().address());
+/// #     unsafe { gpu.load_unchecked("shift.ptx", PTX) }?.launch((1, 64), call)?;
+/// #     gpu.synchronize()
+/// # }
+/// let found = Checks::default().only([Check::Race]).schedules(3).run(launch)?;
+/// assert_eq!(found.len(), 1);
+/// assert_eq!(found[0].kind, FindingKind::DataRace);
+/// println!("{found}");
+/// # Ok::<(), rumba::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checks {
+    only: Vec<Check>,
+    seed: u64,
+    schedules: u32,
+}
+
+impl Default for Checks {
+    /// Every check, in one order of the threads.
+    fn default() -> Self {
+        Self {
+            only: Check::ALL.to_vec(),
+            seed: 0,
+            schedules: 1,
+        }
+    }
+}
+
+impl Checks {
+    /// Makes these checks only.
+    #[must_use]
+    pub fn only(self, checks: impl IntoIterator<Item = Check>) -> Self {
+        Self {
+            only: checks.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// Begins with this order of the threads.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Runs the program this many times, in as many orders of the threads.
+    #[must_use]
+    pub fn schedules(self, schedules: u32) -> Self {
+        Self { schedules, ..self }
+    }
+
+    /// Runs `program` with a device of its own for each order of the threads, and gives what was found in any of them.
+    /// Within `program`, also [`Device::new`] gives this device. Checked runs of a process take turns.
+    ///
+    /// # Errors
+    /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+    ///
+    /// # Panics
+    /// If `program` does; what was found until then is printed.
+    pub fn run<T>(&self, mut program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
+        let (first, schedules) = (
+            from_environment("RUMBA_CHECK_SEED").unwrap_or(self.seed),
+            from_environment("RUMBA_CHECK_SCHEDULES").unwrap_or(u64::from(self.schedules)),
+        );
+        let mut findings = Findings { found: Vec::new() };
+        let (mut known, mut natural) = (HashSet::new(), None);
+        for seed in first..first.saturating_add(schedules.max(1)) {
+            let options = Options {
+                checks: self.only.clone(),
+                seed,
+            };
+            let (mut found, copies, outcome) = run_once(options, &mut program)?;
+            // A mistake explains another result, information does not.
+            let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
+            if self.only.contains(&Check::Portability) && is_right {
+                let natural = natural.get_or_insert_with(|| copies.clone());
+                found.extend(rumba_driver::check::compare(natural, &copies, seed));
+            }
+            let new = found.into_iter().filter(|finding| known.insert(finding.key()));
+            findings.found.extend(new);
+            match outcome {
+                Ok(Ok(_)) => {}
+                // The kernel's, and among the findings.
+                Ok(Err(Error::Fault(_) | Error::ContextLost { .. } | Error::Panic(_))) if !findings.is_empty() => {}
+                Ok(Err(error)) => return Err(error),
+                Err(panic) => {
+                    if !findings.is_empty() {
+                        eprintln!("{findings}");
+                    }
+                    resume_unwind(panic);
+                }
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// What a closure did: its result, or its panic.
+type Outcome<T> = std::thread::Result<Result<T>>;
+
+fn run_once<T>(
+    options: Options,
+    program: &mut impl FnMut(&Device) -> Result<T>,
+) -> Result<(Vec<Finding>, Vec<Copied>, Outcome<T>)> {
+    let seed = options.seed;
+    let run = Run::begin(&options).map_err(|error| Error::NoDevice(error.to_string()))?;
+    driver::start()?;
+    let device = Device::checked(run.device().unsigned_abs())?;
+    // The closure is not called again after a panic.
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let _current = device.for_this_thread();
+        let result = program(&device)?;
+        // Work that was not waited for, and panics that were not reported.
+        device.synchronize()?;
+        Ok(result)
+    }));
+    device.end();
+    let (mut found, copies) = run.end();
+    if let Ok(Err(Error::Panic(panic))) = &outcome {
+        found.push(of_panic(panic, seed));
+    }
+    Ok((found, copies, outcome))
+}
+
+fn of_panic(panic: &KernelPanic, seed: u64) -> Finding {
+    let place = (&*panic.file, panic.line, panic.column);
+    let threads = [panic.block, panic.thread];
+    Finding::of_panic(panic.kernel, &panic.message, place, threads, panic.threads, Some(seed))
+}
+
+/// A number in the environment. One that is none is as good as absent: it is there for replays, which say it right.
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.trim().parse().ok()
+}
+
+/// What a checked run has found.
+#[must_use = "what was found is in here: `assert_none` fails a test if there is anything"]
+#[derive(Clone, PartialEq, Eq)]
+pub struct Findings {
+    found: Vec<Finding>,
+}
+
+impl Findings {
+    /// Fails a test if there is anything but information.
+    ///
+    /// # Panics
+    /// With the whole report, if anything is a warning or an error.
+    #[track_caller]
+    pub fn assert_none(&self) {
+        let is_right = self.iter().all(|finding| finding.severity == Severity::Info);
+        assert!(is_right, "{self}");
+    }
+}
+
+impl Deref for Findings {
+    type Target = [Finding];
+
+    fn deref(&self) -> &[Finding] {
+        &self.found
+    }
+}
+
+impl IntoIterator for Findings {
+    type Item = Finding;
+    type IntoIter = std::vec::IntoIter<Finding>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.found.into_iter()
+    }
+}
+
+impl fmt::Display for Findings {
+    /// All reports, how many there are, and how to see the first one again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.found.first() else {
+            return f.write_str("no findings");
+        };
+        for finding in &self.found {
+            writeln!(f, "{finding}\n")?;
+        }
+        let count = match self.found.len() {
+            1 => "1 finding".to_owned(),
+            count => format!("{count} findings"),
+        };
+        let thread = std::thread::current();
+        let command = match thread.name().filter(|name| *name != "main") {
+            Some(test) => format!("cargo test -- --exact {test}"),
+            None => std::env::args().collect::<Vec<_>>().join(" "),
+        };
+        write!(
+            f,
+            "{count}; to see the first again: RUMBA_CHECK_SEED={} RUMBA_CHECK_SCHEDULES=1 {command}",
+            first.seed.unwrap_or_default()
+        )
+    }
+}
+
+impl fmt::Debug for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

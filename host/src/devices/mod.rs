@@ -1,0 +1,6 @@
+//! Devices: where everything on them starts, what several do together, and runs of a program under the checks.
+
+pub mod check;
+pub mod device;
+pub mod nccl;
+pub(crate) mod split;

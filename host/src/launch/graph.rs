@@ -1,0 +1,284 @@
+//! Graphs: launches that are recorded once and put on a stream again and again in one call.
+//!
+//! Recording happens here and not in the driver's stream capture, during which calls of other threads fail. A graph
+//! consists of launches with device memory, in the order of the recording; copies and waits are not among them.
+
+use crate::base::activity::Operation;
+use crate::base::error::{Result, answer};
+use crate::base::host_fn::OutsideHostFn;
+use crate::base::recording;
+use crate::buffers::allocation::Memory;
+use crate::context::queue::Queue;
+use crate::context::uses::Access;
+use crate::context::{Context, Entered};
+use crate::devices::device::Device;
+use crate::streams::recorded::{Recording, Step};
+use crate::streams::stream::Stream;
+use cust::sys;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+/// Launches that are put on a stream in one call: made by [`Device::capture`].
+///
+/// A graph keeps the memory and the modules that its launches use, so buffers may be dropped before it. It does not borrow
+/// them: between two launches of the graph, write new inputs into the same buffers and read the results from them. The
+/// order with all other uses of the buffers is kept as for any launch.
+///
+/// # Examples
+/// ```
+/// use rumba::LaunchConfig;
+/// # use rumba::test_kernels::{PTX, saxpy, scale};
+///
+/// let device = rumba::Device::new()?;
+/// let module = device.load(PTX)?;
+/// let (mut x, mut y) = (device.zeros::<f32>(1000)?, device.zeros::<f32>(1000)?);
+/// let graph = device.capture(|stream| {
+///     let threads = LaunchConfig::for_each(1000).stream(stream);
+///     module.launch(threads, scale(2.0, &mut x))?;
+///     module.launch(threads, saxpy(10.0, &x, &mut y))
+/// })?;
+/// for input in [1.0, 2.0] {
+///     x.copy_from(&[input; 1000])?;
+///     graph.launch()?;
+/// }
+/// assert_eq!(y.to_vec()?, [60.0; 1000]);
+/// # Ok::<(), rumba::Error>(())
+/// ```
+pub struct Graph {
+    inner: OutsideHostFn<Inner>,
+}
+
+struct Inner {
+    context: Arc<Context>,
+    raw: sys::CUgraph,
+    /// Null: it could not be made, and nothing can be launched.
+    executable: sys::CUgraphExec,
+    nodes: Vec<sys::CUgraphNode>,
+    steps: Vec<Step>,
+    /// What all launches use, each part once.
+    uses: Vec<(Memory, Access)>,
+}
+
+// SAFETY: the handles are names that the driver looks up; its calls may be made from any thread, and
+// every one of ours makes the context current first.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the methods that change the graph borrow it mutably.
+unsafe impl Sync for Inner {}
+
+impl Device {
+    /// Records what `work` launches on the stream that it is given, without running it.
+    ///
+    /// Launches on other streams, copies and everything else that `work` does happen at once, as outside.
+    ///
+    /// # Errors
+    /// That of `work`; [`crate::error::GraphError`] for a launch that cannot be recorded; the driver's.
+    pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
+        let context = self.context();
+        let steps = record(&context, work)?;
+        let inner = OutsideHostFn::new(Inner::new(context, steps)?);
+        Ok(Graph { inner })
+    }
+}
+
+fn record(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Vec<Step>> {
+    let stream = Stream::recording(context.clone())?;
+    let done = work(&stream);
+    let steps = stream.records().map(Recording::end).unwrap_or_default();
+    done.map(|()| steps)
+}
+
+impl Inner {
+    fn new(context: Arc<Context>, mut steps: Vec<Step>) -> Result<Inner> {
+        let operation = || "make a graph".to_owned();
+        let mut graph = Inner {
+            context: context.clone(),
+            raw: ptr::null_mut(),
+            executable: ptr::null_mut(),
+            nodes: Vec::with_capacity(steps.len()),
+            uses: Vec::new(),
+            steps: Vec::new(),
+        };
+        let entered = context.enter(operation)?;
+        // SAFETY: here and below: the context is current and the places for handles are valid.
+        entered.check(answer(unsafe { sys::cuGraphCreate(&mut graph.raw, 0) }), operation)?;
+        for step in &mut steps {
+            let before = graph.nodes.last().map_or(ptr::null(), ptr::from_ref);
+            let mut node = ptr::null_mut();
+            let added = step.with_parameters(|parameters| {
+                // SAFETY: `before` is one node or none; the parameters are those that the launch was
+                // checked with.
+                unsafe {
+                    sys::cuGraphAddKernelNode(&mut node, graph.raw, before, usize::from(!before.is_null()), parameters)
+                }
+            });
+            entered.check(added, || format!("add `{}` to a graph", step.kernel.name))?;
+            graph.nodes.push(node);
+        }
+        // SAFETY: the graph was made above.
+        let made = answer(unsafe { sys::cuGraphInstantiateWithFlags(&mut graph.executable, graph.raw, 0) });
+        entered.check(made, operation)?;
+        drop(entered);
+        graph.uses = all_uses(&steps);
+        graph.steps = steps;
+        Ok(graph)
+    }
+
+    fn put(&self, queue: &Queue, entered: &Entered<'_>) -> Result<()> {
+        let mut order = self.context.queues.order.lock();
+        for (memory, access) in &self.uses {
+            queue.next_to_use(&memory.uses, access, &mut order, entered)?;
+        }
+        if let Some(last) = self.steps.last() {
+            self.context.launching(last.kernel);
+        }
+        for bell in self.steps.iter().filter_map(|step| step.module.bell()) {
+            bell.launch(queue.id());
+        }
+        // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
+        // work is done.
+        let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, queue.raw.as_inner()) });
+        let launched = recording::on_stream(Some(&queue.raw), || Operation::Graph, launch);
+        entered.check(launched, launching)
+    }
+}
+
+impl Graph {
+    /// How many launches it has.
+    pub fn len(&self) -> usize {
+        self.inner.steps.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.inner.steps.is_empty()
+    }
+
+    /// The names of the kernels that it launches, in order.
+    pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
+        self.inner.steps.iter().map(|step| step.kernel.name)
+    }
+
+    /// Puts all launches on the default stream.
+    ///
+    /// # Errors
+    /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
+    pub fn launch(&self) -> Result<()> {
+        let context = &self.inner.context;
+        self.inner.put(&context.queues.default, &context.enter(launching)?)
+    }
+
+    /// Puts all launches on a stream.
+    ///
+    /// # Errors
+    /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
+    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
+        let context = &self.inner.context;
+        stream.belongs_to(context, launching)?;
+        self.inner.put(stream.queue(launching)?, &context.enter(launching)?)
+    }
+
+    /// Records again and takes over the new arguments, grids and blocks. Where the kernels are the same, which is the
+    /// purpose, that costs a fraction of making a new graph.
+    ///
+    /// # Errors
+    /// As [`Device::capture`]; the graph is then as it was, or, where the driver does not allow even that, one that cannot be
+    /// launched.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::{LaunchConfig, test_kernels::{PTX, scale}};
+    /// # let device = rumba::Device::new()?;
+    /// # let module = device.load(PTX)?;
+    /// let mut values = device.buffer_from(&[1.0_f32; 8])?;
+    /// let mut graph = device.capture(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut values)))?;
+    /// graph.launch()?;
+    /// graph.update(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(10.0, &mut values)))?;
+    /// graph.launch()?;
+    /// assert_eq!(values.to_vec()?, [20.0; 8]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
+        let graph = &mut *self.inner;
+        let mut steps = record(&graph.context, work)?;
+        let functions = |steps: &[Step]| steps.iter().map(|step| step.function).collect::<Vec<_>>();
+        if functions(&steps) != functions(&graph.steps) {
+            *graph = Inner::new(graph.context.clone(), steps)?;
+            return Ok(());
+        }
+        let context = graph.context.clone();
+        let entered = context.enter(launching)?;
+        for (step, &node) in steps.iter_mut().zip(&graph.nodes) {
+            let set = step.with_parameters(|parameters| {
+                // SAFETY: graph and node are alive, their context current; the function is the node's.
+                unsafe { sys::cuGraphExecKernelNodeSetParams(graph.executable, node, parameters) }
+            });
+            if let Err(error) = entered.check(set, || format!("update `{}` in a graph", step.kernel.name)) {
+                // What is set already goes with the old executable, which must not be launched: nothing keeps the memory of
+                // the new arguments.
+                graph.destroy_executable();
+                let old = std::mem::take(&mut graph.steps);
+                *graph = Inner::new(context.clone(), old)?;
+                return Err(error);
+            }
+        }
+        drop(entered);
+        // Work of earlier launches may still use what only they used.
+        let (old_steps, old_uses) = (
+            std::mem::replace(&mut graph.steps, steps),
+            std::mem::take(&mut graph.uses),
+        );
+        graph.uses = all_uses(&graph.steps);
+        drop((old_steps, old_uses));
+        Ok(())
+    }
+}
+
+fn launching() -> String {
+    "launch a graph".to_owned()
+}
+
+/// What launches use, without what is there twice.
+fn all_uses(steps: &[Step]) -> Vec<(Memory, Access)> {
+    let mut all: Vec<(Memory, Access)> = Vec::new();
+    for (memory, access) in steps.iter().flat_map(|step| &step.uses) {
+        let same = |(other, _): &&(Memory, Access)| memory.is(other);
+        if !all.iter().filter(same).any(|(_, other)| other.covers(access)) {
+            all.retain(|(other, earlier)| !(memory.is(other) && access.covers(earlier)));
+            all.push((memory.clone(), access.clone()));
+        }
+    }
+    all
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.kernels()).finish()
+    }
+}
+
+impl Inner {
+    /// The context must be current. Launches that are still running are not disturbed.
+    fn destroy_executable(&mut self) {
+        let executable = std::mem::replace(&mut self.executable, ptr::null_mut());
+        if !executable.is_null() {
+            // SAFETY: made by `new`, destroyed once, in a living context. An error is a fault that every later call reports.
+            let _ = unsafe { sys::cuGraphExecDestroy(executable) };
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let context = self.context.clone();
+        if let Some(_entered) = context.enter_to_release() {
+            // Its launches may still be running. An error is a fault that every later call reports.
+            let _ = cust::context::CurrentContext::synchronize();
+            self.destroy_executable();
+            if !self.raw.is_null() {
+                // SAFETY: destroyed once, here, in a living context.
+                let _ = unsafe { sys::cuGraphDestroy(self.raw) };
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What a kernel of a loaded module became, for this device: its PTX, and its machine code by NVIDIA's assembler and disassembler,
+//! which `cargo xtask setup` installs. LLVM's assembly is written where the kernel crate is built
+//! (`CudaBuilder::emit_llvm_ir`, `cargo xtask inspect --llvm`): it is not in the PTX.
+
+use crate::modules::module::Module;
+use cuda_builder::inspect::InspectError;
+use cuda_builder::{NvvmArch, inspect};
+
+impl Module {
+    /// The part of the PTX that defines a kernel, from its `.entry` to its closing brace. None: there is no such kernel.
+    pub fn kernel_ptx(&self, kernel: &str) -> Option<&str> {
+        inspect::kernel(self.ptx(), kernel)
+    }
+
+    /// The machine code (SASS) of a kernel for this device's architecture. None: there is no such kernel. For the software device
+    /// it is that of the GPU whose instructions it has.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the tools are not there or refuse the text, which they do where several were linked.
+    pub fn kernel_sass(&self, kernel: &str) -> Result<Option<String>, InspectError> {
+        let (major, minor) = self.context().limits.compute_capability;
+        let arch: NvvmArch = match format!("sm_{major}{minor}").parse() {
+            Ok(arch) => arch,
+            Err(_) => return Ok(None),
+        };
+        let sass = inspect::sass(self.ptx(), arch)?;
+        Ok(inspect::kernel_sass(&sass, kernel).map(str::to_owned))
+    }
+}

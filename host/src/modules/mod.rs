@@ -1,0 +1,7 @@
+//! Modules: PTX loaded onto a device or linked, and what is in it.
+
+mod constants;
+#[cfg(feature = "inspect")]
+mod inspect;
+pub(crate) mod link;
+pub mod module;

@@ -1,0 +1,11 @@
+//! Where the time goes: profiles, the limits of a device, occupancy, and whether a device pays.
+
+pub mod capacity;
+pub mod compare;
+pub mod estimate;
+mod hints;
+pub mod nvtx;
+pub mod occupancy;
+#[cfg(feature = "report")]
+mod plot;
+pub mod profile;

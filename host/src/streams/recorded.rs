@@ -1,0 +1,118 @@
+//! Launches that a recording stream takes note of, for a graph.
+
+use crate::base::error::{Code, GraphError, Result, answer};
+use crate::buffers::allocation::Memory;
+use crate::buffers::argument::device_memory;
+use crate::context::uses::Access;
+use crate::modules::module::Module;
+use cuda_std::launch::{Arguments, Kernel, ParameterBytes};
+use cust::sys;
+use parking_lot::Mutex;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// A launch that has passed the checks, with a copy of its arguments.
+pub(crate) struct Step {
+    pub(crate) kernel: &'static Kernel,
+    /// Keeps the function.
+    pub(crate) module: Module,
+    pub(crate) function: sys::CUfunction,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    words: Vec<MaybeUninit<u64>>,
+    parameters: Vec<ParameterBytes>,
+    pub(crate) uses: Vec<(Memory, Access)>,
+}
+
+// SAFETY: the function is a name that the driver looks up; the module keeps it.
+unsafe impl Send for Step {}
+
+/// The launches of a recording in progress. None: it has ended.
+pub(crate) struct Recording(Mutex<Option<Vec<Step>>>);
+
+impl Recording {
+    pub(crate) fn new() -> Recording {
+        Recording(Mutex::new(Some(Vec::new())))
+    }
+
+    pub(crate) fn add(&self, step: Step) -> Result<()> {
+        let kernel = step.kernel.name;
+        match &mut *self.0.lock() {
+            Some(steps) => steps.push(step),
+            None => return Err(GraphError::Ended { kernel }.into()),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(&self) -> Vec<Step> {
+        self.0.lock().take().unwrap_or_default()
+    }
+}
+
+impl Step {
+    pub(crate) fn new(
+        kernel: &'static Kernel,
+        module: &Module,
+        function: sys::CUfunction,
+        (grid, block, shared): ([u32; 3], [u32; 3], u32),
+        arguments: &Arguments<'_>,
+    ) -> Result<Step> {
+        if let Some(index) = arguments.transfers().first().and_then(|first| {
+            let starts = arguments.parameters();
+            starts
+                .iter()
+                .position(|parameter| usize::from(parameter.word) == first.word)
+        }) {
+            return Err(GraphError::HostMemory {
+                kernel: kernel.name,
+                parameter: index,
+            }
+            .into());
+        }
+        if device_memory(arguments).any(|(memory, _)| memory.is_unified()) {
+            return Err(GraphError::UnifiedMemory { kernel: kernel.name }.into());
+        }
+        if kernel.contract.cooperative {
+            return Err(GraphError::Cooperative { kernel: kernel.name }.into());
+        }
+        Ok(Step {
+            kernel,
+            module: module.clone(),
+            function,
+            grid,
+            block,
+            shared,
+            words: arguments.words().to_vec(),
+            parameters: arguments.parameters().to_vec(),
+            uses: device_memory(arguments)
+                .map(|(memory, access)| (memory.clone(), access))
+                .collect(),
+        })
+    }
+
+    /// Calls the driver with the node's parameters, which it copies.
+    pub(crate) fn with_parameters(
+        &mut self,
+        call: impl FnOnce(*const sys::CUDA_KERNEL_NODE_PARAMS) -> sys::CUresult,
+    ) -> Result<(), Code> {
+        let words = self.words.as_mut_ptr();
+        let place = |parameter: &ParameterBytes| words.wrapping_add(usize::from(parameter.word)).cast::<c_void>();
+        let mut pointers: Vec<*mut c_void> = self.parameters.iter().map(place).collect();
+        let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);
+        let parameters = sys::CUDA_KERNEL_NODE_PARAMS {
+            func: self.function,
+            gridDimX: grid_x,
+            gridDimY: grid_y,
+            gridDimZ: grid_z,
+            blockDimX: x,
+            blockDimY: y,
+            blockDimZ: z,
+            sharedMemBytes: self.shared,
+            kernelParams: pointers.as_mut_ptr(),
+            extra: ptr::null_mut(),
+        };
+        answer(call(&parameters))
+    }
+}
