@@ -64,52 +64,43 @@ extern crate std;
 // The macros name this crate by its name, here too.
 extern crate self as cuda_std;
 
-mod contract;
-mod description;
+mod abi;
+mod array;
+mod collective;
 mod device;
-mod help;
-mod parameter;
-mod strided;
+mod facade;
+mod mem;
+mod number;
+mod report;
 
 pub mod algorithms;
-pub mod atomic;
-pub mod bits;
-pub mod constant;
-pub mod float;
-pub mod groups;
-pub mod half;
-pub mod heap;
-pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
-pub mod memory;
-pub mod mma;
-pub mod output;
-pub mod panic;
-pub mod prelude;
-pub mod random;
-pub mod shared;
-pub mod sync;
-pub mod thread;
-pub mod vector;
-#[doc(hidden)]
-pub mod vectorize;
-pub mod view;
-pub mod warp;
 
-pub use contract::Contract;
+pub use abi::contract::Contract;
+#[doc(hidden)]
+pub use abi::description::Description;
+#[doc(hidden)]
+pub use abi::parameter::Parameter;
+pub use abi::parameter::{Element, KernelParameter, Role};
+pub use array::output::{Disjoint, DisjointSlice};
+pub use array::strided::{Dimensions, View, ViewMut};
+#[doc(hidden)]
+pub use array::vectorize;
+pub use array::{output, view};
+pub use collective::{groups, mma, warp};
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
-#[doc(hidden)]
-pub use description::Description;
-pub use float::GpuFloat;
+pub use device::{bits, memory, sync, thread};
 pub use glam;
+pub use mem::{atomic, constant, heap, shared};
+pub use number::float::GpuFloat;
+pub use number::{float, half, random, vector};
 #[doc(inline)]
-pub use io::{print, println};
-pub use output::{Disjoint, DisjointSlice};
-#[doc(hidden)]
-pub use parameter::Parameter;
-pub use parameter::{Element, KernelParameter, Role};
-pub use strided::{Dimensions, View, ViewMut};
+pub use report::io::{print, println};
+pub use report::{io, panic};
+// Behind the others: of two paths of a type, the compiler's messages have the one that is named first.
+#[rustfmt::skip]
+pub use facade::prelude;
 
 /// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
 /// kernel's crate.

@@ -39,6 +39,22 @@ const HOUSES: &[House] = &[
         ],
         knot: 4,
     },
+    House {
+        folder: "crates/cuda_std/src",
+        rooms: &[
+            "device",
+            "abi",
+            "number",
+            "mem",
+            "array",
+            "collective",
+            "report",
+            "launch",
+            "algorithms",
+            "facade",
+        ],
+        knot: 2,
+    },
 ];
 
 /// Modules by their path, such as `check::race`, with their code: neither comments nor tests.
@@ -134,6 +150,28 @@ fn imports(modules: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>>
     all
 }
 
+/// The first names of paths that lead to no module: what `lib.rs` passes on. Macros have no other path.
+fn passed_on(code: &str, modules: &BTreeMap<String, String>) -> Vec<String> {
+    let is_room = |path: &String| {
+        let first = path.split("::").next().unwrap_or_default();
+        modules.keys().any(|module| module.split("::").next() == Some(first))
+    };
+    let named = code
+        .match_indices("crate::")
+        .filter(|(at, _)| !code[..*at].ends_with('$'));
+    let mut found = Vec::new();
+    for (at, _) in named {
+        let mut paths = Vec::new();
+        let rest = spell("", &code[at + "crate::".len()..], &mut paths);
+        found.extend(
+            paths
+                .into_iter()
+                .filter(|path| !is_room(path) && !rest.starts_with('!')),
+        );
+    }
+    found
+}
+
 /// Every module that can be reached from one by imports.
 fn reached<'a>(from: &'a str, imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
@@ -188,6 +226,17 @@ fn imports_run_one_way() {
             );
         }
     }
+}
+
+/// A module that names an item through `lib.rs` hides which room it needs.
+#[test]
+fn rooms_name_the_room_that_has_an_item() {
+    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cuda_std/src"));
+    let through_lib: Vec<_> = modules
+        .iter()
+        .flat_map(|(module, code)| passed_on(code, &modules).into_iter().map(move |path| (module, path)))
+        .collect();
+    assert!(through_lib.is_empty(), "{through_lib:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every element of a slice once, in vectors, shared out among all threads of the grid.
 
-use crate::output::Words;
-use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
+use crate::array::output::Words;
+use crate::device::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
 
 /// Vectors that a thread asks for before it needs the first.
 const AHEAD: usize = 2;

@@ -28,10 +28,10 @@ pub use scan::{
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::collective::warp::{Bits, Extreme, Sum as WarpSum};
 #[cfg(not(target_arch = "nvptx64"))]
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::launch::{Call, Memory, MemoryMut};
-use crate::warp::{Bits, Extreme, Sum as WarpSum};
 
 /// How two elements become one.
 ///

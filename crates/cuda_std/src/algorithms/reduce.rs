@@ -5,12 +5,12 @@ use core::sync::atomic::Ordering::AcqRel;
 use bytemuck::Pod;
 
 use super::{Operator, from_words, words};
-use crate::atomic::Atomic;
-use crate::output::Words;
-use crate::shared::{PerWarp, Shared};
-use crate::sync::sync_threads_or;
-use crate::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
-use crate::warp::{self, WARP_SIZE};
+use crate::array::output::Words;
+use crate::collective::warp::{self, WARP_SIZE};
+use crate::device::sync::sync_threads_or;
+use crate::device::thread::{block_dim_x, block_idx_x, grid_dim_x, thread_idx_x};
+use crate::mem::atomic::Atomic;
+use crate::mem::shared::{PerWarp, Shared};
 
 /// Threads of a block.
 pub const BLOCK: usize = 512;

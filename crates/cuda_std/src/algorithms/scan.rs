@@ -15,12 +15,12 @@ use core::array;
 use bytemuck::Pod;
 
 use super::{Operator, combine, from_words, words};
-use crate::atomic::Atomic;
-use crate::output::{Disjoint, Rounds, Run, VectorOf};
-use crate::shared::{PerWarp, Shared, Table, Tile};
-use crate::thread::{block_idx_x, nanosleep};
-use crate::vector::Vector4;
-use crate::warp::{self, WARP_SIZE};
+use crate::array::output::{Disjoint, Rounds, Run, VectorOf};
+use crate::collective::warp::{self, WARP_SIZE};
+use crate::device::thread::{block_idx_x, nanosleep};
+use crate::mem::atomic::Atomic;
+use crate::mem::shared::{PerWarp, Shared, Table, Tile};
+use crate::number::vector::Vector4;
 
 /// Threads of a block.
 pub const BLOCK: usize = 128;

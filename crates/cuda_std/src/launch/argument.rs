@@ -9,12 +9,12 @@ use std::vec::Vec;
 use bytemuck::{NoUninit, Pod};
 
 use super::{Arguments, Dim, HostMemory, Operand};
-use crate::atomic::Atomic;
-use crate::groups::GridGroup;
-use crate::output::Layout;
-use crate::parameter::Element;
-use crate::shared::SharedSlice;
-use crate::{Disjoint, View};
+use crate::abi::parameter::Element;
+use crate::array::output::{Disjoint, Layout};
+use crate::array::strided::View;
+use crate::collective::groups::GridGroup;
+use crate::mem::atomic::Atomic;
+use crate::mem::shared::SharedSlice;
 
 /// A host value that can be passed for a kernel parameter of type `P`.
 ///

@@ -6,7 +6,7 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::Kernel;
-use crate::description::{CLAUSES, Description};
+use crate::abi::description::{CLAUSES, Description};
 
 /// How the PTX of a kernel differs from its launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,10 +179,9 @@ impl fmt::Display for StatedParameter<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Disagreement, Kernel};
+    use crate::array::output::{Disjoint, DisjointSlice, PerBlock, Striped};
     use crate::launch::{Contract, Parameter};
-    use crate::output::{PerBlock, Striped};
-    use crate::shared::{Shared, Tile};
-    use crate::{Disjoint, DisjointSlice};
+    use crate::mem::shared::{Shared, Tile};
     use std::string::ToString;
 
     const fn kernel(parameters: &'static [Parameter]) -> Kernel {

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::map::{Axis, PlannedCall, broadcast, join, placed};
 use super::operand::{Lengths, Place, Region, Strides};
 use super::{Arguments, Call, Kernel, ShapeError, ViewError};
-use crate::vectorize::{AXES, Axes, CHUNK};
-use crate::warp::WARP_SIZE;
+use crate::array::vectorize::{AXES, Axes, CHUNK};
+use crate::device::intrinsics::WARP_SIZE;
 
 /// A function of numbers.
 #[derive(Clone, Copy, Debug)]

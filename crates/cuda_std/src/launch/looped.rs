@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::map::{Axis, PlannedCall, broadcast, join, placed};
 use super::operand::{Lengths, Place, Region, Strides};
 use super::{Arguments, Call, HostMemory, Kernel, ShapeError, ViewError};
-use crate::strided::LONGEST;
-use crate::vectorize::AXES;
+use crate::array::strided::LONGEST;
+use crate::array::vectorize::AXES;
 
 /// The axes of a function's arrays: what `#[guvectorize("(m,n),(n)->(m)")]` says.
 #[derive(Debug, PartialEq, Eq)]

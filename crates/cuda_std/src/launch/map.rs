@@ -15,8 +15,8 @@ use super::elementwise::Elementwise;
 use super::looped::Looped;
 use super::operand::{Lengths, OperandMut, Region, Strides};
 use super::{Call, Dim, Kernel, Signature, ViewError};
-use crate::strided::LONGEST;
-use crate::vectorize::{AXES, Axes, CHUNK};
+use crate::array::strided::LONGEST;
+use crate::array::vectorize::{AXES, Axes, CHUNK};
 
 /// A vectorized function with its operands: what `hypot::over(&a, &b)` returns and a runtime computes. `T` is the element
 /// of the result, `D` the number of its dimensions, as [`Dim`].

@@ -65,8 +65,8 @@ pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 pub use reach::{Reach, Unreached};
 
-pub use crate::contract::Contract;
-pub use crate::parameter::{Layout, Parameter, Role};
+pub use crate::abi::contract::Contract;
+pub use crate::abi::parameter::{Layout, Parameter, Role};
 
 /// A kernel as the macro `#[kernel]` describes it: one constant for each kernel.
 #[derive(Debug, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl Kernel {
         while index < tiles.len() {
             if let Role::Tile { block } = tiles[index].role {
                 self.max_block = Some(match self.max_block {
-                    Some(least) => crate::shared::smaller(least, block),
+                    Some(least) => crate::mem::shared::smaller(least, block),
                     None => block,
                 });
             }

@@ -13,9 +13,8 @@ use smallvec::SmallVec;
 
 use super::argument::host;
 use super::{Argument, Arguments, Borrowed, HostMemory, In, InOut, Out, OutputArgument, ViewError};
-use crate::View;
-use crate::parameter::Element;
-use crate::strided::{Dimensions, LONGEST};
+use crate::abi::parameter::Element;
+use crate::array::strided::{Dimensions, LONGEST, View};
 
 /// A number of dimensions, as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Whether a kernel then writes what its threads reach is its own affair.
 
 use super::{Arguments, Extent, Kernel};
-pub use crate::output::Reach;
+pub use crate::array::output::Reach;
 
 /// An output of which a launch leaves elements untouched, unless the kernel strides: see [`Call::unreached`](super::Call::unreached).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

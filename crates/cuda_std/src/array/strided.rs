@@ -1,0 +1,514 @@
+//! Views of arrays of any number of dimensions: slices with ranges and steps, transposes, broadcasts, read and written
+//! where they lie.
+//!
+//! A view is an address, lengths and strides of 32 bits. An index is compared with its length and multiplied with its
+//! stride: a comparison and a multiplication for each dimension. What a kernel writes with many threads is a
+//! [`Strided`](crate::output::Array) output; slices in row-major order are cheaper as [`view`](crate::view)s.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::abi::parameter::{Element, KernelParameter, Role};
+
+/// The longest axis of a view, and the longest stride in elements: 2³¹ - 1.
+pub(crate) const LONGEST: usize = i32::MAX as usize;
+
+/// Lengths and strides of a view, as they are passed to a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Dimensions<const N: usize> {
+    /// How long each axis is: at most 2³¹ - 1.
+    pub(crate) lengths: [u32; N],
+    /// How many elements further the next element of each axis is.
+    pub(crate) strides: [i32; N],
+}
+
+// SAFETY: zeros are valid, as for all integers.
+unsafe impl<const N: usize> Zeroable for Dimensions<N> {}
+// SAFETY: integers of 4 bytes, without padding.
+unsafe impl<const N: usize> Pod for Dimensions<N> {}
+
+impl<const N: usize> Dimensions<N> {
+    /// Those of an array in row-major order, or `None` if an axis or a stride is longer than 2³¹ - 1.
+    #[inline(always)]
+    fn row_major(shape: [usize; N]) -> Option<Self> {
+        let (mut lengths, mut strides) = ([0; N], [0; N]);
+        let mut stride = 1_usize;
+        let mut axis = N;
+        while axis > 0 {
+            axis -= 1;
+            if shape[axis] > LONGEST || stride > LONGEST {
+                return None;
+            }
+            lengths[axis] = shape[axis] as u32;
+            strides[axis] = stride as i32;
+            stride = stride.checked_mul(shape[axis])?;
+        }
+        Some(Self { lengths, strides })
+    }
+
+    /// Where an element is, or `None` outside.
+    #[inline(always)]
+    pub(crate) fn offset(&self, index: [usize; N]) -> Option<isize> {
+        let mut offset = 0_i64;
+        let mut axis = 0;
+        while axis < N {
+            if index[axis] >= self.lengths[axis] as usize {
+                return None;
+            }
+            // Both have 32 bits, and the sum is within an allocation.
+            offset = offset.wrapping_add(i64::from(index[axis] as i32).wrapping_mul(i64::from(self.strides[axis])));
+            axis += 1;
+        }
+        Some(offset as isize)
+    }
+
+    /// The lengths.
+    #[inline(always)]
+    pub(crate) fn shape(&self) -> [usize; N] {
+        self.lengths.map(|length| length as usize)
+    }
+
+    /// The axes in the opposite order.
+    #[inline(always)]
+    fn reversed(mut self) -> Self {
+        self.lengths.reverse();
+        self.strides.reverse();
+        self
+    }
+}
+
+/// Elements in `N` dimensions that are read where they lie, whatever their strides.
+///
+/// As a kernel's parameter it takes a runtime's arrays and views of them, host slices (in one dimension), and
+/// `(&slice, [rows, columns])`.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// c = a + the transpose of b, whatever they are views of.
+/// #[kernel]
+/// pub fn add_views(a: View<f32, 2>, b: View<f32, 2>, mut c: Disjoint<f32, Array<2>>) {
+///     let b = b.transposed();
+///     c.each(|at, c| *c = a[at] + b[at]);
+/// }
+///
+/// # fn main() {
+/// let (a, b) = ([1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [10.0_f32, 20.0, 30.0, 40.0, 50.0, 60.0]);
+/// let mut c = [0.0_f32; 6];
+/// examples::launch((1, (32, 8)), add_views((&a, [2, 3]), (&b, [3, 2]), (&mut c, [2, 3])));
+/// assert_eq!(c, [11.0, 32.0, 53.0, 24.0, 45.0, 66.0]);
+/// # examples::becomes("add_views", &["ld.global", "st.global"]);
+/// # examples::avoids("add_views", &["div", "ld.local"]);
+/// # }
+/// ```
+///
+/// On the host a view of a slice serves to test functions that take views.
+pub struct View<'a, T, const N: usize> {
+    start: *const T,
+    dimensions: Dimensions<N>,
+    elements: PhantomData<&'a [T]>,
+}
+
+// SAFETY: it is a shared borrow of its elements.
+unsafe impl<T: Sync, const N: usize> Send for View<'_, T, N> {}
+// SAFETY: as above.
+unsafe impl<T: Sync, const N: usize> Sync for View<'_, T, N> {}
+
+impl<T, const N: usize> Clone for View<'_, T, N> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const N: usize> Copy for View<'_, T, N> {}
+
+impl<'a, T, const N: usize> View<'a, T, N> {
+    /// A slice as an array in row-major order: the last axis is the fastest.
+    ///
+    /// ```
+    /// use cuda_std::View;
+    ///
+    /// let matrix = View::new(&[1, 2, 3, 4, 5, 6], [2, 3]);
+    /// assert_eq!((matrix[[1, 0]], matrix.transposed()[[1, 0]]), (4, 2));
+    /// assert_eq!(matrix.get([2, 0]), None);
+    /// ```
+    ///
+    /// # Panics
+    /// If the slice has not as many elements as the shape, or an axis is longer than 2³¹ - 1.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn new(elements: &'a [T], shape: [usize; N]) -> Self {
+        Self {
+            start: elements.as_ptr(),
+            dimensions: of_slice(elements.len(), shape),
+            elements: PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// The dimensions describe elements that are there, and that are not written during `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn from_parts(start: *const T, dimensions: Dimensions<N>) -> Self {
+        Self {
+            start,
+            dimensions,
+            elements: PhantomData,
+        }
+    }
+
+    /// How long each axis is.
+    #[inline(always)]
+    #[must_use]
+    pub fn shape(&self) -> [usize; N] {
+        self.dimensions.shape()
+    }
+
+    /// How many elements there are; `usize::MAX` if there is no such number, of a view that has elements many times.
+    #[inline(always)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shape().into_iter().fold(1, usize::saturating_mul)
+    }
+
+    /// Whether there is no element.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.dimensions.lengths.contains(&0)
+    }
+
+    /// The element at an index, or `None` outside.
+    ///
+    /// `ld.global`; PTX 1.0.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, index: [usize; N]) -> Option<&'a T> {
+        let offset = self.dimensions.offset(index)?;
+        // SAFETY: inside the shape.
+        Some(unsafe { &*element(self.start.cast_mut(), offset) })
+    }
+
+    /// The axes in the opposite order: of a matrix the transpose. Nothing moves.
+    #[inline(always)]
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self {
+            dimensions: self.dimensions.reversed(),
+            ..self
+        }
+    }
+}
+
+impl<'a, T> View<'a, T, 2> {
+    /// A row of a matrix.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn row(&self, row: usize) -> View<'a, T, 1> {
+        let Dimensions { lengths, strides } = self.dimensions;
+        if row >= lengths[0] as usize {
+            outside();
+        }
+        let start = self
+            .start
+            .wrapping_offset((i64::from(row as i32) * i64::from(strides[0])) as isize);
+        View {
+            start,
+            dimensions: Dimensions {
+                lengths: [lengths[1]],
+                strides: [strides[1]],
+            },
+            elements: PhantomData,
+        }
+    }
+
+    /// A column of a matrix.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn column(&self, column: usize) -> View<'a, T, 1> {
+        self.transposed().row(column)
+    }
+}
+
+impl<T, const N: usize> Index<[usize; N]> for View<'_, T, N> {
+    type Output = T;
+
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, index: [usize; N]) -> &T {
+        match self.get(index) {
+            Some(element) => element,
+            None => outside(),
+        }
+    }
+}
+
+impl<T> Index<usize> for View<'_, T, 1> {
+    type Output = T;
+
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, index: usize) -> &T {
+        &self[[index]]
+    }
+}
+
+impl<T, const N: usize> fmt::Debug for View<'_, T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View").field("dimensions", &self.dimensions).finish()
+    }
+}
+
+// SAFETY: address and dimensions of elements that no thread writes; see `Argument` for views.
+unsafe impl<T: Element + Copy, const N: usize> KernelParameter for View<'_, T, N> {
+    const ROLE: Role = Role::Input;
+    type Element = T;
+    // A reference rather than a pointer: see `[T]`.
+    type A = &'static [T; 0];
+    type B = Dimensions<N>;
+    type C = ();
+    type D = ();
+    type Value<'l> = View<'l, T, N>;
+
+    #[inline(always)]
+    unsafe fn assemble(start: Self::A, dimensions: Self::B, (): (), (): ()) -> Self::Value<'static> {
+        // Whether memory is aligned for the element.
+        let _ = T::ROLE;
+        // SAFETY: the caller passes what the launch was given.
+        unsafe { View::from_parts(start.as_ptr(), dimensions) }
+    }
+}
+
+/// Elements in `N` dimensions that one thread alone reads and writes: what a function for `#[guvectorize]` writes its
+/// results to.
+///
+/// ```
+/// use cuda_std::ViewMut;
+///
+/// let mut numbers = [0; 6];
+/// let mut matrix = ViewMut::new(&mut numbers, [2, 3]);
+/// matrix[[1, 2]] = 7;
+/// assert_eq!(numbers[5], 7);
+/// ```
+pub struct ViewMut<'a, T, const N: usize> {
+    start: *mut T,
+    dimensions: Dimensions<N>,
+    elements: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it is a mutable borrow of its elements.
+unsafe impl<T: Send, const N: usize> Send for ViewMut<'_, T, N> {}
+// SAFETY: as above.
+unsafe impl<T: Sync, const N: usize> Sync for ViewMut<'_, T, N> {}
+
+impl<'a, T, const N: usize> ViewMut<'a, T, N> {
+    /// A slice as an array in row-major order: the last axis is the fastest.
+    ///
+    /// # Panics
+    /// If the slice has not as many elements as the shape, or an axis is longer than 2³¹ - 1.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn new(elements: &'a mut [T], shape: [usize; N]) -> Self {
+        Self {
+            dimensions: of_slice(elements.len(), shape),
+            start: elements.as_mut_ptr(),
+            elements: PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// The dimensions describe elements that are there, each once, and that are not used elsewhere during `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn from_parts(start: *mut T, dimensions: Dimensions<N>) -> Self {
+        Self {
+            start,
+            dimensions,
+            elements: PhantomData,
+        }
+    }
+
+    /// How long each axis is.
+    #[inline(always)]
+    #[must_use]
+    pub fn shape(&self) -> [usize; N] {
+        self.dimensions.shape()
+    }
+
+    /// The same elements, to read.
+    #[inline(always)]
+    #[must_use]
+    pub fn as_view(&self) -> View<'_, T, N> {
+        // SAFETY: borrowed from `self`.
+        unsafe { View::from_parts(self.start, self.dimensions) }
+    }
+
+    /// The element at an index, or `None` outside.
+    #[inline(always)]
+    #[must_use]
+    pub fn get_mut(&mut self, index: [usize; N]) -> Option<&mut T> {
+        let offset = self.dimensions.offset(index)?;
+        // SAFETY: inside the shape, and `self` is borrowed mutably.
+        Some(unsafe { &mut *element(self.start, offset) })
+    }
+
+    /// Sets all elements.
+    #[inline(always)]
+    pub fn fill(&mut self, value: T)
+    where
+        T: Copy,
+    {
+        if self.dimensions.lengths.contains(&0) {
+            return;
+        }
+        let mut at = [0; N];
+        loop {
+            if let Some(element) = self.get_mut(at) {
+                *element = value;
+            }
+            let mut axis = N;
+            loop {
+                if axis == 0 {
+                    return;
+                }
+                axis -= 1;
+                at[axis] += 1;
+                if at[axis] < self.dimensions.lengths[axis] as usize {
+                    break;
+                }
+                at[axis] = 0;
+            }
+        }
+    }
+}
+
+impl<T, const N: usize> Index<[usize; N]> for ViewMut<'_, T, N> {
+    type Output = T;
+
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, index: [usize; N]) -> &T {
+        match self.as_view().get(index) {
+            Some(element) => element,
+            None => outside(),
+        }
+    }
+}
+
+impl<T, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T, N> {
+    #[inline(always)]
+    #[track_caller]
+    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
+        match self.get_mut(index) {
+            Some(element) => element,
+            None => outside(),
+        }
+    }
+}
+
+impl<T> Index<usize> for ViewMut<'_, T, 1> {
+    type Output = T;
+
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, index: usize) -> &T {
+        &self[[index]]
+    }
+}
+
+impl<T> IndexMut<usize> for ViewMut<'_, T, 1> {
+    #[inline(always)]
+    #[track_caller]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self[[index]]
+    }
+}
+
+impl<T, const N: usize> fmt::Debug for ViewMut<'_, T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewMut").field("dimensions", &self.dimensions).finish()
+    }
+}
+
+/// An element by its place.
+///
+/// # Safety
+/// The element is there.
+#[inline(always)]
+pub(crate) unsafe fn element<T>(start: *mut T, offset: isize) -> *mut T {
+    let element = start.wrapping_offset(offset);
+    // SAFETY: the caller's. Strides hide from the compiler that this cannot wrap around to null.
+    unsafe { core::hint::assert_unchecked(!element.is_null()) };
+    element
+}
+
+/// The dimensions of a slice as an array.
+#[inline(always)]
+#[track_caller]
+fn of_slice<const N: usize>(elements: usize, shape: [usize; N]) -> Dimensions<N> {
+    match Dimensions::row_major(shape) {
+        Some(dimensions) if shape.iter().product::<usize>() == elements => dimensions,
+        Some(_) => panic!("a slice has not as many elements as the shape of its view"),
+        None => panic!("an axis of a view is longer than 2147483647"),
+    }
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn outside() -> ! {
+    panic!("an index is outside of the shape of a view")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{View, ViewMut};
+
+    #[test]
+    fn rows_columns_and_transposes() {
+        let numbers: [usize; 24] = core::array::from_fn(|i| i);
+        let volume = View::new(&numbers, [2, 3, 4]);
+        assert_eq!(volume[[1, 2, 3]], 23);
+        assert_eq!(volume.transposed().shape(), [4, 3, 2]);
+        assert_eq!(volume.transposed()[[3, 2, 1]], 23);
+        assert_eq!([[2, 0, 0], [0, 3, 0], [0, 0, 4]].map(|at| volume.get(at)), [None; 3]);
+        let matrix = View::new(&numbers, [4, 6]);
+        assert_eq!((matrix.row(2)[1], matrix.column(5)[3]), (13, 23));
+        assert_eq!(matrix.column(5).get([4]), None);
+    }
+
+    #[test]
+    fn all_elements_are_filled() {
+        let mut numbers = [1; 7];
+        ViewMut::new(&mut numbers[..6], [2, 3]).fill(9);
+        assert_eq!(numbers, [9, 9, 9, 9, 9, 9, 1]);
+        let mut one = [1];
+        ViewMut::new(&mut one, []).fill(2);
+        assert_eq!(one, [2]);
+        ViewMut::new(&mut numbers[..0], [3, 0]).fill(2);
+    }
+
+    #[test]
+    #[should_panic(expected = "not as many elements")]
+    fn a_shape_has_all_elements() {
+        let _ = View::new(&[0; 7], [2, 3]);
+    }
+
+    #[test]
+    #[should_panic(expected = "longer than")]
+    fn a_shape_that_overflows_is_refused() {
+        let _ = View::new(&[0; 6], [usize::MAX / 2, 3]);
+    }
+}

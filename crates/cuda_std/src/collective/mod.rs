@@ -1,0 +1,5 @@
+//! Operations that threads carry out together: those of a warp, of groups of threads, and products of matrices.
+
+pub mod groups;
+pub mod mma;
+pub mod warp;

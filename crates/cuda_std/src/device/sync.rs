@@ -1,0 +1,138 @@
+//! Barriers and fences.
+//!
+//! Barrier 0 is [`sync_threads`]; the others belong to [`Shared`](crate::shared::Shared) memory.
+
+use core::sync::atomic::Ordering;
+
+use crate::device::intrinsics;
+use crate::device::scope::Scope;
+
+/// Waits until every thread of the block is here: CUDA's `__syncthreads()`. What any of them wrote
+/// before, all of them see afterwards.
+///
+/// Every thread of the block must come to the same call; in a branch that only some take, the
+/// block hangs. The software device reports it.
+///
+/// `bar.sync 0`; PTX 1.0.
+#[inline(always)]
+pub fn sync_threads() {
+    intrinsics::barrier_sync_aligned(0);
+}
+
+/// [`sync_threads`], and the number of threads for which `predicate` holds.
+///
+/// `bar.red.popc.u32`; PTX 2.0.
+#[inline(always)]
+#[must_use]
+pub fn sync_threads_count(predicate: bool) -> u32 {
+    intrinsics::barrier_count(0, predicate)
+}
+
+/// [`sync_threads`], and whether `predicate` holds for all threads.
+///
+/// `bar.red.and.pred`; PTX 2.0.
+#[inline(always)]
+#[must_use]
+pub fn sync_threads_and(predicate: bool) -> bool {
+    intrinsics::barrier_and(0, predicate)
+}
+
+/// [`sync_threads`], and whether `predicate` holds for any thread.
+///
+/// `bar.red.or.pred`; PTX 2.0.
+#[inline(always)]
+#[must_use]
+pub fn sync_threads_or(predicate: bool) -> bool {
+    intrinsics::barrier_or(0, predicate)
+}
+
+/// Waits until the lanes of `mask` are here: CUDA's `__syncwarp(mask)`. The calling lane must be
+/// one of them.
+///
+/// `bar.warp.sync`; PTX 6.0, sm_30.
+#[inline(always)]
+pub fn sync_warp(mask: u32) {
+    intrinsics::bar_warp_sync(mask);
+}
+
+/// What this thread wrote before, the block sees before what it writes afterwards: CUDA's
+/// `__threadfence_block()`.
+///
+/// `membar.cta`; PTX 1.4.
+#[inline(always)]
+pub fn block_fence() {
+    intrinsics::membar_cta();
+}
+
+/// What this thread wrote before, the whole device sees before what it writes afterwards: CUDA's
+/// `__threadfence()`.
+///
+/// `membar.gl`; PTX 1.4.
+#[inline(always)]
+pub fn device_fence() {
+    intrinsics::membar_gl();
+}
+
+/// What this thread wrote before, other devices and the host see before what it writes
+/// afterwards: CUDA's `__threadfence_system()`.
+///
+/// `membar.sys`; PTX 2.0.
+#[inline(always)]
+pub fn system_fence() {
+    intrinsics::membar_sys();
+}
+
+/// Orders this thread's accesses before with those after, for all that have a part in the scope `S`: C++'s
+/// `cuda::atomic_thread_fence`. A fence of `Relaxed` does nothing.
+///
+/// ```
+/// use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+/// use cuda_std::atomic::{Block, System};
+/// use cuda_std::prelude::*;
+/// use cuda_std::sync::fence;
+///
+/// /// Each thread adds to the sum with a lock held, which is taken and given back in three ways.
+/// #[kernel]
+/// pub fn sum_with_a_lock(lock: &[Atomic<u32>], sum: &[Atomic<u64>]) {
+///     let (lock, sum) = (&lock[0], &sum[0]);
+///     while lock.device().compare_exchange(0, 1, Acquire).is_err() {}
+///     sum.store(sum.load() + 1);
+///     lock.device().store(0, Release);
+///
+///     while lock.system().fetch_or(1, AcqRel) == 1 {}
+///     sum.store(sum.load() + 1);
+///     lock.system().swap(0, Release);
+///
+///     while lock.nearest().fetch_max(1, Relaxed) == 1 {}
+///     fence::<System>(SeqCst);
+///     sum.store(sum.load() + 1);
+///     fence::<Block>(AcqRel);
+///     lock.nearest().fetch_and(0, SeqCst);
+/// }
+///
+/// # fn main() {
+/// let (mut lock, mut sum) = ([0], [0]);
+/// examples::launch((1, 50), sum_with_a_lock(&mut lock, &mut sum));
+/// assert_eq!(sum, [150]);
+/// # let opcodes = [
+/// #     "atom.acquire.gpu.global.cas.b32", "st.release.gpu.global.b32", "atom.acq_rel.sys.global.or.b32",
+/// #     "atom.release.sys.global.exch.b32", "atom.global.max.u32", "fence.sc.sys", "fence.acq_rel.cta", "fence.sc.gpu",
+/// # ];
+/// # examples::becomes("sum_with_a_lock", &opcodes);
+/// # }
+/// ```
+///
+/// `fence.acq_rel.SCOPE`, for `SeqCst` `fence.sc.SCOPE`; PTX 6.0, sm_70.
+#[inline(always)]
+pub fn fence<S: Scope>(order: Ordering) {
+    S::fence(order);
+}
+
+/// Sleeps for about this many nanoseconds, at most a millisecond, as one does in a loop that waits
+/// for another block.
+///
+/// `nanosleep.u32`; PTX 6.3, sm_70.
+#[inline(always)]
+pub fn nanosleep(nanoseconds: u32) {
+    intrinsics::nanosleep(nanoseconds);
+}

@@ -1,0 +1,88 @@
+//! What users of CUDA write first and no type allows: each is an implementation whose bound no type meets, so that the
+//! compiler says what to write instead.
+
+use core::ops::{Add, Div, Index, IndexMut, Mul, Rem, Sub};
+
+use crate::abi::parameter::Element;
+use crate::array::output::{Disjoint, Layout};
+use crate::device::thread::ThreadIndex;
+use crate::mem::shared::{OneTile, Shared};
+
+/// An index of an output.
+#[diagnostic::on_unimplemented(
+    message = "an output cannot be indexed: a thread reaches its own elements only",
+    label = "not by an index",
+    note = "`if let Some(y) = y.own() {{ *y += 1.0; }}`: the thread's own element, where it has one; `y.get_mut(i)` is the same for \
+            `let i = grid::<1>();` (`grid::<2>()` and `grid::<3>()` in matrices and volumes)",
+    note = "where a thread has several, `y.each(|i, y| *y += 1.0)` goes through them (`each_row` in rows), and `y.store(..)` writes them",
+    note = "elements that any thread may change are a parameter `&[Atomic<T>]`"
+)]
+pub trait ByIndex {
+    /// No type has it, so it is not called.
+    fn never(&self) -> !;
+}
+
+/// An index of shared memory in the phase of own elements.
+#[diagnostic::on_unimplemented(
+    message = "shared memory is indexed behind a barrier, and this is before it",
+    label = "the block has not met yet",
+    note = "`let tile = tile.sync();` waits for the block and gives all elements to all threads: then `tile[i]` reads them",
+    note = "until then a thread has its own elements, to write and read: `*tile.own() = x;`, or `tile.part()` for several"
+)]
+pub trait AfterSync {
+    /// No type has it, so it is not called.
+    fn never(&self) -> !;
+}
+
+/// What an index of a thread is computed with.
+#[diagnostic::on_unimplemented(
+    message = "the index of a thread is not computed with",
+    label = "this would be the number of another thread",
+    note = "its number is: `i.get()`, or `i.x()`, `i.y()` and `i.z()`, as in `x[i.get() - 1]`"
+)]
+pub trait Arithmetic {
+    /// No type has it, so it is not called.
+    fn never(&self) -> !;
+}
+
+impl<T: Element, L: Layout, I: ByIndex> Index<I> for Disjoint<'_, T, L> {
+    type Output = T;
+
+    fn index(&self, index: I) -> &T {
+        index.never()
+    }
+}
+
+impl<T: Element, L: Layout, I: ByIndex> IndexMut<I> for Disjoint<'_, T, L> {
+    fn index_mut(&mut self, index: I) -> &mut T {
+        index.never()
+    }
+}
+
+impl<L: OneTile, I: AfterSync> Index<I> for Shared<'_, L> {
+    type Output = L::Indexed;
+
+    fn index(&self, index: I) -> &L::Indexed {
+        index.never()
+    }
+}
+
+impl<L: OneTile, I: AfterSync> IndexMut<I> for Shared<'_, L> {
+    fn index_mut(&mut self, index: I) -> &mut L::Indexed {
+        index.never()
+    }
+}
+
+macro_rules! not_computed_with {
+    ($($operator:ident::$method:ident)*) => {$(
+        impl<const N: usize, R: Arithmetic> $operator<R> for ThreadIndex<N> {
+            type Output = usize;
+
+            fn $method(self, other: R) -> usize {
+                other.never()
+            }
+        }
+    )*};
+}
+
+not_computed_with!(Add::add Sub::sub Mul::mul Div::div Rem::rem);
