@@ -82,7 +82,6 @@ pub(super) static MIRI: Plan = Plan {
             files: &[],
             only: &[
                 "check::clock::",
-                "check::race::",
                 "machine::cluster::",
                 "mem::allocations::",
                 "mem::atomic::",
@@ -158,6 +157,10 @@ pub(super) static MIRI: Plan = Plan {
         (
             "the other kernels of rumba-vm",
             "Miri takes a minute to load one; those that run use each part of the machine once",
+        ),
+        (
+            "rumba-vm: check::race",
+            "its tables are address space of which Miri notes each byte: half an hour for one test",
         ),
         (
             "the handlers for AVX2, and the programs for warps in lockstep",
