@@ -6,7 +6,7 @@ use cuda_std::shared::Storage;
 type Keys<'l> = SharedSlice<'l, u32>;
 
 /// Half of the block reads behind the slice's barrier while the other half writes behind `sync_threads`: two barriers, so that
-/// nobody gets past either.
+/// no thread gets past either.
 #[kernel]
 pub fn alias_beside_sync_threads(mut out: DisjointSlice<u32>, mut keys: Keys) {
     if let Some(own) = keys.own() {

@@ -70,13 +70,13 @@ fn the_readme_shows_the_gallerys_first_kernel() {
 }
 
 #[test]
-fn unsafe_doors_of_the_device_library_are_listed() {
+fn unsafe_openings_of_the_device_library_are_listed() {
     let map = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).expect("the map is part of the workspace");
     let (_, section) = map
         .split_once("## Where `unsafe` is left")
         .expect("there is such a section");
     let (section, _) = section.split_once("\n## ").expect("there is a section behind it");
-    let mut doors = 0;
+    let mut openings = 0;
     for (path, lines) in code("crates/cuda_std/src") {
         for line in lines {
             let declared = ["pub unsafe fn ", "pub const unsafe fn ", "pub unsafe trait "]
@@ -95,10 +95,10 @@ fn unsafe_doors_of_the_device_library_are_listed() {
                 "{}: `{name}` is unsafe and not in ARCHITECTURE.md",
                 path.display()
             );
-            doors += 1;
+            openings += 1;
         }
     }
-    assert!(doors > 0, "nothing was found to look for");
+    assert!(openings > 0, "nothing was found to look for");
 }
 
 /// Public traits of the device library that anyone may implement without `unsafe`, so that no argument for the safety of

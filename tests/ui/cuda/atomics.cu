@@ -244,7 +244,7 @@ extern "C" __global__ void last_block(const unsigned *x, unsigned *parts, unsign
     y[t] = sum;
 }
 
-// A stack: whoever takes it sees every element that was pushed, since each push continues the one before.
+// A stack: the thread that takes it sees every element that was pushed, since each push continues the one before.
 //@ right, 3 x 32: zero 1, raw 128, out 64 = i + 1
 extern "C" __global__ void stack(unsigned *m, unsigned *nodes, unsigned *y) {
     Device top(*m);

@@ -59,7 +59,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// A copy that nobody waits for keeps what it copies to.
+    /// A copy without a wait keeps what it copies to.
     pub fn copy_forgotten(target: &Target) -> Result<()> {
         let stream = target.device.stream()?;
         let mut buffer = target.device.zeros::<u32>(N)?;

@@ -57,7 +57,7 @@ pub(super) fn internalise(module: &Module<'_>) -> Symbols {
     Symbols { kernels, statics }
 }
 
-/// Whether the compiler made up the symbol, so that no one outside can mean it.
+/// Whether the compiler made up the symbol, so that no other object can refer to it.
 pub(super) fn is_mangled(name: &str) -> bool {
     name.starts_with("_R") || name.starts_with("_ZN") || name.starts_with("__rust")
 }

@@ -72,10 +72,10 @@ macro_rules! settings {
 
 settings! {
     no_context: world::bare, |_| (), |w| {
-        "nobody made one current"        cuCtxSynchronize() => INVALID_CONTEXT;
-        "nobody made one current"        cuCtxGetDevice(&mut w.number) => INVALID_CONTEXT;
-        "nobody made one current"        cuCtxPopCurrent_v2(&mut w.handle) => INVALID_CONTEXT;
-        "nobody made one current"        cuCtxGetLimit(&mut w.bytes, 0) => INVALID_CONTEXT;
+        "no context is current"         cuCtxSynchronize() => INVALID_CONTEXT;
+        "no context is current"         cuCtxGetDevice(&mut w.number) => INVALID_CONTEXT;
+        "no context is current"         cuCtxPopCurrent_v2(&mut w.handle) => INVALID_CONTEXT;
+        "no context is current"         cuCtxGetLimit(&mut w.bytes, 0) => INVALID_CONTEXT;
         "of none"                        cuCtxDestroy_v2(NONE) => INVALID_VALUE;
         "of none"                        cuCtxPushCurrent_v2(NONE) => INVALID_VALUE;
         "in none"                        cuMemAlloc_v2(&mut w.address, 4) => INVALID_CONTEXT;
@@ -141,13 +141,13 @@ settings! {
         "elements of 3 bytes"            cuMemAllocPitch_v2(&mut w.address, &mut w.bytes, 100, 4, 3) => INVALID_VALUE;
         "rows of no bytes"               cuMemAllocPitch_v2(&mut w.address, &mut w.bytes, 0, 4, 4) => INVALID_VALUE;
         "no bytes"                       cuMemAllocManaged(&mut w.address, 0, 1) => INVALID_VALUE;
-        "attached to nobody"             cuMemAllocManaged(&mut w.address, 64, 0) => INVALID_VALUE;
+        "attached to no one"             cuMemAllocManaged(&mut w.address, 64, 0) => INVALID_VALUE;
         "attached to all and the host"   cuMemAllocManaged(&mut w.address, 64, 3) => INVALID_VALUE;
         "the middle of an allocation"    cuMemFree_v2(w.device + 4) => INVALID_VALUE;
-        "an address of nobody"           cuMemFree_v2(12_345) => INVALID_VALUE;
+        "an unallocated address"         cuMemFree_v2(12_345) => INVALID_VALUE;
         "page-locked memory"             cuMemFree_v2(w.pinned) => INVALID_VALUE;
         "freed already"                  cuMemFree_v2({ cuMemAlloc_v2(&mut w.address, 64); cuMemFree_v2(w.address); w.address }) => INVALID_VALUE;
-        "an address of nobody"           cuMemGetAddressRange_v2(&mut w.address, &mut w.bytes, 16) => NOT_FOUND;
+        "an unallocated address"         cuMemGetAddressRange_v2(&mut w.address, &mut w.bytes, 16) => NOT_FOUND;
         "behind an allocation"           cuMemGetAddressRange_v2(&mut w.address, &mut w.bytes, w.device + BYTES as u64) => NOT_FOUND;
         "into nowhere"                   cuMemAllocHost_v2(null_mut(), 4) => INVALID_VALUE;
         "unknown flags"                  cuMemHostAlloc(&mut w.address, 64, 0xff) => INVALID_VALUE;
@@ -217,7 +217,7 @@ settings! {
         "a size not of whole units"      cuMemCreate(&mut w.wide, 4096, &PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() }, 0) => INVALID_VALUE;
         "no properties"                  cuMemCreate(&mut w.wide, UNIT, null(), 0) => INVALID_VALUE;
         "on no device"                   cuMemCreate(&mut w.wide, UNIT, &PoolProperties { kind: 1, location: [1, 9], ..PoolProperties::default() }, 0) => INVALID_DEVICE;
-        "addresses of nobody"            cuMemMap(UNIT as u64, UNIT, 0, w.physical, 0) => INVALID_VALUE;
+        "unallocated addresses"          cuMemMap(UNIT as u64, UNIT, 0, w.physical, 0) => INVALID_VALUE;
         "an offset"                      cuMemMap(w.reserved, UNIT, 4096, w.physical, 0) => NOT_SUPPORTED;
         "more than the memory has"       cuMemMap(w.reserved, 2 * UNIT, 0, w.physical, 0) => NOT_SUPPORTED;
         "what is not mapped"             cuMemSetAccess(w.reserved, UNIT, &[1, 0, 3], 1) => INVALID_VALUE;
@@ -307,7 +307,7 @@ settings! {
         "for no event"                   cuStreamWaitEvent(w.stream, NONE, 0) => INVALID_HANDLE;
         "unknown flags"                  cuStreamWaitEvent(w.stream, w.event, 9) => INVALID_VALUE;
         "into nowhere"                   cuStreamGetFlags(w.stream, null_mut()) => INVALID_VALUE;
-        "an address of nobody"           cuStreamWaitValue32_v2(w.stream, 16, 1, 0) => INVALID_VALUE;
+        "an unallocated address"         cuStreamWaitValue32_v2(w.stream, 16, 1, 0) => INVALID_VALUE;
         "an address not of words"        cuStreamWriteValue32_v2(w.stream, w.device + 2, 1, 0) => INVALID_VALUE;
         "an address not of wide words"   cuStreamWaitValue64_v2(w.stream, w.device + 4, 0, 0) => INVALID_VALUE;
         "unknown flags"                  cuEventCreate(&mut w.handle, 0xff) => INVALID_VALUE;

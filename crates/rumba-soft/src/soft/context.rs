@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(context.usable(), Ok(()));
         context.fate.fail(Code::MISALIGNED_ADDRESS);
         context.fate.fail(Code::ILLEGAL_ADDRESS);
-        assert_eq!(context.usable(), Ok(()), "nobody has waited");
+        assert_eq!(context.usable(), Ok(()), "there was no wait");
         assert_eq!(context.outcome(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));
         assert_eq!(context.usable(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));
         context.destroy();

@@ -56,7 +56,7 @@ pub unsafe fn atomic_maximum_of_zeros(x: *const u32, largest: *mut u32) {
     atomic(largest.add(tid() % 16)).fetch_max(*x.add(gid()));
 }
 
-/// The guard leaves the last element to nobody.
+/// The guard leaves the last element unwritten.
 //@ wrong, 1 x 64: in 64, raw 64, zero 64
 #[kernel]
 pub unsafe fn one_element_left_out(x: *const u32, between: *mut u32, y: *mut u32) {
@@ -84,7 +84,7 @@ pub unsafe fn every_fourth_element_written(y: *mut u32) {
     *y.add(4 * tid()) = 1;
 }
 
-/// The same of every other: four bytes that nobody wrote, as they could lie between the fields of a structure.
+/// The same of every other: four bytes that were never written, as they could lie between the fields of a structure.
 //@ wrong, finds unwritten-copy, 1 x 32: out 64
 #[kernel]
 pub unsafe fn every_other_element_written(y: *mut u32) {

@@ -1,4 +1,4 @@
-//! Reads of memory that nobody has written.
+//! Reads of memory that was never written.
 
 pub mod global;
 pub mod local;

@@ -116,7 +116,7 @@ pub unsafe fn atomic_exchange_of_lanes_with_sync_warp(x: *const u32, y: *mut u32
     *y.add(tid()) = atomic(tile.add(31 - tid())).load();
 }
 
-/// Which lanes are together behind a loop is nobody's promise.
+/// Which lanes are together behind a loop is not promised.
 //@ wrong, finds schedule-dependent, 1 x 32: zero 32, out 32
 #[kernel]
 pub unsafe fn active_mask_behind_a_loop(x: *mut u32, y: *mut u32) {

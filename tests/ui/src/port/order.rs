@@ -13,7 +13,7 @@ pub unsafe fn ticket_of_each_block(count: *mut u32, y: *mut u32) {
     *y.add(bid()) = atomic(count).fetch_add(1);
 }
 
-/// Whoever gets a ticket writes the same to its place.
+/// Each thread that gets a ticket writes the same to its place.
 //@ right, 8 x 1: zero 1, out 8
 #[kernel]
 pub unsafe fn ticket_as_place(count: *mut u32, y: *mut u32) {

@@ -31,7 +31,7 @@ pub unsafe fn shuffle_by_lanes_not_in_the_mask(y: *mut u32) {
     *y.add(tid()) = warp::shfl_sync(LOW, tid() as u32, 0, 32); //~ mask-without-caller
 }
 
-/// The mask names all lanes, and half of them are elsewhere until the kernel ends: nobody waits for lanes that have exited.
+/// The mask names all lanes, and half of them are elsewhere until the kernel ends: lanes that have exited are not waited for.
 /// So this and the like are right, and what the marks name is information.
 //@ right, 1 x 32: zero 32
 #[kernel]
