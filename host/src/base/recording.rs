@@ -34,7 +34,7 @@ thread_local! {
     static OWN: RefCell<Option<Recorder>> = const { RefCell::new(None) };
 }
 
-/// Whose work is recorded.
+/// The threads whose work is recorded.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Scope {
     /// That of the thread which takes the profile, and of threads that work for it.
@@ -204,7 +204,7 @@ pub(crate) fn forget(ordinal: u32) {
     }
 }
 
-/// Whom this thread reports to.
+/// The recordings that this thread reports to.
 fn listeners() -> SmallVec<[Recorder; 2]> {
     let all = RECORDINGS.lock();
     let all = all.iter().filter(|recorder| recorder.0.scope == Scope::Process);
@@ -456,7 +456,7 @@ impl Clock {
         }
     }
 
-    /// Lets go of the context, in which nothing of ours is used any more.
+    /// Releases the context, in which the recording uses nothing any more.
     fn release(&self) {
         // SAFETY: retained by `Clock::new`, released once.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };

@@ -32,7 +32,7 @@ type Words = [u64; size_of::<Record>() / 8];
 pub(crate) struct Panics {
     /// Of the modules that are loaded.
     bells: Mutex<Vec<Arc<Bell>>>,
-    /// Of a module that was dropped before anyone looked.
+    /// Of a module that was dropped before its bell was looked at.
     left: Mutex<Option<KernelPanic>>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Bell {
     word: *mut u64,
     /// Held while the word is read, so that a panic is taken by the launch that waits for it.
     heard: Mutex<Heard>,
-    /// Who has launched kernels of the module.
+    /// The threads that have launched kernels of the module.
     launched: Mutex<Vec<Launched>>,
     /// The last of them, as [`Launched::key`] has it: most launches are like the one before.
     last: AtomicU64,
@@ -85,7 +85,7 @@ fn this_thread() -> u64 {
     THREAD.try_with(|(number, _)| *number).unwrap_or(0)
 }
 
-/// Who waits for a bell, and what it has rung for.
+/// The launches that wait for a bell, and what it has rung for.
 #[derive(Default)]
 struct Heard {
     /// Launches in progress that look by themselves.
@@ -144,7 +144,7 @@ impl Bell {
         Waiting { bell: self, from }
     }
 
-    /// Notes who launches a kernel of the module, before it is launched.
+    /// Notes the thread and the stream of a launch, before it.
     #[inline]
     pub(crate) fn launch(&self, stream: u64) {
         let thread = this_thread();

@@ -42,7 +42,7 @@ impl Queues {
     }
 }
 
-/// A stream as the driver knows it, with a number of our own that is never used again.
+/// A stream as the driver knows it, with a number that no other stream of the context gets.
 pub(crate) struct Queue {
     pub(crate) raw: ManuallyDrop<cust::stream::Stream>,
     pub(crate) id: u64,

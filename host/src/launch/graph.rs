@@ -61,7 +61,7 @@ struct Inner {
 }
 
 // SAFETY: the handles are names that the driver looks up; its calls may be made from any thread, and
-// every one of ours makes the context current first.
+// every one made here makes the context current first.
 unsafe impl Send for Inner {}
 // SAFETY: as above; the methods that change the graph borrow it mutably.
 unsafe impl Sync for Inner {}

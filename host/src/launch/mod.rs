@@ -210,25 +210,11 @@ impl Module {
         let threads = n.div_ceil(kernel.elements as usize);
         let cluster = kernel.contract.cluster.map_or(1, |[x, ..]| x as usize);
         let blocks = threads.div_ceil(block[0].max(1) as usize).next_multiple_of(cluster);
-        let limit = self.context().limits.grid[0];
-        match u32::try_from(blocks) {
-            Ok(0) => Ok(None),
-            Ok(blocks) if blocks <= limit => Ok(Some(([blocks, 1, 1], block))),
-            _ => {
-                let kernel = call.kernel().name;
-                Err(LaunchError::GridDimension {
-                    kernel,
-                    device: self.context().label.clone(),
-                    axis: 'x',
-                    value: blocks as u64,
-                    limit,
-                }
-                .into())
-            }
-        }
+        let blocks = u32::try_from(blocks).map_err(|_| too_many_blocks(kernel, self.context(), 0, blocks as u64))?;
+        Ok((blocks > 0).then_some(([blocks, 1, 1], block)))
     }
 
-    /// How many blocks the device runs at the same time.
+    /// How many blocks the device runs at the same time, of a size that [`check_device`] has accepted.
     fn blocks_at_once(
         &self,
         entered: &Entered<'_>,
@@ -237,9 +223,6 @@ impl Module {
         [x, y, z]: [u32; 3],
         shared: u32,
     ) -> Result<u64> {
-        if [x, y, z].contains(&0) {
-            return Ok(0);
-        }
         function.allow_shared(entered, shared)?;
         let block = BlockSize::xyz(x, y, z);
         let each = function
@@ -259,8 +242,8 @@ fn check_device(
     block: [u32; 3],
     dynamic: u32,
 ) -> Result<(), LaunchError> {
-    const AXES: [char; 3] = ['x', 'y', 'z'];
-    let (kernel, limits) = (kernel.name, &context.limits);
+    let (launched, limits) = (kernel, &context.limits);
+    let kernel = launched.name;
     let device = || context.label.clone();
     if grid.contains(&0) {
         return Err(LaunchError::EmptyGrid { kernel, grid });
@@ -292,14 +275,7 @@ fn check_device(
             });
         }
         if grid[index] > limits.grid[index] {
-            let value = u64::from(grid[index]);
-            return Err(LaunchError::GridDimension {
-                kernel,
-                device: device(),
-                axis,
-                value,
-                limit: limits.grid[index],
-            });
+            return Err(too_many_blocks(launched, context, index, u64::from(grid[index])));
         }
     }
     let declared = function.info.shared_memory;
@@ -313,6 +289,18 @@ fn check_device(
         });
     }
     Ok(())
+}
+
+const AXES: [char; 3] = ['x', 'y', 'z'];
+
+fn too_many_blocks(kernel: &'static Kernel, context: &Context, axis: usize, blocks: u64) -> LaunchError {
+    LaunchError::GridDimension {
+        kernel: kernel.name,
+        device: context.label.clone(),
+        axis: AXES[axis],
+        value: blocks,
+        limit: context.limits.grid[axis],
+    }
 }
 
 /// The limit that follows from what the driver's compiler made of the kernel.

@@ -26,7 +26,7 @@ struct Inner {
 }
 
 // SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread, and
-// every one of ours makes the context current first.
+// every one made here makes the context current first.
 unsafe impl Send for Inner {}
 // SAFETY: as above; no method changes the event after it was recorded.
 unsafe impl Sync for Inner {}

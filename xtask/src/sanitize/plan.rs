@@ -230,8 +230,8 @@ const DRIVER: Suite = Suite {
 const RUNTIME: Suite = Suite {
     package: "rumba-host",
     features: &["--no-default-features", "--features", "linked"],
-    files: &["leaks", "streams", "memory", "in_flight"],
-    only: &[],
+    files: &["it"],
+    only: &["leaks::", "streams::", "memory::", "in_flight::"],
     without: &[],
 };
 

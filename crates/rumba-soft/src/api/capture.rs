@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture::{self, Part};
 use crate::soft::driver::Driver;
-use crate::soft::order::Queue;
+use crate::soft::order::AnyStream;
 
 /// What a stream is doing, as `CUstreamCaptureStatus`.
 const NONE: c_int = 0;
@@ -45,11 +45,11 @@ pub(super) fn nodes(nodes: In<CUgraphNode>, count: usize) -> Result<Vec<CUgraphN
 }
 
 fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>)>) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
+    let (driver, stream) = Driver::stream(stream)?;
     if !(0..=2).contains(&mode) {
         return Err(wrong("mode", mode, "it must be 0 to 2"));
     }
-    if matches!(queue, Queue::Default(_)) {
+    if matches!(stream, AnyStream::Default(_)) {
         return Err(Error::Capture(Code::STREAM_CAPTURE_UNSUPPORTED));
     }
     let given = match given {
@@ -67,25 +67,25 @@ fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>
             Some((handle, graph, nodes))
         }
     };
-    capture::begin(driver, queue.lane(), mode, given)
+    capture::begin(driver, stream.queue(), mode, given)
 }
 
 pub(crate) extern "C" fn cuStreamEndCapture(stream: CUstream, graph: Out<CUgraph>) -> Code {
     answer(|| {
-        let (driver, queue) = Driver::queue(stream)?;
+        let (driver, stream) = Driver::stream(stream)?;
         graph.put_if(0);
-        graph.put_if(capture::end(driver, queue.lane())?);
+        graph.put_if(capture::end(driver, stream.queue())?);
         Ok(())
     })
 }
 
-/// How a queue takes part in a capture. The default stream cannot be asked while a stream that it keeps order with is
+/// How a stream takes part in a capture. The default stream cannot be asked while a stream that it keeps order with is
 /// being captured.
-fn status(queue: &Queue) -> Result<(c_int, Option<Part>), Error> {
-    if matches!(queue, Queue::Default(_)) && queue.context().has_captured_lane() {
+fn status(stream: &AnyStream) -> Result<(c_int, Option<Part>), Error> {
+    if matches!(stream, AnyStream::Default(_)) && stream.context().has_captured_queue() {
         return Err(Error::Capture(Code::STREAM_CAPTURE_IMPLICIT));
     }
-    Ok(match capture::part(queue.lane()) {
+    Ok(match capture::part(stream.queue()) {
         None => (NONE, None),
         Some(part) if part.session.is_valid() => (ACTIVE, Some(part)),
         Some(_) => (INVALIDATED, None),
@@ -94,9 +94,9 @@ fn status(queue: &Queue) -> Result<(c_int, Option<Part>), Error> {
 
 pub(crate) extern "C" fn cuStreamIsCapturing(stream: CUstream, result: Out<c_int>) -> Code {
     answer(|| {
-        let (_, queue) = Driver::queue(stream)?;
+        let (_, stream) = Driver::stream(stream)?;
         result.required("captureStatus")?;
-        result.put("captureStatus", status(&queue)?.0)
+        result.put("captureStatus", status(&stream)?.0)
     })
 }
 
@@ -105,15 +105,15 @@ pub(crate) extern "C" fn cuStreamGetCaptureInfo(stream: CUstream, result: Out<c_
 }
 
 /// Stores status and number of the capture, and gives the stream's part in it.
-fn info(stream: CUstream, result: Out<c_int>, id: Out<u64>) -> Result<(Queue, Option<Part>), Error> {
-    let (_, queue) = Driver::queue(stream)?;
+fn info(stream: CUstream, result: Out<c_int>, id: Out<u64>) -> Result<(AnyStream, Option<Part>), Error> {
+    let (_, stream) = Driver::stream(stream)?;
     result.required("captureStatus_out")?;
-    let (status, part) = status(&queue)?;
+    let (status, part) = status(&stream)?;
     result.put_if(status);
     if let Some(part) = &part {
         id.put_if(part.session.id);
     }
-    Ok((queue, part))
+    Ok((stream, part))
 }
 
 /// Stores also the graph and the nodes that come before what is captured next. They stay where they are until the stream
@@ -126,11 +126,11 @@ fn details(
     dependencies: Out<u64>,
     count: Out<usize>,
 ) -> Result<(), Error> {
-    let (queue, part) = info(stream, result, id)?;
+    let (stream, part) = info(stream, result, id)?;
     let Some(part) = part else { return Ok(()) };
     graph.put_if(part.session.handle);
     count.put_if(part.tail.len());
-    let mut told = queue.lane().told.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut told = stream.queue().told.lock().unwrap_or_else(PoisonError::into_inner);
     *told = part.tail;
     dependencies.put_if(told.as_ptr() as u64);
     Ok(())
@@ -185,12 +185,12 @@ pub(crate) extern "C" fn cuStreamUpdateCaptureDependencies_v2(
 fn update(stream: CUstream, dependencies: In<CUgraphNode>, count: usize, flags: c_uint) -> Result<(), Error> {
     /// `CU_STREAM_SET_CAPTURE_DEPENDENCIES`; 0 adds to them.
     const SET: c_uint = 1;
-    let (_, queue) = Driver::queue(stream)?;
+    let (_, stream) = Driver::stream(stream)?;
     if flags > SET {
         return Err(wrong("flags", flags, "it must be 0 or 1"));
     }
     let nodes = nodes(dependencies, count)?;
-    let mut capture = queue.lane().capture.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut capture = stream.queue().capture.lock().unwrap_or_else(PoisonError::into_inner);
     let part = capture.as_mut().ok_or(Error::Capture(Code::ILLEGAL_STATE))?;
     let known = part.session.graph.lock().clone();
     if let Some(node) = nodes.iter().find(|node| !known.has(**node)) {

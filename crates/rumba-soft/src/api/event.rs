@@ -47,12 +47,12 @@ pub(crate) extern "C" fn cuEventRecordWithFlags(event: CUevent, stream: CUstream
 }
 
 fn record(event: CUevent, stream: CUstream) -> Result<(), Error> {
-    let (_, queue) = Driver::queue(stream)?;
+    let (_, stream) = Driver::stream(stream)?;
     let event = Driver::event(event)?;
-    if event.context.life != queue.context().life {
+    if event.context.life != stream.context().life {
         return Err(Error::ForeignContext { kind: "event" });
     }
-    event.record(&queue)
+    event.record(&stream)
 }
 
 pub(crate) extern "C" fn cuEventQuery(event: CUevent) -> Code {

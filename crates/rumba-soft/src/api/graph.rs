@@ -313,23 +313,23 @@ pub(crate) extern "C" fn cuGraphExecDestroy(handle: CUgraphExec) -> Code {
 pub(crate) extern "C" fn cuGraphUpload(handle: CUgraphExec, stream: CUstream) -> Code {
     answer(|| {
         exec_of(handle)?;
-        Driver::queue(stream).map(drop)
+        Driver::stream(stream).map(drop)
     })
 }
 
 pub(crate) extern "C" fn cuGraphLaunch(handle: CUgraphExec, stream: CUstream) -> Code {
     answer(|| {
         let (_, exec) = exec_of(handle)?;
-        let (driver, queue) = Driver::queue(stream)?;
-        if capture::part(queue.lane()).is_some() {
+        let (driver, stream) = Driver::stream(stream)?;
+        if capture::part(stream.queue()).is_some() {
             let (child, graph) = driver.graphs.insert(|_| Graph::default());
             let mut last = Vec::new();
             for step in exec.lock().iter().filter(|step| step.enabled) {
                 last = vec![graph.add(driver, child, step.action.clone(), 0, &last)?];
             }
-            return capture::add(queue.lane(), || Action::Child(graph, child)).map(drop);
+            return capture::add(stream.queue(), || Action::Child(graph, child)).map(drop);
         }
-        exec.launch(&queue)
+        exec.launch(&stream)
     })
 }
 

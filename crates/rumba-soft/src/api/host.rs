@@ -132,7 +132,7 @@ pub(crate) extern "C" fn cuStreamAttachMemAsync(
     flags: c_int,
 ) -> Code {
     answer(|| {
-        let (driver, _) = Driver::queue(stream)?;
+        let (driver, _) = Driver::stream(stream)?;
         let managed = driver
             .memory
             .holding(pointer)

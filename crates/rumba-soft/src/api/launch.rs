@@ -158,13 +158,13 @@ fn launch(
     parameters: In<u64>,
     extra: In<u64>,
 ) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
+    let (driver, stream) = Driver::stream(stream)?;
     let function = driver.function(function)?;
-    if function.context.life != queue.context().life {
+    if function.context.life != stream.context().life {
         return Err(Error::ForeignContext { kind: "function" });
     }
     let work = kernel_work(driver, function, shape, parameters, extra)?;
-    queue.submit(Work::Kernel(Arc::new(work))).map(drop)
+    stream.submit(Work::Kernel(Arc::new(work))).map(drop)
 }
 
 /// Checks a launch and takes its parameters.

@@ -154,7 +154,7 @@ pub(crate) extern "C" fn cuMemPrefetchAsync_v2(
 
 /// Host and device share their memory: there is nothing to move.
 fn prefetch(pointer: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream) -> Result<(), Error> {
-    Driver::queue(stream)?;
+    Driver::stream(stream)?;
     let (driver, allocation) = managed(pointer, bytes)?;
     if device != HOST {
         Driver::device(device)?;

@@ -66,7 +66,7 @@ impl Place {
 
 /// Copies `bytes` in the order of a stream; `waits` is whether the call returns after the copy in any case.
 pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream, waits: bool) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
+    let (driver, stream) = Driver::stream(stream)?;
     if bytes == 0 {
         return Ok(());
     }
@@ -80,7 +80,7 @@ pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream,
     let source = side(source.resolve(driver, bytes as u64, "src")?);
     // SAFETY: both sides were checked for so many bytes; the host's are the caller's to copy (the promise of `Place::any`).
     let transfer = unsafe { Transfer::new(target, source, [bytes, 1, 1]) };
-    queue.copy(transfer, waits)
+    stream.copy(transfer, waits)
 }
 
 /// # Safety

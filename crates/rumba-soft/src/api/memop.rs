@@ -6,7 +6,7 @@ use crate::abi::{CUdeviceptr, CUstream, In, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
-use crate::soft::order::Queue;
+use crate::soft::order::AnyStream;
 use crate::soft::work::{Word, Work};
 
 /// `CU_STREAM_WAIT_VALUE_FLUSH`: there is nothing to flush.
@@ -52,8 +52,8 @@ fn write_work(driver: &Driver, address: u64, value: u64, is_wide: bool, flags: c
 
 /// Enqueues what `work` makes.
 fn enqueue(stream: CUstream, work: impl FnOnce(&Driver) -> Result<Work, Error>) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
-    queue.submit(work(driver)?).map(drop)
+    let (driver, stream) = Driver::stream(stream)?;
+    stream.submit(work(driver)?).map(drop)
 }
 
 pub(crate) extern "C" fn cuStreamWaitValue32(
@@ -128,7 +128,7 @@ pub(crate) extern "C" fn cuStreamBatchMemOp(
     answer(|| {
         /// Operations that one call may have.
         const MOST: c_uint = 256;
-        let (driver, queue): (_, Queue) = Driver::queue(stream)?;
+        let (driver, stream): (_, AnyStream) = Driver::stream(stream)?;
         if flags != 0 || count > MOST {
             return Err(wrong("count", count, "it must be at most 256, and flags must be 0"));
         }
@@ -137,7 +137,7 @@ pub(crate) extern "C" fn cuStreamBatchMemOp(
             .map(|index| unsafe { operations.element("paramArray", index) }?.work(driver))
             .collect();
         for work in works?.into_iter().flatten() {
-            queue.submit(work)?;
+            stream.submit(work)?;
         }
         Ok(())
     })

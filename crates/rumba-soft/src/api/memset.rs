@@ -18,7 +18,7 @@ fn fill(
     height: usize,
     stream: CUstream,
 ) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
+    let (driver, stream) = Driver::stream(stream)?;
     let value = element
         .iter()
         .rev()
@@ -34,7 +34,7 @@ fn fill(
     if !check(driver, &fill)? {
         return Ok(());
     }
-    queue.submit(Work::Fill(fill)).map(drop)
+    stream.submit(Work::Fill(fill)).map(drop)
 }
 
 /// Refuses a fill that leaves its memory; gives whether there is anything to fill.

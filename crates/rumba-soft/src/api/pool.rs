@@ -14,8 +14,8 @@ use crate::soft::memory::{Kind, Pool};
 
 pub(crate) extern "C" fn cuMemAllocAsync(pointer: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Code {
     answer(|| {
-        let (driver, queue) = Driver::queue(stream)?;
-        let pool = current_pool(driver, queue.context().device)?;
+        let (driver, asked) = Driver::stream(stream)?;
+        let pool = current_pool(driver, asked.context().device)?;
         allocate(pointer, bytes, pool, stream)
     })
 }
@@ -33,32 +33,32 @@ pub(crate) extern "C" fn cuMemAllocFromPoolAsync(
 }
 
 fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, pool: CUmemoryPool, stream: CUstream) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
+    let (driver, stream) = Driver::stream(stream)?;
     pointer.required("dptr")?;
     let start = match bytes {
         0 => 0,
-        _ => driver.allocate(queue.context(), bytes as u64, Kind::Pooled { pool })?,
+        _ => driver.allocate(stream.context(), bytes as u64, Kind::Pooled { pool })?,
     };
     if let Ok(pool_object) = driver.pools.get(pool) {
         pool_object
             .high
             .fetch_max(driver.memory.pooled(pool), Ordering::Relaxed);
     }
-    queue.captures(|| Action::Allocate)?;
+    stream.captures(|| Action::Allocate)?;
     pointer.put("dptr", start)
 }
 
 pub(crate) extern "C" fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream) -> Code {
     answer(|| {
-        let (driver, queue) = Driver::queue(stream)?;
+        let (driver, stream) = Driver::stream(stream)?;
         if pointer == 0 {
             return Ok(());
         }
         // In a graph, memory stays as long as the context.
-        if queue.captures(|| Action::Free(pointer))? {
+        if stream.captures(|| Action::Free(pointer))? {
             return Ok(());
         }
-        driver.free_later(&queue, pointer, "device memory", |kind| {
+        driver.free_later(&stream, pointer, "device memory", |kind| {
             matches!(kind, Kind::Pooled { .. } | Kind::Device)
         })
     })

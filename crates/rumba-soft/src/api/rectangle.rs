@@ -197,9 +197,9 @@ pub(super) fn transfer(driver: &Driver, copy: Copy3d) -> Result<Option<Transfer>
 
 /// Copies a box in the order of a stream.
 fn copy<T: Copy + Into<Copy3d>>(copy: In<T>, stream: CUstream, waits: bool) -> Result<(), Error> {
-    let (driver, queue) = Driver::queue(stream)?;
+    let (driver, stream) = Driver::stream(stream)?;
     match transfer(driver, copy.get("pCopy")?.into())? {
-        Some(transfer) => queue.copy(transfer, waits),
+        Some(transfer) => stream.copy(transfer, waits),
         None => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
 use crate::soft::driver::Driver;
-use crate::soft::order::{Queue, Stream};
+use crate::soft::order::{AnyStream, Stream};
 use crate::soft::work::{Argument, HostFunction, StreamCallback, Work};
 
 pub(crate) extern "C" fn cuStreamCreate(stream: Out<CUstream>, flags: c_uint) -> Code {
@@ -40,7 +40,7 @@ pub(crate) extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> Code {
         })?;
         let stream = driver.streams.remove(stream)?;
         // A capture that began in it can no longer end.
-        if let Some(part) = capture::part(&stream.lane) {
+        if let Some(part) = capture::part(&stream.queue) {
             part.session.invalidate();
         }
         stream.context.usable()
@@ -48,61 +48,61 @@ pub(crate) extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> Code {
 }
 
 pub(crate) extern "C" fn cuStreamSynchronize(stream: CUstream) -> Code {
-    answer(|| Driver::queue(stream)?.1.synchronize())
+    answer(|| Driver::stream(stream)?.1.synchronize())
 }
 
 pub(crate) extern "C" fn cuStreamQuery(stream: CUstream) -> Code {
     answer(|| {
-        let (_, queue) = Driver::queue(stream)?;
-        if !queue.query()? {
+        let (_, stream) = Driver::stream(stream)?;
+        if !stream.query()? {
             return Err(Error::NotReady);
         }
-        queue.context().outcome()
+        stream.context().outcome()
     })
 }
 
 pub(crate) extern "C" fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code {
     answer(|| {
-        let (_, queue) = Driver::queue(stream)?;
+        let (_, stream) = Driver::stream(stream)?;
         let event = Driver::event(event)?;
         if flags > 1 {
             return Err(wrong("Flags", flags, "it must be 0 or CU_EVENT_WAIT_EXTERNAL"));
         }
-        queue.wait_for_event(&event)
+        stream.wait_for_event(&event)
     })
 }
 
 pub(crate) extern "C" fn cuStreamGetFlags(stream: CUstream, flags: Out<c_uint>) -> Code {
-    answer(|| match Driver::queue(stream)?.1 {
-        Queue::Stream(stream) => flags.put("flags", stream.flags),
-        Queue::Default(_) | Queue::Thread(..) => flags.put("flags", 0),
+    answer(|| match Driver::stream(stream)?.1 {
+        AnyStream::Stream(stream) => flags.put("flags", stream.flags),
+        AnyStream::Default(_) | AnyStream::Thread(..) => flags.put("flags", 0),
     })
 }
 
 pub(crate) extern "C" fn cuStreamGetPriority(stream: CUstream, priority: Out<c_int>) -> Code {
-    answer(|| match Driver::queue(stream)?.1 {
-        Queue::Stream(stream) => priority.put("priority", stream.priority),
-        Queue::Default(_) | Queue::Thread(..) => priority.put("priority", 0),
+    answer(|| match Driver::stream(stream)?.1 {
+        AnyStream::Stream(stream) => priority.put("priority", stream.priority),
+        AnyStream::Default(_) | AnyStream::Thread(..) => priority.put("priority", 0),
     })
 }
 
 pub(crate) extern "C" fn cuStreamGetCtx(stream: CUstream, context: Out<CUcontext>) -> Code {
-    answer(|| context.put("pctx", Driver::queue(stream)?.1.context().handle))
+    answer(|| context.put("pctx", Driver::stream(stream)?.1.context().handle))
 }
 
 pub(crate) extern "C" fn cuStreamGetDevice(stream: CUstream, device: Out<CUdevice>) -> Code {
     answer(|| {
-        let (_, queue) = Driver::queue(stream)?;
-        device.put("device", queue.context().device)
+        let (_, stream) = Driver::stream(stream)?;
+        device.put("device", stream.context().device)
     })
 }
 
 pub(crate) extern "C" fn cuStreamGetId(stream: CUstream, id: Out<u64>) -> Code {
-    answer(|| match Driver::queue(stream)?.1 {
-        Queue::Stream(stream) => id.put("streamId", stream.id),
+    answer(|| match Driver::stream(stream)?.1 {
+        AnyStream::Stream(stream) => id.put("streamId", stream.id),
         // Lives of contexts and streams are counted apart; the top bit keeps them apart here too.
-        Queue::Default(context) => id.put("streamId", context.life | 1 << 63),
-        Queue::Thread(context, _) => id.put("streamId", context.life | 1 << 62),
+        AnyStream::Default(context) => id.put("streamId", context.life | 1 << 63),
+        AnyStream::Thread(context, _) => id.put("streamId", context.life | 1 << 62),
     })
 }
 
@@ -116,8 +116,8 @@ pub(crate) unsafe extern "C" fn cuLaunchHostFunc(
     answer(|| {
         // A null function is refused even where the stream is unusable.
         let function = function.ok_or(Error::Null("fn"))?;
-        let (_, queue) = Driver::queue(stream)?;
-        queue.submit(Work::Host(function, Argument(argument))).map(drop)
+        let (_, stream) = Driver::stream(stream)?;
+        stream.submit(Work::Host(function, Argument(argument))).map(drop)
     })
 }
 
@@ -130,13 +130,13 @@ pub(crate) unsafe extern "C" fn cuStreamAddCallback(
     flags: c_uint,
 ) -> Code {
     answer(|| {
-        let (_, queue) = Driver::queue(stream)?;
+        let (_, asked) = Driver::stream(stream)?;
         let callback = callback.ok_or(Error::Null("callback"))?;
         if flags != 0 {
             return Err(wrong("flags", flags, "it must be 0"));
         }
-        queue.refuse_captured()?;
-        queue
+        asked.refuse_captured()?;
+        asked
             .submit(Work::Callback(callback, stream, Argument(argument)))
             .map(drop)
     })

@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::graph::{Action, Graph};
-use crate::soft::lane::Lane;
+use crate::soft::queue::Queue;
 
 /// How many captures there are in the process: mostly none, and then nothing else here is looked at.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
@@ -41,12 +41,12 @@ pub(crate) struct Session {
     is_given: bool,
     mode: i32,
     thread: ThreadId,
-    origin: Weak<Lane>,
-    lanes: Mutex<Vec<Weak<Lane>>>,
+    origin: Weak<Queue>,
+    queues: Mutex<Vec<Weak<Queue>>>,
     invalid: AtomicBool,
 }
 
-/// A lane's part in a capture.
+/// A queue's part in a capture.
 #[derive(Clone)]
 pub(crate) struct Part {
     pub(crate) session: Arc<Session>,
@@ -77,12 +77,12 @@ pub(crate) fn is_any() -> bool {
     ACTIVE.load(Ordering::Relaxed) > 0
 }
 
-/// The lane's part, if the lane is being captured.
-pub(crate) fn part(lane: &Lane) -> Option<Part> {
+/// The queue's part, if the queue is being captured.
+pub(crate) fn part(queue: &Queue) -> Option<Part> {
     if !is_any() {
         return None;
     }
-    lane.capture.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    queue.capture.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Invalidates a capture and gives the error for what did it.
@@ -91,15 +91,15 @@ fn spoil(session: &Session, code: Code) -> Error {
     Error::Capture(code)
 }
 
-/// Begins a capture in a lane, into a new graph or into `given`, behind some of its nodes.
+/// Begins a capture in a queue, into a new graph or into `given`, behind some of its nodes.
 pub(crate) fn begin(
     driver: &Driver,
-    lane: &Arc<Lane>,
+    queue: &Arc<Queue>,
     mode: i32,
     given: Option<(usize, Arc<Graph>, Vec<usize>)>,
 ) -> Result<(), Error> {
     static IDS: AtomicU64 = AtomicU64::new(1);
-    if part(lane).is_some() {
+    if part(queue).is_some() {
         return Err(Error::Capture(Code::ILLEGAL_STATE));
     }
     let is_given = given.is_some();
@@ -114,8 +114,8 @@ pub(crate) fn begin(
         is_given,
         mode,
         thread: std::thread::current().id(),
-        origin: Arc::downgrade(lane),
-        lanes: Mutex::new(vec![Arc::downgrade(lane)]),
+        origin: Arc::downgrade(queue),
+        queues: Mutex::new(vec![Arc::downgrade(queue)]),
         invalid: AtomicBool::new(false),
     });
     SESSIONS
@@ -123,28 +123,28 @@ pub(crate) fn begin(
         .unwrap_or_else(PoisonError::into_inner)
         .push(Arc::downgrade(&session));
     ACTIVE.fetch_add(1, Ordering::Relaxed);
-    *lane.capture.lock().unwrap_or_else(PoisonError::into_inner) = Some(Part { session, tail });
+    *queue.capture.lock().unwrap_or_else(PoisonError::into_inner) = Some(Part { session, tail });
     Ok(())
 }
 
-/// Ends the capture that a lane began, and gives the graph's handle.
-pub(crate) fn end(driver: &Driver, lane: &Arc<Lane>) -> Result<usize, Error> {
-    let Some(part) = part(lane) else {
+/// Ends the capture that a queue began, and gives the graph's handle.
+pub(crate) fn end(driver: &Driver, queue: &Arc<Queue>) -> Result<usize, Error> {
+    let Some(part) = part(queue) else {
         return Err(Error::Capture(Code::ILLEGAL_STATE));
     };
     let session = &part.session;
-    if !std::ptr::eq(session.origin.as_ptr(), Arc::as_ptr(lane)) {
+    if !std::ptr::eq(session.origin.as_ptr(), Arc::as_ptr(queue)) {
         return Err(spoil(session, Code::STREAM_CAPTURE_UNMATCHED));
     }
     if session.mode != RELAXED && session.thread != std::thread::current().id() {
         return Err(Error::Capture(Code::STREAM_CAPTURE_WRONG_THREAD));
     }
-    let lanes: Vec<_> = {
-        let lanes = session.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.iter().filter_map(Weak::upgrade).collect()
+    let queues: Vec<_> = {
+        let queues = session.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.iter().filter_map(Weak::upgrade).collect()
     };
     let mut unjoined = false;
-    for other in &lanes {
+    for other in &queues {
         let ended = other.capture.lock().unwrap_or_else(PoisonError::into_inner).take();
         let tail = ended.map(|part| part.tail).unwrap_or_default();
         unjoined |= tail.iter().any(|node| !session.graph.precedes(*node, &part.tail));
@@ -165,12 +165,12 @@ pub(crate) fn end(driver: &Driver, lane: &Arc<Lane>) -> Result<usize, Error> {
     outcome
 }
 
-/// Adds a node to the capture of a lane. `false` if the lane is not being captured.
-pub(crate) fn add(lane: &Lane, action: impl FnOnce() -> Action) -> Result<bool, Error> {
+/// Adds a node to the capture of a queue. `false` if the queue is not being captured.
+pub(crate) fn add(queue: &Queue, action: impl FnOnce() -> Action) -> Result<bool, Error> {
     if !is_any() {
         return Ok(false);
     }
-    let mut capture = lane.capture.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut capture = queue.capture.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(part) = capture.as_mut() else {
         return Ok(false);
     };
@@ -183,17 +183,17 @@ pub(crate) fn add(lane: &Lane, action: impl FnOnce() -> Action) -> Result<bool, 
     Ok(true)
 }
 
-/// Makes a lane wait for nodes of a capture, whether it takes part in it already or not.
-pub(crate) fn join(lane: &Arc<Lane>, session: &Arc<Session>, nodes: &[usize]) -> Result<(), Error> {
+/// Makes a queue wait for nodes of a capture, whether it takes part in it already or not.
+pub(crate) fn join(queue: &Arc<Queue>, session: &Arc<Session>, nodes: &[usize]) -> Result<(), Error> {
     session.check()?;
-    let mut capture = lane.capture.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut capture = queue.capture.lock().unwrap_or_else(PoisonError::into_inner);
     match capture.as_mut() {
         None => {
             session
-                .lanes
+                .queues
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push(Arc::downgrade(lane));
+                .push(Arc::downgrade(queue));
             *capture = Some(Part {
                 session: Arc::clone(session),
                 tail: nodes.to_vec(),
@@ -214,9 +214,9 @@ pub(crate) fn join(lane: &Arc<Lane>, session: &Arc<Session>, nodes: &[usize]) ->
     Ok(())
 }
 
-/// Refuses what cannot be done with a lane that is being captured, and invalidates its capture.
-pub(crate) fn refuse(lane: &Lane, code: Code) -> Result<(), Error> {
-    match part(lane) {
+/// Refuses what cannot be done with a queue that is being captured, and invalidates its capture.
+pub(crate) fn refuse(queue: &Queue, code: Code) -> Result<(), Error> {
+    match part(queue) {
         None => Ok(()),
         Some(part) => {
             part.session.check()?;

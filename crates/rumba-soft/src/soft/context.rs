@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
-use crate::soft::lane::{Fate, Lane, Points};
+use crate::soft::queue::{Fate, Points, Queue};
 
 /// One life of a context.
 pub(crate) struct Context {
@@ -27,9 +27,9 @@ pub(crate) struct Context {
     settings: Mutex<Settings>,
     fate: Arc<Fate>,
     /// The default stream.
-    default: Arc<Lane>,
-    /// All other lanes; those with work in them are held elsewhere.
-    lanes: Mutex<Vec<Weak<Lane>>>,
+    default: Arc<Queue>,
+    /// All other queues; those with work in them are held elsewhere.
+    queues: Mutex<Vec<Weak<Queue>>>,
 }
 
 /// What `cuCtxSetLimit` and its kin keep. Most of it changes nothing on the software device.
@@ -63,8 +63,8 @@ impl Context {
             life: LIVES.fetch_add(1, Ordering::Relaxed),
             flags: AtomicU32::new(flags),
             settings: Mutex::new(Settings::new()),
-            default: Lane::new(Arc::clone(&fate), true),
-            lanes: Mutex::default(),
+            default: Queue::new(Arc::clone(&fate), true),
+            queues: Mutex::default(),
             fate,
         }
     }
@@ -78,15 +78,15 @@ impl Context {
     /// streams ends: nothing of a lost context reaches memory that its owner has taken back since.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
         if self.fate.usable().is_err() {
-            self.lanes().for_each(|lane| lane.settle());
+            self.queues().for_each(|queue| queue.settle());
         }
         self.fate.outcome()
     }
 
-    /// Every lane of the context.
-    fn lanes(&self) -> impl Iterator<Item = Arc<Lane>> {
-        let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
-        lanes.into_iter().chain([Arc::clone(&self.default)])
+    /// Every queue of the context.
+    fn queues(&self) -> impl Iterator<Item = Arc<Queue>> {
+        let queues: Vec<_> = self.lock_queues().iter().filter_map(Weak::upgrade).collect();
+        queues.into_iter().chain([Arc::clone(&self.default)])
     }
 
     /// Finishes all work and lets nothing more be done.
@@ -96,28 +96,28 @@ impl Context {
         self.fate.destroy();
     }
 
-    /// A lane for another stream.
-    pub(crate) fn new_lane(&self, blocking: bool) -> Arc<Lane> {
-        let lane = Lane::new(Arc::clone(&self.fate), blocking);
-        let mut lanes = self.lock_lanes();
-        lanes.retain(|lane| lane.strong_count() > 0);
-        lanes.push(Arc::downgrade(&lane));
-        lane
+    /// A queue for another stream.
+    pub(crate) fn new_queue(&self, blocking: bool) -> Arc<Queue> {
+        let queue = Queue::new(Arc::clone(&self.fate), blocking);
+        let mut queues = self.lock_queues();
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(&queue));
+        queue
     }
 
-    pub(crate) fn default_lane(&self) -> &Arc<Lane> {
+    pub(crate) fn default_queue(&self) -> &Arc<Queue> {
         &self.default
     }
 
     /// The unfinished work of all streams that keep order with the default stream.
     pub(crate) fn blocking_work(&self) -> Points {
-        let lanes = self.lock_lanes();
-        let blocking = lanes.iter().filter_map(Weak::upgrade).filter(|lane| lane.blocking);
-        blocking.filter_map(|lane| lane.unreached()).collect()
+        let queues = self.lock_queues();
+        let blocking = queues.iter().filter_map(Weak::upgrade).filter(|queue| queue.blocking);
+        blocking.filter_map(|queue| queue.unreached()).collect()
     }
 
     /// Whether a stream that keeps order with the default stream is being captured.
-    pub(crate) fn has_captured_lane(&self) -> bool {
+    pub(crate) fn has_captured_queue(&self) -> bool {
         capture::is_any() && self.captured(true).next().is_some()
     }
 
@@ -128,31 +128,31 @@ impl Context {
             return Ok(());
         }
         let mut refused = Ok(());
-        for lane in self.captured(only_blocking) {
-            if capture::refuse(&lane, code).is_err() {
+        for queue in self.captured(only_blocking) {
+            if capture::refuse(&queue, code).is_err() {
                 refused = Err(Error::Capture(code));
             }
         }
         refused
     }
 
-    fn captured(&self, only_blocking: bool) -> impl Iterator<Item = Arc<Lane>> {
-        let lanes: Vec<_> = self.lock_lanes().iter().filter_map(Weak::upgrade).collect();
-        let lanes = lanes.into_iter().filter(move |lane| lane.blocking || !only_blocking);
-        lanes.filter(|lane| capture::part(lane).is_some_and(|part| part.session.is_valid()))
+    fn captured(&self, only_blocking: bool) -> impl Iterator<Item = Arc<Queue>> {
+        let queues: Vec<_> = self.lock_queues().iter().filter_map(Weak::upgrade).collect();
+        let queues = queues.into_iter().filter(move |queue| queue.blocking || !only_blocking);
+        queues.filter(|queue| capture::part(queue).is_some_and(|part| part.session.is_valid()))
     }
 
     /// Waits for all work of all streams.
     pub(crate) fn finish(&self) {
-        for lane in self.lanes() {
-            if let Some(end) = lane.unreached() {
+        for queue in self.queues() {
+            if let Some(end) = queue.unreached() {
                 end.wait();
             }
         }
     }
 
-    fn lock_lanes(&self) -> MutexGuard<'_, Vec<Weak<Lane>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_queues(&self) -> MutexGuard<'_, Vec<Weak<Queue>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn flags(&self) -> u32 {

@@ -17,7 +17,7 @@ use crate::soft::library::{Library, LibraryKernel};
 use crate::soft::machine::{Machine, Part};
 use crate::soft::memory::{Advices, Allocation, Kind, Memory, Pool};
 use crate::soft::module::{Function, Link, Module};
-use crate::soft::order::{Event, LEGACY, PER_THREAD, Queue, Stream};
+use crate::soft::order::{AnyStream, Event, LEGACY, PER_THREAD, Stream};
 use crate::soft::vmm::{self, Addresses, Physical};
 use crate::soft::work::Work;
 use crate::table;
@@ -220,21 +220,21 @@ impl Driver {
 
     /// Where work for `stream` goes: 0 is the default stream of the current context, as are the names that
     /// NVIDIA gives it (1, and 2 for that of the thread).
-    pub(crate) fn queue(stream: CUstream) -> Result<(&'static Self, Queue), Error> {
+    pub(crate) fn stream(stream: CUstream) -> Result<(&'static Self, AnyStream), Error> {
         if stream <= PER_THREAD {
             let (driver, context) = Self::current()?;
-            let queue = if stream == PER_THREAD || stream != LEGACY && abi::is_per_thread() {
-                Queue::of_thread(context)?
+            let stream = if stream == PER_THREAD || stream != LEGACY && abi::is_per_thread() {
+                AnyStream::of_thread(context)?
             } else {
-                Queue::Default(context)
+                AnyStream::Default(context)
             };
-            return Ok((driver, queue));
+            return Ok((driver, stream));
         }
         let driver = Self::get()?;
         context::current_handle()?;
         let stream = driver.streams.get(stream)?;
         stream.context.usable()?;
-        Ok((driver, Queue::Stream(stream)))
+        Ok((driver, AnyStream::Stream(stream)))
     }
 
     /// An event of a context in working order.
@@ -296,10 +296,10 @@ impl Driver {
         self.give_back(&allocation)
     }
 
-    /// Frees an allocation in the order of a queue.
+    /// Frees an allocation in the order of a stream.
     pub(crate) fn free_later(
         &self,
-        queue: &Queue,
+        stream: &AnyStream,
         start: u64,
         expected: &'static str,
         fits: impl Fn(Kind) -> bool,
@@ -308,7 +308,7 @@ impl Driver {
             address: start,
             expected,
         })?;
-        queue.submit(Work::Free(allocation)).map(drop)
+        stream.submit(Work::Free(allocation)).map(drop)
     }
 
     /// Returns memory to the machine, or to the host whose own it is.

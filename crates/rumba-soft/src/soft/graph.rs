@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::abi::wrong;
 use crate::error::Error;
 use crate::soft::driver::Driver;
-use crate::soft::order::{Event, Queue};
+use crate::soft::order::{AnyStream, Event};
 use crate::soft::work::Work;
 
 /// What a node does.
@@ -66,13 +66,13 @@ impl Action {
         }
     }
 
-    fn enqueue(&self, queue: &Queue) -> Result<(), Error> {
+    fn enqueue(&self, stream: &AnyStream) -> Result<(), Error> {
         match self {
             Self::Empty | Self::Allocate | Self::Free(_) => Ok(()),
-            Self::Work(work) => queue.submit(work.clone()).map(drop),
-            Self::Record(event, _) => event.record(queue),
-            Self::Await(event, _) => queue.wait_for_event(event),
-            Self::Child(graph, _) => graph.order()?.iter().try_for_each(|(_, action)| action.enqueue(queue)),
+            Self::Work(work) => stream.submit(work.clone()).map(drop),
+            Self::Record(event, _) => event.record(stream),
+            Self::Await(event, _) => stream.wait_for_event(event),
+            Self::Child(graph, _) => graph.order()?.iter().try_for_each(|(_, action)| action.enqueue(stream)),
         }
     }
 }
@@ -265,9 +265,9 @@ impl Exec {
     }
 
     /// Enqueues all nodes.
-    pub(crate) fn launch(&self, queue: &Queue) -> Result<(), Error> {
+    pub(crate) fn launch(&self, stream: &AnyStream) -> Result<(), Error> {
         let steps = self.lock().clone();
         let enabled = steps.iter().filter(|step| step.enabled);
-        enabled.into_iter().try_for_each(|step| step.action.enqueue(queue))
+        enabled.into_iter().try_for_each(|step| step.action.enqueue(stream))
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::soft::capture::{self, Session};
 use crate::soft::context::Owner;
 use crate::soft::graph::Action;
-use crate::soft::lane::{Lane, Point, Points};
+use crate::soft::queue::{Point, Points, Queue};
 use crate::soft::work::{Transfer, Work};
 
 /// A stream.
@@ -21,7 +21,7 @@ pub(crate) struct Stream {
     pub(crate) flags: u32,
     pub(crate) priority: i32,
     pub(crate) id: u64,
-    pub(crate) lane: Arc<Lane>,
+    pub(crate) queue: Arc<Queue>,
 }
 
 impl Stream {
@@ -29,42 +29,42 @@ impl Stream {
     pub(crate) const NON_BLOCKING: u32 = 1;
 
     pub(crate) fn new(context: Owner, flags: u32, priority: i32, id: u64) -> Self {
-        let lane = context.new_lane(flags & Self::NON_BLOCKING == 0);
+        let queue = context.new_queue(flags & Self::NON_BLOCKING == 0);
         Self {
             context,
             flags,
             priority,
             id,
-            lane,
+            queue,
         }
     }
 }
 
-/// Where work is enqueued.
-pub(crate) enum Queue {
+/// A stream as a handle names it: where work is enqueued.
+pub(crate) enum AnyStream {
     /// A stream that was made.
     Stream(Arc<Stream>),
     /// The default stream of a context, with which its blocking streams keep order.
     Default(Owner),
     /// The default stream of a thread in a context.
-    Thread(Owner, Arc<Lane>),
+    Thread(Owner, Arc<Queue>),
 }
 
 thread_local! {
     /// This thread's default streams, by the life of their context.
-    static OWN: RefCell<HashMap<u64, Arc<Lane>>> = RefCell::default();
+    static OWN: RefCell<HashMap<u64, Arc<Queue>>> = RefCell::default();
 }
 
-impl Queue {
+impl AnyStream {
     /// The default stream of the calling thread.
     pub(crate) fn of_thread(context: Owner) -> Result<Self, Error> {
-        let lane = OWN.try_with(|own| {
+        let queue = OWN.try_with(|own| {
             let mut own = own.borrow_mut();
-            let new = || context.new_lane(true);
+            let new = || context.new_queue(true);
             Arc::clone(own.entry(context.life).or_insert_with(new))
         });
-        match lane {
-            Ok(lane) => Ok(Self::Thread(context, lane)),
+        match queue {
+            Ok(queue) => Ok(Self::Thread(context, queue)),
             Err(_) => Err(Error::ThreadEnding),
         }
     }
@@ -76,26 +76,26 @@ impl Queue {
         }
     }
 
-    pub(crate) fn lane(&self) -> &Arc<Lane> {
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
         match self {
-            Self::Stream(stream) => &stream.lane,
-            Self::Default(context) => context.default_lane(),
-            Self::Thread(_, lane) => lane,
+            Self::Stream(stream) => &stream.queue,
+            Self::Default(context) => context.default_queue(),
+            Self::Thread(_, queue) => queue,
         }
     }
 
-    /// What work enqueued now waits for besides its own lane: the default stream waits for all blocking streams of the
+    /// What work enqueued now waits for besides its own queue: the default stream waits for all blocking streams of the
     /// context, and they for it.
     fn before(&self) -> Points {
         let context = self.context();
         match self {
             Self::Default(_) => context.blocking_work(),
-            _ if self.lane().blocking => context.default_lane().unreached().into_iter().collect(),
+            _ if self.queue().blocking => context.default_queue().unreached().into_iter().collect(),
             _ => Points::new(),
         }
     }
 
-    /// Adds a node to the capture that the queue takes part in; `false` if it takes part in none.
+    /// Adds a node to the capture that the stream takes part in; `false` if it takes part in none.
     pub(crate) fn captures(&self, action: impl FnOnce() -> Action) -> Result<bool, Error> {
         if !capture::is_any() {
             return Ok(false);
@@ -103,55 +103,55 @@ impl Queue {
         if let Self::Default(context) = self {
             context.refuse_captured(true, Code::STREAM_CAPTURE_IMPLICIT)?;
         }
-        capture::add(self.lane(), action)
+        capture::add(self.queue(), action)
     }
 
-    /// Refuses a queue that is being captured, or that keeps order with such a one, for what no capture takes.
+    /// Refuses a stream that is being captured, or that keeps order with such a one, for what no capture takes.
     pub(crate) fn refuse_captured(&self) -> Result<(), Error> {
         if let Self::Default(context) = self {
             context.refuse_captured(true, Code::STREAM_CAPTURE_IMPLICIT)?;
         }
-        capture::refuse(self.lane(), Code::STREAM_CAPTURE_UNSUPPORTED)
+        capture::refuse(self.queue(), Code::STREAM_CAPTURE_UNSUPPORTED)
     }
 
     /// Enqueues work.
     pub(crate) fn submit(&self, work: Work) -> Result<Point, Error> {
         if self.captures(|| Action::Work(work.clone()))? {
-            return Ok(self.lane().end());
+            return Ok(self.queue().end());
         }
         let quick = work.is_quick();
-        Ok(self.lane().push(work, self.before(), quick))
+        Ok(self.queue().push(work, self.before(), quick))
     }
 
     /// Enqueues work that the caller will wait for at once, so that it may as well do it.
     pub(crate) fn submit_now(&self, work: Work) -> Result<Point, Error> {
         if self.captures(|| Action::Work(work.clone()))? {
-            return Ok(self.lane().end());
+            return Ok(self.queue().end());
         }
         let quick = !work.needs_driver_thread();
-        Ok(self.lane().push(work, self.before(), quick))
+        Ok(self.queue().push(work, self.before(), quick))
     }
 
-    /// Makes what is enqueued later wait for a point in another lane.
+    /// Makes what is enqueued later wait for a point in another queue.
     pub(crate) fn wait_for(&self, point: Point) {
         let mut before = self.before();
         before.push(point);
-        self.lane().push(Work::Nothing, before, true);
+        self.queue().push(Work::Nothing, before, true);
     }
 
     /// Makes what is enqueued later wait for the last record of an event.
     pub(crate) fn wait_for_event(&self, event: &Event) -> Result<(), Error> {
-        let part = capture::part(self.lane());
+        let part = capture::part(self.queue());
         match (event.last(), part) {
             (Some(Record::Captured { session, nodes }), _) if session.is_valid() => {
                 if matches!(self, Self::Default(_)) {
                     session.invalidate();
                     return Err(Error::Capture(Code::STREAM_CAPTURE_IMPLICIT));
                 }
-                capture::join(self.lane(), &session, &nodes)
+                capture::join(self.queue(), &session, &nodes)
             }
             (Some(Record::Captured { .. }), _) => Err(Error::Capture(Code::CAPTURED_EVENT)),
-            (Some(Record::Real { .. }), Some(_)) => capture::refuse(self.lane(), Code::STREAM_CAPTURE_ISOLATION),
+            (Some(Record::Real { .. }), Some(_)) => capture::refuse(self.queue(), Code::STREAM_CAPTURE_ISOLATION),
             (Some(Record::Real { point, .. }), None) if !point.is_reached() => {
                 self.wait_for(point);
                 Ok(())
@@ -163,7 +163,7 @@ impl Queue {
     /// Waits for everything enqueued so far.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         self.refuse_captured()?;
-        for point in self.before().into_iter().chain(self.lane().unreached()) {
+        for point in self.before().into_iter().chain(self.queue().unreached()) {
             point.wait();
         }
         self.context().outcome()
@@ -176,7 +176,7 @@ impl Queue {
     }
 
     fn is_done(&self) -> bool {
-        self.lane().end().is_reached() && self.before().is_empty()
+        self.queue().end().is_reached() && self.before().is_empty()
     }
 
     /// Enqueues a copy as NVIDIA's driver does: memory of the host's own is read before the call returns, and written
@@ -217,7 +217,7 @@ impl Stamp {
 /// The last record of an event.
 #[derive(Clone)]
 enum Record {
-    /// In the order of a queue.
+    /// In the order of a stream.
     Real { point: Point, stamp: Arc<Stamp> },
     /// In a capture, behind these nodes.
     Captured { session: Arc<Session>, nodes: Vec<usize> },
@@ -242,9 +242,9 @@ impl Event {
         }
     }
 
-    /// Records the event behind everything in a queue.
-    pub(crate) fn record(&self, queue: &Queue) -> Result<(), Error> {
-        let record = match capture::part(queue.lane()) {
+    /// Records the event behind everything in a stream.
+    pub(crate) fn record(&self, stream: &AnyStream) -> Result<(), Error> {
+        let record = match capture::part(stream.queue()) {
             Some(part) => {
                 if !part.session.is_valid() {
                     return Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED));
@@ -256,7 +256,7 @@ impl Event {
             }
             None => {
                 let stamp = Arc::new(Stamp::default());
-                let point = queue.submit(Work::Record(Arc::clone(&stamp)))?;
+                let point = stream.submit(Work::Record(Arc::clone(&stamp)))?;
                 Record::Real { point, stamp }
             }
         };

@@ -14,11 +14,11 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::context::as_host_function;
 use crate::soft::driver::Driver;
-use crate::soft::lane::Fate;
 use crate::soft::machine::Launch;
 use crate::soft::memory::Allocation;
 use crate::soft::module::Function;
 use crate::soft::order::Stamp;
+use crate::soft::queue::Fate;
 use crate::soft::report;
 
 /// A kernel's parameters as it lays them out, with room for those of ordinary kernels in itself. They lie at a multiple of 16:

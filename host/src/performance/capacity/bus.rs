@@ -15,7 +15,7 @@ pub struct Bus {
     pub generation: u32,
     /// Its lanes.
     pub lanes: u32,
-    /// Who says so.
+    /// Where the figure is from.
     pub source: &'static str,
 }
 

@@ -3,30 +3,9 @@
 //! Each test has a process of its own, because a context is the process's one, and because after a
 //! kernel's failure NVIDIA's driver does not start another.
 
+use crate::common::alone;
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, Error, LaunchConfig, error::Fault, memory::DevicePointer};
-use std::process::Command;
-
-/// Runs the test of this name in a process of its own.
-#[track_caller]
-fn alone(name: &str, test: impl FnOnce(Device) -> rumba::Result<()>) {
-    const CHILD: &str = "RUMBA_TEST_ALONE";
-    if std::env::var_os(CHILD).is_some() {
-        return Device::new().and_then(test).unwrap_or_else(|error| panic!("{error}"));
-    }
-    let program = std::env::current_exe().expect("a test knows itself");
-    let output = Command::new(program)
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, "1")
-        .output();
-    let output = output.expect("a test can be run again");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("1 passed"),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
 
 /// Launches `scale` from PTX in which something stands in for its store.
 fn launch_instead(device: &Device, instead: &str) -> rumba::Result<()> {
@@ -48,7 +27,8 @@ fn fail(device: &Device, instead: &str) -> Box<Fault> {
 
 #[test]
 fn everything_is_dropped_in_any_order() {
-    alone("everything_is_dropped_in_any_order", |device| {
+    alone(|| {
+        let device = Device::new()?;
         // Things by number, dropped in the order of each permutation.
         for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 0, 4, 2, 3], [2, 4, 0, 3, 1]] {
             let device = device.clone();
@@ -74,7 +54,8 @@ fn everything_is_dropped_in_any_order() {
 
 #[test]
 fn a_buffer_outlives_its_device() {
-    alone("a_buffer_outlives_its_device", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let buffer = device.buffer_from(&[1_u8, 2, 3])?;
         drop(device);
         assert_eq!(buffer.to_vec()?, [1, 2, 3]);
@@ -85,7 +66,8 @@ fn a_buffer_outlives_its_device() {
 
 #[test]
 fn after_a_reset_old_things_say_so() {
-    alone("after_a_reset_old_things_say_so", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let old_module = device.load(PTX)?;
         let mut old_buffer = device.zeros::<f32>(16)?;
         let old_stream = device.stream()?;
@@ -135,7 +117,8 @@ fn after_a_reset_old_things_say_so() {
 
 #[test]
 fn access_out_of_bounds() {
-    alone("access_out_of_bounds", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let mut buffer = device.buffer_from(&[1.0_f32; 8])?;
         let module = device.load(PTX)?;
         let fault = fail(&device, "st.global.f32 [%rd4+1099511627776], %f2;");
@@ -184,7 +167,8 @@ fn access_out_of_bounds() {
 
 #[test]
 fn misaligned_access() {
-    alone("misaligned_access", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let fault = fail(&device, "st.global.f32 [%rd4+2], %f2;");
         assert_eq!(fault.error.name, "CUDA_ERROR_MISALIGNED_ADDRESS", "{fault}");
         Ok(())
@@ -193,7 +177,8 @@ fn misaligned_access() {
 
 #[test]
 fn a_trap() {
-    alone("a_trap", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let fault = fail(&device, "trap;");
         assert!(fault.to_string().contains("scale"), "{fault}");
         Ok(())
@@ -204,7 +189,8 @@ fn a_trap() {
 /// just behind a buffer, and writes no report.
 #[test]
 fn the_report_names_thread_and_allocation() {
-    alone("the_report_names_thread_and_allocation", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let report = match launch_instead(&device, "st.global.f32 [%rd4+256], %f2;") {
             Err(Error::Fault(fault)) => fault.report,
             other => return other,
@@ -217,10 +203,11 @@ fn the_report_names_thread_and_allocation() {
     });
 }
 
-/// A fault of a launch that nobody waited for appears at the next call that does.
+/// A fault of a launch that was not waited for appears at the next call that does.
 #[test]
 fn a_fault_that_arrives_later() {
-    alone("a_fault_that_arrives_later", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let ptx = PTX.replacen("st.global.f32 [%rd4], %f2;", "trap;", 1);
         // SAFETY: the parameters are the same, and nothing is stored.
         let module = unsafe { device.load_unchecked("the PTX text", &ptx) }?;
@@ -237,7 +224,8 @@ fn a_fault_that_arrives_later() {
 
 #[test]
 fn device_pointers_are_plain_numbers() {
-    alone("device_pointers_are_plain_numbers", |device| {
+    alone(|| {
+        let device = Device::new()?;
         let buffer = device.zeros::<f64>(4)?;
         let pointer = buffer.as_device_pointer();
         assert_eq!(DevicePointer::from_address(pointer.address()), pointer);

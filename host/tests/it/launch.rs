@@ -1,17 +1,12 @@
 //! Launches and copies that work, in the variations that the types allow.
 
+use crate::common::ready;
 use rumba::prelude::*;
-use rumba::test_kernels::{PTX, saxpy, scale};
-
-fn start() -> (Device, Module) {
-    let device = Device::new().expect("there is a device");
-    let module = device.load(PTX).expect("the PTX is right");
-    (device, module)
-}
+use rumba::test_kernels::{saxpy, scale};
 
 #[test]
 fn host_memory_goes_there_and_back() -> rumba::Result<()> {
-    let (_, module) = start();
+    let (_, module) = ready()?;
     let x: Vec<f32> = (0..1000).map(|i| i as f32).collect();
     let mut y = vec![1.0_f32; 1000];
     for _ in 0..3 {
@@ -29,7 +24,7 @@ fn host_memory_goes_there_and_back() -> rumba::Result<()> {
 
 #[test]
 fn device_memory_stays_there() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let x = device.buffer_from(&[1.0_f32, 2.0, 3.0])?;
     let mut y = device.zeros::<f32>(3)?;
     for _ in 0..10 {
@@ -44,7 +39,7 @@ fn device_memory_stays_there() -> rumba::Result<()> {
 
 #[test]
 fn host_and_device_memory_together() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let x = device.buffer_from(&[1.0_f32; 64])?;
     let mut y = [0.5_f32; 64];
     module.launch((2, 32), saxpy(4.0, &x, &mut y))?;
@@ -54,7 +49,7 @@ fn host_and_device_memory_together() -> rumba::Result<()> {
 
 #[test]
 fn parts_of_a_buffer() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let mut buffer = device.buffer_from(&[1.0_f32; 10])?;
     module.for_each(3, scale(5.0, buffer.slice_mut(2..5)))?;
     let (left, mut right) = buffer.as_slice_mut().split_at_mut(5);
@@ -67,7 +62,7 @@ fn parts_of_a_buffer() -> rumba::Result<()> {
 
 #[test]
 fn nothing_at_all() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let mut empty = device.zeros::<f32>(0)?;
     assert!(empty.is_empty() && empty.to_vec()?.is_empty());
     empty.copy_from(&[])?;
@@ -82,7 +77,7 @@ fn nothing_at_all() -> rumba::Result<()> {
 /// Each use of a buffer on another stream waits for the last one.
 #[test]
 fn one_buffer_on_many_streams() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let one = device.buffer_from(&[1.0_f32; 4096])?;
     let mut sum = device.zeros::<f32>(4096)?;
@@ -98,7 +93,7 @@ fn one_buffer_on_many_streams() -> rumba::Result<()> {
 
 #[test]
 fn copies_in_the_background() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let stream = device.stream()?;
     let mut host = device.pinned::<f32>(1000)?;
     host.iter_mut().enumerate().for_each(|(i, value)| *value = i as f32);
@@ -108,14 +103,14 @@ fn copies_in_the_background() -> rumba::Result<()> {
     let host = sent.wait()?;
     let received = buffer.copy_to_pinned(host, &stream)?.wait()?;
     assert!(received.iter().enumerate().all(|(i, value)| *value == 2.0 * i as f32));
-    // One that nobody waits for.
+    // One that is not waited for.
     drop(buffer.copy_to_pinned(received, &stream)?);
     Ok(())
 }
 
 #[test]
 fn events_order_and_measure() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let (first, second) = (device.stream()?, device.stream()?);
     let mut buffer = device.buffer_from(&[1.0_f32; 100_000])?;
     let start = first.record()?;
@@ -133,7 +128,7 @@ fn events_order_and_measure() -> rumba::Result<()> {
 
 #[test]
 fn time_is_split() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let mut values = vec![1.0_f32; 1 << 20];
     let timings = module.for_each_timed(values.len(), scale(2.0, &mut values))?;
     assert!(
@@ -152,7 +147,7 @@ fn time_is_split() -> rumba::Result<()> {
 
 #[test]
 fn any_thread_may_use_anything() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     let x = device.buffer_from(&[1.0_f32; 1000])?;
     std::thread::scope(|scope| {
         let threads: Vec<_> = (1..=4)
@@ -181,7 +176,7 @@ fn any_thread_may_use_anything() -> rumba::Result<()> {
 
 #[test]
 fn kernels_are_described() -> rumba::Result<()> {
-    let (device, module) = start();
+    let (device, module) = ready()?;
     assert_eq!(module.kernels(), ["scale", "saxpy"]);
     let info = module.info("saxpy")?;
     assert!(

@@ -1,12 +1,9 @@
 //! Memory of other kinds than `cuMemAlloc`'s: managed, mapped, and of a pool, as kernel arguments and on the host.
 
+use crate::common::device;
 use rumba::array::Array;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig, UnifiedBuffer};
-
-fn device() -> Device {
-    Device::new().expect("there is a device")
-}
 
 /// What managed and mapped memory both do.
 fn host_and_device_take_turns(device: &Device, mut x: UnifiedBuffer<f32>) -> rumba::Result<()> {

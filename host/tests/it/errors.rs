@@ -1,12 +1,9 @@
 //! Everything that is refused without harm: bad PTX, absent kernels, launches that cannot be, lengths
 //! that do not match. Each test reads the message as its reader would. Faults are in context.rs.
 
+use crate::common::device;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig, Module, error::LaunchError, error::ModuleError};
-
-fn device() -> Device {
-    Device::new().expect("there is a device")
-}
 
 fn module() -> Module {
     device().load_named("test.ptx", PTX).expect("the PTX is right")
@@ -139,7 +136,7 @@ fn a_kernel_that_is_not_the_launchers() {
     );
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::UndescribedKernel { .. })));
 
-    // Nothing but the sizes is known of a text that somebody answers for.
+    // Nothing but the sizes is known of a text that the caller answers for.
     let module = unchecked("by hand", rumba_ptx::foot::without(PTX)).expect("valid PTX");
     module
         .for_each(4, scale(2.0, &mut values))
@@ -421,7 +418,7 @@ fn main_and_unwrap_print_the_sentence() {
         refused().unwrap();
     }
     let child = std::process::Command::new(std::env::current_exe().expect("a test knows itself"))
-        .args(["--exact", "main_and_unwrap_print_the_sentence", "--nocapture"])
+        .args(["--exact", "errors::main_and_unwrap_print_the_sentence", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .expect("a test can be run again");

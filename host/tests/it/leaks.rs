@@ -3,9 +3,9 @@
 //!
 //! `RUMBA_LEAK_OPERATIONS=100000` does it thoroughly. The order is the same in each run, but for what the threads make of it.
 
+use crate::common::alone_with;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, DeviceBuffer, Event, Graph, LaunchConfig, Module, PinnedBuffer, Result, Stream};
-use std::process::Command;
 use std::thread;
 
 const THREADS: u64 = 4;
@@ -129,7 +129,7 @@ fn from_threads(device: &Device, operations: usize) -> Result<()> {
     let (sender, receiver) = std::sync::mpsc::channel();
     device
         .stream()?
-        .add_callback(move |_| sender.send(()).expect("somebody waits"))?;
+        .add_callback(move |_| sender.send(()).expect("the test waits"))?;
     receiver.recv().expect("the callback runs");
     device.synchronize()
 }
@@ -141,9 +141,9 @@ fn state_of(device: &Device) -> Result<(usize, usize)> {
 }
 
 #[test]
-fn everything_comes_back() -> Result<()> {
-    const CHILD: &str = "RUMBA_TEST_CHURN";
-    if std::env::var_os(CHILD).is_some() {
+fn everything_comes_back() {
+    // The software device then names each call that it refuses.
+    let told = alone_with(&[("RUMBA_LOG", "errors")], || {
         let asked = std::env::var("RUMBA_LEAK_OPERATIONS").ok();
         let operations = asked.map_or(4000, |asked| asked.parse().expect("a number of operations"));
         let device = Device::new()?;
@@ -159,20 +159,8 @@ fn everything_comes_back() -> Result<()> {
             start.elapsed()
         );
         assert_eq!(after, before, "free bytes and open files");
-        return Ok(());
-    }
-    let program = std::env::current_exe().expect("a test knows itself");
-    let output = Command::new(program)
-        .args(["--exact", "everything_comes_back", "--nocapture"])
-        .env(CHILD, "1")
-        // The software device then names each call that it refuses.
-        .env("RUMBA_LOG", "errors")
-        .output();
-    let output = output.expect("a test can be run again");
-    let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    print!("{}", texts[0]);
-    assert!(texts[0].contains("1 passed"), "{}{}", texts[0], texts[1]);
-    let refused: Vec<&str> = texts[1].lines().filter(|line| line.contains("CUDA_ERROR")).collect();
+        Ok(())
+    });
+    let refused: Vec<&str> = told.lines().filter(|line| line.contains("CUDA_ERROR")).collect();
     assert!(refused.is_empty(), "calls that the device refused: {refused:#?}");
-    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Ranges reach a tool that asks for them as NVIDIA's do: a library of its own, named in the environment. This one counts.
-//!
-//! One test alone, since a process asks the environment once.
 
+use crate::common::alone;
 use std::process::Command;
 
 /// The tool: what NVTX's header calls an injection library.
@@ -44,30 +43,33 @@ unsafe extern "C" fn InitializeInjectionNvtx2(export: unsafe extern "C" fn(c_uin
 
 #[test]
 fn a_tool_hears_of_ranges() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, library) = (folder.path().join("tool.rs"), folder.path().join("libtool.so"));
-    std::fs::write(&source, TOOL).expect("as above");
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let built = Command::new(rustc)
-        .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
-        .args([&library, &source])
-        .status();
-    assert!(built.expect("tests are built with rustc").success());
-    // SAFETY: the only test of this process has no other thread yet that reads the environment.
-    unsafe { std::env::set_var("NVTX_INJECTION64_PATH", &library) };
+    alone(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, library) = (folder.path().join("tool.rs"), folder.path().join("libtool.so"));
+        std::fs::write(&source, TOOL).expect("as above");
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let built = Command::new(rustc)
+            .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
+            .args([&library, &source])
+            .status();
+        assert!(built.expect("tests are built with rustc").success());
+        // SAFETY: the only test of this process, which asks the environment once, has no other thread yet that reads the environment.
+        unsafe { std::env::set_var("NVTX_INJECTION64_PATH", &library) };
 
-    let outer = rumba::nvtx::range("phase 1");
-    drop(rumba::nvtx::range("phase 2"));
-    rumba::nvtx::mark("here");
-    // A name that C has no text for is no range for the tool.
-    drop(rumba::nvtx::range("ze\0ro"));
+        let outer = rumba::nvtx::range("phase 1");
+        drop(rumba::nvtx::range("phase 2"));
+        rumba::nvtx::mark("here");
+        // A name that C has no text for is no range for the tool.
+        drop(rumba::nvtx::range("ze\0ro"));
 
-    // SAFETY: the library is ours, and loaded already; the function has this signature.
-    let counted = unsafe {
-        let library = libloading::Library::new(&library).expect("it was built");
-        let counted = library.get::<extern "C" fn() -> i32>(b"counted\0").expect("it has one");
-        counted()
-    };
-    assert_eq!(counted, 211, "two ranges, a mark, one range open");
-    drop(outer);
+        // SAFETY: the library is ours, and loaded already; the function has this signature.
+        let counted = unsafe {
+            let library = libloading::Library::new(&library).expect("it was built");
+            let counted = library.get::<extern "C" fn() -> i32>(b"counted\0").expect("it has one");
+            counted()
+        };
+        assert_eq!(counted, 211, "two ranges, a mark, one range open");
+        drop(outer);
+        Ok(())
+    });
 }

@@ -1,12 +1,9 @@
 //! Arrays and views: every operation against the same one on the host, and the order of streams that share an array.
 
+use crate::common::device;
 use rumba::array::{Array, ArrayError, ArrayView, every};
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, Error, LaunchConfig};
-
-fn device() -> Device {
-    Device::new().expect("there is a device")
-}
 
 /// Numbers from 0 in an array.
 fn counted<const N: usize>(device: &Device, shape: [usize; N]) -> Array<u32, N> {

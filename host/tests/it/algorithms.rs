@@ -1,8 +1,6 @@
 //! The algorithms against plain Rust: every type and operator, sizes around every boundary, parts of buffers that are not
 //! aligned, and the same under every check of the software device.
 
-#![cfg(feature = "algorithms")]
-
 use rumba::algorithms::{Algorithms, And, Max, Min, Operation, Or, Product, Sum, Xor};
 use rumba::{Device, Error};
 use std::fmt::Debug;

@@ -1,8 +1,8 @@
 //! In-order queues of work, and the threads that empty them.
 //!
-//! A [`Lane`] is the queue behind a stream. Work runs on threads of the driver, which come when there is more to do than
-//! idle threads and go after a while of idleness. A thread that waits for a lane runs its work instead of sleeping, as far as
-//! it may: that saves two changes of threads per small kernel. A lane whose next piece waits for another lane costs no
+//! A [`Queue`] is the queue behind a stream. Work runs on threads of the driver, which come when there is more to do than
+//! idle threads and go after a while of idleness. A thread that waits for a queue runs its work instead of sleeping, as far as
+//! it may: that saves two changes of threads per small kernel. A queue whose next piece waits for another queue costs no
 //! thread. Nothing here knows what the work is.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::soft::capture::Part;
 use crate::soft::work::Work;
 
-/// How a context fares: shared by the context and its lanes.
+/// How a context fares: shared by the context and its queues.
 #[derive(Default)]
 pub(crate) struct Fate {
     /// Nothing may wait any more for what only others can do.
@@ -116,21 +116,21 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A place in a lane: reached when the work up to it is done.
+/// A place in a queue: reached when the work up to it is done.
 #[derive(Clone)]
 pub(crate) struct Point {
-    lane: Arc<Lane>,
+    queue: Arc<Queue>,
     number: u64,
 }
 
 impl Point {
     pub(crate) fn is_reached(&self) -> bool {
-        self.lane.completed.load(Ordering::Acquire) >= self.number
+        self.queue.completed.load(Ordering::Acquire) >= self.number
     }
 
     /// Waits until the work up to here is done.
     pub(crate) fn wait(&self) {
-        self.lane.wait(self.number);
+        self.queue.wait(self.number);
     }
 }
 
@@ -144,21 +144,21 @@ struct Item {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Item>,
+    waiting: VecDeque<Item>,
     /// A thread is running the piece that was in front.
     running: bool,
     /// That piece is a function of the program.
     runs_host: bool,
-    /// The lane is in the list of the executors.
+    /// The queue is in the list of the executors.
     scheduled: bool,
     waiters: usize,
     enqueued: u64,
-    /// Lanes whose front waits for one of this lane's points.
-    dependents: Vec<(u64, Arc<Lane>)>,
+    /// Queues whose front waits for one of this queue's points.
+    dependents: Vec<(u64, Arc<Queue>)>,
 }
 
 /// An in-order queue of work.
-pub(crate) struct Lane {
+pub(crate) struct Queue {
     pub(crate) fate: Arc<Fate>,
     /// Whether it keeps order with the context's default stream.
     pub(crate) blocking: bool,
@@ -171,7 +171,7 @@ pub(crate) struct Lane {
     progress: Condvar,
 }
 
-impl Lane {
+impl Queue {
     pub(crate) fn new(fate: Arc<Fate>, blocking: bool) -> Arc<Self> {
         Arc::new(Self {
             fate,
@@ -192,7 +192,7 @@ impl Lane {
     pub(crate) fn end(self: &Arc<Self>) -> Point {
         let number = self.lock().enqueued;
         Point {
-            lane: Arc::clone(self),
+            queue: Arc::clone(self),
             number,
         }
     }
@@ -203,15 +203,15 @@ impl Lane {
         (!end.is_reached()).then_some(end)
     }
 
-    /// Enqueues work behind everything in the lane and behind the points in `after`. Work that is `quick` is done at once
+    /// Enqueues work behind everything in the queue and behind the points in `after`. Work that is `quick` is done at once
     /// where nothing is before it.
     pub(crate) fn push(self: &Arc<Self>, work: Work, after: Points, quick: bool) -> Point {
         let mut state = self.lock();
         state.enqueued += 1;
         let number = state.enqueued;
-        let idle = !state.running && state.queue.is_empty();
+        let idle = !state.running && state.waiting.is_empty();
         let point = || Point {
-            lane: Arc::clone(self),
+            queue: Arc::clone(self),
             number,
         };
         if quick && idle && after.iter().all(Point::is_reached) {
@@ -222,9 +222,9 @@ impl Lane {
             self.continue_elsewhere();
             return point();
         }
-        state.queue.push_back(Item { work, after });
-        // A lane that waits for another is resubmitted by that one.
-        let wake = !state.running && !state.scheduled && state.queue.len() == 1;
+        state.waiting.push_back(Item { work, after });
+        // A queue that waits for another is resubmitted by that one.
+        let wake = !state.running && !state.scheduled && state.waiting.len() == 1;
         state.scheduled |= wake;
         drop(state);
         if wake {
@@ -254,16 +254,16 @@ impl Lane {
         state.dependents = waiting;
         drop(state);
         let ready: Vec<(u64, Arc<Self>)> = ready;
-        for (_, lane) in ready {
-            lane.schedule();
+        for (_, queue) in ready {
+            queue.schedule();
         }
     }
 
-    /// Gives the lane to the executors, unless they have it.
+    /// Gives the queue to the executors, unless they have it.
     fn schedule(self: &Arc<Self>) {
         let mut state = self.lock();
         if state.scheduled || state.running {
-            // The thread that runs the lane looks at its front when it has finished.
+            // The thread that runs the queue looks at its front when it has finished.
             return;
         }
         state.scheduled = true;
@@ -271,31 +271,31 @@ impl Lane {
         submit(Arc::clone(self));
     }
 
-    /// Leaves what is still in the lane to the executors.
+    /// Leaves what is still in the queue to the executors.
     fn continue_elsewhere(self: &Arc<Self>) {
         let more = {
             let state = self.lock();
-            !state.queue.is_empty()
+            !state.waiting.is_empty()
         };
         if more {
             self.schedule();
         }
     }
 
-    /// Runs the front of the lane if it can run now. Gives whether it did.
+    /// Runs the front of the queue if it can run now. Gives whether it did.
     fn step(self: &Arc<Self>, on_driver_thread: bool) -> bool {
         loop {
             let mut state = self.lock();
             if state.running {
                 return false;
             }
-            let Some(front) = state.queue.front_mut() else {
+            let Some(front) = state.waiting.front_mut() else {
                 return false;
             };
             front.after.retain(|point| !point.is_reached());
             if let Some(point) = front.after.last().cloned() {
                 drop(state);
-                if point.lane.call_back(point.number, self) {
+                if point.queue.call_back(point.number, self) {
                     return false;
                 }
                 continue;
@@ -303,7 +303,7 @@ impl Lane {
             if !on_driver_thread && front.work.needs_driver_thread() {
                 return false;
             }
-            let Some(item) = state.queue.pop_front() else {
+            let Some(item) = state.waiting.pop_front() else {
                 return false;
             };
             state.running = true;
@@ -314,13 +314,13 @@ impl Lane {
         }
     }
 
-    /// Notes that `lane` waits for a point; `false` if it is reached already.
-    fn call_back(&self, number: u64, lane: &Arc<Self>) -> bool {
+    /// Notes that `queue` waits for a point; `false` if it is reached already.
+    fn call_back(&self, number: u64, queue: &Arc<Self>) -> bool {
         let mut state = self.lock();
         if self.completed.load(Ordering::Acquire) >= number {
             return false;
         }
-        state.dependents.push((number, Arc::clone(lane)));
+        state.dependents.push((number, Arc::clone(queue)));
         true
     }
 
@@ -339,7 +339,7 @@ impl Lane {
     fn wait(self: &Arc<Self>, number: u64) {
         loop {
             if self.completed.load(Ordering::Acquire) >= number {
-                // A waiter that ran the lane's work leaves the rest to others.
+                // A waiter that ran the queue's work leaves the rest to others.
                 self.continue_elsewhere();
                 return;
             }
@@ -351,7 +351,7 @@ impl Lane {
                 continue;
             }
             // What this thread must not run is the executors'.
-            let wake = !state.running && !state.scheduled && !state.queue.is_empty();
+            let wake = !state.running && !state.scheduled && !state.waiting.is_empty();
             if wake {
                 state.scheduled = true;
                 drop(state);
@@ -365,9 +365,9 @@ impl Lane {
     }
 }
 
-/// Lanes with work, and the threads that wait for some.
+/// Queues with work, and the threads that wait for some.
 struct Executors {
-    ready: VecDeque<Arc<Lane>>,
+    ready: VecDeque<Arc<Queue>>,
     idle: usize,
 }
 
@@ -381,17 +381,17 @@ fn executors() -> MutexGuard<'static, Executors> {
     EXECUTORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands a lane to a thread of the driver.
-fn submit(lane: Arc<Lane>) {
+/// Hands a queue to a thread of the driver.
+fn submit(queue: Arc<Queue>) {
     let mut executors = executors();
-    executors.ready.push_back(lane);
+    executors.ready.push_back(queue);
     let enough = executors.ready.len() <= executors.idle;
     drop(executors);
     if enough {
         READY.notify_one();
         return;
     }
-    // Without another thread the lane waits for one of those that there are, or for a thread that waits for it.
+    // Without another thread the queue waits for one of those that there are, or for a thread that waits for it.
     let _ = std::thread::Builder::new().name("rumba-stream".into()).spawn(serve);
 }
 
@@ -400,11 +400,11 @@ fn serve() {
     /// How long a thread stays without work.
     const PATIENCE: Duration = Duration::from_secs(5);
     loop {
-        let lane = {
+        let queue = {
             let mut executors = executors();
             loop {
-                if let Some(lane) = executors.ready.pop_front() {
-                    break lane;
+                if let Some(queue) = executors.ready.pop_front() {
+                    break queue;
                 }
                 executors.idle += 1;
                 let (woken, timeout) = READY
@@ -417,8 +417,8 @@ fn serve() {
                 }
             }
         };
-        lane.lock().scheduled = false;
-        while lane.step(true) {}
+        queue.lock().scheduled = false;
+        while queue.step(true) {}
     }
 }
 
