@@ -1,6 +1,7 @@
-//! Numbers that every room uses: lanes and masks of them, scalar types, seeds, and what reports are told with.
+//! What every room uses: lanes and masks of them, scalar types, seeds, data-flow analysis, and what reports are told with.
 
 pub(crate) mod config;
+pub(crate) mod flow;
 pub(crate) mod lanes;
 pub(crate) mod pool;
 pub(crate) mod report;
