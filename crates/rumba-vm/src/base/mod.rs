@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod flow;
 pub(crate) mod lanes;
+pub mod limits;
 pub(crate) mod pool;
 pub(crate) mod report;
 pub(crate) mod seed;
