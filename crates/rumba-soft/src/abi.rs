@@ -32,19 +32,21 @@ pub(crate) type CUkernel = usize;
 /// Runs the body of a call: turns its error into a code, says what `RUMBA_LOG` asks for, and keeps a panic,
 /// which would be a bug of this crate, from crossing into C.
 pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
-    let answered = catch_unwind(AssertUnwindSafe(call));
+    code_of(catch_unwind(AssertUnwindSafe(call)), called::<F>)
+}
+
+/// What [`answer`] does behind the body, which is the same for every call.
+#[inline(never)]
+fn code_of(answered: std::thread::Result<Result<(), Error>>, called: fn() -> &'static str) -> Code {
     set_per_thread(false);
     match answered {
         Ok(Ok(())) => {
             if log::level() >= Level::Calls {
-                log::say(
-                    Level::Calls,
-                    format_args!("{} -> {}", called::<F>(), Code::SUCCESS.name()),
-                );
+                log::say(Level::Calls, format_args!("{} -> {}", called(), Code::SUCCESS.name()));
             }
             Code::SUCCESS
         }
-        Ok(Err(error)) => refuse(called::<F>(), &error),
+        Ok(Err(error)) => refuse(called(), &error),
         Err(_) => Code::UNKNOWN,
     }
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::base::config::Config;
 use crate::base::lanes::{LANES, MAX_CLUSTER, SHARED_START, STACK_START};
+use crate::base::limits;
 use crate::base::pool::ThreadPool;
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::monitor::Monitor;
@@ -37,48 +38,6 @@ pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
 /// Bytes of the state of a grid's barrier: a word that says how large it is, and the counter.
 const GRID_WORKSPACE_BYTES: usize = 64;
 
-/// Threads and blocks that one multiprocessor keeps resident.
-const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
-const SHARED_PER_MULTIPROCESSOR: u32 = 228 * 1024;
-
-/// What the device is like.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Properties {
-    /// Its name.
-    pub name: String,
-    /// Compute capability.
-    pub compute_capability: (u32, u32),
-    /// Multiprocessors; each is a worker.
-    pub multiprocessors: u32,
-    /// Threads of the largest block.
-    pub max_threads_per_block: u32,
-    /// The largest block in each dimension.
-    pub max_block: [u32; 3],
-    /// The largest grid in each dimension.
-    pub max_grid: [u32; 3],
-    /// Bytes of shared memory that a block has without asking.
-    pub shared_per_block: u32,
-    /// Bytes of shared memory that a block can ask for.
-    pub shared_per_block_optin: u32,
-    /// Bytes of shared memory of a multiprocessor.
-    pub shared_per_multiprocessor: u32,
-    /// Lanes of a warp.
-    pub warp_size: u32,
-    /// 32-bit registers that a block can have.
-    pub registers_per_block: u32,
-    /// Threads that a multiprocessor keeps resident.
-    pub threads_per_multiprocessor: u32,
-    /// Blocks that a multiprocessor keeps resident.
-    pub blocks_per_multiprocessor: u32,
-    /// Bytes of device memory.
-    pub total_memory: usize,
-    /// Bytes of constant memory.
-    pub total_const: u32,
-    /// Nominal clock in kHz.
-    pub clock_khz: u32,
-}
-
 /// Why there is no device.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -98,7 +57,7 @@ pub(crate) struct Inner {
     output: Output,
     heap: Heap,
     stack_bytes: AtomicU64,
-    properties: Properties,
+    workers: usize,
     slots: LaunchSlots,
     launches: AtomicU64,
     findings: Mutex<Vec<Finding>>,
@@ -110,7 +69,7 @@ pub(crate) struct Inner {
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Device")
-            .field("properties", &self.properties)
+            .field("workers", &self.workers)
             .finish_non_exhaustive()
     }
 }
@@ -178,7 +137,7 @@ impl Device {
     pub fn new(config: Config) -> Result<Self, Error> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if config.workers == 0 { cores } else { config.workers };
-        let residents = workers * BLOCKS_PER_MULTIPROCESSOR as usize;
+        let residents = workers * limits::BLOCKS_PER_MULTIPROCESSOR as usize;
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         for slot in 0..LAUNCH_SLOTS {
@@ -196,24 +155,6 @@ impl Device {
             .then(|| Unwritten::new(arena.shared.start..arena.heap.end))
             .transpose()
             .map_err(Error::AddressSpace)?;
-        let properties = Properties {
-            name: format!("Rumba software device ({workers} workers)"),
-            compute_capability: (9, 0),
-            multiprocessors: workers as u32,
-            max_threads_per_block: 1024,
-            max_block: [1024, 1024, 64],
-            max_grid: [i32::MAX as u32, 65535, 65535],
-            shared_per_block: 48 * 1024,
-            shared_per_block_optin: 227 * 1024,
-            shared_per_multiprocessor: SHARED_PER_MULTIPROCESSOR,
-            warp_size: LANES as u32,
-            registers_per_block: 65536,
-            threads_per_multiprocessor: THREADS_PER_MULTIPROCESSOR,
-            blocks_per_multiprocessor: BLOCKS_PER_MULTIPROCESSOR,
-            total_memory: config.memory_bytes,
-            total_const: 64 * 1024,
-            clock_khz: 1_000_000,
-        };
         let (heap_bytes, stack_bytes) = (config.heap_bytes, config.stack_bytes);
         let resources = Resources {
             allocations: Allocations::new(&arena, config.memory_bytes as u64, unwritten),
@@ -227,7 +168,7 @@ impl Device {
             output: Output::new(),
             heap: Heap::new(heap_bytes),
             stack_bytes: AtomicU64::new(stack_bytes),
-            properties,
+            workers,
             slots: LaunchSlots::new(workers),
             launches: AtomicU64::new(0),
             findings: Mutex::default(),
@@ -237,9 +178,14 @@ impl Device {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What the device is like.
-    pub fn properties(&self) -> &Properties {
-        &self.inner.properties
+    /// The device's name.
+    pub fn name(&self) -> String {
+        format!("Rumba software device ({} workers)", self.inner.workers)
+    }
+
+    /// Multiprocessors; each is a worker.
+    pub fn multiprocessors(&self) -> u32 {
+        self.inner.workers as u32
     }
 
     /// Allocates memory, aligned to 256 bytes. The address is also one of the host.
@@ -436,22 +382,6 @@ impl Device {
         self.inner.stack_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Blocks of a kernel that a multiprocessor keeps resident.
-    pub fn blocks_per_multiprocessor(&self, function: &Function, threads: u32, dynamic_shared: u32) -> u32 {
-        let shared = (function.program.shared_end - SHARED_START) as u32 + dynamic_shared;
-        let by_threads = THREADS_PER_MULTIPROCESSOR / threads.max(1).next_multiple_of(LANES as u32);
-        let by_shared = (SHARED_PER_MULTIPROCESSOR - 1024)
-            .checked_div(shared.next_multiple_of(128))
-            .unwrap_or(u32::MAX);
-        if threads == 0
-            || threads > function.program.max_threads
-            || shared > self.inner.properties.shared_per_block_optin
-        {
-            return 0;
-        }
-        by_threads.min(by_shared).min(BLOCKS_PER_MULTIPROCESSOR)
-    }
-
     /// The size of the clusters of a launch.
     fn cluster(function: &Function, launch: &Launch<'_>) -> Result<[u32; 3], LaunchError> {
         let program = &function.program;
@@ -479,39 +409,28 @@ impl Device {
     }
 
     fn check_launch(&self, function: &Function, launch: &Launch<'_>) -> Result<u32, LaunchError> {
-        let properties = &self.inner.properties;
         let program = &function.program;
         if !Arc::ptr_eq(&function.module.device, &self.inner.resources) {
             return Err(LaunchError::OtherDevice);
         }
+        let threads = launch.block.iter().map(|size| u64::from(*size)).product::<u64>();
         for (what, size, limit) in [
-            ("grid", launch.grid, properties.max_grid),
-            ("block", launch.block, properties.max_block),
+            ("grid", launch.grid, limits::GRID),
+            ("block", launch.block, limits::BLOCK),
         ] {
             if size.contains(&0) {
                 return Err(LaunchError::Empty { what, size });
             }
+            if what == "block" && threads > u64::from(limits::THREADS_PER_BLOCK) {
+                return Err(LaunchError::TooManyThreads {
+                    threads,
+                    limit: limits::THREADS_PER_BLOCK,
+                    reason: "the device allows",
+                });
+            }
             if size.iter().zip(&limit).any(|(size, limit)| size > limit) {
-                let threads = launch.block.iter().map(|size| u64::from(*size)).product();
-                if what == "block" && threads > u64::from(properties.max_threads_per_block) {
-                    let limit = properties.max_threads_per_block;
-                    return Err(LaunchError::TooManyThreads {
-                        threads,
-                        limit,
-                        reason: "the device allows",
-                    });
-                }
                 return Err(LaunchError::TooLarge { what, size, limit });
             }
-        }
-        let threads = launch.block.iter().map(|size| u64::from(*size)).product::<u64>();
-        if threads > u64::from(properties.max_threads_per_block) {
-            let limit = properties.max_threads_per_block;
-            return Err(LaunchError::TooManyThreads {
-                threads,
-                limit,
-                reason: "the device allows",
-            });
         }
         if threads > u64::from(program.max_threads) {
             let limit = program.max_threads;
@@ -531,7 +450,7 @@ impl Device {
         }
         let fixed = program.shared_end - SHARED_START;
         let dynamic = u64::from(launch.dynamic_shared);
-        let limit = properties.shared_per_block_optin;
+        let limit = limits::SHARED_PER_BLOCK;
         if fixed + dynamic > u64::from(limit) || fixed + dynamic > SHARED_STRIDE as u64 - 2 * SHARED_START {
             return Err(LaunchError::TooMuchShared {
                 requested: fixed + dynamic,
@@ -544,11 +463,9 @@ impl Device {
             let (expected, given) = (program.parameter_bytes, launch.parameters.len());
             return Err(LaunchError::Parameters { expected, given });
         }
-        let residency = self
-            .blocks_per_multiprocessor(function, threads as u32, launch.dynamic_shared)
-            .max(1);
+        let residency = limits::resident_blocks(threads as u32, 0, (fixed + dynamic) as u32).max(1);
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
-        let limit = u64::from(residency) * u64::from(properties.multiprocessors);
+        let limit = u64::from(residency) * u64::from(self.multiprocessors());
         if launch.cooperative && blocks > limit {
             return Err(LaunchError::TooManyCooperative { blocks, limit });
         }
@@ -607,7 +524,7 @@ impl Device {
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
         let monitor = checks.monitored().then(|| Monitor::new(races));
         // What is found must not depend on which worker is faster.
-        let all_workers = inner.properties.multiprocessors as usize;
+        let all_workers = inner.workers;
         let workers = if checks.racecheck || inner.config.seed.is_some() {
             1
         } else {

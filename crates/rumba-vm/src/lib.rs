@@ -28,6 +28,7 @@ mod mem;
 mod run;
 
 pub use crate::base::config::{Checks, Config};
+pub use crate::base::limits;
 pub use crate::base::report::{Access, AccessKind, Location};
 pub use crate::check::finding::{Finding, FindingKind, Severity, Side};
 pub use crate::load::module::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};
@@ -37,4 +38,4 @@ pub use crate::machine::printf::Sink;
 pub use crate::machine::program::Parameter;
 pub use crate::mem::allocations::{Allocation, AllocationKind, MemoryError};
 pub use crate::run::launch::{Launch, LaunchFailure, Statistics};
-pub use device::{Device, Error, Properties};
+pub use device::{Device, Error};

@@ -10,7 +10,8 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::machine::Kernel;
-use crate::soft::module::{Function, SHARED_PER_BLOCK};
+use crate::soft::module::Function;
+use rumba_vm::limits::SHARED_PER_BLOCK;
 
 const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 const PREFERRED_SHARED_MEMORY_CARVEOUT: c_int = 9;

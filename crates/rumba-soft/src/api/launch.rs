@@ -13,10 +13,6 @@ use crate::soft::driver::Driver;
 use crate::soft::module::Function;
 use crate::soft::work::{KernelWork, ParameterBlock, Work};
 
-/// Largest extents of a block and a grid, and most threads in a block.
-const BLOCK: [u32; 3] = [1024, 1024, 64];
-const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
-
 /// Blocks of a cluster that every device with clusters takes.
 const PORTABLE_CLUSTER: u64 = 8;
 
@@ -44,21 +40,14 @@ pub(crate) extern "C" fn cuLaunchKernel(
     extra: In<u64>,
 ) -> Code {
     answer(|| {
-        let grid = [grid_x, grid_y, grid_z];
-        let block = [block_x, block_y, block_z];
-        launch(
-            function,
-            &Shape {
-                grid,
-                block,
-                shared,
-                cooperative: false,
-                cluster: None,
-            },
-            stream,
-            parameters,
-            extra,
-        )
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared,
+            cooperative: false,
+            cluster: None,
+        };
+        launch(function, &shape, stream, parameters, extra)
     })
 }
 
@@ -75,21 +64,14 @@ pub(crate) extern "C" fn cuLaunchCooperativeKernel(
     parameters: In<u64>,
 ) -> Code {
     answer(|| {
-        let grid = [grid_x, grid_y, grid_z];
-        let block = [block_x, block_y, block_z];
-        launch(
-            function,
-            &Shape {
-                grid,
-                block,
-                shared,
-                cooperative: true,
-                cluster: None,
-            },
-            stream,
-            parameters,
-            In::NULL,
-        )
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared,
+            cooperative: true,
+            cluster: None,
+        };
+        launch(function, &shape, stream, parameters, In::NULL)
     })
 }
 
@@ -167,7 +149,7 @@ fn launch(
     stream.submit(Work::Kernel(Arc::new(work))).map(drop)
 }
 
-/// Checks a launch and takes its parameters.
+/// Takes the parameters of a launch, and checks what only this interface limits; the machine checks the rest.
 pub(super) fn kernel_work(
     driver: &Driver,
     function: Arc<Function>,
@@ -175,17 +157,14 @@ pub(super) fn kernel_work(
     parameters: In<u64>,
     extra: In<u64>,
 ) -> Result<KernelWork, Error> {
-    check_shape(&function, shape)?;
-    let parameters = gather(&function, parameters, extra)?;
-    if shape.cooperative {
-        let blocks = shape.grid.iter().map(|extent| u64::from(*extent)).product();
-        let threads = shape.block.iter().product();
-        let resident = u64::from(resident_blocks(function.kernel.needs(), threads, shape.shared))
-            * u64::from(driver.machine.multiprocessors());
-        if blocks > resident {
-            return Err(Error::TooManyBlocks { blocks, resident });
-        }
+    let most = function.max_dynamic_shared.load(Ordering::Relaxed);
+    if i64::from(shape.shared) > i64::from(most) {
+        return Err(Error::Launch(format!(
+            "{} bytes of dynamic shared memory exceed the kernel's limit of {most}: cuFuncSetAttribute raises it",
+            shape.shared
+        )));
     }
+    let parameters = gather(&function, parameters, extra)?;
     let cluster = shape
         .cluster
         .unwrap_or([1; 3])
@@ -207,36 +186,17 @@ pub(super) fn kernel_work(
         parameters,
     };
     driver.machine.check(&work.function.kernel, &work.launch())?;
-    Ok(work)
-}
-
-/// Refuses what the device's limits, or the function's own, do not allow.
-fn check_shape(function: &Function, shape: &Shape) -> Result<(), Error> {
-    let refuse = |message: String| Err(Error::Launch(message));
-    for (what, extents, largest) in [("grid", shape.grid, GRID), ("block", shape.block, BLOCK)] {
-        if extents
-            .iter()
-            .zip(largest)
-            .any(|(extent, largest)| *extent == 0 || *extent > largest)
-        {
-            return refuse(format!("a {what} of {extents:?} is outside [1, 1, 1] to {largest:?}"));
+    // The machine could keep more blocks, but programs plan by what cuOccupancy says.
+    if shape.cooperative {
+        let blocks = shape.grid.iter().map(|extent| u64::from(*extent)).product();
+        let threads = shape.block.iter().product();
+        let resident = u64::from(resident_blocks(work.function.kernel.needs(), threads, shape.shared))
+            * u64::from(driver.machine.multiprocessors());
+        if blocks > resident {
+            return Err(Error::TooManyBlocks { blocks, resident });
         }
     }
-    let threads: u64 = shape.block.iter().map(|extent| u64::from(*extent)).product();
-    let most = function.kernel.needs().max_threads_per_block;
-    if threads > u64::from(most) {
-        return refuse(format!(
-            "a block of {threads} threads exceeds the kernel's limit of {most}"
-        ));
-    }
-    let most = function.max_dynamic_shared.load(Ordering::Relaxed);
-    if i64::from(shape.shared) > i64::from(most) {
-        return refuse(format!(
-            "{} bytes of dynamic shared memory exceed the kernel's limit of {most}: cuFuncSetAttribute raises it",
-            shape.shared
-        ));
-    }
-    Ok(())
+    Ok(work)
 }
 
 /// Builds the parameter block from either form in which parameters are passed.

@@ -1,9 +1,10 @@
-//! Occupancy: how many blocks a multiprocessor holds, by the rules of compute capability 9.0 (CUDA C++
-//! Programming Guide, "Compute Capabilities"). The software device runs blocks as it likes; the numbers are
-//! those that a GPU would give for the registers that the kernel has here.
+//! Occupancy: how many blocks a multiprocessor holds, as a GPU would say it for the registers that the kernel has here
+//! (`rumba_vm::limits`).
 
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
+
+use rumba_vm::limits::{self, SHARED_PER_MULTIPROCESSOR, WARP};
 
 use crate::abi::{CUfunction, Out, answer, wrong};
 use crate::api::func::function_of;
@@ -11,30 +12,14 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::machine::Needs;
-use crate::soft::module::SHARED_PER_BLOCK;
-
-const WARP: u32 = 32;
-const THREADS_PER_BLOCK: u32 = 1024;
-const WARPS: u32 = 64;
-const BLOCKS: u32 = 32;
-const REGISTERS: u32 = 65_536;
-const SHARED: u32 = 233_472;
-const RESERVED_SHARED_PER_BLOCK: u32 = 1024;
 
 /// Blocks of a kernel that one multiprocessor holds at once.
 pub(crate) fn resident_blocks(needs: &Needs, threads: u32, dynamic_shared: u32) -> u32 {
-    let shared = needs.shared_bytes.saturating_add(dynamic_shared);
-    if threads == 0 || threads > THREADS_PER_BLOCK || shared > SHARED_PER_BLOCK {
-        return 0;
-    }
-    let warps = threads.div_ceil(WARP);
-    // Registers are given out per warp in units of 256, shared memory per block in units of 128 bytes.
-    let per_warp = (needs.registers.max(1).next_multiple_of(8) * WARP).next_multiple_of(256);
-    let shared = (shared + RESERVED_SHARED_PER_BLOCK).next_multiple_of(128);
-    BLOCKS
-        .min(WARPS / warps)
-        .min(REGISTERS / per_warp / warps)
-        .min(SHARED / shared)
+    limits::resident_blocks(
+        threads,
+        needs.registers,
+        needs.shared_bytes.saturating_add(dynamic_shared),
+    )
 }
 
 pub(crate) extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -164,7 +149,7 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
         if blocks > resident_blocks(needs, threads, 0) {
             return Err(wrong("numBlocks", blocks, "a multiprocessor does not hold so many"));
         }
-        let share = (SHARED / blocks).saturating_sub(needs.shared_bytes) as usize;
+        let share = (SHARED_PER_MULTIPROCESSOR / blocks).saturating_sub(needs.shared_bytes) as usize;
         let most = function.max_dynamic_shared.load(Ordering::Relaxed) as usize;
         shared.put("dynamicSmemSize", share.min(most))
     })

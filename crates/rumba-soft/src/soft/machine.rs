@@ -126,12 +126,12 @@ impl Machine {
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.device.properties().name
+    pub(crate) fn name(&self) -> String {
+        self.device.name()
     }
 
     pub(crate) fn multiprocessors(&self) -> u32 {
-        self.device.properties().multiprocessors
+        self.device.multiprocessors()
     }
 
     /// Free and total bytes of memory.

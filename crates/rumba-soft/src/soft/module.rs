@@ -9,9 +9,6 @@ use crate::soft::context::Owner;
 use crate::soft::image::Source;
 use crate::soft::machine::{Kernel, Program};
 
-/// Shared memory that a block can have at most: 227 KiB.
-pub(crate) const SHARED_PER_BLOCK: u32 = 232_448;
-
 /// A module of a context.
 pub(crate) struct Module {
     pub(crate) context: Owner,

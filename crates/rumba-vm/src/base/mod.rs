@@ -1,7 +1,9 @@
-//! Numbers that every room uses: lanes and masks of them, scalar types, seeds, and what reports are told with.
+//! What every room uses: lanes and masks of them, scalar types, seeds, data-flow analysis, and what reports are told with.
 
 pub(crate) mod config;
+pub(crate) mod flow;
 pub(crate) mod lanes;
+pub mod limits;
 pub(crate) mod pool;
 pub(crate) mod report;
 pub(crate) mod seed;

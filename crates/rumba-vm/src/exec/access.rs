@@ -10,18 +10,18 @@ use std::marker::PhantomData;
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, lanes_of};
 use crate::base::report::AccessKind;
 use crate::exec::memory::{AddressSpace, Addresses, Flat, Local, Pattern, Shared, Space, affine, scattered};
-use crate::exec::target::{Avx2, Baseline, Target};
-use crate::machine::op::{Form, Handlers, Pc};
+use crate::exec::processor::{Avx2, Baseline, Processor};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// What an access does, for each target.
 trait Body {
     /// What it can do with affine addresses.
-    const FORM: Form;
+    const KIND: OpKind;
 
     /// # Safety
     /// As for [`crate::machine::op::Handler`]; the processor is `X`.
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc;
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc;
 }
 
 unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -43,7 +43,7 @@ const fn handlers<B: Body>() -> Handlers {
     Handlers {
         baseline: baseline::<B>,
         avx2: avx2::<B>,
-        form: B::FORM,
+        kind: B::KIND,
     }
 }
 
@@ -57,10 +57,10 @@ fn slots(pc: Pc) -> [u16; 4] {
 struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
-    const FORM: Form = crate::exec::lockstep::access::load_form::<E, D, N>();
+    const KIND: OpKind = crate::exec::lockstep::access::load_kind::<E, D, N>();
 
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the operation was made by `load`; the access check has found that the addresses are those of live, aligned elements;
         // the slots have 32 lanes.
         unsafe {
@@ -84,7 +84,7 @@ impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
 /// # Safety
 /// `pc` is an operation made by [`load`], `groups` has passed the access check, and the processor is `X`.
 #[inline(always)]
-pub(crate) unsafe fn load_contiguous<X: Target, E: Element, const N: usize>(
+pub(crate) unsafe fn load_contiguous<X: Processor, E: Element, const N: usize>(
     warp: &Warp,
     pc: Pc,
     groups: [u64; GROUPS],
@@ -180,10 +180,10 @@ pub(crate) unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc,
 struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
-    const FORM: Form = crate::exec::lockstep::access::store_form::<E, D, N>();
+    const KIND: OpKind = crate::exec::lockstep::access::store_kind::<E, D, N>();
 
     #[inline(always)]
-    unsafe fn run<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the operation was made by `store`; the access check has found that the addresses are those of live, aligned elements;
         // the slots have 32 lanes.
         unsafe {
@@ -207,7 +207,7 @@ impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
 /// # Safety
 /// `pc` is an operation made by [`store`], `groups` has passed the access check, and the processor is `X`.
 #[inline(always)]
-pub(crate) unsafe fn store_contiguous<X: Target, E: Element, const N: usize>(
+pub(crate) unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(
     warp: &Warp,
     pc: Pc,
     groups: [u64; GROUPS],

@@ -5,7 +5,7 @@
 
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Form, Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::program::SaveRange;
 use crate::machine::warp::{Wait, Warp, same};
 
@@ -18,9 +18,9 @@ pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch);
 /// `goto table[a]`; `imm` is the index of the table. `extra` is not 0 if all lanes are to go one way.
 pub(crate) const TABLE: Handlers = Handlers::same(table);
 /// Restricts the active lanes to a predicate for the next operations, or skips `imm` of them.
-pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_form(Form::GuardBegin);
+pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_kind(OpKind::GuardBegin);
 /// Ends what [`GUARD_BEGIN`] began.
-pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end).with_form(Form::GuardEnd);
+pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end).with_kind(OpKind::GuardEnd);
 /// Calls the function `imm` operations away.
 pub(crate) const CALL: Handlers = Handlers::same(call);
 /// Calls the function that `a` holds the address of, where the active lanes agree on it; `extra` is not 0 if they all have to.

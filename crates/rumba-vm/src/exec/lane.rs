@@ -3,7 +3,7 @@
 //! A lane holds raw bits, a `u32` or a `u64`; values narrower than that lie zero-extended in their lane, so that a
 //! register may be read as any type of its width or narrower. Nothing here computes.
 
-pub use crate::exec::target::Raw;
+pub use crate::exec::processor::Raw;
 
 /// A type of value that a lane can hold.
 pub trait Lane: Copy + 'static {

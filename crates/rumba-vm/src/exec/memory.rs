@@ -3,14 +3,13 @@
 //! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
 //! instruction's business; what the bytes mean does not matter here.
 
-use crate::base::lanes::GROUPS;
-use crate::machine::bounds::{Bounds, CACHES};
 use std::mem::MaybeUninit;
 
-use crate::base::lanes::{FULL, GROUP, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
+use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
 use crate::base::report::{Access, AccessKind};
 use crate::check::order::Order;
-use crate::exec::target::Target;
+use crate::exec::processor::Processor;
+use crate::machine::bounds::{Bounds, BoundsCheck, CACHES};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::Pc;
@@ -212,7 +211,7 @@ impl Addresses {
 /// `pc` is an operation of the warp's program whose `a` is a 64-bit slot and whose `extra` holds the [`Space`]; the
 /// processor is `X`.
 #[inline(always)]
-pub(crate) unsafe fn affine<D: AddressSpace, X: Target>(
+pub(crate) unsafe fn affine<D: AddressSpace, X: Processor>(
     warp: &Warp,
     pc: Pc,
     bytes: u64,
@@ -227,34 +226,45 @@ pub(crate) unsafe fn affine<D: AddressSpace, X: Target>(
     if step != bytes && step != 0 {
         return None;
     }
-    // SAFETY: as the caller promises.
-    let bounds = unsafe { D::bounds(warp, pc, kind) };
+    // SAFETY: the slot has 32 lanes of 64 bits.
+    let bases = std::array::from_fn(|group| unsafe { *given.add(group * GROUP) });
     let whole = if step == bytes { bytes * GROUP as u64 } else { bytes };
-    let room = bounds.bytes.wrapping_sub(whole);
-    let mut hosts = [0; GROUPS];
-    let (mut outside, mut low) = (bounds.bytes < whole, 0);
-    for (group, host) in hosts.iter_mut().enumerate() {
-        // SAFETY: the slot has 32 lanes of 64 bits.
-        let address = unsafe { *given.add(group * GROUP) }.wrapping_add(pc.imm);
-        outside |= address.wrapping_sub(bounds.start) > room;
-        low |= address;
-        *host = D::base(warp).wrapping_add(address);
-    }
     // SAFETY: as the caller promises.
-    if low & (bytes - 1) != 0 || !unsafe { X::is_stepped(given, step) } {
+    let (hosts, check) = groups::<D>(warp, pc, unsafe { D::bounds(warp, pc, kind) }, bases, whole);
+    // SAFETY: as the caller promises.
+    if !check.is_aligned(bytes) || !unsafe { X::is_stepped(given, step) } {
         return None;
     }
-    if outside {
-        // SAFETY: the slot has 32 lanes of 64 bits; the rest is as the caller promises.
-        let bases = std::array::from_fn(|group| unsafe { *given.add(group * GROUP) });
-        // SAFETY: as above.
-        hosts = unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind)? };
-    }
+    let hosts = if check.is_inside() {
+        hosts
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind)? }
+    };
     Some(if step == bytes {
         Pattern::Contiguous(hosts)
     } else {
         Pattern::Uniform(hosts)
     })
+}
+
+/// Compares accesses of `whole` bytes, one of each group of lanes, with bounds, and translates their addresses.
+#[inline(always)]
+fn groups<D: AddressSpace>(
+    warp: &Warp,
+    pc: Pc,
+    bounds: Bounds,
+    bases: [u64; GROUPS],
+    whole: u64,
+) -> ([u64; GROUPS], BoundsCheck) {
+    let mut check = BoundsCheck::new(bounds, whole);
+    let mut hosts = [0; GROUPS];
+    for (host, base) in hosts.iter_mut().zip(bases) {
+        let address = base.wrapping_add(pc.imm);
+        check.add(address);
+        *host = D::base(warp).wrapping_add(address);
+    }
+    (hosts, check)
 }
 
 /// Checks and translates an affine access, given the first address of each group, and tells the monitor, if there is
@@ -274,19 +284,10 @@ unsafe fn watched<D: AddressSpace>(
     if D::PER_LANE || !warp.is_monitored() {
         return None;
     }
-    // SAFETY: as the caller promises.
-    let bounds = unsafe { D::watched(warp, pc, kind) };
     let whole = bytes + step * (GROUP as u64 - 1);
-    let room = bounds.bytes.wrapping_sub(whole);
-    let mut hosts = [0; GROUPS];
-    let (mut outside, mut low) = (bounds.bytes < whole, 0);
-    for (host, head) in hosts.iter_mut().zip(bases) {
-        let address = head.wrapping_add(pc.imm);
-        outside |= address.wrapping_sub(bounds.start) > room;
-        low |= address;
-        *host = D::base(warp).wrapping_add(address);
-    }
-    if outside || low & (bytes - 1) != 0 {
+    // SAFETY: as the caller promises.
+    let (hosts, check) = groups::<D>(warp, pc, unsafe { D::watched(warp, pc, kind) }, bases, whole);
+    if !check.is_inside() || !check.is_aligned(bytes) {
         return None;
     }
     let what = (bytes, kind, Order::from_bits(pc.extra, kind));
@@ -311,7 +312,7 @@ pub(crate) unsafe fn scattered<D: AddressSpace>(
     // SAFETY: the slot has 32 lanes of 64 bits, and is not written meanwhile.
     let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a).cast_const() };
     // SAFETY: as the caller promises.
-    unsafe { checked::<D>(warp, pc, given, bytes, kind, out) }
+    unsafe { checked::<D>(warp, Request::of(warp, pc, given, bytes, kind), out) }
 }
 
 /// Checks and translates an access of `bytes` bytes per lane at `[bases of a + lane * step + imm]` when the addresses
@@ -334,7 +335,7 @@ pub(crate) unsafe fn spread<D: AddressSpace>(
         *address = bases[lane / GROUP].wrapping_add(step.wrapping_mul((lane % GROUP) as u64));
     }
     // SAFETY: as the caller promises.
-    unsafe { checked::<D>(warp, pc, &given, bytes, kind, out) }
+    unsafe { checked::<D>(warp, Request::of(warp, pc, &given, bytes, kind), out) }
 }
 
 /// Checks and translates an affine access whose groups touch `whole` bytes each, if the operation has been there
@@ -354,17 +355,8 @@ pub(crate) unsafe fn steady<D: AddressSpace>(
     // SAFETY: the slot has its heads.
     let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
     // SAFETY: as the caller promises.
-    let bounds = unsafe { D::bounds(warp, pc, kind) };
-    let room = bounds.bytes.wrapping_sub(whole);
-    let mut hosts = [0; GROUPS];
-    let (mut outside, mut low) = (bounds.bytes < whole, 0);
-    for (host, head) in hosts.iter_mut().zip(bases) {
-        let address = head.wrapping_add(pc.imm);
-        outside |= address.wrapping_sub(bounds.start) > room;
-        low |= address;
-        *host = D::base(warp).wrapping_add(address);
-    }
-    if !outside && low & (bytes - 1) == 0 {
+    let (hosts, check) = groups::<D>(warp, pc, unsafe { D::bounds(warp, pc, kind) }, bases, whole);
+    if check.is_inside() && check.is_aligned(bytes) {
         return Some(hosts);
     }
     let step = (whole - bytes) / (GROUP as u64 - 1);
@@ -372,77 +364,117 @@ pub(crate) unsafe fn steady<D: AddressSpace>(
     unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind) }
 }
 
-/// Checks and translates the accesses of the active lanes at `[given + imm]`.
-///
-/// # Safety
-/// As for [`scattered`], except that `a` does not count.
-#[inline(always)]
-unsafe fn checked<D: AddressSpace>(
-    warp: &mut Warp,
+/// An access of some lanes, which need not be active.
+#[derive(Clone, Copy)]
+struct Request<'a> {
     pc: Pc,
-    given: &[u64; LANES],
+    lanes: u32,
+    given: &'a [u64; LANES],
+    /// Added to each address.
+    offset: u64,
+    /// Of each lane; a power of two.
     bytes: u64,
     kind: AccessKind,
-    out: &mut Addresses,
-) -> Result<(), Pc> {
-    // SAFETY: as the caller promises.
-    let bounds = unsafe { D::bounds(warp, pc, kind) };
-    let base = D::base(warp);
-    // An access is in bounds if it starts no further than this from the start of a range that it fits into.
-    let room = bounds.bytes.wrapping_sub(bytes);
-    let (mut outside, mut low) = (false, 0);
-    let mut take = |lane: usize| {
-        let address = given[lane].wrapping_add(pc.imm);
-        outside |= address.wrapping_sub(bounds.start) > room;
-        low |= address;
-        let own = if D::PER_LANE {
-            warp.stack_stride.wrapping_mul(lane as u64)
-        } else {
-            0
-        };
-        out.set(lane, base.wrapping_add(address).wrapping_add(own));
-    };
-    if warp.active == FULL {
-        for lane in 0..LANES {
-            take(lane);
-        }
-    } else {
-        lanes_of(warp.active).for_each(&mut take);
-    }
-    if !outside && bounds.bytes >= bytes && low & (bytes - 1) == 0 {
-        return Ok(());
-    }
-    let given = given.map(|address| address.wrapping_add(pc.imm));
-    let lanes = warp.active;
-    let what = (bytes, kind, Order::from_bits(pc.extra, kind));
-    // SAFETY: as the caller promises.
-    if warp.is_monitored() && low & (bytes - 1) == 0 && unsafe { is_watched::<D>(warp, pc, &given, lanes, bytes, kind) }
-    {
-        observe(warp, pc, lanes, out, what);
-        return Ok(());
-    }
-    examine(warp, pc, &given, lanes, bytes, kind, out, Space::from_bits(pc.extra))?;
-    observe(warp, pc, lanes, out, what);
-    Ok(())
+    /// The [`Space`] and the [`Order`], as an operation holds them.
+    extra: u16,
 }
 
-/// Whether the addresses of lanes are in the bounds of memory that is watched.
+impl<'a> Request<'a> {
+    /// What an operation wants for the active lanes.
+    #[inline(always)]
+    fn of(warp: &Warp, pc: Pc, given: &'a [u64; LANES], bytes: u64, kind: AccessKind) -> Self {
+        Self {
+            pc,
+            lanes: warp.active,
+            given,
+            offset: pc.imm,
+            bytes,
+            kind,
+            extra: pc.extra,
+        }
+    }
+
+    #[inline(always)]
+    fn address(&self, lane: usize) -> u64 {
+        self.given[lane].wrapping_add(self.offset)
+    }
+
+    /// Compares the accesses with bounds, and hands on each address.
+    #[inline(always)]
+    fn compare(&self, bounds: Bounds, mut each: impl FnMut(usize, u64)) -> bool {
+        let mut check = BoundsCheck::new(bounds, self.bytes);
+        let mut take = |lane: usize| {
+            let address = self.address(lane);
+            check.add(address);
+            each(lane, address);
+        };
+        if self.lanes == FULL {
+            for lane in 0..LANES {
+                take(lane);
+            }
+        } else {
+            for lane in lanes_of(self.lanes) {
+                take(lane);
+            }
+        }
+        check.is_inside() && check.is_aligned(self.bytes)
+    }
+}
+
+/// Checks and translates accesses. On failure, the warp knows about the fault.
 ///
 /// # Safety
-/// The warp is set up for a launch.
-#[inline(never)]
-unsafe fn is_watched<D: AddressSpace>(
-    warp: &Warp,
-    pc: Pc,
-    given: &[u64; LANES],
-    lanes: u32,
-    bytes: u64,
-    kind: AccessKind,
-) -> bool {
+/// The operation is one of the warp's program, and `extra` holds the [`Space`].
+#[inline(always)]
+unsafe fn checked<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &mut Addresses) -> Result<(), Pc> {
     // SAFETY: as the caller promises.
-    let bounds = unsafe { D::watched(warp, pc, kind) };
-    let room = bounds.bytes.wrapping_sub(bytes);
-    bounds.bytes >= bytes && lanes_of(lanes).all(|lane| given[lane].wrapping_sub(bounds.start) <= room)
+    let bounds = unsafe { D::bounds(warp, request.pc, request.kind) };
+    let base = D::base(warp);
+    let stride = if D::PER_LANE { warp.stack_stride } else { 0 };
+    let passes = request.compare(bounds, |lane, address| {
+        let own = stride.wrapping_mul(lane as u64);
+        out.set(lane, base.wrapping_add(address).wrapping_add(own));
+    });
+    if passes {
+        return Ok(());
+    }
+    // SAFETY: as the caller promises.
+    unsafe { unusual::<D>(warp, request, out) }
+}
+
+/// Checks accesses that are not known to be right, or that the monitor has to be told of. Those that are in the bounds of
+/// memory that is watched are translated already.
+///
+/// # Safety
+/// As for [`checked`].
+#[cold]
+#[inline(never)]
+unsafe fn unusual<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &mut Addresses) -> Result<(), Pc> {
+    // SAFETY: as the caller promises.
+    let is_watched = || request.compare(unsafe { D::watched(warp, request.pc, request.kind) }, |_, _| {});
+    if !warp.is_monitored() || !is_watched() {
+        examine(warp, &request, out)?;
+    }
+    if warp.is_monitored() {
+        let Request {
+            pc,
+            lanes,
+            bytes,
+            kind,
+            extra,
+            ..
+        } = request;
+        // SAFETY: the addresses of these lanes were set.
+        let host = |lane| unsafe { out.get(lane) };
+        warp.observe(
+            pc.source,
+            lanes,
+            host,
+            (bytes, kind, Order::from_bits(extra, kind)),
+            |address| describe(warp, address, 1, Space::Generic),
+        );
+    }
+    Ok(())
 }
 
 /// Checks and translates accesses of `bytes` bytes, a power of two, at any addresses: one for each lane of `lanes`, which
@@ -456,71 +488,32 @@ pub(crate) fn at_addresses(
     space: Space,
     out: &mut Addresses,
 ) -> Result<(), Pc> {
-    // SAFETY: the warp is set up for a launch.
-    let (bounds, base) = unsafe {
-        match space {
-            Space::Shared => (Shared::bounds(warp, pc, kind), Shared::base(warp)),
-            Space::Generic | Space::Global | Space::Const | Space::Param => {
-                (Flat::bounds(warp, pc, kind), Flat::base(warp))
-            }
-            Space::Local => (Bounds::default(), 0),
-        }
+    let request = Request {
+        pc,
+        lanes,
+        given,
+        offset: 0,
+        bytes,
+        kind,
+        extra: space as u16,
     };
-    let room = bounds.bytes.wrapping_sub(bytes);
-    let (mut outside, mut low) = (bounds.bytes < bytes, 0);
-    for lane in lanes_of(lanes) {
-        let address = given[lane];
-        outside |= address.wrapping_sub(bounds.start) > room;
-        low |= address;
-        out.set(lane, base.wrapping_add(address));
-    }
-    if !outside && low & (bytes - 1) == 0 {
-        return Ok(());
-    }
     // SAFETY: the warp is set up for a launch.
-    let known = low & (bytes - 1) == 0
-        && warp.is_monitored()
-        && unsafe {
-            match space {
-                Space::Shared => is_watched::<Shared>(warp, pc, given, lanes, bytes, kind),
-                Space::Generic | Space::Global | Space::Const | Space::Param => {
-                    is_watched::<Flat>(warp, pc, given, lanes, bytes, kind)
-                }
-                Space::Local => false,
-            }
-        };
-    if !known {
-        examine(warp, pc, given, lanes, bytes, kind, out, space)?;
-    }
-    observe(warp, pc, lanes, out, (bytes, kind, Order::usual(kind)));
-    Ok(())
-}
-
-/// Tells the monitor of accesses that have passed the access check.
-fn observe(warp: &Warp, pc: Pc, lanes: u32, out: &Addresses, what: (u64, AccessKind, Order)) {
-    if warp.is_monitored() {
-        // SAFETY: the addresses of these lanes were set.
-        let host = |lane| unsafe { out.get(lane) };
-        warp.observe(pc.source, lanes, host, what, |address| {
-            describe(warp, address, 1, Space::Generic)
-        });
+    unsafe {
+        match space {
+            Space::Shared => checked::<Shared>(warp, request, out),
+            Space::Local => checked::<Local>(warp, request, out),
+            Space::Generic | Space::Global | Space::Const | Space::Param => checked::<Flat>(warp, request, out),
+        }
     }
 }
 
 /// Looks at an access that is not known to be right.
-#[cold]
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "an access is that many things")]
-fn examine(
-    warp: &mut Warp,
-    pc: Pc,
-    given: &[u64; LANES],
-    lanes: u32,
-    bytes: u64,
-    kind: AccessKind,
-    out: &mut Addresses,
-    space: Space,
-) -> Result<(), Pc> {
+fn examine(warp: &mut Warp, request: &Request<'_>, out: &mut Addresses) -> Result<(), Pc> {
+    let Request {
+        pc, lanes, bytes, kind, ..
+    } = *request;
+    let space = Space::from_bits(request.extra);
     let mut known = Bounds {
         start: u64::MAX,
         bytes: 0,
@@ -529,9 +522,9 @@ fn examine(
     let shared_start = warp.context().program.shared_start;
     // The unit that accesses memory looks at the alignment before the address is translated: where both are wrong, in one
     // lane or in two, a GPU reports the alignment.
-    let misaligned = lanes_of(lanes).find(|lane| given[*lane] & (bytes - 1) != 0);
+    let misaligned = lanes_of(lanes).find(|lane| request.address(*lane) & (bytes - 1) != 0);
     for lane in lanes_of(misaligned.map_or(lanes, |lane| 1 << lane)) {
-        let address = given[lane];
+        let address = request.address(lane);
         let found = match space {
             Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
                 let (rank, offset) = Cluster::split(address, 0);

@@ -4,7 +4,7 @@
 
 use crate::base::lanes::{FULL, GROUP, LANES};
 use crate::exec::lane::{Lane, Raw};
-use crate::exec::target::Target;
+use crate::exec::processor::Processor;
 use crate::machine::warp::Warp;
 
 /// Lanes that are read together.
@@ -31,7 +31,7 @@ pub(crate) trait Part {
     ///
     /// # Safety
     /// `slot` is a slot for `R` of the warp's program; the processor is `X`.
-    unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R);
+    unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R);
 }
 
 /// All lanes, of which the active ones are written.
@@ -51,7 +51,7 @@ impl Part for Whole {
     }
 
     #[inline(always)]
-    unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
+    unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
         let mut values = [R::ZERO; LANES];
         for (lane, value) in values.iter_mut().enumerate() {
             *value = compute(lane);
@@ -62,6 +62,8 @@ impl Part for Whole {
             if warp.active == FULL {
                 place.cast::<[R; LANES]>().write(values);
             } else {
+                // A copy, so that `values` itself may stay in registers.
+                let values = values;
                 X::select::<R>(place, values.as_ptr(), place, warp.active);
             }
         }
@@ -90,7 +92,7 @@ impl Part for Bases {
     }
 
     #[inline(always)]
-    unsafe fn write<X: Target, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
+    unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
         let mut values = [R::ZERO; LANES / GROUP];
         for (lane, value) in values.iter_mut().enumerate() {
             *value = compute(lane);

@@ -14,9 +14,9 @@ use crate::base::lanes::{FULL, LANES};
 use crate::exec::lane::{Lane, Raw};
 use crate::exec::part::{Bases, CHUNK, Part, Whole};
 #[cfg(target_arch = "x86_64")]
-use crate::exec::target::Avx2;
-use crate::exec::target::{Baseline, Target};
-use crate::machine::op::{Form, Handlers, Linear, Pc};
+use crate::exec::processor::Avx2;
+use crate::exec::processor::{Baseline, Processor};
+use crate::machine::op::{Handlers, Linear, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// A value of a closure type that has no state.
@@ -41,7 +41,7 @@ fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
 trait Body {
     /// # Safety
     /// As for [`crate::machine::op::Handler`]; the processor is `X`, and the operands are good as `P`.
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc);
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc);
 }
 
 unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -81,13 +81,13 @@ const fn whole<B: Body>() -> Handlers {
     Handlers {
         baseline: baseline::<B>,
         avx2: avx2::<B>,
-        form: Form::Opaque,
+        kind: OpKind::Opaque,
     }
 }
 
 /// The handlers of a body whose result in a lane depends on that lane of the sources only.
 const fn handlers<B: Body>() -> Handlers {
-    whole::<B>().with_form(Form::Lanes {
+    whole::<B>().with_kind(OpKind::Lanes {
         bases: bases::<B>,
         linear: Linear::No,
     })
@@ -95,7 +95,7 @@ const fn handlers<B: Body>() -> Handlers {
 
 /// The same with a predicate as result.
 const fn tests<B: Body>() -> Handlers {
-    whole::<B>().with_form(Form::Test { spread: bases::<B> })
+    whole::<B>().with_kind(OpKind::Test { spread: bases::<B> })
 }
 
 /// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.
@@ -253,7 +253,7 @@ impl<A, B, C, D, R: Lane, F: Fn(u16, A, B, C, D) -> R> Scalar<(A, B, C, D)> for 
 
 impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
@@ -265,7 +265,7 @@ impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
 
 impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
@@ -281,7 +281,7 @@ impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
 
 impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), S> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
@@ -301,7 +301,7 @@ impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), 
 
 impl<A: Lane, B: Lane, C: Lane, D: Lane, S: Scalar<(A, B, C, D)>> Body for Lanes<(A, B, C, D), S> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
@@ -325,7 +325,7 @@ where
     S::Output: Lane<Raw = u32>,
 {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, u32>(warp, pc.dst, |index| {
@@ -343,7 +343,7 @@ where
     S::Output: Lane<Raw = u32>,
 {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, u32>(warp, pc.dst, |index| {
@@ -362,7 +362,7 @@ where
     S::Output: Lane<Raw = u32>,
 {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, u32>(warp, pc.dst, |index| {
@@ -405,7 +405,7 @@ pub fn test<A: Lane, F: Fn(A) -> bool + Copy>(_: F) -> Handlers {
 
 impl<A: Lane, F: Fn(A) -> bool + Copy> Body for Lanes<ToPredicate<(A,)>, F> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
         let mut mask = 0;
         for chunk in 0..LANES / CHUNK {
@@ -428,7 +428,7 @@ pub fn compare<A: Lane, F: Fn(A, A) -> bool + Copy>(_: F) -> Handlers {
 
 impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
         let mut mask = 0;
         for chunk in 0..LANES / CHUNK {
@@ -452,7 +452,7 @@ pub fn select<R: Raw>() -> Handlers {
 
 impl<R: Raw> Body for Lanes<R, ()> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let (out, a, b) = (warp.lanes::<R>(pc.dst), warp.lanes::<R>(pc.a), warp.lanes::<R>(pc.b));
         // SAFETY: the caller promises that the operation's slots and predicates are good, and the processor is `X`.
         unsafe {
@@ -490,7 +490,7 @@ pub fn carry<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy>(_: F) -> Handler
 
 impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool), F> {
     #[inline(always)]
-    unsafe fn run<X: Target, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
         let flag = if pc.extra & 1 != 0 { warp.carry } else { 0 };
         let mut mask = 0;

@@ -2,7 +2,7 @@
 
 use crate::base::lanes::LANES;
 use crate::check::record::Conflict;
-use crate::machine::op::Form;
+use crate::machine::op::OpKind;
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
@@ -41,7 +41,7 @@ impl Warp {
     fn offset(&self, source: u32, lane: usize, other: usize) -> Option<u64> {
         let program = self.context().program;
         let mut ops = program.ops.iter().zip(&program.facts);
-        let (op, _) = ops.find(|(op, facts)| op.source == source && matches!(facts.form, Form::Store { .. }))?;
+        let (op, _) = ops.find(|(op, facts)| op.source == source && matches!(facts.kind, OpKind::Store { .. }))?;
         let addresses = self.lanes::<u64>(op.a);
         // SAFETY: the slot is the operation's, with 32 lanes of 64 bits.
         Some(unsafe { (*addresses.add(lane)).wrapping_sub(*addresses.add(other)) })
@@ -52,7 +52,7 @@ impl Warp {
         let program = self.context().program;
         let mut ops = program.ops.iter().zip(&program.facts);
         let (op, facts) = ops.find(|(op, facts)| {
-            op.source == source && matches!(facts.form, Form::Store { bytes: of, .. } if usize::from(of) == bytes)
+            op.source == source && matches!(facts.kind, OpKind::Store { bytes: of, .. } if usize::from(of) == bytes)
         })?;
         let [dst, _, b, c, d] = facts.classes;
         let parts: Vec<(u16, Class)> = [(op.dst, dst), (op.b, b), (op.c, c), (op.d, d)]

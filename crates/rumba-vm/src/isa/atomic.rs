@@ -73,6 +73,16 @@ impl Exchange for u128 {
     }
 }
 
+/// The access check, out of line: each operation on each type would have its own copy.
+///
+/// # Safety
+/// As for [`scattered`].
+#[inline(never)]
+unsafe fn checked<D: AddressSpace>(warp: &mut Warp, pc: Pc, bytes: u64, out: &mut Addresses) -> Result<(), Pc> {
+    // SAFETY: as the caller promises.
+    unsafe { scattered::<D>(warp, pc, bytes, AccessKind::Atomic, out) }
+}
+
 /// `dst = *a; *a = f(*a, b, c)`
 unsafe fn update<E: Exchange, D: AddressSpace, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(
     warp: &mut Warp,
@@ -84,7 +94,7 @@ where
     let f = conjure::<F>();
     let mut addresses = Addresses::new();
     // SAFETY: the operation was made by `lower`.
-    if let Err(stop) = unsafe { scattered::<D>(warp, pc, E::BYTES, AccessKind::Atomic, &mut addresses) } {
+    if let Err(stop) = unsafe { checked::<D>(warp, pc, E::BYTES, &mut addresses) } {
         return stop;
     }
     let keeps = pc.extra & NO_RESULT == 0;

@@ -4,7 +4,7 @@
 //! in tensor memory, are other instructions and not supported.
 
 use crate::isa::float::Rounding;
-use crate::isa::matrix::element::Element;
+use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::{Fragment, Order, Quads};
 use crate::isa::matrix::operands;
 use crate::isa::matrix::operands::{destinations, numbers, sources};
@@ -152,9 +152,9 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let modifiers = l.modifiers();
     let unknown = || LowerError::new("the shape and the types of this form are not understood");
     let [rows, columns, depth] = shape(modifiers).ok_or_else(unknown)?;
-    let types: Vec<Element> = modifiers
+    let types: Vec<ElementType> = modifiers
         .iter()
-        .filter_map(|modifier| Element::from_name(modifier))
+        .filter_map(|modifier| ElementType::from_name(modifier))
         .collect();
     let [d, a, b, c] = types[..] else { return Err(unknown()) };
     let kind = m.get("kind");
@@ -167,18 +167,18 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     } else {
         None
     };
-    let quads = [rows, columns, depth] == [8, 8, 4] && a == Element::F16;
+    let quads = [rows, columns, depth] == [8, 8, 4] && a == ElementType::F16;
     let kept = if sparse { depth / 2 } else { depth };
     // Numbers of four bits fill bytes, unless the kind packs them.
     let packed = matches!(kind, Some(".kind::mxf4" | ".kind::mxf4nvf4"));
-    let bits = |element: Element| if packed { 4 } else { element.bits() };
+    let bits = |element: ElementType| if packed { 4 } else { element.bits() };
     let fragments = if quads {
         // Only the numbers of registers count; the places are those of `Quads`.
-        let sum = |element: Element| Fragment::accumulator(element.bits(), 32, 8, Order::Down);
+        let sum = |element: ElementType| Fragment::accumulator(element.bits(), 32, 8, Order::Down);
         let factor = Fragment::packed(16, 16, 8, Order::Down);
         [sum(d), factor.clone(), factor, sum(c)]
     } else {
-        let sum = |element: Element| Fragment::accumulator(element.bits(), rows, columns, Order::Down);
+        let sum = |element: ElementType| Fragment::accumulator(element.bits(), rows, columns, Order::Down);
         [
             sum(d),
             Fragment::packed(bits(a), rows, kept, Order::Down),
@@ -206,8 +206,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let rule = match (scaling, a) {
         (Some(scaling), _) => Rule::Scaled(scaling),
         _ if quads => {
-            let sum = |element: Element| {
-                if element == Element::F32 {
+            let sum = |element: ElementType| {
+                if element == ElementType::F32 {
                     Quads::Floats
                 } else {
                     Quads::Halves
@@ -217,11 +217,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let (of_a, of_b) = (m.get("alayout") == Some(".row"), m.get("blayout") == Some(".col"));
             Rule::Quads([sum(d), factor(of_a), factor(of_b), sum(c)])
         }
-        (_, Element::F64) => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
-        (_, Element::S8 | Element::U8 | Element::S4 | Element::U4) => Rule::Integer {
+        (_, ElementType::F64) => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
+        (_, ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4) => Rule::Integer {
             saturate: m.has(".satfinite"),
         },
-        (_, Element::B1) => Rule::Bits {
+        (_, ElementType::B1) => Rule::Bits {
             differ: m.get("bitop") == Some(".xor"),
         },
         _ => Rule::Float,

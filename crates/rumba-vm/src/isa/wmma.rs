@@ -8,7 +8,7 @@ use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::exec::memory::{Addresses, Space, at_addresses};
 use crate::isa::float::Rounding;
-use crate::isa::matrix::element::Element;
+use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::{Fragment, Order};
 use crate::isa::matrix::operands;
 use crate::isa::matrix::operands::{Slots, address, destinations, sources, whole_warp};
@@ -23,7 +23,7 @@ use crate::lower::virtual_op::VirtualOp;
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
-use crate::mem::atomic::Element as InMemory;
+use crate::mem::atomic::Element;
 
 /// `wmma`
 pub(super) static WMMA: Instruction = Instruction {
@@ -87,20 +87,23 @@ pub(super) static WMMA: Instruction = Instruction {
 };
 
 /// The fragment of an operand, `a`, `b`, `c` or `d`; that of `b` is one of the transposed matrix.
-fn fragment(operand: char, element: Element, [m, n, k]: [usize; 3]) -> Option<Fragment> {
+fn fragment(operand: char, element: ElementType, [m, n, k]: [usize; 3]) -> Option<Fragment> {
     let fits = match (operand, [m, n, k]) {
         ('a' | 'b', [16, 16, 16] | [8, 32, 16] | [32, 8, 16]) => {
-            matches!(element, Element::F16 | Element::Bf16 | Element::S8 | Element::U8)
+            matches!(
+                element,
+                ElementType::F16 | ElementType::Bf16 | ElementType::S8 | ElementType::U8
+            )
         }
-        ('a' | 'b', [16, 16, 8]) => element == Element::Tf32,
-        ('a' | 'b', [8, 8, 32]) => matches!(element, Element::S4 | Element::U4),
-        ('a' | 'b', [8, 8, 128]) => element == Element::B1,
+        ('a' | 'b', [16, 16, 8]) => element == ElementType::Tf32,
+        ('a' | 'b', [8, 8, 32]) => matches!(element, ElementType::S4 | ElementType::U4),
+        ('a' | 'b', [8, 8, 128]) => element == ElementType::B1,
         (_, [16, 16, 16] | [8, 32, 16] | [32, 8, 16]) => {
-            matches!(element, Element::F16 | Element::F32 | Element::S32)
+            matches!(element, ElementType::F16 | ElementType::F32 | ElementType::S32)
         }
-        (_, [16, 16, 8]) => element == Element::F32,
-        (_, [8, 8, 4]) => element == Element::F64,
-        (_, [8, 8, _]) => element == Element::S32,
+        (_, [16, 16, 8]) => element == ElementType::F32,
+        (_, [8, 8, 4]) => element == ElementType::F64,
+        (_, [8, 8, _]) => element == ElementType::S32,
         _ => false,
     };
     if !fits {
@@ -116,7 +119,7 @@ fn fragment(operand: char, element: Element, [m, n, k]: [usize; 3]) -> Option<Fr
         _ if n == 32 => Fragment::accumulator(bits, n, m, Order::Down).transposed(),
         _ => Fragment::accumulator(bits, m, n, Order::Down),
     };
-    Some(if element == Element::F16 && matches!(operand, 'a' | 'b') {
+    Some(if element == ElementType::F16 && matches!(operand, 'a' | 'b') {
         fragment.repeated(8)
     } else {
         fragment
@@ -126,21 +129,21 @@ fn fragment(operand: char, element: Element, [m, n, k]: [usize; 3]) -> Option<Fr
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let modifiers = l.modifiers();
     let shape = shape_of(modifiers)?;
-    let types: Vec<Element> = modifiers
+    let types: Vec<ElementType> = modifiers
         .iter()
-        .filter_map(|modifier| Element::from_name(modifier))
+        .filter_map(|modifier| ElementType::from_name(modifier))
         .collect();
     let types = match types[..] {
-        [d, c] => [d, Element::F16, Element::F16, c],
+        [d, c] => [d, ElementType::F16, ElementType::F16, c],
         [d, a, b, c] => [d, a, b, c],
         _ => return Err(LowerError::new("the types of this form are not understood")),
     };
     let rule = match types[1] {
-        Element::F64 => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
-        Element::S8 | Element::U8 | Element::S4 | Element::U4 => Rule::Integer {
+        ElementType::F64 => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
+        ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4 => Rule::Integer {
             saturate: m.has(".satfinite"),
         },
-        Element::B1 => Rule::Bits {
+        ElementType::B1 => Rule::Bits {
             differ: m.get("bitop") == Some(".xor"),
         },
         _ => Rule::Float,
@@ -174,7 +177,7 @@ fn no_such_fragment() -> LowerError {
 #[derive(Clone, Copy)]
 struct Matrix {
     operand: char,
-    element: Element,
+    element: ElementType,
     shape: [usize; 3],
     /// Whether the elements of a row are neighbours in memory. Of the transposed matrix for `b`.
     by_rows: bool,
@@ -208,7 +211,7 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), Low
     let space = memory::space(l, m, usize::from(load));
     let element = m
         .get("type")
-        .and_then(Element::from_name)
+        .and_then(ElementType::from_name)
         .ok_or_else(no_such_fragment)?;
     let operand = if load {
         m.choose("operand", &[(".a", 'a'), (".b", 'b'), (".c", 'c')])?
@@ -233,7 +236,7 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), Low
     let place = address(l, usize::from(load), space)?;
     let line = if by_rows { fragment.columns } else { fragment.rows };
     // Single bits are counted in words by their fragment.
-    let line = if element == Element::B1 { line * 32 } else { line };
+    let line = if element == ElementType::B1 { line * 32 } else { line };
     let stride = if l.operand_count() > 2 {
         l.source(2, ScalarType::U32)?
     } else {
@@ -281,7 +284,7 @@ fn pieces(
         let message = "the lanes of the warp give different addresses or strides for one matrix";
         return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)));
     }
-    let bits = if matrix.element == Element::B1 {
+    let bits = if matrix.element == ElementType::B1 {
         1
     } else {
         fragment.bits
@@ -332,7 +335,7 @@ fn pieces(
     Ok(())
 }
 
-/// Element `index` of a matrix without gaps.
+/// ElementType `index` of a matrix without gaps.
 #[inline(always)]
 fn element(bytes: &[u8; BYTES], bits: usize, index: usize) -> u64 {
     let at = index * bits / 8;

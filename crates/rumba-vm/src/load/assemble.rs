@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionDirective};
 
+use crate::base::flow::BasicBlock;
 use crate::base::lanes::{SHARED_START, STACK_START};
 use crate::exec::control;
 use crate::load::cfg::Graph;
 use crate::load::instrument::scatter::may_run_ahead;
-use crate::load::liveness::{Assignment, LiveBlock, LiveOp};
+use crate::load::liveness::{Assignment, LiveOp};
 use crate::load::{cfg, function, instrument, liveness};
 use crate::lower::fixed::{Instruments, ProgramBuilder};
 use crate::lower::lowering::{Function, Lowering};
@@ -28,7 +29,7 @@ const MAX_UNITS: u32 = 1 << 16;
 
 /// What a program is built for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Target {
+pub(crate) struct ProgramOptions {
     /// What is put into programs besides their own operations.
     pub(crate) instruments: Instruments,
     /// Whether the processor's vector instructions may be used.
@@ -50,7 +51,7 @@ pub(crate) fn program<'m>(
     names: &[String],
     kernel: FunctionId,
     addressed: &[FunctionId],
-    target: &Target,
+    target: &ProgramOptions,
     reached: &mut Vec<FunctionId>,
 ) -> Result<Program, Refusal> {
     let mut debug = Debug {
@@ -334,7 +335,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
     }
 
     /// Puts the blocks in order, with operations between them where control does not fall through.
-    fn flatten(&self, function: &Function<'m>, graph: &Graph) -> (Vec<Emitted>, Vec<LiveBlock>) {
+    fn flatten(&self, function: &Function<'m>, graph: &Graph) -> (Vec<Emitted>, Vec<BasicBlock>) {
         let mut rank = vec![usize::MAX; graph.blocks.len()];
         for (position, block) in graph.order.iter().enumerate() {
             rank[*block] = position;
@@ -348,8 +349,8 @@ impl<'a, 'm> Assembly<'a, 'm> {
             let start = flat.len();
             let following = graph.order.get(position + 1).copied();
             let mut last_source = 0;
-            let mut falls = block.falls_into;
-            for node in &function.nodes[block.nodes.clone()] {
+            let mut falls = graph.falls_into[*index];
+            for node in &function.nodes[block.ops.clone()] {
                 let Node::Op {
                     virtual_op,
                     control,
@@ -427,8 +428,8 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     Control::Branch(label) => {
                         let taken_block = graph.labels[*label as usize];
                         let taken = rank[taken_block];
-                        if let Some(other) = block.falls_into {
-                            let alone = |block: usize| graph.blocks[block].predecessors.len() == 1;
+                        if let Some(other) = graph.falls_into[*index] {
+                            let alone = |block: usize| graph.predecessors[block].len() == 1;
                             let second = if taken < rank[other] { other } else { taken_block };
                             let either_first =
                                 alone(other) && alone(taken_block) || may_run_ahead(function, &graph.blocks[second]);
@@ -454,7 +455,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                 }
             }
             if let Some(next) = falls {
-                let merges = graph.blocks[next].predecessors.len() > 1;
+                let merges = graph.predecessors[next].len() > 1;
                 if following != Some(next) || merges {
                     flat.push(Emitted {
                         virtual_op: VirtualOp::new(control::JUMP),
@@ -467,7 +468,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                 }
             }
             let successors = block.successors.iter().map(|block| rank[*block]).collect();
-            blocks.push(LiveBlock {
+            blocks.push(BasicBlock {
                 ops: start..flat.len(),
                 successors,
             });
@@ -479,7 +480,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
         &mut self,
         function: &Function<'m>,
         flat: &[Emitted],
-        blocks: &[LiveBlock],
+        blocks: &[BasicBlock],
         assignment: &Assignment,
         range: SaveRange,
     ) -> Result<(), String> {
@@ -519,7 +520,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     VReg::Slot(slot) => Some(function.classes[slot as usize]),
                 };
                 self.facts.push(Facts {
-                    form: virtual_op.handlers.form,
+                    kind: virtual_op.handlers.kind,
                     flow: emitted.flow,
                     defines: virtual_op.defines,
                     conditional: emitted.conditional,

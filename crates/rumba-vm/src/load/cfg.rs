@@ -6,27 +6,18 @@
 //! strongly connected components in topological order, each with its header first and the rest ordered the same way. It
 //! needs no reducible control flow.
 
-use std::ops::Range;
-
+use crate::base::flow::{BasicBlock, basic_blocks, holding};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Control, Node};
-
-/// A straight run of operations.
-#[derive(Debug)]
-pub(crate) struct BasicBlock {
-    /// Its operations among the function's nodes, without labels.
-    pub(crate) nodes: Range<usize>,
-    /// Where control goes next: by fall-through first.
-    pub(crate) successors: Vec<usize>,
-    pub(crate) predecessors: Vec<usize>,
-    /// The block that control falls into at its end.
-    pub(crate) falls_into: Option<usize>,
-}
 
 /// The blocks of a function.
 #[derive(Debug)]
 pub(crate) struct Graph {
+    /// Runs of the function's nodes, with labels among them. Successors begin with the block that control falls into.
     pub(crate) blocks: Vec<BasicBlock>,
+    pub(crate) predecessors: Vec<Vec<usize>>,
+    /// The block that control falls into at the end of each.
+    pub(crate) falls_into: Vec<Option<usize>>,
     /// The block that each label starts.
     pub(crate) labels: Vec<usize>,
     /// Reachable blocks in the order in which they are laid out.
@@ -35,81 +26,60 @@ pub(crate) struct Graph {
 
 /// Finds the blocks of a function and orders them.
 pub(crate) fn graph(function: &Function<'_>) -> Graph {
-    let mut targeted = vec![false; function.labels.len()];
-    for node in &function.nodes {
-        if let Node::Op { control, .. } = node {
-            for label in targets(control) {
-                targeted[label as usize] = true;
-            }
-        }
-    }
-    let mut blocks: Vec<BasicBlock> = Vec::new();
-    let mut labels = vec![0; function.labels.len()];
-    let mut start = 0;
-    let close = |nodes: Range<usize>, blocks: &mut Vec<BasicBlock>| {
-        blocks.push(BasicBlock {
-            nodes,
-            successors: Vec::new(),
-            predecessors: Vec::new(),
-            falls_into: None,
-        });
-    };
-    // A block may contain labels that nothing jumps to; its operations are filtered where they are read.
+    let count = function.nodes.len();
+    let mut label_at = vec![count; function.labels.len()];
     for (index, node) in function.nodes.iter().enumerate() {
-        match node {
-            Node::Label(label) => {
-                if targeted[*label as usize] && start < index {
-                    close(start..index, &mut blocks);
-                    start = index;
-                }
-                labels[*label as usize] = blocks.len();
-            }
-            Node::Op { control, .. } => {
-                if matches!(
-                    control,
-                    Control::Jump(_) | Control::Branch(_) | Control::Table(_) | Control::End
-                ) {
-                    close(start..index + 1, &mut blocks);
-                    start = index + 1;
-                }
-            }
+        if let Node::Label(label) = node {
+            label_at[*label as usize] = index;
         }
     }
-    if start < function.nodes.len() {
-        close(start..function.nodes.len(), &mut blocks);
-    }
-    let count = blocks.len();
+    let falls = |control: &Control| !matches!(control, Control::Jump(_) | Control::Table(_) | Control::End);
+    let mut blocks = basic_blocks(count, |index| match &function.nodes[index] {
+        Node::Op { control, .. } if !falls(control) || matches!(control, Control::Branch(_)) => {
+            let next = falls(control).then_some(index + 1);
+            let labels = targets(control).into_iter().map(|label| label_at[label as usize]);
+            Some(next.into_iter().chain(labels).collect())
+        }
+        Node::Op { .. } | Node::Label(_) => None,
+    });
+    let labels: Vec<usize> = label_at.iter().map(|at| holding(&blocks, *at)).collect();
     // Blocks that only jump are left out: who goes there goes where they lead.
-    let through: Vec<usize> = (0..count)
+    let through: Vec<usize> = (0..blocks.len())
         .map(|block| past_jumps(function, &blocks, &labels, block))
         .collect();
-    for label in labels.iter_mut().filter(|label| **label < count) {
-        *label = through[*label];
-    }
-    for index in 0..count {
-        let last = function.nodes[blocks[index].nodes.clone()]
+    let labels = labels
+        .into_iter()
+        .map(|block| *through.get(block).unwrap_or(&block))
+        .collect();
+    let mut predecessors = vec![Vec::new(); blocks.len()];
+    let mut falls_into = vec![None; blocks.len()];
+    for index in 0..blocks.len() {
+        let last = function.nodes[blocks[index].ops.clone()]
             .iter()
             .rev()
             .find_map(|node| match node {
                 Node::Op { control, .. } => Some(control),
                 Node::Label(_) => None,
             });
-        let next = (index + 1 < count).then_some(index + 1);
-        let falls = !matches!(last, Some(Control::Jump(_) | Control::Table(_) | Control::End));
-        let next = next.filter(|_| falls).map(|next| through[next]);
-        blocks[index].falls_into = next;
-        let mut successors: Vec<usize> = blocks[index].falls_into.into_iter().collect();
-        successors.extend(last.into_iter().flat_map(targets).map(|label| labels[label as usize]));
-        successors.sort_unstable_by_key(|block| (Some(*block) != next, *block));
+        if last.is_none_or(falls) {
+            falls_into[index] = through.get(index + 1).copied();
+        }
+        let mut successors: Vec<usize> = blocks[index].successors.iter().map(|block| through[*block]).collect();
+        successors.sort_unstable_by_key(|block| (Some(*block) != falls_into[index], *block));
         successors.dedup();
-        successors.retain(|block| *block < count);
         for successor in &successors {
-            blocks[*successor].predecessors.push(index);
+            predecessors[*successor].push(index);
         }
         blocks[index].successors = successors;
     }
-    let order = order(&blocks);
-    Graph { blocks, labels, order }
+    let order = order(&blocks, &predecessors);
+    Graph {
+        blocks,
+        predecessors,
+        falls_into,
+        labels,
+        order,
+    }
 }
 
 /// Jumps that are followed at most: they may go in a circle.
@@ -118,7 +88,7 @@ const JUMPS: usize = 8;
 /// Where control gets to that goes to a block, if the block only jumps.
 fn past_jumps(function: &Function<'_>, blocks: &[BasicBlock], labels: &[usize], block: usize) -> usize {
     let leads_to = |block: usize| {
-        let nodes = function.nodes[blocks[block].nodes.clone()].iter();
+        let nodes = function.nodes[blocks[block].ops.clone()].iter();
         let mut nodes = nodes.filter(|node| matches!(node, Node::Op { .. }));
         match (nodes.next(), nodes.next()) {
             (
@@ -152,7 +122,7 @@ fn targets(control: &Control) -> Vec<u32> {
 }
 
 /// The weak topological order of the blocks that can be reached from the first.
-fn order(blocks: &[BasicBlock]) -> Vec<usize> {
+fn order(blocks: &[BasicBlock], predecessors: &[Vec<usize>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(blocks.len());
     if blocks.is_empty() {
         return order;
@@ -204,7 +174,7 @@ fn order(blocks: &[BasicBlock]) -> Vec<usize> {
             }
             let inside = |block: usize| component_of[block] == next_component;
             // The header is where control enters: from outside of the component, or the first block in the text.
-            let enters = |block: usize| blocks[block].predecessors.iter().any(|from| !inside(*from));
+            let enters = |block: usize| predecessors[block].iter().any(|from| !inside(*from));
             let entries = component
                 .iter()
                 .copied()
@@ -349,7 +319,7 @@ mod tests {
     fn order(blocks: &[Control]) -> Vec<usize> {
         // A block that did nothing but jump would be left out.
         let graph = graph(&function(blocks, 2));
-        let number = |block: usize| graph.blocks[block].nodes.end / 3 - 1;
+        let number = |block: usize| graph.blocks[block].ops.end / 3 - 1;
         graph.order.iter().map(|block| number(*block)).collect()
     }
 
@@ -379,7 +349,7 @@ mod tests {
         // 0 branches over 1, which jumps to 3; 4 goes in a circle.
         let graph = graph(&function(&[Branch(2), Jump(3), Next, End, Jump(4)], 1));
         assert_eq!(graph.order, [0, 2, 3]);
-        assert_eq!((graph.blocks[0].falls_into, graph.labels[1]), (Some(3), 3));
+        assert_eq!((graph.falls_into[0], graph.labels[1]), (Some(3), 3));
     }
 
     #[test]

@@ -6,18 +6,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
-use std::ops::Range;
 
+use crate::base::flow::{BasicBlock, Liveness};
 use crate::lower::virtual_op::{FIXED, VReg, VirtualOp};
 use crate::machine::program::Class;
-
-/// A block as far as liveness is concerned.
-pub(crate) struct LiveBlock {
-    /// Its operations.
-    pub(crate) ops: Range<usize>,
-    /// Indices of blocks.
-    pub(crate) successors: Vec<usize>,
-}
 
 /// An operation as far as liveness is concerned.
 pub(crate) struct LiveOp<'a> {
@@ -36,7 +28,7 @@ pub(crate) struct Assignment {
 }
 
 /// Assigns places to virtual slots, of which there is one for each of `classes`.
-pub(crate) fn assign(classes: &[Class], blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Assignment {
+pub(crate) fn assign(classes: &[Class], blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Assignment {
     let intervals = intervals(classes.len(), blocks, ops);
     let mut assignment = Assignment {
         index: vec![0; classes.len()],
@@ -76,7 +68,7 @@ const LOCAL: u32 = u32::MAX;
 
 /// Numbers the slots that may be live between blocks: those of several blocks, and those that are read before they are
 /// written. Most slots are not among them.
-fn crossing(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> (Vec<u32>, Vec<usize>) {
+fn crossing(slots: usize, blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> (Vec<u32>, Vec<usize>) {
     let mut seen_in = vec![usize::MAX; slots];
     let mut number = vec![LOCAL; slots];
     let mut list = Vec::new();
@@ -98,39 +90,15 @@ fn crossing(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> (Vec<u32>
 }
 
 /// From where to where each slot is live. An operation reads at twice its index and writes just after.
-fn intervals(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Vec<Option<(u32, u32)>> {
+fn intervals(slots: usize, blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Vec<Option<(u32, u32)>> {
     let (number, crossing) = crossing(slots, blocks, ops);
-    let words = crossing.len().div_ceil(64);
-    let mut live_in = vec![vec![0u64; words]; blocks.len()];
-    let live_out = |live_in: &[Vec<u64>], block: &LiveBlock| {
-        let mut live = vec![0u64; words];
-        for successor in &block.successors {
-            for (word, other) in live.iter_mut().zip(&live_in[*successor]) {
-                *word |= other;
-            }
-        }
-        live
-    };
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for index in (0..blocks.len()).rev() {
-            let block = &blocks[index];
-            let mut live = live_out(&live_in, block);
-            for op in ops[block.ops.clone()].iter().rev() {
-                for slot in defined(op).map(|slot| number[slot]).filter(|slot| *slot != LOCAL) {
-                    live[slot as usize / 64] &= !(1 << (slot % 64));
-                }
-                for slot in used(op).map(|slot| number[slot]).filter(|slot| *slot != LOCAL) {
-                    live[slot as usize / 64] |= 1 << (slot % 64);
-                }
-            }
-            if live != live_in[index] {
-                live_in[index] = live;
-                changed = true;
-            }
-        }
-    }
+    let liveness = Liveness::new(blocks, crossing.len(), |live, op| {
+        let numbered = |slot: usize| (number[slot] != LOCAL).then_some(number[slot] as usize);
+        defined(&ops[op])
+            .filter_map(numbered)
+            .for_each(|slot| live.remove(slot));
+        used(&ops[op]).filter_map(numbered).for_each(|slot| live.insert(slot));
+    });
     let mut intervals: Vec<Option<(u32, u32)>> = vec![None; slots];
     let mut extend = |slot: usize, at: u32| {
         let interval = intervals[slot].get_or_insert((at, at));
@@ -139,10 +107,10 @@ fn intervals(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Vec<Opti
     };
     for (index, block) in blocks.iter().enumerate() {
         let (start, end) = (2 * block.ops.start as u32, (2 * block.ops.end as u32).saturating_sub(1));
-        for slot in members(&live_in[index]) {
+        for slot in liveness.before(index).members() {
             extend(crossing[slot], start);
         }
-        for slot in members(&live_out(&live_in, block)) {
+        for slot in liveness.after(block).members() {
             extend(crossing[slot], end);
         }
         for (position, op) in block.ops.clone().zip(&ops[block.ops.clone()]) {
@@ -155,14 +123,6 @@ fn intervals(slots: usize, blocks: &[LiveBlock], ops: &[LiveOp<'_>]) -> Vec<Opti
         }
     }
     intervals
-}
-
-fn members(set: &[u64]) -> impl Iterator<Item = usize> {
-    set.iter().enumerate().flat_map(|(index, word)| {
-        (0..64)
-            .filter(move |bit| word >> bit & 1 != 0)
-            .map(move |bit| index * 64 + bit)
-    })
 }
 
 /// The virtual slots of an operation, and whether it writes them.
@@ -194,7 +154,8 @@ fn defined(op: &LiveOp<'_>) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LiveBlock, LiveOp, assign};
+    use super::{LiveOp, assign};
+    use crate::base::flow::BasicBlock;
     use crate::lower::virtual_op::{VReg, VirtualOp};
     use crate::machine::op::{Handlers, Pc};
     use crate::machine::program::Class;
@@ -209,7 +170,7 @@ mod tests {
         VirtualOp::binary(Handlers::same(nothing), place(dst), place(a), place(b))
     }
 
-    fn places(classes: &[Class], blocks: &[LiveBlock], drafts: &[(VirtualOp, bool)]) -> (Vec<u16>, [u32; 3]) {
+    fn places(classes: &[Class], blocks: &[BasicBlock], drafts: &[(VirtualOp, bool)]) -> (Vec<u16>, [u32; 3]) {
         let ops: Vec<LiveOp<'_>> = drafts
             .iter()
             .map(|(virtual_op, conditional)| LiveOp {
@@ -229,7 +190,7 @@ mod tests {
             (virtual_op(Some(2), Some(1), None), false),
             (virtual_op(None, Some(2), None), false),
         ];
-        let blocks = [LiveBlock {
+        let blocks = [BasicBlock {
             ops: 0..4,
             successors: vec![],
         }];
@@ -247,7 +208,7 @@ mod tests {
             (virtual_op(Some(2), Some(0), Some(1)), false),
             (virtual_op(None, Some(2), Some(0)), false),
         ];
-        let blocks = [LiveBlock {
+        let blocks = [BasicBlock {
             ops: 0..4,
             successors: vec![],
         }];
@@ -267,11 +228,11 @@ mod tests {
             (virtual_op(None, Some(2), None), false),
         ];
         let blocks = [
-            LiveBlock {
+            BasicBlock {
                 ops: 0..1,
                 successors: vec![1],
             },
-            LiveBlock {
+            BasicBlock {
                 ops: 1..4,
                 successors: vec![1],
             },
@@ -290,7 +251,7 @@ mod tests {
             (virtual_op(Some(0), None, None), true),
             (virtual_op(None, Some(0), None), false),
         ];
-        let blocks = [LiveBlock {
+        let blocks = [BasicBlock {
             ops: 0..5,
             successors: vec![],
         }];

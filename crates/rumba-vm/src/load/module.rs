@@ -265,7 +265,7 @@ pub(crate) fn load(device: &Arc<Resources>, sources: &[Source<'_>]) -> Result<Mo
         .map(|(module, source)| SourceText::new(source.ptx, module))
         .collect();
     let names: Vec<String> = sources.iter().map(|source| source.name.to_owned()).collect();
-    let target = assemble::Target {
+    let target = assemble::ProgramOptions {
         vector_instructions: device.config.vector_instructions,
         instruments: Instruments {
             arithmetic: device.config.checks.arithcheck,

@@ -156,12 +156,12 @@ struct Pattern {
 #[derive(Debug)]
 struct Slot {
     optional: bool,
-    elements: Vec<Element>,
+    elements: Vec<PatternItem>,
 }
 
 /// One modifier: the dotted name in the pattern, and what may stand there.
 #[derive(Debug)]
-struct Element {
+struct PatternItem {
     name: &'static str,
     /// Empty: the name stands for itself.
     alternatives: Vec<Alternative>,
@@ -177,7 +177,7 @@ impl Alternative {
     }
 }
 
-impl Element {
+impl PatternItem {
     fn accepts(&self, text: &str) -> bool {
         if self.alternatives.is_empty() {
             self.name == text
@@ -325,7 +325,7 @@ impl Reordered<'_, '_> {
 
     /// Finds a modifier for an element: one behind which no modifier of its kind has a slot already, and before which none
     /// is left without.
-    fn take(&mut self, element: &Element) -> bool {
+    fn take(&mut self, element: &PatternItem) -> bool {
         let fits = |&index: &usize| {
             self.taken[index].is_none()
                 && element.accepts(self.given[index])
@@ -551,7 +551,7 @@ mod tests {
     }
 
     /// Positions in a pattern for the intersection test: the flattened elements, and where each may be followed.
-    fn states(pattern: &Pattern) -> Vec<(&Element, usize, bool)> {
+    fn states(pattern: &Pattern) -> Vec<(&PatternItem, usize, bool)> {
         let mut states = Vec::new();
         for slot in &pattern.slots {
             for (index, element) in slot.elements.iter().enumerate() {
@@ -566,8 +566,8 @@ mod tests {
         states
     }
 
-    fn overlap(a: &Element, b: &Element) -> bool {
-        let texts = |element: &Element| -> Vec<String> {
+    fn overlap(a: &PatternItem, b: &PatternItem) -> bool {
+        let texts = |element: &PatternItem| -> Vec<String> {
             if element.alternatives.is_empty() {
                 vec![element.name.to_owned()]
             } else {
@@ -582,7 +582,7 @@ mod tests {
         texts(a).iter().any(|text| b.contains(text))
     }
 
-    fn intersect(a: &[(&Element, usize, bool)], b: &[(&Element, usize, bool)]) -> bool {
+    fn intersect(a: &[(&PatternItem, usize, bool)], b: &[(&PatternItem, usize, bool)]) -> bool {
         match (a.first(), b.first()) {
             (None, None) => true,
             (Some(&(_, skip, _)), _) if skip > 0 && intersect(&a[skip..], b) => true,

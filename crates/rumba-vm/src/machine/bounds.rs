@@ -8,6 +8,48 @@ pub(crate) struct Bounds {
     pub(crate) bytes: u64,
 }
 
+/// Addresses that are compared with bounds. It does not stop at the first that is wrong: a loop without exits is one that the
+/// compiler vectorises.
+pub(crate) struct BoundsCheck {
+    start: u64,
+    /// An access is in bounds if it starts no further than this from the start of a range that it fits into.
+    room: u64,
+    outside: bool,
+    /// All addresses, by `or`: only their lowest bits tell something.
+    low: u64,
+}
+
+impl BoundsCheck {
+    /// A comparison of accesses of `bytes` bytes.
+    #[inline(always)]
+    pub(crate) fn new(bounds: Bounds, bytes: u64) -> Self {
+        Self {
+            start: bounds.start,
+            room: bounds.bytes.wrapping_sub(bytes),
+            outside: bounds.bytes < bytes,
+            low: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&mut self, address: u64) {
+        self.outside |= address.wrapping_sub(self.start) > self.room;
+        self.low |= address;
+    }
+
+    /// Whether all were in bounds.
+    #[inline(always)]
+    pub(crate) fn is_inside(&self) -> bool {
+        !self.outside
+    }
+
+    /// Whether all were multiples of a power of two.
+    #[inline(always)]
+    pub(crate) fn is_aligned(&self, bytes: u64) -> bool {
+        self.low & (bytes - 1) == 0
+    }
+}
+
 /// Number of [`Bounds`] in each of a worker's tables; operations share them modulo this.
 pub(crate) const CACHES: usize = 4096;
 

@@ -89,8 +89,8 @@ impl LiveThreads {
     pub(crate) fn summary(all: Vec<Self>) -> Vec<Self> {
         let mut places: Vec<Self> = Vec::new();
         /// The number of an entry, and the blocks in it.
-        type VectorClock = (usize, HashSet<[u32; 3]>);
-        let mut known: HashMap<(u32, String), VectorClock> = HashMap::new();
+        type Numbered = (usize, HashSet<[u32; 3]>);
+        let mut known: HashMap<(u32, String), Numbered> = HashMap::new();
         for one in all {
             match known.entry((one.pc, one.state.clone())) {
                 Entry::Occupied(mut entry) => {

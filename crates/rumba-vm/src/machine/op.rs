@@ -22,7 +22,7 @@ pub struct Handlers {
     /// Needs avx2, fma, f16c, bmi1, bmi2, lzcnt and popcnt.
     pub avx2: Handler,
     /// What a program for lanes in lockstep can do instead.
-    pub form: Form,
+    pub kind: OpKind,
 }
 
 impl Handlers {
@@ -31,27 +31,27 @@ impl Handlers {
         Self {
             baseline: handler,
             avx2: handler,
-            form: Form::Opaque,
+            kind: OpKind::Opaque,
         }
     }
 
-    /// The same with another form.
+    /// The same of another kind.
     #[must_use]
-    pub const fn with_form(self, form: Form) -> Self {
-        Self { form, ..self }
+    pub const fn with_kind(self, kind: OpKind) -> Self {
+        Self { kind, ..self }
     }
 
     /// The same, of a function that is linear in its operands.
     #[must_use]
     pub const fn linear(self, linear: Linear) -> Self {
-        match self.form {
-            Form::Lanes { bases, .. } => self.with_form(Form::Lanes { bases, linear }),
-            Form::Opaque
-            | Form::Test { .. }
-            | Form::Load { .. }
-            | Form::Store { .. }
-            | Form::GuardBegin
-            | Form::GuardEnd => self,
+        match self.kind {
+            OpKind::Lanes { bases, .. } => self.with_kind(OpKind::Lanes { bases, linear }),
+            OpKind::Opaque
+            | OpKind::Test { .. }
+            | OpKind::Load { .. }
+            | OpKind::Store { .. }
+            | OpKind::GuardBegin
+            | OpKind::GuardEnd => self,
         }
     }
 
@@ -155,9 +155,9 @@ impl Deref for Pc {
     }
 }
 
-/// What an operation can do instead of its work on 32 lanes, if the lanes are all active.
+/// What kind of operation it is: what it can do instead of its work on 32 lanes, if the lanes are all active.
 #[derive(Debug, Clone, Copy)]
-pub enum Form {
+pub enum OpKind {
     /// Nothing: it reads and writes whole slots.
     Opaque,
     /// `dst` is a function of the sources, lane by lane.
@@ -194,7 +194,7 @@ pub enum Form {
     },
     /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
     GuardBegin,
-    /// Ends what [`Form::GuardBegin`] began.
+    /// Ends what [`OpKind::GuardBegin`] began.
     GuardEnd,
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::base::report::Location;
 use crate::base::types::ScalarType;
-use crate::machine::op::{Form, Op, Pc};
+use crate::machine::op::{Op, OpKind, Pc};
 use crate::machine::special::Special;
 
 /// How wide a slot is.
@@ -153,7 +153,7 @@ pub(crate) enum Flow {
 /// What is known of an operation besides what it needs to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    pub(crate) form: Form,
+    pub(crate) kind: OpKind,
     pub(crate) flow: Flow,
     /// Which operands are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
     pub(crate) defines: u8,

@@ -3,9 +3,8 @@
 //! A forward analysis over the blocks of the kernel itself finds the steps, a backward one what is still needed. Both work
 //! on the slots of the decoded program. How operations are written from what is found here is told in [`crate::run::lockstep_build`].
 
-use std::ops::Range;
-
-use crate::machine::op::{Form, Linear};
+use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
+use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Affine, Class, Facts, Fixed, Flow, Program};
 
 /// Cells of analysis (blocks times slots) beyond which a program is left as it is.
@@ -31,16 +30,9 @@ pub(super) enum Plan {
     Contiguous,
 }
 
-/// A straight run of operations.
-#[derive(Debug)]
-pub(super) struct Block {
-    pub(super) ops: Range<usize>,
-    successors: Vec<usize>,
-}
-
 /// What a slot holds that the launch fills.
 #[derive(Clone, Copy)]
-struct VectorClock {
+struct Given {
     step: Option<i64>,
     constant: Option<u64>,
 }
@@ -48,46 +40,18 @@ struct VectorClock {
 /// The step of each slot, or none for values that are not affine.
 pub(super) type State = Vec<Option<i64>>;
 
-/// A set of slots.
-#[derive(Clone, PartialEq)]
-struct Set(Vec<u64>);
-
-impl Set {
-    fn new(slots: usize) -> Self {
-        Self(vec![0; slots.div_ceil(64)])
-    }
-
-    fn has(&self, slot: usize) -> bool {
-        self.0[slot / 64] >> (slot % 64) & 1 != 0
-    }
-
-    fn put(&mut self, slot: usize) {
-        self.0[slot / 64] |= 1 << (slot % 64);
-    }
-
-    fn drop(&mut self, slot: usize) {
-        self.0[slot / 64] &= !(1 << (slot % 64));
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word |= other;
-        }
-    }
-}
-
 /// What was found out about a program.
 pub(super) struct Analysis<'a> {
     program: &'a Program,
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<BasicBlock>,
     /// Slots that operations of the kernel use, by unit; [`NONE`] for the others.
     number: Vec<u32>,
     /// Slot and width by number.
     slots: Vec<(u16, Class)>,
-    known: Vec<Option<VectorClock>>,
+    known: Vec<Option<Given>>,
     /// At the start of each block that is reached in lockstep.
     states: Vec<Option<State>>,
-    live: Vec<Set>,
+    liveness: Liveness,
     /// Slots whose lanes are read while they are affine.
     whole: Set,
     /// Slots whose bases are read.
@@ -111,23 +75,25 @@ impl<'a> Analysis<'a> {
             slots: Vec::new(),
             known: vec![None; program.units],
             states: Vec::new(),
-            live: Vec::new(),
-            whole: Set::new(0),
-            bases: Set::new(0),
+            liveness: Liveness::new(&[], 0, |_, _| ()),
+            whole: Set::none(0),
+            bases: Set::none(0),
             lanes_only: vec![false; program.kernel_ops],
         };
         analysis.number_slots(rows);
-        analysis.find_blocks()?;
+        analysis.blocks = basic_blocks(program.kernel_ops, |index| analysis.targets(index));
         if analysis.blocks.len() * analysis.slots.len() > MAX_CELLS {
             return None;
         }
-        analysis.find_live();
+        analysis.liveness = Liveness::new(&analysis.blocks, analysis.slots.len(), |live, index| {
+            analysis.before(live, index);
+        });
         for round in 0.. {
             analysis.find_states();
             analysis.find_uses();
             let mut stable = true;
             for index in 0..program.kernel_ops {
-                if let Form::Load { .. } = program.facts[index].form
+                if let OpKind::Load { .. } = program.facts[index].kind
                     && !analysis.lanes_only[index]
                 {
                     let wanted = analysis
@@ -155,7 +121,7 @@ impl<'a> Analysis<'a> {
                 Fixed::Special(special) => (special.step(rows), None),
                 Fixed::Transfer(_) | Fixed::StackPointer => (None, None),
             };
-            self.known[usize::from(*slot)] = Some(VectorClock { step, constant });
+            self.known[usize::from(*slot)] = Some(Given { step, constant });
         }
         for index in 0..self.program.kernel_ops {
             for (_, slot, class) in self.operands(index) {
@@ -166,8 +132,8 @@ impl<'a> Analysis<'a> {
                 }
             }
         }
-        self.whole = Set::new(self.slots.len());
-        self.bases = Set::new(self.slots.len());
+        self.whole = Set::none(self.slots.len());
+        self.bases = Set::none(self.slots.len());
     }
 
     /// The number of a slot that operations write.
@@ -210,7 +176,7 @@ impl<'a> Analysis<'a> {
     /// Where control may go after an operation that ends a block; nothing for the others.
     pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
         let (op, facts) = (&self.program.ops[index], self.facts(index));
-        let found: Vec<Option<usize>> = match (facts.flow, facts.form) {
+        let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
             (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
             (Flow::Branch, _) => vec![
                 self.relative(index, op.imm as u32),
@@ -223,7 +189,7 @@ impl<'a> Analysis<'a> {
                 targets.collect()
             }
             (Flow::Leave, _) => vec![self.relative(index, 1)],
-            (Flow::Next | Flow::Park, Form::GuardBegin) => {
+            (Flow::Next | Flow::Park, OpKind::GuardBegin) => {
                 vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
             }
             (Flow::Next | Flow::Park, _) => return None,
@@ -231,80 +197,19 @@ impl<'a> Analysis<'a> {
         Some(found.into_iter().flatten().collect())
     }
 
-    fn find_blocks(&mut self) -> Option<()> {
-        let count = self.program.kernel_ops;
-        let mut leader = vec![false; count + 1];
-        *leader.first_mut()? = true;
-        for index in 0..count {
-            if let Some(targets) = self.targets(index) {
-                leader[index + 1] = true;
-                for target in targets {
-                    *leader.get_mut(target)? = true;
-                }
-            }
-        }
-        let mut block_of = vec![0; count];
-        let mut start = 0;
-        for index in 0..count {
-            block_of[index] = self.blocks.len();
-            if leader[index + 1] || index + 1 == count {
-                self.blocks.push(Block {
-                    ops: start..index + 1,
-                    successors: Vec::new(),
-                });
-                start = index + 1;
-            }
-        }
-        for block in 0..self.blocks.len() {
-            let last = self.blocks[block].ops.end - 1;
-            let targets = match self.targets(last) {
-                Some(targets) => targets,
-                None => (last + 1 < count).then_some(last + 1).into_iter().collect(),
-            };
-            self.blocks[block].successors = targets.into_iter().map(|target| block_of[target]).collect();
-        }
-        Some(())
-    }
-
     /// Steps backwards over an operation.
     fn before(&self, live: &mut Set, index: usize) {
         if !self.facts(index).conditional {
             for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
-                live.drop(slot);
+                live.remove(slot);
             }
         }
         for slot in self.sources(index).filter_map(|(_, slot, _)| self.number(slot)) {
-            live.put(slot);
+            live.insert(slot);
         }
         if self.facts(index).conditional {
             for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
-                live.put(slot);
-            }
-        }
-    }
-
-    fn live_after(&self, block: usize) -> Set {
-        let mut live = Set::new(self.slots.len());
-        for successor in &self.blocks[block].successors {
-            live.add(&self.live[*successor]);
-        }
-        live
-    }
-
-    fn find_live(&mut self) {
-        self.live = vec![Set::new(self.slots.len()); self.blocks.len()];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in (0..self.blocks.len()).rev() {
-                let mut live = self.live_after(block);
-                for index in self.blocks[block].ops.clone().rev() {
-                    self.before(&mut live, index);
-                }
-                if live != self.live[block] {
-                    self.live[block] = live;
-                    changed = true;
-                }
+                live.insert(slot);
             }
         }
     }
@@ -388,10 +293,10 @@ impl<'a> Analysis<'a> {
         if facts.flow != Flow::Next || self.destinations(index).any(|(_, slot, _)| given(slot)) {
             return Plan::Whole;
         }
-        match facts.form {
-            Form::Opaque | Form::GuardBegin | Form::GuardEnd => Plan::Whole,
-            Form::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
-            Form::Test { .. } => {
+        match facts.kind {
+            OpKind::Opaque | OpKind::GuardBegin | OpKind::GuardEnd => Plan::Whole,
+            OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
+            OpKind::Test { .. } => {
                 let mut steps = [0; 2];
                 for (position, slot, class) in self.sources(index) {
                     match self.step(slot, state).map(|step| narrow(step, class)) {
@@ -403,13 +308,13 @@ impl<'a> Analysis<'a> {
                 }
                 Plan::Spread { steps }
             }
-            Form::Load { bytes, bases, .. } => match self.step(op.a, state) {
+            OpKind::Load { bytes, bases, .. } => match self.step(op.a, state) {
                 Some(0) if bases.is_some() && !self.lanes_only[index] => Plan::LoadHeads,
                 Some(0) => Plan::Uniform,
                 Some(step) if step == i64::from(bytes) => Plan::Contiguous,
                 _ => Plan::Whole,
             },
-            Form::Store { bytes, .. } => match self.step(op.a, state) {
+            OpKind::Store { bytes, .. } => match self.step(op.a, state) {
                 Some(0) => Plan::Uniform,
                 Some(step) if step == i64::from(bytes) => Plan::Contiguous,
                 _ => Plan::Whole,
@@ -473,7 +378,7 @@ impl<'a> Analysis<'a> {
 
     /// Finds out who reads lanes and who heads.
     fn find_uses(&mut self) {
-        let (mut whole, mut bases) = (Set::new(self.slots.len()), Set::new(self.slots.len()));
+        let (mut whole, mut bases) = (Set::none(self.slots.len()), Set::none(self.slots.len()));
         for block in 0..self.blocks.len() {
             let Some(mut state) = self.state(block) else { continue };
             for index in self.blocks[block].ops.clone() {
@@ -482,9 +387,9 @@ impl<'a> Analysis<'a> {
                 for (position, slot, _) in self.sources(index) {
                     let Some(number) = self.number(slot) else { continue };
                     if by_bases(plan, position) {
-                        bases.put(number);
+                        bases.insert(number);
                     } else if before[number].is_some() {
-                        whole.put(number);
+                        whole.insert(number);
                     }
                 }
             }
@@ -494,8 +399,8 @@ impl<'a> Analysis<'a> {
                     continue;
                 };
                 for slot in 0..self.slots.len() {
-                    if state[slot].is_some() && there[slot].is_none() && self.live[*successor].has(slot) {
-                        whole.put(slot);
+                    if state[slot].is_some() && there[slot].is_none() && self.liveness.before(*successor).has(slot) {
+                        whole.insert(slot);
                     }
                 }
             }
@@ -526,14 +431,14 @@ impl<'a> Analysis<'a> {
     /// What has to be gathered at the start of a block.
     pub(super) fn entering(&self, block: usize) -> Box<[Affine]> {
         match &self.states[block] {
-            Some(state) => self.affine(state, &self.live[block], |_| true),
+            Some(state) => self.affine(state, self.liveness.before(block), |_| true),
             None => Box::new([]),
         }
     }
 
     /// What is live before an operation of a block, and what is known by its heads only.
     pub(super) fn leaving(&self, block: usize, index: usize, state: &State) -> Box<[Affine]> {
-        let mut live = self.live_after(block);
+        let mut live = self.liveness.after(&self.blocks[block]);
         for later in (index..self.blocks[block].ops.end).rev() {
             self.before(&mut live, later);
         }

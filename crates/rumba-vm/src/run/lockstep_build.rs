@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::base::lanes::GROUP;
 use crate::exec::lockstep::handlers;
-use crate::machine::op::{Form, Handler, Linear, Op};
+use crate::machine::op::{Handler, Linear, Op, OpKind};
 use crate::machine::program::{Class, Entry, Exit, Flow, Lockstep, NO_ENTRY, Program};
 use crate::run::lockstep_analysis::{Analysis, Plan};
 
@@ -96,7 +96,7 @@ impl Writer<'_> {
                 });
                 writer.exits.len() - 1
             };
-            match (facts.flow, facts.form) {
+            match (facts.flow, facts.kind) {
                 (Flow::Jump, _) => self.jump(index, op),
                 (Flow::Branch, _) => {
                     let exit = exit(self);
@@ -117,21 +117,21 @@ impl Writer<'_> {
                     });
                     self.parks.insert(self.ops.len() as u32, self.exits.len() as u32 - 1);
                 }
-                (Flow::Next, Form::GuardBegin) => {
+                (Flow::Next, OpKind::GuardBegin) => {
                     let exit = exit(self);
                     let over = index + op.imm as usize + 1;
                     self.distances.push((self.ops.len(), [Some(over), None]));
                     self.ops.push(leaving(handlers::guard, op, exit));
                 }
-                (Flow::Next, Form::GuardEnd) => {}
-                (Flow::Next, form) => {
+                (Flow::Next, OpKind::GuardEnd) => {}
+                (Flow::Next, kind) => {
                     if let Plan::Bases { checks, .. } = plan
                         && checks != 0
                     {
                         let exit = exit(self);
-                        self.checks(form, checks, op, exit, |slot| self.analysis.step_of(slot, &before));
+                        self.checks(kind, checks, op, exit, |slot| self.analysis.step_of(slot, &before));
                     }
-                    self.ops.push(planned(form, plan, op));
+                    self.ops.push(planned(kind, plan, op));
                     self.write_out(index, plan, op);
                 }
             }
@@ -145,10 +145,10 @@ impl Writer<'_> {
         self.ops.push(op);
     }
 
-    fn checks(&mut self, form: Form, checks: u8, op: Op, exit: usize, step: impl Fn(u16) -> i64) {
+    fn checks(&mut self, kind: OpKind, checks: u8, op: Op, exit: usize, step: impl Fn(u16) -> i64) {
         let signed = matches!(
-            form,
-            Form::Lanes {
+            kind,
+            OpKind::Lanes {
                 linear: Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum,
                 ..
             }
@@ -216,10 +216,10 @@ fn leaving(handler: Handler, op: Op, exit: usize) -> Op {
     }
 }
 
-fn planned(form: Form, plan: Plan, op: Op) -> Op {
-    let handler = match (plan, form) {
-        (Plan::Bases { .. }, Form::Lanes { bases, .. }) => bases,
-        (Plan::Spread { steps }, Form::Test { spread }) => {
+fn planned(kind: OpKind, plan: Plan, op: Op) -> Op {
+    let handler = match (plan, kind) {
+        (Plan::Bases { .. }, OpKind::Lanes { bases, .. }) => bases,
+        (Plan::Spread { steps }, OpKind::Test { spread }) => {
             let [a, b] = steps.map(|step| u64::from(step as i32 as u32));
             return Op {
                 handler: spread,
@@ -227,9 +227,9 @@ fn planned(form: Form, plan: Plan, op: Op) -> Op {
                 ..op
             };
         }
-        (Plan::Uniform, Form::Load { uniform, .. } | Form::Store { uniform, .. }) => uniform,
-        (Plan::LoadHeads, Form::Load { bases: Some(bases), .. }) => bases,
-        (Plan::Contiguous, Form::Load { contiguous, .. } | Form::Store { contiguous, .. }) => contiguous,
+        (Plan::Uniform, OpKind::Load { uniform, .. } | OpKind::Store { uniform, .. }) => uniform,
+        (Plan::LoadHeads, OpKind::Load { bases: Some(bases), .. }) => bases,
+        (Plan::Contiguous, OpKind::Load { contiguous, .. } | OpKind::Store { contiguous, .. }) => contiguous,
         _ => op.handler,
     };
     Op { handler, ..op }

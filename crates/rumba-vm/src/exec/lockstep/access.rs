@@ -6,17 +6,17 @@ use crate::base::lanes::GROUP;
 use crate::base::report::AccessKind;
 use crate::exec::access::{load_contiguous, load_lanes, load_uniform, store_contiguous, store_lanes, store_uniform};
 use crate::exec::memory::{AddressSpace, Addresses, spread, steady};
-use crate::exec::target::Avx2;
-use crate::machine::op::{Form, Pc};
+use crate::exec::processor::Avx2;
+use crate::machine::op::{OpKind, Pc};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 
 /// What a load can do with affine addresses.
-pub(crate) const fn load_form<E: Element, D: AddressSpace, const N: usize>() -> Form {
+pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
-        return Form::Opaque;
+        return OpKind::Opaque;
     }
-    Form::Load {
+    OpKind::Load {
         bytes: (N * E::BYTES as usize) as u8,
         uniform: uniform_load::<E, D, N>,
         bases: if N == 1 && E::BYTES <= 8 {
@@ -29,11 +29,11 @@ pub(crate) const fn load_form<E: Element, D: AddressSpace, const N: usize>() -> 
 }
 
 /// What a store can do with affine addresses.
-pub(crate) const fn store_form<E: Element, D: AddressSpace, const N: usize>() -> Form {
+pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
-        return Form::Opaque;
+        return OpKind::Opaque;
     }
-    Form::Store {
+    OpKind::Store {
         bytes: (N * E::BYTES as usize) as u8,
         uniform: uniform_store::<E, D, N>,
         contiguous: contiguous_store::<E, D, N>,

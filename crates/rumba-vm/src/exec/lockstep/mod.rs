@@ -1,13 +1,13 @@
 //! Programs for warps whose 32 lanes are all active and in step.
 //!
-//! While that lasts, a value that is affine (see [`crate::form`]) is computed once per group of 8 lanes, and an access
+//! While that lasts, a value that is affine (see [`crate::run::lockstep_analysis`]) is computed once per group of 8 lanes, and an access
 //! through such an address is checked and served group by group. A warp that diverges leaves at that operation for the
 //! program that every warp can run: what it holds as heads only is written out to all lanes. It comes back at the start of
 //! a block where its lanes have met again, if the values are found to be affine there. So nothing rests on the analysis
 //! alone: it says what to look for, and a warp in lockstep has been looked at.
 //!
 //! `analyse` finds the affine values of a program, `build` writes the program, `handlers` and `access` are the
-//! operations that only such programs have. Which instruction can do what is not known here; its form says so.
+//! operations that only such programs have. Which instruction can do what is not known here; its kind says so.
 
 pub(crate) mod access;
 pub(crate) mod handlers;

@@ -11,7 +11,7 @@
 //! reference.
 
 use crate::base::lanes::GROUP;
-use crate::exec::target::Target;
+use crate::exec::processor::Processor;
 use crate::isa::float::{NAN_F32, to_odd_f32};
 
 /// Rows of a block.
@@ -64,7 +64,7 @@ fn exponent(x: f32, least: i32) -> i32 {
 
 /// The exponents of eight numbers; [`ZERO`] for zeros.
 #[inline(always)]
-unsafe fn exponents_of<X: Target>(x: X::Floats, least: X::Integers) -> (X::Integers, X::Integers) {
+unsafe fn exponents_of<X: Processor>(x: X::Floats, least: X::Integers) -> (X::Integers, X::Integers) {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe {
         let magnitude = X::shift_left::<1>(X::bits(x));
@@ -79,7 +79,11 @@ unsafe fn exponents_of<X: Target>(x: X::Floats, least: X::Integers) -> (X::Integ
 
 /// Writes the exponents of rows.
 #[inline(always)]
-unsafe fn exponents<X: Target, const COUNT: usize>(from: &[[f32; COUNT]], to: &mut [[i32; COUNT]], least: i32) -> Span {
+unsafe fn exponents<X: Processor, const COUNT: usize>(
+    from: &[[f32; COUNT]],
+    to: &mut [[i32; COUNT]],
+    least: i32,
+) -> Span {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe {
         let least = X::splat_integer(least);
@@ -122,7 +126,7 @@ impl Terms {
     /// # Safety
     /// The processor is `X`.
     #[inline(always)]
-    pub(super) unsafe fn multiply<X: Target>(
+    pub(super) unsafe fn multiply<X: Processor>(
         &mut self,
         rows: usize,
         depth: usize,
@@ -164,7 +168,7 @@ impl Terms {
 
     /// Says whether the results are good; they are unless a sum is too large or too small for the way they are found here.
     #[inline(always)]
-    unsafe fn rows<X: Target, const K: usize>(
+    unsafe fn rows<X: Processor, const K: usize>(
         &self,
         rows: usize,
         chosen: impl Fn(usize, usize) -> usize,
@@ -310,7 +314,7 @@ pub(super) fn sum(
 #[cfg(test)]
 mod tests {
     use super::{COLUMNS, DEPTH, ROWS, Terms, sum};
-    use crate::exec::target::{Avx2, Baseline};
+    use crate::exec::processor::{Avx2, Baseline};
     use crate::machine::op::has_avx2;
 
     fn random(state: &mut u64) -> u64 {

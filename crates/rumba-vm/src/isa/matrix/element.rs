@@ -10,7 +10,7 @@ use crate::isa::half::Half;
 
 /// The type of a matrix's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Element {
+pub(crate) enum ElementType {
     F64,
     F32,
     Tf32,
@@ -29,26 +29,26 @@ pub(crate) enum Element {
     B1,
 }
 
-const NAMES: [(Element, &str); 16] = [
-    (Element::F64, "f64"),
-    (Element::F32, "f32"),
-    (Element::Tf32, "tf32"),
-    (Element::Bf16, "bf16"),
-    (Element::F16, "f16"),
-    (Element::E5m2, "e5m2"),
-    (Element::E4m3, "e4m3"),
-    (Element::E3m2, "e3m2"),
-    (Element::E2m3, "e2m3"),
-    (Element::E2m1, "e2m1"),
-    (Element::S32, "s32"),
-    (Element::S8, "s8"),
-    (Element::U8, "u8"),
-    (Element::S4, "s4"),
-    (Element::U4, "u4"),
-    (Element::B1, "b1"),
+const NAMES: [(ElementType, &str); 16] = [
+    (ElementType::F64, "f64"),
+    (ElementType::F32, "f32"),
+    (ElementType::Tf32, "tf32"),
+    (ElementType::Bf16, "bf16"),
+    (ElementType::F16, "f16"),
+    (ElementType::E5m2, "e5m2"),
+    (ElementType::E4m3, "e4m3"),
+    (ElementType::E3m2, "e3m2"),
+    (ElementType::E2m3, "e2m3"),
+    (ElementType::E2m1, "e2m1"),
+    (ElementType::S32, "s32"),
+    (ElementType::S8, "s8"),
+    (ElementType::U8, "u8"),
+    (ElementType::S4, "s4"),
+    (ElementType::U4, "u4"),
+    (ElementType::B1, "b1"),
 ];
 
-impl Element {
+impl ElementType {
     /// The type that a modifier names, with or without its dot.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let name = name.strip_prefix('.').unwrap_or(name);
@@ -139,16 +139,16 @@ pub(crate) fn ue8m0(code: u8) -> f64 {
 /// The number of a scale factor: `e4m3` without a sign.
 pub(crate) fn ue4m3(code: u8) -> f64 {
     let mut number = [0.0];
-    Element::E4m3.numbers(&[u32::from(code & 0x7f)], &mut number);
+    ElementType::E4m3.numbers(&[u32::from(code & 0x7f)], &mut number);
     f64::from(number[0])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Element, ue4m3, ue8m0};
+    use super::{ElementType, ue4m3, ue8m0};
 
     #[track_caller]
-    fn check(element: Element, cases: &[(u32, f32)]) {
+    fn check(element: ElementType, cases: &[(u32, f32)]) {
         for (bits, expected) in cases {
             let mut number = [0.0];
             element.numbers(&[*bits], &mut number);
@@ -164,26 +164,26 @@ mod tests {
     #[test]
     fn numbers_at_the_edges() {
         check(
-            Element::F16,
+            ElementType::F16,
             &[(0x0001, 2f32.powi(-24)), (0x7bff, 65504.0), (0xfc00, f32::NEG_INFINITY)],
         );
-        check(Element::Bf16, &[(0x3f80, 1.0), (0x0001, f32::from_bits(0x1_0000))]);
+        check(ElementType::Bf16, &[(0x3f80, 1.0), (0x0001, f32::from_bits(0x1_0000))]);
         check(
-            Element::Tf32,
+            ElementType::Tf32,
             &[(0x3f80_1fff, 1.0), (0x3f80_2000, 1.0 + 2f32.powi(-10))],
         );
-        check(Element::S8, &[(0x80, -128.0), (0x7f, 127.0), (0xffff_ff01, 1.0)]);
-        check(Element::U8, &[(0xff, 255.0)]);
-        check(Element::S4, &[(0x8, -8.0), (0x7, 7.0), (0xf1, 1.0)]);
-        check(Element::U4, &[(0xf, 15.0), (0x10, 0.0)]);
+        check(ElementType::S8, &[(0x80, -128.0), (0x7f, 127.0), (0xffff_ff01, 1.0)]);
+        check(ElementType::U8, &[(0xff, 255.0)]);
+        check(ElementType::S4, &[(0x8, -8.0), (0x7, 7.0), (0xf1, 1.0)]);
+        check(ElementType::U4, &[(0xf, 15.0), (0x10, 0.0)]);
         check(
-            Element::E5m2,
+            ElementType::E5m2,
             &[(0x7b, 57344.0), (0x01, 2f32.powi(-16)), (0xfc, f32::NEG_INFINITY)],
         );
-        check(Element::E4m3, &[(0x7e, 448.0), (0x01, 2f32.powi(-9)), (0x80, -0.0)]);
-        check(Element::E3m2, &[(0x1f, 28.0), (0x3f, -28.0), (0x01, 0.0625)]);
-        check(Element::E2m3, &[(0x1f, 7.5), (0x01, 0.125), (0xc1, 0.125)]);
-        check(Element::E2m1, &[(0x07, 6.0), (0x01, 0.5), (0x0f, -6.0)]);
+        check(ElementType::E4m3, &[(0x7e, 448.0), (0x01, 2f32.powi(-9)), (0x80, -0.0)]);
+        check(ElementType::E3m2, &[(0x1f, 28.0), (0x3f, -28.0), (0x01, 0.0625)]);
+        check(ElementType::E2m3, &[(0x1f, 7.5), (0x01, 0.125), (0xc1, 0.125)]);
+        check(ElementType::E2m1, &[(0x07, 6.0), (0x01, 0.5), (0x0f, -6.0)]);
     }
 
     #[test]

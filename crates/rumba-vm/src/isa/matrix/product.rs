@@ -12,16 +12,16 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::base::lanes::{GROUP, LANES};
 use crate::exec::lane::F16;
-use crate::exec::target::{Avx2, Baseline, Target};
+use crate::exec::processor::{Avx2, Baseline, Processor};
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::Half;
 use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
-use crate::isa::matrix::element::{Element, ue4m3, ue8m0};
+use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
 use crate::isa::matrix::fragment::{Fragment, Quads};
 use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
 use crate::isa::matrix::sparse::Sparsity;
 use crate::isa::soft;
-use crate::machine::op::{Form, Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// Elements of the largest factor.
@@ -68,7 +68,7 @@ pub(crate) struct Product {
     /// Columns of `a`, were it not sparse.
     pub(crate) k: usize,
     /// The types of `d`, `a`, `b`, `c`.
-    pub(crate) types: [Element; 4],
+    pub(crate) types: [ElementType; 4],
     /// The same as fragments.
     pub(crate) fragments: [Fragment; 4],
     pub(crate) sparsity: Option<Sparsity>,
@@ -92,8 +92,10 @@ impl Product {
     /// Whether the factors are numbers of sixteen bits that lie in the registers row by row.
     fn has_plain_halves(&self) -> bool {
         let [_, a, b, _] = &self.fragments;
-        matches!((&self.rule, self.types[1]), (Rule::Float, Element::F16 | Element::Bf16))
-            && self.sparsity.is_none()
+        matches!(
+            (&self.rule, self.types[1]),
+            (Rule::Float, ElementType::F16 | ElementType::Bf16)
+        ) && self.sparsity.is_none()
             && a.is_plain()
             && b.is_plain()
     }
@@ -108,7 +110,7 @@ impl Product {
 pub(crate) const HANDLERS: Handlers = Handlers {
     baseline,
     avx2,
-    form: Form::Opaque,
+    kind: OpKind::Opaque,
 };
 
 unsafe fn baseline(warp: &mut Warp, pc: Pc) -> Pc {
@@ -131,7 +133,7 @@ thread_local! {
 }
 
 #[inline(always)]
-unsafe fn execute<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
     if !is_whole(warp) {
         // SAFETY: the operation was made by `operands::emit`.
         return unsafe { wait(warp, pc) };
@@ -153,7 +155,7 @@ unsafe fn execute<X: Target>(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 #[inline(always)]
-unsafe fn multiply<X: Target>(work: &mut Work, registers: &Registers<'_>) {
+unsafe fn multiply<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
     match &registers.product.rule {
         Rule::Double(rounding) => return double(registers, *rounding),
         Rule::Quads(places) => return quads(work, registers, places),
@@ -241,7 +243,7 @@ impl Work {
         let [of_a, of_b] = &mut self.bits;
         let first = registers.start(3);
         c.gather(|index| registers.source(first + index), &mut self.c, c.columns);
-        if product.types[3] == Element::F16 {
+        if product.types[3] == ElementType::F16 {
             for bits in &mut self.c {
                 *bits = F16(*bits as u16).widen().to_bits();
             }
@@ -258,7 +260,7 @@ impl Work {
             (product.types[2], b, &mut of_b[..in_b]),
         ] {
             // In a byte, a number of four bits stands in the middle.
-            if element == Element::E2m1 && fragment.bits == 8 {
+            if element == ElementType::E2m1 && fragment.bits == 8 {
                 bits.iter_mut().for_each(|bits| *bits >>= 2);
             }
         }
@@ -282,23 +284,23 @@ fn half(x: f32) -> f32 {
 
 /// Floating point.
 #[inline(always)]
-unsafe fn float<X: Target>(work: &mut Work, registers: &Registers<'_>) {
+unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
     let product = registers.product;
     let (kept, k) = (product.kept(), product.k);
     let [d, a, _, c] = product.types;
     let small = a.is_small_float();
-    let odd = d == Element::F16 && c == Element::F16;
+    let odd = d == ElementType::F16 && c == ElementType::F16;
     let terms = &mut work.terms;
     terms.least = a.least_exponent();
     // Where the result has 32 bits, the accumulator is widened first.
     terms.least_sum = if odd {
         c.least_exponent()
     } else {
-        Element::F32.least_exponent()
+        ElementType::F32.least_exponent()
     };
     let plain = product.has_plain_halves();
     // A wide product of `tf32` is one of four columns after the other.
-    let halves = a == Element::Tf32 && product.n == 2 * COLUMNS;
+    let halves = a == ElementType::Tf32 && product.n == 2 * COLUMNS;
     let steps = if small || halves { 2 } else { 1 };
     let depth = kept / steps;
     // The column of `a` that a step multiplies.
@@ -326,7 +328,7 @@ unsafe fn float<X: Target>(work: &mut Work, registers: &Registers<'_>) {
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe {
                         match a {
-                            Element::F16 => load_halves::<X, false>(registers, (top, left), terms),
+                            ElementType::F16 => load_halves::<X, false>(registers, (top, left), terms),
                             _ => load_halves::<X, true>(registers, (top, left), terms),
                         }
                     }
@@ -378,7 +380,7 @@ unsafe fn float<X: Target>(work: &mut Work, registers: &Registers<'_>) {
             }
             for (row, sum) in sum[..rows].iter().enumerate() {
                 let to = &mut work.c[(top + row) * product.n + left..][..COLUMNS];
-                if !small && d != Element::F16 {
+                if !small && d != ElementType::F16 {
                     to.copy_from_slice(&sum.map(f32::to_bits));
                     continue;
                 }
@@ -392,7 +394,7 @@ unsafe fn float<X: Target>(work: &mut Work, registers: &Registers<'_>) {
                             canonical(x + c)
                         };
                     }
-                    to[column] = if d == Element::F16 {
+                    to[column] = if d == ElementType::F16 {
                         u32::from(F16::nearest(x).to_bits())
                     } else {
                         x.to_bits()
@@ -405,7 +407,7 @@ unsafe fn float<X: Target>(work: &mut Work, registers: &Registers<'_>) {
 
 /// Brings the factors of a block, whose first row and column are given, from the registers to `terms`.
 #[inline(always)]
-unsafe fn load_halves<X: Target, const BRAIN: bool>(
+unsafe fn load_halves<X: Processor, const BRAIN: bool>(
     registers: &Registers<'_>,
     (top, left): (usize, usize),
     terms: &mut Terms,
@@ -446,7 +448,7 @@ unsafe fn load_halves<X: Target, const BRAIN: bool>(
 
 /// The numbers that bits stand for, as `bf16` or as `f16`.
 #[inline(always)]
-unsafe fn widen<X: Target, const BRAIN: bool>(bits: &[u16; GROUP]) -> X::Floats {
+unsafe fn widen<X: Processor, const BRAIN: bool>(bits: &[u16; GROUP]) -> X::Floats {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe { if BRAIN { X::brain_floats(bits) } else { X::halves(bits) } }
 }
@@ -566,7 +568,7 @@ fn quads(work: &mut Work, registers: &Registers<'_>, places: &[Quads; 4]) {
     let product = registers.product;
     let mut matrices = [[0.0_f32; SUM]; 3];
     for (operand, matrix) in matrices.iter_mut().enumerate() {
-        let wide = product.types[operand + 1] == Element::F32;
+        let wide = product.types[operand + 1] == ElementType::F32;
         let fragment = &product.fragments[operand + 1];
         let (first, columns) = (registers.start(operand + 1), if operand == 2 { 8 } else { 4 });
         for index in 0..fragment.registers * if wide { 1 } else { 2 } {
@@ -582,7 +584,7 @@ fn quads(work: &mut Work, registers: &Registers<'_>, places: &[Quads; 4]) {
         }
     }
     let [a, b, c] = &matrices;
-    let wide = product.types[0] == Element::F32;
+    let wide = product.types[0] == ElementType::F32;
     for (index, to) in work.c.iter_mut().enumerate() {
         let (number, row, column) = (index / 64, index / 8 % 8, index % 8);
         let (a, b) = (&a[(number * 8 + row) * 4..][..4], &b[(number * 8 + column) * 4..][..4]);

@@ -4,7 +4,7 @@
 //! field of four bits says which: two positions of two bits each. The manual's figures place the fields of a row in the
 //! lanes that hold the row, as many of them as are needed, from the one that the selector names.
 
-use crate::isa::matrix::element::Element;
+use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::Register;
 
 /// How the kept elements of a factor are told.
@@ -24,12 +24,12 @@ pub(crate) struct Sparsity {
 
 impl Sparsity {
     /// That of a factor of `k` elements a row; nothing if there is no such selector.
-    pub(crate) fn new(element: Element, k: usize, selector: u64) -> Option<Self> {
+    pub(crate) fn new(element: ElementType, k: usize, selector: u64) -> Option<Self> {
         // Elements that a field stands for.
         let (span, width, positions) = match element {
-            Element::Tf32 => (2, 1, 1),
-            Element::S4 | Element::U4 => (8, 2, 2),
-            Element::E2m1 if k == 128 => (8, 2, 2),
+            ElementType::Tf32 => (2, 1, 1),
+            ElementType::S4 | ElementType::U4 => (8, 2, 2),
+            ElementType::E2m1 if k == 128 => (8, 2, 2),
             _ => (4, 1, 2),
         };
         let fields = k / span;

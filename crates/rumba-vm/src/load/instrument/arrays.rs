@@ -15,7 +15,7 @@ use crate::lower::instruction::{Chooses, Instruction};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{FIXED, Node, VReg, VirtualOp};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Form, Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::program::{Class, Fixed};
 use crate::machine::warp::Warp;
 
@@ -143,8 +143,8 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
         .nodes
         .iter()
         .map(|node| match node {
-            Node::Op { virtual_op, .. } => match virtual_op.handlers.form {
-                Form::Load { .. } | Form::Store { .. } => array_of(virtual_op),
+            Node::Op { virtual_op, .. } => match virtual_op.handlers.kind {
+                OpKind::Load { .. } | OpKind::Store { .. } => array_of(virtual_op),
                 _ => None,
             },
             Node::Label(_) => None,

@@ -21,7 +21,7 @@ use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Node, VReg, VirtualOp};
 use crate::machine::cluster::Cluster;
 use crate::machine::context::Context;
-use crate::machine::op::{Form, Handlers, Op};
+use crate::machine::op::{Handlers, Op, OpKind};
 use crate::machine::warp::Warp;
 
 /// Puts into a function what is wanted there.
@@ -75,10 +75,14 @@ impl Rewriter {
     /// Adds an operation that was there before.
     pub(crate) fn keep(&mut self, node: Node) {
         if let Node::Op { virtual_op, .. } = &node {
-            match virtual_op.handlers.form {
-                Form::GuardBegin => self.guard = Some(self.nodes.len()),
-                Form::GuardEnd => self.guard = None,
-                Form::Opaque | Form::Lanes { .. } | Form::Test { .. } | Form::Load { .. } | Form::Store { .. } => {}
+            match virtual_op.handlers.kind {
+                OpKind::GuardBegin => self.guard = Some(self.nodes.len()),
+                OpKind::GuardEnd => self.guard = None,
+                OpKind::Opaque
+                | OpKind::Lanes { .. }
+                | OpKind::Test { .. }
+                | OpKind::Load { .. }
+                | OpKind::Store { .. } => {}
             }
         }
         self.nodes.push(node);
@@ -137,9 +141,9 @@ const STORES: u16 = 1 << 15;
 impl Probe {
     /// The operation before a load or store; `b` to `d` are free. None: it is neither.
     pub(crate) fn before(virtual_op: &VirtualOp, handlers: Handlers) -> Option<VirtualOp> {
-        let (bytes, stores) = match virtual_op.handlers.form {
-            Form::Load { bytes, .. } => (bytes, 0),
-            Form::Store { bytes, .. } => (bytes, STORES),
+        let (bytes, stores) = match virtual_op.handlers.kind {
+            OpKind::Load { bytes, .. } => (bytes, 0),
+            OpKind::Store { bytes, .. } => (bytes, STORES),
             _ => return None,
         };
         let mut probe = Self::of_bytes(virtual_op, bytes, handlers);

@@ -1,11 +1,12 @@
 //! Places where the lanes of a warp part by chance, in runs with a seed: before accesses to memory.
 
+use crate::base::flow::BasicBlock;
 use crate::load::cfg;
 use crate::load::instrument::Rewriter;
 use crate::lower::instruction::{Convergence, Memory, Occurrence};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Control, Node, VirtualOp};
-use crate::machine::op::{Form, Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// Lets the active lanes part by chance.
@@ -35,8 +36,8 @@ fn wants_all(convergence: Convergence, control: &Control) -> bool {
 }
 
 /// Whether lanes that come to a block may go through it before others that are still to come there.
-pub(crate) fn may_run_ahead(function: &Function<'_>, block: &cfg::BasicBlock) -> bool {
-    let mut nodes = function.nodes[block.nodes.clone()].iter();
+pub(crate) fn may_run_ahead(function: &Function<'_>, block: &BasicBlock) -> bool {
+    let mut nodes = function.nodes[block.ops.clone()].iter();
     !function.occurrences.is_empty()
         && nodes.all(|node| match node {
             Node::Op { control, source, .. } => !wants_all(function.occurrence(*source).convergence, control),
@@ -50,7 +51,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
     let mut places = vec![false; function.nodes.len()];
     for block in &cfg::graph(function).blocks {
         let mut guarded = false;
-        for index in block.nodes.clone().rev() {
+        for index in block.ops.clone().rev() {
             let Node::Op {
                 virtual_op,
                 control,
@@ -67,10 +68,14 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
             if wants_all(convergence, control) {
                 break;
             }
-            match virtual_op.handlers.form {
-                Form::GuardEnd => guarded = true,
-                Form::GuardBegin => guarded = false,
-                Form::Opaque | Form::Lanes { .. } | Form::Test { .. } | Form::Load { .. } | Form::Store { .. } => {}
+            match virtual_op.handlers.kind {
+                OpKind::GuardEnd => guarded = true,
+                OpKind::GuardBegin => guarded = false,
+                OpKind::Opaque
+                | OpKind::Lanes { .. }
+                | OpKind::Test { .. }
+                | OpKind::Load { .. }
+                | OpKind::Store { .. } => {}
             }
             let first = index == 0
                 || !matches!(&function.nodes[index - 1], Node::Op { source: before, .. } if before == source);

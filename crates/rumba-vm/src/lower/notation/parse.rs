@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use crate::lower::instruction::{Convergence, Form, Lower};
-use crate::lower::notation::{Alternative, Element, Pattern, Slot, Syntax};
+use crate::lower::notation::{Alternative, Pattern, PatternItem, Slot, Syntax};
 
 impl Syntax {
     /// Parses the syntax of forms.
@@ -170,7 +170,7 @@ fn parse_pattern(
             if name.len() < end {
                 fixed = slots.len() + 1;
             }
-            elements.push(Element {
+            elements.push(PatternItem {
                 name,
                 alternatives: definitions.get(name).cloned().unwrap_or_default(),
             });

@@ -1,11 +1,12 @@
 //! What operations do with undefined values: which of their operands decide something, which results depend on which
 //! operands, and which registers may be read before they are written.
 
+use crate::base::flow::Set;
 use crate::load::cfg;
 use crate::lower::instruction::{Extremes, Undefined};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
-use crate::machine::op::{Form, Linear};
+use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::Class;
 
 /// What an operation does with undefined values.
@@ -26,9 +27,9 @@ pub(super) enum Flow {
 /// What an operation does with undefined values, and which of its places decide something.
 pub(super) fn flow(virtual_op: &VirtualOp, control: &Control, undefined: Undefined) -> (Flow, u8) {
     pub(super) const A: u8 = 0b00010;
-    match (virtual_op.handlers.form, control) {
-        (Form::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
-        (Form::Lanes { .. } | Form::Test { .. }, _) => (Flow::Computes, 0),
+    match (virtual_op.handlers.kind, control) {
+        (OpKind::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
+        (OpKind::Lanes { .. } | OpKind::Test { .. }, _) => (Flow::Computes, 0),
         _ if virtual_op.moves != 0 && virtual_op.defines == 0 => (Flow::Stores, A),
         _ if virtual_op.moves != 0 => (Flow::Loads, A),
         _ => match undefined {
@@ -109,8 +110,8 @@ impl Packing {
             Some(Class::W128) | None => return Self::Other,
         };
         let is_copy = matches!(
-            virtual_op.handlers.form,
-            Form::Lanes {
+            virtual_op.handlers.kind,
+            OpKind::Lanes {
                 linear: Linear::Copy,
                 ..
             }
@@ -157,11 +158,10 @@ impl Numbers {
 /// Registers that may be read before they are written.
 pub(super) fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> {
     let graph = cfg::graph(function);
-    let words = numbers.count.div_ceil(64);
-    let mut at_end: Vec<Option<Vec<u64>>> = vec![None; graph.blocks.len()];
+    let mut at_end: Vec<Option<Set>> = vec![None; graph.blocks.len()];
     let mut doubtful = vec![false; numbers.count];
-    let walk = |index: usize, mut assigned: Vec<u64>, mut tell: Option<&mut Vec<bool>>| {
-        for node in &function.nodes[graph.blocks[index].nodes.clone()] {
+    let walk = |index: usize, mut assigned: Set, mut tell: Option<&mut Vec<bool>>| {
+        for node in &function.nodes[graph.blocks[index].ops.clone()] {
             let Node::Op {
                 virtual_op,
                 conditional,
@@ -172,26 +172,26 @@ pub(super) fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> 
             };
             if let Some(doubtful) = tell.as_deref_mut() {
                 for number in numbers.read(virtual_op) {
-                    doubtful[number] |= assigned[number / 64] >> (number % 64) & 1 == 0;
+                    doubtful[number] |= !assigned.has(number);
                 }
             }
             if !conditional {
-                for number in numbers.written(virtual_op) {
-                    assigned[number / 64] |= 1 << (number % 64);
-                }
+                numbers.written(virtual_op).for_each(|number| assigned.insert(number));
             }
         }
         assigned
     };
-    let at_start = |index: usize, at_end: &[Option<Vec<u64>>]| {
+    let at_start = |index: usize, at_end: &[Option<Set>]| {
         // The first block may also be jumped to; it is entered with nothing all the same.
-        let mut assigned = vec![if index == 0 { 0 } else { u64::MAX }; words];
-        for before in graph.blocks[index]
-            .predecessors
-            .iter()
-            .filter_map(|block| at_end[*block].as_ref())
-        {
-            assigned.iter_mut().zip(before).for_each(|(all, one)| *all &= one);
+        let mut assigned = if index == 0 {
+            Set::none(numbers.count)
+        } else {
+            Set::all(numbers.count)
+        };
+        for before in &graph.predecessors[index] {
+            if let Some(before) = &at_end[*before] {
+                assigned.intersect(before);
+            }
         }
         assigned
     };

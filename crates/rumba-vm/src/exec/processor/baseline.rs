@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::base::lanes::{GROUP, LANES};
 use crate::exec::lane::F16;
-use crate::exec::target::{Raw, Target};
+use crate::exec::processor::{Processor, Raw};
 use crate::machine::op::Handler;
 
 /// Any processor.
@@ -20,7 +20,7 @@ fn both<A: Copy, B: Copy, R>(a: [A; GROUP], b: [B; GROUP], f: impl Fn(A, B) -> R
     std::array::from_fn(|index| f(a[index], b[index]))
 }
 
-impl Target for Baseline {
+impl Processor for Baseline {
     type Floats = [f32; GROUP];
     type Integers = [i32; GROUP];
 
@@ -29,7 +29,8 @@ impl Target for Baseline {
         baseline
     }
 
-    #[inline(always)]
+    // Out of line: each of the handlers that load and store would have its own copy.
+    #[inline(never)]
     unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
         // SAFETY: as the caller promises.
         let lanes = unsafe { &*lanes.cast::<[u64; LANES]>() };
@@ -52,12 +53,16 @@ impl Target for Baseline {
         }
     }
 
-    #[inline(always)]
+    // Out of line: each of a thousand handlers would have its own copy.
+    #[inline(never)]
     unsafe fn select<R: Raw>(out: *mut R, on: *const R, off: *const R, mask: u32) {
         for lane in 0..LANES {
-            let from = if mask >> lane & 1 != 0 { on } else { off };
             // SAFETY: the caller's pointers are good for 32 lanes.
-            unsafe { out.add(lane).write(from.add(lane).read()) };
+            unsafe {
+                let (on, off) = (on.add(lane).read(), off.add(lane).read());
+                out.add(lane)
+                    .write(std::hint::select_unpredictable(mask >> lane & 1 != 0, on, off));
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 use crate::base::lanes::{GROUP, LANES};
-use crate::exec::target::{Raw, Target};
+use crate::exec::processor::{Processor, Raw};
 use crate::machine::op::Handler;
 
 /// A processor with AVX2 and its companions.
@@ -21,7 +21,7 @@ pub(crate) struct Avx2;
 // SAFETY of every function: the caller promises that the processor has these instructions; the pointers of vectors come from
 // references.
 #[allow(clippy::undocumented_unsafe_blocks, reason = "said once, above")]
-impl Target for Avx2 {
+impl Processor for Avx2 {
     type Floats = __m256;
     type Integers = __m256i;
 

@@ -1,6 +1,6 @@
 //! What a processor does better with instructions of its own: the one place where vector instructions are written out.
 //!
-//! Handlers are generic over a [`Target`] and compiled for each. Most of them are loops that the compiler vectorises by itself;
+//! Handlers are generic over a [`Processor`] and compiled for each. Most of them are loops that the compiler vectorises by itself;
 //! here is what it does not, or arranges in ways that take several times as long.
 
 #[cfg(target_arch = "x86_64")]
@@ -74,7 +74,7 @@ impl Raw for u64 {
 ///
 /// # Safety
 /// For every function: the processor is this one.
-pub(crate) trait Target {
+pub(crate) trait Processor {
     /// Eight `f32`.
     type Floats: Copy;
     /// Eight `i32`.

@@ -1,0 +1,141 @@
+//! Basic blocks of any list of operations, sets of numbers, and what is live, by backward data-flow analysis.
+//!
+//! What operations are, and what they read and write, their owners know.
+
+use std::ops::Range;
+
+/// A straight run of operations.
+#[derive(Debug)]
+pub(crate) struct BasicBlock {
+    pub(crate) ops: Range<usize>,
+    /// Where control may go next.
+    pub(crate) successors: Vec<usize>,
+}
+
+/// Splits `count` operations into basic blocks. `targets` says where control may go after an operation that ends a block, and
+/// nothing of the others; targets that are none of the operations are left out.
+pub(crate) fn basic_blocks(count: usize, targets: impl Fn(usize) -> Option<Vec<usize>>) -> Vec<BasicBlock> {
+    let mut leads = vec![false; count + 1];
+    leads[count] = true;
+    for index in 0..count {
+        if let Some(targets) = targets(index) {
+            leads[index + 1] = true;
+            targets.into_iter().for_each(|target| leads[target.min(count)] = true);
+        }
+    }
+    let mut blocks = Vec::new();
+    let mut start = 0;
+    for end in (1..=count).filter(|end| leads[*end]) {
+        blocks.push(BasicBlock {
+            ops: start..end,
+            successors: Vec::new(),
+        });
+        start = end;
+    }
+    for block in 0..blocks.len() {
+        let end = blocks[block].ops.end;
+        let targets = targets(end - 1).unwrap_or_else(|| vec![end]);
+        let targets = targets.into_iter().filter(|target| *target < count);
+        blocks[block].successors = targets.map(|target| holding(&blocks, target)).collect();
+    }
+    blocks
+}
+
+/// The block that an operation is in.
+pub(crate) fn holding(blocks: &[BasicBlock], operation: usize) -> usize {
+    blocks.partition_point(|block| block.ops.end <= operation)
+}
+
+/// A set of numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Set(Vec<u64>);
+
+impl Set {
+    /// None of the numbers below `count`.
+    pub(crate) fn none(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    /// All of the numbers below `count`.
+    pub(crate) fn all(count: usize) -> Self {
+        Self(vec![u64::MAX; count.div_ceil(64)])
+    }
+
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.0[number / 64] >> (number % 64) & 1 != 0
+    }
+
+    pub(crate) fn insert(&mut self, number: usize) {
+        self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    pub(crate) fn remove(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
+    }
+
+    /// Adds what is in another set.
+    pub(crate) fn unite(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Keeps what is in another set, too.
+    pub(crate) fn intersect(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(index, word)| {
+            (0..64)
+                .filter(move |bit| word >> bit & 1 != 0)
+                .map(move |bit| index * 64 + bit)
+        })
+    }
+}
+
+/// What is live at the start of each block.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    at_start: Vec<Set>,
+    count: usize,
+}
+
+impl Liveness {
+    /// Of `count` values; `before` makes of what is live after an operation what is live before it.
+    pub(crate) fn new(blocks: &[BasicBlock], count: usize, before: impl Fn(&mut Set, usize)) -> Self {
+        let mut found = Self {
+            at_start: vec![Set::none(count); blocks.len()],
+            count,
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (index, block) in blocks.iter().enumerate().rev() {
+                let mut live = found.after(block);
+                block
+                    .ops
+                    .clone()
+                    .rev()
+                    .for_each(|operation| before(&mut live, operation));
+                if live != found.at_start[index] {
+                    found.at_start[index] = live;
+                    changed = true;
+                }
+            }
+        }
+        found
+    }
+
+    /// What is live at the start of a block.
+    pub(crate) fn before(&self, block: usize) -> &Set {
+        &self.at_start[block]
+    }
+
+    /// What is live at the end of a block.
+    pub(crate) fn after(&self, block: &BasicBlock) -> Set {
+        let mut live = Set::none(self.count);
+        for successor in &block.successors {
+            live.unite(&self.at_start[*successor]);
+        }
+        live
+    }
+}
