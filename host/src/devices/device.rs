@@ -11,12 +11,15 @@ pub use identity::Uuid;
 use crate::base::error::{Code, DriverError, Error, Result};
 use crate::base::host_fn;
 use crate::base::{driver, recording};
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::pinned::PinnedBuffer;
 use crate::context::Context;
 use crate::context::panics::Waited;
 use crate::modules::link::Linker;
 use crate::modules::module::{Module, Text};
 use crate::streams::event::Event;
 use crate::streams::stream::Stream;
+use bytemuck::Pod;
 use cust::context::CurrentContext;
 use cust::memory::mem_get_info;
 use parking_lot::{Mutex, RwLock};
@@ -334,6 +337,50 @@ impl Device {
         let entered = context.enter(operation)?;
         let range = entered.check(CurrentContext::get_stream_priority_range(), operation)?;
         Ok(range.greatest..=range.least)
+    }
+
+    /// A buffer of `length` zeros in device memory.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`] and the driver's.
+    #[track_caller]
+    pub fn zeros<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::zeros(self.context(), length)
+    }
+
+    /// A buffer in device memory that holds whatever the memory held.
+    #[cfg(feature = "algorithms")]
+    #[track_caller]
+    pub(crate) fn uninitialised<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::uninitialised(self.context(), length)
+    }
+
+    /// A buffer in device memory with a copy of `values`.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`] and the driver's.
+    #[track_caller]
+    pub fn buffer_from<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::from_slice(self.context(), values)
+    }
+
+    /// A buffer of `length` zeros in page-locked host memory, which devices copy from and to fastest
+    /// and without holding up the host.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
+        PinnedBuffer::zeros(self.context(), length)
+    }
+
+    /// Page-locked host memory with a copy of `values`.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuffer<T>> {
+        let mut pinned = self.pinned(values.len())?;
+        pinned.copy_from_slice(values);
+        Ok(pinned)
     }
 
     /// Marks this moment on the default stream; see [`Stream::record`].

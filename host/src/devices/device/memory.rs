@@ -1,59 +1,13 @@
-//! Memory of a device: where each kind of it is made.
+//! Memory that the host and a device share, pools, and copies within a scope.
 
 use crate::base::error::Result;
-use crate::buffers::buffer::DeviceBuffer;
 use crate::buffers::ordered::MemoryPool;
-use crate::buffers::pinned::PinnedBuffer;
 use crate::buffers::unified::UnifiedBuffer;
 use crate::devices::device::Device;
 use crate::streams::copies::{self, CopyScope};
 use bytemuck::Pod;
 
 impl Device {
-    /// A buffer of `length` zeros in device memory.
-    ///
-    /// # Errors
-    /// [`crate::Error::OutOfMemory`] and the driver's.
-    #[track_caller]
-    pub fn zeros<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
-        DeviceBuffer::zeros(self.context(), length)
-    }
-
-    /// A buffer in device memory that holds whatever the memory held.
-    #[cfg(feature = "algorithms")]
-    #[track_caller]
-    pub(crate) fn uninitialised<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
-        DeviceBuffer::uninitialised(self.context(), length)
-    }
-
-    /// A buffer in device memory with a copy of `values`.
-    ///
-    /// # Errors
-    /// [`crate::Error::OutOfMemory`] and the driver's.
-    #[track_caller]
-    pub fn buffer_from<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>> {
-        DeviceBuffer::from_slice(self.context(), values)
-    }
-
-    /// A buffer of `length` zeros in page-locked host memory, which devices copy from and to fastest
-    /// and without holding up the host.
-    ///
-    /// # Errors
-    /// The driver's.
-    pub fn pinned<T: Pod>(&self, length: usize) -> Result<PinnedBuffer<T>> {
-        PinnedBuffer::zeros(self.context(), length)
-    }
-
-    /// Page-locked host memory with a copy of `values`.
-    ///
-    /// # Errors
-    /// The driver's.
-    pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuffer<T>> {
-        let mut pinned = self.pinned(values.len())?;
-        pinned.copy_from_slice(values);
-        Ok(pinned)
-    }
-
     /// `length` zeros in managed memory: pages move to the device or the host, whichever uses them
     /// (`cuMemAllocManaged`). There may be more of it than the device has memory.
     ///
