@@ -7,6 +7,9 @@
 //!
 //! Keys end up anywhere, so the output is [`Atomic`]: no two threads write the same element if the counts are right, and
 //! if not, the result is wrong but memory is safe.
+//!
+//! This is the classical sort, which is made of a scan. The library's, in `crates/rumba-algorithms/src/sort.rs`, is Onesweep: one
+//! launch for each digit, in which blocks look back at what the blocks before them have counted.
 
 use cuda_std::prelude::*;
 

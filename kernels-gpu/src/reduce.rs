@@ -4,6 +4,9 @@
 //! read neighbouring elements, and four reads are under way at once, into four sums. Each warp adds up its 32 threads by exchanging
 //! registers, without memory. The warps of a block meet in shared memory. The host, or a second
 //! launch, adds up the few sums that remain.
+//!
+//! This writes the levels out. The library's reduction, [`cuda_std::algorithms::reduce`], takes any operator and ends in one
+//! result: its blocks count themselves, and the last of them combines what all have published.
 
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;

@@ -14,6 +14,9 @@
 //!
 //! A tile's sum and the mark that it is there are one word of 64 bits, written and read as a whole: nothing else needs an
 //! order. Blocks must be started in the order of their numbers, as GPUs do: a block waits for earlier ones only.
+//!
+//! The library's scan, [`cuda_std::algorithms::scan`], is this algorithm for any operator. Sums of integers can be taken apart
+//! again, so this one keeps four numbers where that has to keep eight, and half of a tile in registers.
 
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;

@@ -20,6 +20,7 @@ use crate::abi::contract::Contract;
 use crate::abi::parameter::{Parameter, Role};
 
 /// The numbers of a contract, in order, by the words of `#[kernel(..)]`.
+#[cfg_attr(target_arch = "nvptx64", allow(dead_code, reason = "the host reads them"))]
 pub(crate) const CLAUSES: [(&str, usize); 5] = [
     ("block", 3),
     ("max_threads", 1),

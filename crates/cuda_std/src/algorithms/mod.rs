@@ -1,5 +1,5 @@
-//! Reductions and scans of whole slices by one launch, for any operator: what the runtime's algorithms are made of, and
-//! what makes a kernel of a function of one's own.
+//! Reductions and scans of whole slices by one launch, for any operator, and the transpose: what the runtime's algorithms and
+//! the gallery's kernels are made of, and what makes a kernel of a function of one's own.
 //!
 //! An [`Operator`] says how two elements become one. [`reduce`] and [`scan`] are bodies of kernels, for the whole grid; the
 //! attribute [`#[reduction]`](crate::reduction) makes the operator and both
@@ -18,6 +18,7 @@
 mod for_each;
 mod reduce;
 mod scan;
+mod transpose;
 
 pub use for_each::for_each;
 pub use reduce::{BLOCK as REDUCE_BLOCK, reduce};
@@ -25,11 +26,11 @@ pub use scan::{
     BLOCK as SCAN_BLOCK, Output as ScanOutput, ROWS as SCAN_ROWS, TILE as SCAN_TILE, WARPS as SCAN_WARPS,
     places as scan_places, scan,
 };
+pub use transpose::{BLOCK as TRANSPOSE_BLOCK, Output as TransposeOutput, TILE as TRANSPOSE_TILE, transpose};
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::collective::warp::{Bits, Extreme, Sum as WarpSum};
-#[cfg(not(target_arch = "nvptx64"))]
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::launch::{Call, Memory, MemoryMut};
 
