@@ -5,7 +5,7 @@
 //!
 //! The rooms below import one way only, each what stands before it; `tests/tests/it/rooms.rs` keeps that:
 //!
-//! * `base`: lanes, scalar types, seeds: numbers that all rooms use.
+//! * `base`: lanes, limits, scalar types, seeds, and the control and data flow of any operations: what all rooms use.
 //! * `mem`: the memory of a device, its allocations, and which bytes are unwritten.
 //! * `check`: the detectors. They know numbers, and no warp or launch.
 //! * `machine`: what handlers see: operations, programs, warps, blocks, clusters, the launch that they are in.

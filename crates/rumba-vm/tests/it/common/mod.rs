@@ -132,7 +132,12 @@ pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
 impl Bench {
     /// A device of two workers with `ptx` loaded.
     pub(crate) fn new(ptx: &str) -> Self {
-        Self::with(ptx, Config::default())
+        let mut config = Config::default();
+        if cfg!(miri) {
+            // Miri takes minutes for a kernel.
+            config.time_limit = None;
+        }
+        Self::with(ptx, config)
     }
 
     /// A device with `ptx` loaded.
