@@ -5,7 +5,7 @@
 use std::ptr::{null, null_mut};
 
 use crate::abi::*;
-use crate::world::{self, BYTES, KERNELS, UNIT, World, launch, launch_attribute, launch_with, load};
+use crate::world::{self, BYTES, KERNELS, UNIT, World, half_mapped, launch, launch_attribute, launch_with, load};
 use crate::world::{cuDeviceGetByPCIBusId, cuDeviceGetPCIBusId, cuStreamWaitValue64_v2};
 use crate::{Case, Setting};
 
@@ -162,7 +162,9 @@ settings! {
         "unknown flags"                  cuMemHostRegister_v2(w.host.as_ptr() as u64, 100, 0x40) => INVALID_VALUE;
         "page-locked memory"             cuMemHostRegister_v2(w.pinned, 64, 0) => INVALID_VALUE;
         "where nothing is mapped"        cuMemHostRegister_v2(4096, 4096, 0) => INVALID_VALUE;
-        "of which a part is mapped"      cuMemHostRegister_v2(w.host.as_ptr() as u64, 1 << 46, 0) => INVALID_VALUE;
+        "of which a part is mapped"      cuMemHostRegister_v2(half_mapped(4096), 8192, 0) => INVALID_VALUE;
+        "large, of which a part is mapped" cuMemHostRegister_v2(half_mapped(1 << 30), 2 << 30, 0) => INVALID_VALUE;
+        "more than any machine has"      cuMemHostRegister_v2(w.host.as_ptr() as u64, 1 << 46, 0) => OUT_OF_MEMORY;
         "behind the last address"        cuMemHostRegister_v2(u64::MAX - 4095, 8192, 0) => INVALID_VALUE;
         "registered already"             cuMemHostRegister_v2({ cuMemHostRegister_v2(w.host.as_ptr() as u64, 8192, 0); w.host.as_ptr() as u64 }, 8192, 0) => HOST_MEMORY_ALREADY_REGISTERED;
         "the middle of what is registered" cuMemHostUnregister(w.host.as_ptr() as u64 + 64) => INVALID_VALUE;

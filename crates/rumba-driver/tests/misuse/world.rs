@@ -210,6 +210,21 @@ pub fn released() -> World {
     w
 }
 
+/// The start of memory of the process of twice as many bytes, whose second half is mapped no longer.
+pub fn half_mapped(bytes: usize) -> u64 {
+    let (access, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+    );
+    // SAFETY: a new mapping at an address of the system's choice, of which a part is given back.
+    unsafe {
+        let start = libc::mmap(null_mut(), 2 * bytes, access, flags, -1, 0);
+        assert!(start != libc::MAP_FAILED, "there are addresses");
+        assert_eq!(libc::munmap(start.byte_add(bytes), bytes), 0);
+        start as u64
+    }
+}
+
 /// Begins a capture of the stream anew.
 pub fn begin_capture(w: &mut World) {
     // SAFETY: the places for results are the world's.

@@ -339,6 +339,13 @@ impl Driver {
             let reason = "not all of it is memory of the program that has an address";
             wrong("bytesize", bytes, reason)
         };
+        let memory = vmm::memory_of_the_host();
+        if bytes > memory {
+            return Err(Error::OutOfMemory {
+                asked: bytes,
+                free: memory,
+            });
+        }
         if !vmm::is_mapped_by_the_system(start, bytes) {
             return Err(outside());
         }

@@ -194,6 +194,16 @@ unsafe fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, 
     }
 }
 
+/// Bytes of memory that the machine has, or the largest number if the system does not say.
+pub(crate) fn memory_of_the_host() -> u64 {
+    // SAFETY: questions without arguments that matter.
+    let [pages, page] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
+    match (u64::try_from(pages), u64::try_from(page)) {
+        (Ok(pages), Ok(page)) => pages.saturating_mul(page),
+        _ => u64::MAX,
+    }
+}
+
 /// Pages that the system is asked about at once.
 const PAGES_AT_ONCE: usize = 1 << 12;
 
