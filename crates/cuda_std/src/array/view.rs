@@ -1,4 +1,4 @@
-//! Slices seen as matrices and volumes, to read: one check at the door, and then a comparison of each index with the
+//! Slices seen as matrices and volumes, to read: one check when the view is made, and then a comparison of each index with the
 //! shape instead of an offset with a length.
 //!
 //! The optimiser cannot multiply: it does not see that `row * columns + column` is inside when row and column are. A view

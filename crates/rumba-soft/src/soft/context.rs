@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
-use crate::soft::queue::{Fate, Points, Queue};
+use crate::soft::queue::{ContextStatus, Points, Queue};
 
 /// One life of a context.
 pub(crate) struct Context {
@@ -25,7 +25,7 @@ pub(crate) struct Context {
     pub(crate) life: u64,
     flags: AtomicU32,
     settings: Mutex<Settings>,
-    fate: Arc<Fate>,
+    status: Arc<ContextStatus>,
     /// The default stream.
     default: Arc<Queue>,
     /// All other queues; those with work in them are held elsewhere.
@@ -55,7 +55,7 @@ impl Settings {
 impl Context {
     pub(crate) fn new(handle: usize, device: i32, flags: u32) -> Self {
         static LIVES: AtomicU64 = AtomicU64::new(1);
-        let fate = Arc::<Fate>::default();
+        let status = Arc::<ContextStatus>::default();
         Self {
             handle,
             device,
@@ -63,24 +63,24 @@ impl Context {
             life: LIVES.fetch_add(1, Ordering::Relaxed),
             flags: AtomicU32::new(flags),
             settings: Mutex::new(Settings::new()),
-            default: Queue::new(Arc::clone(&fate), true),
+            default: Queue::new(Arc::clone(&status), true),
             queues: Mutex::default(),
-            fate,
+            status,
         }
     }
 
     /// Refuses a context that was destroyed or in which a kernel is known to have failed.
     pub(crate) fn usable(&self) -> Result<(), Error> {
-        self.fate.accepts()
+        self.status.accepts()
     }
 
     /// How the work went that a call has waited for. Before a failure is told for the first time, what still runs on other
     /// streams ends: nothing of a lost context reaches memory that its owner has taken back since.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
-        if self.fate.usable().is_err() {
+        if self.status.usable().is_err() {
             self.queues().for_each(|queue| queue.settle());
         }
-        self.fate.outcome()
+        self.status.outcome()
     }
 
     /// Every queue of the context.
@@ -91,14 +91,14 @@ impl Context {
 
     /// Finishes all work and lets nothing more be done.
     pub(crate) fn destroy(&self) {
-        self.fate.close();
+        self.status.close();
         self.finish();
-        self.fate.destroy();
+        self.status.destroy();
     }
 
     /// A queue for another stream.
     pub(crate) fn new_queue(&self, blocking: bool) -> Arc<Queue> {
-        let queue = Queue::new(Arc::clone(&self.fate), blocking);
+        let queue = Queue::new(Arc::clone(&self.status), blocking);
         let mut queues = self.lock_queues();
         queues.retain(|queue| queue.strong_count() > 0);
         queues.push(Arc::downgrade(&queue));
@@ -207,8 +207,8 @@ mod tests {
     fn the_first_failure_stays() {
         let context = Context::new(16, 0, 0);
         assert_eq!(context.usable(), Ok(()));
-        context.fate.fail(Code::MISALIGNED_ADDRESS);
-        context.fate.fail(Code::ILLEGAL_ADDRESS);
+        context.status.fail(Code::MISALIGNED_ADDRESS);
+        context.status.fail(Code::ILLEGAL_ADDRESS);
         assert_eq!(context.usable(), Ok(()), "there was no wait");
         assert_eq!(context.outcome(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));
         assert_eq!(context.usable(), Err(Error::Sticky(Code::MISALIGNED_ADDRESS)));

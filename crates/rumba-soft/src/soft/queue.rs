@@ -17,9 +17,9 @@ use crate::error::Error;
 use crate::soft::capture::Part;
 use crate::soft::work::Work;
 
-/// How a context fares: shared by the context and its queues.
+/// Whether a context can be used: shared by the context and its queues.
 #[derive(Default)]
-pub(crate) struct Fate {
+pub(crate) struct ContextStatus {
     /// Nothing may wait any more for what only others can do.
     closing: AtomicBool,
     destroyed: AtomicBool,
@@ -33,7 +33,7 @@ pub(crate) struct Fate {
     idle: Condvar,
 }
 
-impl Fate {
+impl ContextStatus {
     /// Refuses a context that was destroyed or in which a kernel failed.
     pub(crate) fn usable(&self) -> Result<(), Error> {
         if self.destroyed.load(Ordering::Acquire) {
@@ -104,7 +104,7 @@ impl Fate {
 }
 
 /// A piece of the device's own work, for as long as it runs.
-pub(crate) struct Running<'f>(&'f Fate);
+pub(crate) struct Running<'f>(&'f ContextStatus);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
@@ -159,7 +159,7 @@ struct State {
 
 /// An in-order queue of work.
 pub(crate) struct Queue {
-    pub(crate) fate: Arc<Fate>,
+    pub(crate) status: Arc<ContextStatus>,
     /// Whether it keeps order with the context's default stream.
     pub(crate) blocking: bool,
     /// Its part in a capture.
@@ -172,9 +172,9 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(fate: Arc<Fate>, blocking: bool) -> Arc<Self> {
+    pub(crate) fn new(status: Arc<ContextStatus>, blocking: bool) -> Arc<Self> {
         Arc::new(Self {
-            fate,
+            status,
             blocking,
             capture: Mutex::default(),
             told: Mutex::default(),
@@ -235,7 +235,7 @@ impl Queue {
 
     /// Runs a piece of work and counts it. The caller has set `running`.
     fn execute(self: &Arc<Self>, work: Work) {
-        work.run(&self.fate);
+        work.run(&self.status);
         // What the work held is gone before its end is reported.
         drop(work);
         let mut state = self.lock();
@@ -426,19 +426,19 @@ fn serve() {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::Fate;
+    use super::ContextStatus;
     use crate::code::Code;
 
     #[test]
     fn a_failure_is_told_when_nothing_runs_any_more() {
-        let fate = Fate::default();
-        let other = fate.begin().expect("nothing has failed");
-        fate.fail(Code::ILLEGAL_ADDRESS);
-        assert!(fate.begin().is_none(), "nothing begins after a failure");
+        let status = ContextStatus::default();
+        let other = status.begin().expect("nothing has failed");
+        status.fail(Code::ILLEGAL_ADDRESS);
+        assert!(status.begin().is_none(), "nothing begins after a failure");
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                assert!(fate.outcome().is_err());
+                assert!(status.outcome().is_err());
                 assert!(
                     ended.load(Ordering::Acquire),
                     "told while another stream's work was running"
@@ -449,6 +449,6 @@ mod tests {
             ended.store(true, Ordering::Release);
             drop(other);
         });
-        assert!(fate.accepts().is_err());
+        assert!(status.accepts().is_err());
     }
 }

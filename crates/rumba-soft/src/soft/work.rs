@@ -18,7 +18,7 @@ use crate::soft::machine::Launch;
 use crate::soft::memory::Allocation;
 use crate::soft::module::Function;
 use crate::soft::order::Stamp;
-use crate::soft::queue::Fate;
+use crate::soft::queue::ContextStatus;
 use crate::soft::report;
 
 /// A kernel's parameters as it lays them out, with room for those of ordinary kernels in itself. They lie at a multiple of 16:
@@ -267,8 +267,8 @@ impl Word {
     }
 
     /// Waits until the condition holds that the low bits of the flags name.
-    fn wait(&self, driver: &Driver, fate: &Fate) -> Result<(), Error> {
-        while !self.holds(self.read(driver)?) && !fate.gives_up() {
+    fn wait(&self, driver: &Driver, status: &ContextStatus) -> Result<(), Error> {
+        while !self.holds(self.read(driver)?) && !status.gives_up() {
             std::thread::sleep(Duration::from_micros(50));
         }
         Ok(())
@@ -344,12 +344,12 @@ impl Work {
     }
 
     /// Does it. In a context that has failed, nothing is done any more.
-    pub(crate) fn run(&self, fate: &Fate) {
+    pub(crate) fn run(&self, status: &ContextStatus) {
         let Ok(driver) = Driver::get() else { return };
         match self {
             Self::Record(stamp) => return stamp.set(),
             Self::Callback(callback, stream, argument) => {
-                let status = fate.usable().err().map_or(Code::SUCCESS, |error| error.code());
+                let status = status.usable().err().map_or(Code::SUCCESS, |error| error.code());
                 // SAFETY: the caller of `cuStreamAddCallback` asked for this call, with this argument.
                 return as_host_function(|| unsafe { callback(*stream, status, argument.0) });
             }
@@ -362,15 +362,15 @@ impl Work {
         }
         let _running = match self {
             // Not the device's own work: a host function may itself wait to hear of the failure.
-            Self::Host(..) | Self::Wait(_) | Self::Nothing if fate.usable().is_err() => return,
+            Self::Host(..) | Self::Wait(_) | Self::Nothing if status.usable().is_err() => return,
             Self::Host(..) | Self::Wait(_) | Self::Nothing => None,
-            _ => match fate.begin() {
+            _ => match status.begin() {
                 None => return,
                 running => running,
             },
         };
         let outcome = match self {
-            Self::Kernel(kernel) => return run_kernel(driver, kernel, fate),
+            Self::Kernel(kernel) => return run_kernel(driver, kernel, status),
             Self::Transfer(transfer) => transfer.run(driver),
             Self::Fill(fill) => fill.run(driver),
             Self::Host(function, argument) => {
@@ -379,18 +379,18 @@ impl Work {
                 Ok(())
             }
             Self::Write(word) => word.write(driver),
-            Self::Wait(word) => word.wait(driver, fate),
+            Self::Wait(word) => word.wait(driver, status),
             Self::Nothing | Self::Record(_) | Self::Callback(..) | Self::Free(_) => Ok(()),
         };
         if let Err(error) = outcome {
             // The memory was freed or unmapped after the work was enqueued.
             report::refusal(&error);
-            fate.fail(Code::ILLEGAL_ADDRESS);
+            status.fail(Code::ILLEGAL_ADDRESS);
         }
     }
 }
 
-fn run_kernel(driver: &Driver, kernel: &KernelWork, fate: &Fate) {
+fn run_kernel(driver: &Driver, kernel: &KernelWork, status: &ContextStatus) {
     match driver.machine.launch(&kernel.function.kernel, &kernel.launch()) {
         Ok(Ok(())) => {}
         Ok(Err(fault)) => {
@@ -398,12 +398,12 @@ fn run_kernel(driver: &Driver, kernel: &KernelWork, fate: &Fate) {
                 eprintln!("{assertion}");
             }
             report::fault(&fault.report);
-            fate.fail(fault.code);
+            status.fail(fault.code);
         }
         // Launches are checked when they are enqueued.
         Err(error) => {
             report::refusal(&error);
-            fate.fail(Code::LAUNCH_FAILED);
+            status.fail(Code::LAUNCH_FAILED);
         }
     }
 }

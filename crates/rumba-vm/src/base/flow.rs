@@ -1,6 +1,6 @@
 //! Basic blocks of any list of operations, sets of numbers, and what is live, by backward data-flow analysis.
 //!
-//! What operations are, and what they read and write, their owners know.
+//! Callers say where an operation branches to, and what it reads and writes.
 
 use std::ops::Range;
 

@@ -154,7 +154,7 @@ use Severity::{Error, Info, Warning};
             ),
             Self::AbandonedBarrier => words(
                 Warning, "barrier that was never completed",
-                "the block ended while threads that arrived were counted, and nobody ever met them",
+                "the block ended while threads that arrived were counted, and no thread waited for them",
                 "compare the number of threads that the barrier is for with those that come",
             ),
             Self::MaskMismatch => words(
@@ -169,7 +169,7 @@ use Severity::{Error, Info, Warning};
             ),
             Self::ExitedLanes => words(
                 Info, "mask with lanes that have exited",
-                "nobody waits for lanes that have exited, so the operation goes on without those that the mask names",
+                "lanes that have exited are not waited for: the operation goes on without those that the mask names",
                 "if they should take part, let lanes without work stay, with a neutral value; else leave them out of the mask",
             ),
             Self::ShuffleSource => words(

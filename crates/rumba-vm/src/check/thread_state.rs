@@ -234,16 +234,16 @@ pub(super) struct ArrivedLanes {
     pub(super) whole: bool,
 }
 
-/// What those who have come to a meeting bring with them.
+/// What threads that arrived at a phase of a barrier have released.
 #[derive(Default)]
 pub(super) struct BarrierState {
     pub(super) known: Arc<VectorClock>,
-    /// What the last one brought who brought something new.
+    /// The clock of the last arrival that had something new.
     pub(super) last_joined: Option<Arc<VectorClock>>,
     pub(super) arrivals: Vec<ArrivedLanes>,
-    /// The highest epoch of those who came.
+    /// The highest epoch of those that arrived.
     pub(super) epoch: u32,
-    /// How many came to wait.
+    /// How many arrived to wait.
     pub(super) waiting: u32,
     /// Whether a thread arrived without waiting.
     pub(super) passing: bool,

@@ -1,6 +1,6 @@
-//! What operations have learnt about the memory that they access, kept by each worker.
+//! Bounds of the memory that operations accessed last, cached by each worker, and the comparison of addresses with them.
 
-/// What an operation learnt about the memory that it accesses: a range that holds no surprises.
+/// A range of memory in which an operation's accesses need no further check.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Bounds {
@@ -53,5 +53,5 @@ impl BoundsCheck {
 /// Number of [`Bounds`] in each of a worker's tables; operations share them modulo this.
 pub(crate) const CACHES: usize = 4096;
 
-/// A worker's tables: for reads and for writes, each of memory that holds no surprises and of memory that is [`watched`].
+/// A worker's tables: for reads and for writes, each of memory that needs no further check and of memory that is [`watched`].
 pub(crate) const TABLES: usize = 4;

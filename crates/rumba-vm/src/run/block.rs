@@ -353,7 +353,7 @@ impl Block {
                 }
                 let state = match wait {
                     Wait::Ready if warp.failed_waits >= sync::VAIN => {
-                        "waiting for a phase of an mbarrier that nobody completes".to_owned()
+                        "waiting for a phase of an mbarrier that no thread completes".to_owned()
                     }
                     Wait::Ready if warp.asks_grid() => "waiting at the barrier of the grid".to_owned(),
                     Wait::Ready => "running".to_owned(),

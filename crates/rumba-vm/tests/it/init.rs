@@ -1,4 +1,4 @@
-//! Reads of memory that nobody has written: kernels that do it, near misses, and copies to the host.
+//! Reads of memory that was never written: kernels that do it, near misses, and copies to the host.
 
 use crate::common::{Bench, kernel};
 use rumba_vm::{Checks, Config, Finding, FindingKind};
@@ -391,7 +391,7 @@ fn the_host_copies_what_nobody_wrote() {
     bench.read(b, &mut bytes).unwrap();
     bench.read(a, &mut bytes).unwrap();
     assert!(device.take_findings().is_empty());
-    // Memory that is handed out again is nobody's.
+    // Memory that is handed out again is unwritten.
     device.free(a).unwrap();
     let again = device.allocate(512).unwrap();
     bench.read(again, &mut bytes).unwrap();

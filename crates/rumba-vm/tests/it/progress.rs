@@ -37,7 +37,7 @@ fn a_lock_that_lanes_of_one_warp_fight_for() {
 
 #[test]
 fn a_lock_whose_holder_leaves_the_loop_elsewhere() {
-    // Between the branches that try and the one that succeeds, nobody meets anybody.
+    // Between the branches that try and the one that succeeds, no lanes reconverge.
     let body = "
         mov.u32 %r13, 0;
     AGAIN:

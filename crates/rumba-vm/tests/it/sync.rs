@@ -97,7 +97,7 @@ fn threads_that_have_exited_are_information() {
         assert_eq!(finding.sides[1].what, "exit");
         assert_eq!(finding.sides[1].thread, [limit, 0, 0]);
     }
-    // Nobody returns; there is nothing to wait at; the barrier is for the first warp.
+    // No thread returns; there is nothing to wait at; the barrier is for the first warp.
     right("", &early(64, "bar.sync 0;"), 64);
     right("", &early(40, ""), 64);
     right("", &early(32, "bar.sync 1, 32;"), 64);
@@ -387,7 +387,7 @@ fn phases_of_mbarriers_end() {
         &gate(65, ARRIVE_AND_WAIT),
         64,
         FaultKind::Deadlock,
-        "a phase of an mbarrier that nobody completes",
+        "a phase of an mbarrier that no thread completes",
     );
     stuck(
         OBJECT,
