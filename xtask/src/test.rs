@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
   cargo xtask test -p rumba-vm -- popc
                                    only those of one package, and only that is built")]
 pub(crate) struct Args {
-    /// Only the tests of this package; may be given several times
+    /// Only the tests of this package, without its doctests; may be given several times
     #[arg(long, short, value_name = "NAME")]
     package: Vec<String>,
     /// Run the cases on an NVIDIA GPU too, and fail if there is none
@@ -49,23 +49,19 @@ pub(crate) fn run(args: Args) -> Result<()> {
         tests.arg("test");
     }
     tests.arg("--no-fail-fast");
-    let packages: Vec<&str> = match &args.package[..] {
-        [] => vec!["--workspace"],
-        packages => packages.iter().flat_map(|package| ["--package", package]).collect(),
+    match &args.package[..] {
+        [] => tests.arg("--workspace").args(TARGETS),
+        packages => tests.args(packages.iter().flat_map(|package| ["--package", package])),
     };
-    tests.args(&packages);
-    if args.package.is_empty() {
-        tests.args(TARGETS);
-    }
     if args.gpu {
         tests.env("RUMBA_TEST_GPU", "1");
     }
-    let filtered = !args.args.is_empty();
+    let filtered = !args.args.is_empty() || !args.package.is_empty();
     let mut failed = shell::run(tests.args(&args.args)).is_err();
     if !filtered {
-        failed |= shell::run(shell::cargo().arg("test").args(&packages).args(["--doc", "--quiet"])).is_err();
+        failed |= shell::run(shell::cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
     }
-    if !filtered && args.package.is_empty() {
+    if !filtered {
         failed |= conformance::slices()
             .inspect_err(|error| eprintln!("error: {error:#}"))
             .is_err();
