@@ -93,7 +93,7 @@ struct Total {
 pub(crate) fn run(args: Args) -> Result<()> {
     let name = gallery::find(&args.name)?;
     setup::ensure()?;
-    gallery::build(std::slice::from_ref(&name))?;
+    gallery::build(std::slice::from_ref(&name), gallery::Profile::Dev)?;
     let file = shell::target().join("findings.json");
     let seeds: Vec<Option<u64>> = match (args.schedules, args.seed) {
         (None, seed) => vec![seed],
@@ -105,7 +105,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let (mut totals, mut failure) = (BTreeMap::<String, Total>::new(), None);
     for seed in &seeds {
         std::fs::write(&file, "").with_context(|| format!("could not write {}", file.display()))?;
-        let mut command = gallery::command(&name, Some(Device::Soft));
+        let mut command = gallery::command(&name, gallery::Profile::Dev, Some(Device::Soft));
         command.env("RUMBA_CHECK", &args.only).env("RUMBA_CHECK_JSON", &file);
         if let Some(seed) = seed {
             command.env("RUMBA_CHECK_SEED", seed.to_string());

@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: from a fresh clone to a table of checked results, in one command.
 
 use crate::gallery::{self, Device, Record};
-use crate::{build_ptx, setup};
+use crate::{build_ptx, setup, soft};
 use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment, Color, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -20,10 +20,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    setup::ensure()?;
+    setup::ensure_beside(soft::ensure)?;
     build_ptx::gallery()?;
     let programs = gallery::programs()?;
-    gallery::build(&programs)?;
+    gallery::build(&programs, gallery::Profile::Dev)?;
 
     let bar = ProgressBar::new(programs.len() as u64)
         .with_style(ProgressStyle::with_template("{spinner} {pos}/{len} {msg}").expect("the template is constant"));

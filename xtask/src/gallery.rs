@@ -70,11 +70,34 @@ pub(crate) fn find(name: &str) -> Result<String> {
     )
 }
 
+/// Cargo's profile for the programs. The software device is optimised in both, and so are the programs' own loops.
+#[derive(Clone, Copy)]
+pub(crate) enum Profile {
+    /// As tests build them and their dependencies, which are compiled once for both.
+    Dev,
+    /// For measurements of the runtime.
+    Release,
+}
+
+impl Profile {
+    /// Its folder in cargo's target folder.
+    fn folder(self) -> &'static str {
+        match self {
+            Profile::Dev => "debug",
+            Profile::Release => "release",
+        }
+    }
+}
+
 /// Builds the programs, and the software device that they load. Cargo shows its own progress.
-pub(crate) fn build(names: &[String]) -> Result<()> {
+pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     soft::ensure()?;
     let mut cargo = shell::cargo();
-    cargo.args(["build", "--release", "--package", "gallery"]);
+    // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
+    cargo.args(["build", "--package", "gallery", "--package", "xtask"]);
+    if let Profile::Release = profile {
+        cargo.arg("--release");
+    }
     for name in names {
         cargo.args(["--bin", name]);
     }
@@ -82,8 +105,8 @@ pub(crate) fn build(names: &[String]) -> Result<()> {
 }
 
 /// A built program, ready to be given arguments.
-pub(crate) fn command(name: &str, device: Option<Device>) -> Command {
-    let program: PathBuf = shell::target().join("release").join(name);
+pub(crate) fn command(name: &str, profile: Profile, device: Option<Device>) -> Command {
+    let program: PathBuf = shell::target().join(profile.folder()).join(name);
     let mut command = Command::new(program);
     command.current_dir(shell::workspace());
     if let Some(device) = device {
@@ -94,7 +117,7 @@ pub(crate) fn command(name: &str, device: Option<Device>) -> Command {
 
 /// Runs a program with `--json` and returns its records; what it says on standard error stays visible.
 pub(crate) fn records(name: &str, device: Option<Device>) -> Result<Vec<Record>> {
-    let text = shell::output(command(name, device).arg("--json"))?;
+    let text = shell::output(command(name, Profile::Dev, device).arg("--json"))?;
     text.lines()
         .map(|line| {
             serde_json::from_str(line).with_context(|| format!("{name} printed a line that is no record: {line}"))

@@ -190,12 +190,12 @@ type Lines = BTreeMap<(String, u32), Sums>;
 pub(crate) fn run(args: Args) -> Result<()> {
     let name = gallery::find(&args.name)?;
     setup::ensure()?;
-    gallery::build(std::slice::from_ref(&name))?;
+    gallery::build(std::slice::from_ref(&name), gallery::Profile::Release)?;
     let folder = shell::target().join("profile").join(&name);
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
     let file = folder.join("counts.json");
     std::fs::write(&file, "").with_context(|| format!("could not write {}", file.display()))?;
-    let mut command = gallery::command(&name, Some(Device::Soft));
+    let mut command = gallery::command(&name, gallery::Profile::Release, Some(Device::Soft));
     // Its own table would show times of a device that counts.
     command.stdout(Stdio::null());
     shell::run(command.env("RUMBA_PROFILE_JSON", &file).args(&args.args))?;
@@ -232,7 +232,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     std::fs::write(&page, document(&name, &kernels).into_string())
         .with_context(|| format!("could not write {}", page.display()))?;
     println!("the whole source with these numbers: {}\n", page.display());
-    let mut timed = gallery::command(&name, Some(args.device));
+    let mut timed = gallery::command(&name, gallery::Profile::Release, Some(args.device));
     timed
         .args(&args.args)
         .arg("--profile")

@@ -24,6 +24,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     let name = gallery::find(&args.name)?;
     setup::ensure()?;
-    gallery::build(std::slice::from_ref(&name))?;
-    shell::run(gallery::command(&name, args.device).args(&args.args))
+    gallery::build(std::slice::from_ref(&name), gallery::Profile::Dev)?;
+    shell::run(gallery::command(&name, gallery::Profile::Dev, args.device).args(&args.args))
 }

@@ -57,11 +57,18 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// Installs what the other commands need, if they lack it. NVIDIA's tools are tried once, not every time.
 pub(crate) fn ensure() -> Result<()> {
+    ensure_beside(|| Ok(()))
+}
+
+/// The same; NVIDIA's tools are downloaded while work is done that does not need them.
+pub(crate) fn ensure_beside(work: impl FnOnce() -> Result<()>) -> Result<()> {
     toolchain(false)?;
-    if wheels::folder().is_some_and(|folder| !folder.exists()) {
-        optional_wheels();
-    }
-    Ok(())
+    std::thread::scope(|scope| {
+        if wheels::folder().is_some_and(|folder| !folder.exists()) {
+            scope.spawn(optional_wheels);
+        }
+        work()
+    })
 }
 
 /// A toolchain for kernels: the one that is there, else one that could be installed.

@@ -29,9 +29,10 @@ pub(crate) struct Args {
 const TARGETS: [&str; 5] = ["--lib", "--bin", "xtask", "--test", "*"];
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    setup::ensure()?;
     if args.package.is_empty() || needs_device(&args.package)? {
-        soft::ensure()?;
+        setup::ensure_beside(soft::ensure)?;
+    } else {
+        setup::ensure()?;
     }
     if args.gpu {
         require_gpu()?;
@@ -90,6 +91,6 @@ fn needs_device(packages: &[String]) -> Result<bool> {
 fn require_gpu() -> Result<()> {
     use crate::gallery::{self, Device};
     let probe = "thread_indexing".to_owned();
-    gallery::build(std::slice::from_ref(&probe))?;
-    shell::run(gallery::command(&probe, Some(Device::Gpu)).stdout(Stdio::null()))
+    gallery::build(std::slice::from_ref(&probe), gallery::Profile::Dev)?;
+    shell::run(gallery::command(&probe, gallery::Profile::Dev, Some(Device::Gpu)).stdout(Stdio::null()))
 }
