@@ -5,7 +5,6 @@
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
-use crate::check::finding::FindingKind;
 use crate::check::flight::Flight;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Actor;
@@ -17,6 +16,7 @@ use crate::machine::context::Context;
 use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
 use crate::mem::unwritten::Unwritten;
+use rumba_checks::FindingKind;
 use std::ops::Range;
 
 impl Warp {

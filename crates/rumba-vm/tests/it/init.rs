@@ -1,16 +1,13 @@
 //! Reads of memory that was never written: kernels that do it, near misses, and copies to the host.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind};
+use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind};
 
 /// A device that checks for uninitialised memory, with a kernel loaded.
 fn bench(declarations: &str, body: &str) -> Bench {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            initcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Init),
         ..Config::default()
     };
     Bench::with(&kernel(declarations, body), config)

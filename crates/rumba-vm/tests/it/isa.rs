@@ -76,12 +76,10 @@ fn the_machine_accepts_and_refuses_what_nvidias_assembler_does() {
 }
 
 /// Words outside of the instruction set that are mnemonics, too, with the files that have them.
-const OTHER_WORDS: [(&str, &str); 4] = [
+const OTHER_WORDS: [(&str, &str); 3] = [
     // What threads are said to have done.
     ("exec/sync.rs", "barrier"),
     ("exec/sync.rs", "exit"),
-    // A kind of fault.
-    ("machine/fault.rs", "trap"),
     // What a processor can do.
     ("machine/op.rs", "fma"),
 ];

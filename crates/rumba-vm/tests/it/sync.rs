@@ -1,16 +1,13 @@
 //! How threads synchronise: kernels that do it wrong, and near misses that do it right.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, FaultKind, Finding, FindingKind, LaunchFailure, Severity};
+use rumba_vm::{Check, CheckSet, Config, FaultKind, Finding, FindingKind, LaunchFailure, Severity};
 
 /// Runs a kernel under the check of synchronisation.
 fn run(declarations: &str, body: &str, grid: u32, block: u32) -> (Vec<Finding>, Result<(), LaunchFailure>) {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            synccheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Sync),
         ..Config::default()
     };
     let bench = Bench::with(&kernel(declarations, body), config);
