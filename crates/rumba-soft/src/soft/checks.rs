@@ -98,7 +98,7 @@ mod tests {
         use Check::{Arith, Init, Mem, Race, Sync};
         let of = |text| parse(text);
         let set = |checks: &[Check]| checks.iter().copied().collect::<CheckSet>();
-        assert_eq!(of("").unwrap(), set(&[Mem]));
+        assert_eq!(of("").unwrap(), CheckSet::default());
         assert_eq!(of("mem").unwrap(), set(&[Mem]));
         assert_eq!(of("race").unwrap(), set(&[Race]));
         assert_eq!(of("mem, init").unwrap(), set(&[Mem, Init]));
