@@ -97,7 +97,7 @@ fn shared_memory_that_no_thread_has_written() {
 }
 
 #[test]
-fn a_halo_that_nobody_fills() {
+fn a_halo_that_is_not_filled() {
     let stencil = format!(
         "{OWN}
         st.shared.u32 [%r10+4], %r2;
@@ -361,7 +361,7 @@ fn the_report_says_where_and_why() {
 }
 
 #[test]
-fn the_host_copies_what_nobody_wrote() {
+fn the_host_copies_unwritten_memory() {
     let bench = bench("", "st.global.u32 [%rd2], %r2;");
     let device = &bench.device;
     let (a, b) = (device.allocate(512).unwrap(), device.allocate(512).unwrap());

@@ -154,7 +154,7 @@ consume:
 done:"
         )
     };
-    // Warp 0 comes first and arrives twice before anybody has met it; the second meeting never happens.
+    // Warp 0 comes first and arrives twice before warp 1 has arrived; the barrier is not completed a second time.
     let found = stuck(
         "",
         &arrive(""),
@@ -167,7 +167,7 @@ done:"
 }
 
 #[test]
-fn arrivals_are_for_somebody() {
+fn arrivals_complete_a_barrier_that_threads_wait_at() {
     let body = |other: &str| {
         format!("setp.lt.u32 %p1, %r2, 32;\n @%p1 bra low;\n {other}\n bra.uni done;\nlow:\n bar.arrive 1, 64;\ndone:")
     };

@@ -688,7 +688,7 @@ fn copies_are_waited_for() {
 }
 
 #[test]
-fn read_only_loads_read_what_nobody_writes() {
+fn read_only_loads_read_what_no_thread_writes() {
     let body = |load: &str| format!("st.global.u32 [%rd2], %r2;\n bar.sync 0;\n {load} %r10, [%rd2];");
     let finding = only("", &body("ld.global.nc.u32"), 64);
     assert_eq!(finding.kind, FindingKind::StaleLoad, "{finding}");
