@@ -21,7 +21,7 @@ any program that uses libcuda.so.1: RUMBA_DEVICE=soft RUMBA_CHECK=all PROGRAM. I
 pub(crate) struct Args {
     /// The program: a file in host/gallery/src/bin
     name: String,
-    /// The checks, separated by commas: mem, init, race, sync, arith
+    /// The checks, as RUMBA_CHECK names them (`mem,race`); the message for a wrong name lists them
     #[arg(long, value_name = "CHECKS", default_value = "all")]
     only: String,
     /// Run it this many times, each in another order of its threads

@@ -44,31 +44,46 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Demo(demo::Args),
-    Test(test::Args),
-    Setup(setup::Args),
-    Doctor(doctor::Args),
-    BuildPtx(build_ptx::Args),
-    Run(run::Args),
-    Check(check::Args),
-    Diff(diff::Args),
-    Profile(profile::Args),
-    Devices(devices::Args),
-    Compare(compare::Args),
-    Inspect(inspect::Args),
-    Isa(isa::Args),
-    Bench(bench::Args),
-    Conformance(conformance::Args),
-    Nvcc(nvcc::Args),
-    Verdicts(verdicts::Args),
-    Ulp(ulp::Args),
-    Fuzz(fuzz::Args),
-    Sanitize(sanitize::Args),
-    New(new::Args),
-    Book(book::Args),
-    Ci(ci::Args),
+macro_rules! commands {
+    ($($command:ident: $file:ident,)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($command($file::Args),)*
+        }
+
+        fn run(command: Command) -> anyhow::Result<()> {
+            match command {
+                $(Command::$command(args) => $file::run(args),)*
+            }
+        }
+    };
+}
+
+// In the order of the help.
+commands! {
+    Demo: demo,
+    Test: test,
+    Setup: setup,
+    Doctor: doctor,
+    BuildPtx: build_ptx,
+    Run: run,
+    Check: check,
+    Diff: diff,
+    Profile: profile,
+    Devices: devices,
+    Compare: compare,
+    Inspect: inspect,
+    Isa: isa,
+    Bench: bench,
+    Conformance: conformance,
+    Nvcc: nvcc,
+    Verdicts: verdicts,
+    Ulp: ulp,
+    Fuzz: fuzz,
+    Sanitize: sanitize,
+    New: new,
+    Book: book,
+    Ci: ci,
 }
 
 fn main() -> std::process::ExitCode {
@@ -81,33 +96,5 @@ fn main() -> std::process::ExitCode {
             eprintln!("error: {error:#}");
             std::process::ExitCode::FAILURE
         }
-    }
-}
-
-fn run(command: Command) -> anyhow::Result<()> {
-    match command {
-        Command::Demo(args) => demo::run(args),
-        Command::Test(args) => test::run(args),
-        Command::Setup(args) => setup::run(args),
-        Command::Doctor(args) => doctor::run(args),
-        Command::BuildPtx(args) => build_ptx::run(args),
-        Command::Run(args) => run::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Diff(args) => diff::run(args),
-        Command::Profile(args) => profile::run(args),
-        Command::Devices(args) => devices::run(args),
-        Command::Compare(args) => compare::run(args),
-        Command::Inspect(args) => inspect::run(args),
-        Command::Isa(args) => isa::run(args),
-        Command::Bench(args) => bench::run(args),
-        Command::Conformance(args) => conformance::run(args),
-        Command::Nvcc(args) => nvcc::run(args),
-        Command::Verdicts(args) => verdicts::run(args),
-        Command::Ulp(args) => ulp::run(args),
-        Command::Fuzz(args) => fuzz::run(args),
-        Command::Sanitize(args) => sanitize::run(args),
-        Command::New(args) => new::run(args),
-        Command::Book(args) => book::run(args),
-        Command::Ci(args) => ci::run(args),
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask verdicts`: asks NVIDIA's assembler again about the corpus of modules that tests/ptxas of rumba-vm keeps its
-//! verdicts on.
+//! `cargo xtask verdicts`: asks NVIDIA's assembler again about the corpus of modules that tests/ptxas of rumba-vm keeps
+//! its verdicts on.
 
 use anyhow::{Context, Result};
 use cuda_builder::wheels;
@@ -15,6 +15,6 @@ pub(crate) fn run(_: Args) -> Result<()> {
         .ptxas
         .context("there is no ptxas here; `cargo xtask setup` installs it")?;
     let mut command = shell::cargo();
-    command.args(["test", "--quiet", "-p", "rumba-vm", "--test", "ptxas"]);
+    command.args(["test", "--quiet", "-p", "rumba-vm", "--test", "it", "--", "ptxas::"]);
     shell::run(command.env("RUMBA_PTXAS", ptxas))
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rumba_interface::{Bytes, Sink, gather};
 
-pub use rumba_interface::check::{Check, Finding, Kind, Location, Options, Severity, Side};
+pub use rumba_interface::check::{Check, Finding, FindingKind, Location, Options, Severity, Side};
 
 use crate::choice;
 

@@ -27,7 +27,7 @@
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
 //! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
 //! | `RUMBA_WORKERS` | threads that run blocks on the software device; default is 0, one per core |
-//! | `RUMBA_CHECK` | what the software device checks, of `mem` (default), `init`, `race`, `sync`, `arith`, or `all`, separated by commas; `none` for nothing. Findings go to standard error |
+//! | `RUMBA_CHECK` | what the software device checks: names of [`check::Check`] such as `mem` (default) and `race`, separated by commas; `all` for those of a checked run, `none` for nothing. Findings go to standard error |
 //! | `RUMBA_CHECK_JSON` | a file that findings are appended to, an object of JSON each |
 //! | `RUMBA_CHECK_SEED` | a number that the order of blocks, warps and diverged lanes is taken from, so that a run can be repeated |
 //! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as `rumba_vm::Profile` in JSON |

@@ -1,92 +1,6 @@
 //! What the machine found, as callers get it.
 
-use rumba_interface::check::{Finding, Kind, Location, Severity, Side};
-use rumba_vm::{FaultKind, FindingKind};
-
-/// The machine's kinds; for those that end a kernel also why they are mistakes, and what to try.
-macro_rules! kinds {
-    (
-        findings { $($finding:ident,)* }
-        faults { $($fault:ident: $why:literal, $advice:literal;)* }
-    ) => {
-        fn kind_of_finding(kind: FindingKind) -> Kind {
-            match kind { $(FindingKind::$finding => Kind::$finding,)* }
-        }
-
-        fn words_of_fault(kind: FaultKind) -> (Kind, &'static str, &'static str) {
-            match kind { $(FaultKind::$fault => (Kind::$fault, $why, $advice),)* }
-        }
-
-        #[cfg(test)]
-        const FINDINGS: &[FindingKind] = &[$(FindingKind::$finding,)*];
-        #[cfg(test)]
-        const FAULTS: &[FaultKind] = &[$(FaultKind::$fault,)*];
-    };
-}
-
-kinds! {
-    findings {
-        DataRace,
-        SameValueRace,
-        ScopedRace,
-        VolatileRace,
-        PendingCopy,
-        StaleLoad,
-        UnwrittenRead,
-        UnwrittenCopy,
-        UnwrittenRegister,
-        DivergentBarrier,
-        ExitBeforeBarrier,
-        RepeatedArrival,
-        AbandonedBarrier,
-        MaskMismatch,
-        MaskWithoutCaller,
-        ExitedLanes,
-        ShuffleSource,
-        MbarrierInUse,
-        DivergentUniform,
-        DivisionByZero,
-        ShiftBeyondWidth,
-    }
-    faults {
-        IllegalAddress:
-            "the address lies in no live allocation that a kernel may use in this way",
-            "compare the index with the length, also for the threads of the last block, of which there may be more than \
-             elements";
-        MisalignedAddress:
-            "a GPU reads and writes 2, 4, 8 or 16 bytes only at multiples of as many",
-            "index elements instead of bytes, and align what is accessed as a vector";
-        StackOverflow:
-            "calls are nested deeper than the stack of a thread has room for",
-            "end the recursion earlier, or raise the limit of the stack";
-        Synchronisation:
-            "the threads that a barrier or a warp operation names are not those that come to it",
-            "let all threads that it names reach the same call: move it out of the branch, or name only those that come";
-        Deadlock:
-            "all threads of the block wait, and none is left that could wake the others",
-            "let every thread of the block reach every barrier, also those with nothing to do, and return only behind it";
-        Timeout:
-            "threads were still at work when the time was over",
-            "look for a loop whose condition no thread fulfils";
-        Assert:
-            "the kernel itself says that this must not happen",
-            "look at the condition, and at what the kernel was given";
-        Trap:
-            "the kernel gave up, as compiled code does where it panics",
-            "look at the line";
-        InvalidInstruction:
-            "the instruction has no meaning with these operands",
-            "look at the operands in the PTX";
-    }
-}
-
-fn severity(severity: rumba_vm::Severity) -> Severity {
-    match severity {
-        rumba_vm::Severity::Info => Severity::Info,
-        rumba_vm::Severity::Warning => Severity::Warning,
-        rumba_vm::Severity::Error => Severity::Error,
-    }
-}
+use rumba_interface::check::{Finding, Location, Side};
 
 fn location(location: &rumba_vm::Location) -> Location {
     Location {
@@ -114,8 +28,8 @@ pub(crate) fn of_finding(found: &rumba_vm::Finding) -> Finding {
         excerpt: None,
     };
     Finding {
-        kind: kind_of_finding(found.kind),
-        severity: severity(found.severity),
+        kind: found.kind,
+        severity: found.severity,
         what: found.kind.name().to_owned(),
         why: found.kind.why().to_owned(),
         advice: found.kind.advice().to_owned(),
@@ -160,13 +74,13 @@ pub(crate) fn of_fault(fault: &rumba_vm::Fault) -> Finding {
             excerpt: None,
         });
     }
-    let (kind, why, advice) = words_of_fault(fault.kind);
+    let kind = fault.kind.finding();
     Finding {
         kind,
-        severity: Severity::Error,
-        what: fault.kind.name().to_owned(),
-        why: why.to_owned(),
-        advice: advice.to_owned(),
+        severity: kind.severity(),
+        what: kind.name().to_owned(),
+        why: kind.why().to_owned(),
+        advice: kind.advice().to_owned(),
         kernel: Some(fault.kernel.clone()),
         sides,
         message: fault.access.is_none().then(|| fault.message.clone()),
@@ -174,25 +88,5 @@ pub(crate) fn of_fault(fault: &rumba_vm::Fault) -> Finding {
         place: fault.place.clone(),
         count: 1,
         seed: fault.seed,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{FAULTS, FINDINGS, words_of_fault};
-
-    /// Sentences go on behind a colon, so they begin small (but for PTX) and end without a full stop.
-    #[test]
-    fn sentences_are_of_one_form() {
-        let findings = FINDINGS.iter().map(|kind| [kind.name(), kind.why(), kind.advice()]);
-        let faults = FAULTS.iter().map(|kind| {
-            let (_, why, advice) = words_of_fault(*kind);
-            [kind.name(), why, advice]
-        });
-        for text in findings.chain(faults).flatten() {
-            let begins_small = text.starts_with(|c: char| !c.is_uppercase()) || text.starts_with("PTX ");
-            assert!(begins_small, "{text}");
-            assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
-        }
     }
 }

@@ -11,7 +11,7 @@ use crate::base::config::Config;
 use crate::base::lanes::{LANES, MAX_CLUSTER, SHARED_START, STACK_START};
 use crate::base::limits;
 use crate::base::pool::ThreadPool;
-use crate::check::finding::{Finding, FindingKind};
+use crate::check::finding::Finding;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
 use crate::check::race::Races;
@@ -31,6 +31,7 @@ use crate::mem::unwritten::Unwritten;
 use crate::run::launch;
 use crate::run::launch::{Launch, LaunchFailure, Progress, Statistics};
 use crate::run::slots::LaunchSlots;
+use rumba_checks::{Check, FindingKind};
 
 /// Bytes of parameters that a kernel may have.
 pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
@@ -151,7 +152,7 @@ impl Device {
         // The windows that kernels write to lie one behind the other.
         let unwritten = config
             .checks
-            .initcheck
+            .contains(Check::Init)
             .then(|| Unwritten::new(arena.shared.start..arena.heap.end))
             .transpose()
             .map_err(Error::AddressSpace)?;
@@ -355,7 +356,7 @@ impl Device {
 
     /// Gives, and forgets, what the checks have found in the launches up to now.
     pub fn take_findings(&self) -> Vec<Finding> {
-        if !self.inner.config.checks.monitored() && !self.inner.config.checks.notes() {
+        if !self.inner.config.checks.finds() {
             return Vec::new();
         }
         std::mem::take(&mut *self.inner.findings())
@@ -499,7 +500,8 @@ impl Device {
         let inner = &*self.inner;
         let program = &*function.program;
         let checks = inner.config.checks;
-        let races = if checks.racecheck {
+        let looks_for_races = checks.contains(Check::Race);
+        let races = if looks_for_races {
             Some(inner.take_races(launch.block.iter().product(), cluster.iter().product())?)
         } else {
             None
@@ -522,10 +524,11 @@ impl Device {
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
-        let monitor = checks.monitored().then(|| Monitor::new(races));
+        let is_monitored = looks_for_races || checks.contains(Check::Init);
+        let monitor = is_monitored.then(|| Monitor::new(races));
         // What is found must not depend on which worker is faster.
         let all_workers = inner.workers;
-        let workers = if checks.racecheck || inner.config.seed.is_some() {
+        let workers = if looks_for_races || inner.config.seed.is_some() {
             1
         } else {
             all_workers.min(clusters)
@@ -550,7 +553,7 @@ impl Device {
         let plain = config.seed.is_none() && !config.profile;
         let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
-        let notes = checks.notes().then(Notes::default);
+        let notes = checks.finds().then(Notes::default);
         let counters = config.profile.then(|| Counters::new(program.debug.points.len()));
         let context = Context {
             program,
@@ -578,8 +581,7 @@ impl Device {
             explicit_cluster: launch.cluster.or(program.required_cluster).is_some(),
             grid_workspace,
             grid_barrier: GridBarrier::new(blocks),
-            memcheck: checks.memcheck,
-            synccheck: checks.synccheck,
+            checks,
             notes: notes.as_ref(),
             profile: counters.as_ref(),
             seed: config.seed,

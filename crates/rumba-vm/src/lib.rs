@@ -27,10 +27,10 @@ mod machine;
 mod mem;
 mod run;
 
-pub use crate::base::config::{Checks, Config};
+pub use crate::base::config::Config;
 pub use crate::base::limits;
 pub use crate::base::report::{Access, AccessKind, Location};
-pub use crate::check::finding::{Finding, FindingKind, Severity, Side};
+pub use crate::check::finding::{Finding, Side};
 pub use crate::load::module::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};
 pub use crate::machine::counters::{Branches, GlobalTraffic, InstructionProfile, Profile, SharedTraffic};
 pub use crate::machine::fault::{Fault, FaultKind, LaunchError, LiveThreads};
@@ -39,3 +39,4 @@ pub use crate::machine::program::Parameter;
 pub use crate::mem::allocations::{Allocation, AllocationKind, MemoryError};
 pub use crate::run::launch::{Launch, LaunchFailure, Statistics};
 pub use device::{Device, Error};
+pub use rumba_checks::{Check, CheckSet, FindingKind, Severity};

@@ -1,4 +1,4 @@
-//! Device memory by its address, lent by anybody.
+//! Device memory by its address, lent by safe code.
 use cuda_std::prelude::*;
 
 #[vectorize]

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
+use rumba_checks::{FindingKind, Severity};
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
 use super::report;
 
 /// A mistake of a kernel. Mistakes of one kind at the same instructions are one finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// How bad it is.
     pub severity: Severity,
     /// The kind in a few words.
@@ -35,18 +35,6 @@ pub struct Finding {
     pub count: u64,
     /// The order of threads in which it was found, if it had one: the same seed finds it again.
     pub seed: Option<u64>,
-}
-
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing; the program is right nevertheless.
-    Info,
-    /// It works on today's devices, or where the result is not used, and nothing promises that.
-    Warning,
-    /// The result is wrong, or left to chance.
-    Error,
 }
 
 /// A thread, and what it did where.
@@ -121,17 +109,14 @@ impl Side {
 impl Finding {
     /// A result that is another one in the order of `seed`: that of a copy to the host, from a byte on.
     pub fn of_schedules(kernel: Option<String>, copy: usize, byte: Option<usize>, seed: u64) -> Self {
+        let kind = FindingKind::ScheduleDependent;
         let from = byte.map_or_else(String::new, |byte| format!(", from byte {byte} on"));
         Self {
-            kind: Kind::ScheduleDependent,
-            severity: Severity::Warning,
-            what: "result that depends on the order of threads".to_owned(),
-            why: "blocks, warps and lanes run in any order, and in another one the host reads something else"
-                .to_owned(),
-            advice:
-                "look where the kernel uses how far others are: places by atomic operations, `activemask`, volatile \
-                     accesses of a warp"
-                    .to_owned(),
+            kind,
+            severity: kind.severity(),
+            what: kind.name().to_owned(),
+            why: kind.why().to_owned(),
+            advice: kind.advice().to_owned(),
             kernel,
             sides: Vec::new(),
             message: Some(format!(
@@ -156,6 +141,7 @@ impl Finding {
         count: u32,
         seed: Option<u64>,
     ) -> Self {
+        let kind = FindingKind::Panic;
         let (file, line, column) = place;
         let location = Location {
             file: file.to_owned(),
@@ -175,12 +161,11 @@ impl Finding {
             excerpt: None,
         };
         Self {
-            kind: Kind::Panic,
-            severity: Severity::Error,
-            what: "panic".to_owned(),
-            why: "an index, an arithmetic operation or an assertion of the kernel failed, and the thread ended there"
-                .to_owned(),
-            advice: "look at what the message names, on the line that it names".to_owned(),
+            kind,
+            severity: kind.severity(),
+            what: kind.name().to_owned(),
+            why: kind.why().to_owned(),
+            advice: kind.advice().to_owned(),
             kernel: kernel.map(str::to_owned),
             sides: vec![side],
             message: Some(message.to_owned()),

@@ -1,13 +1,12 @@
 //! What checked runs find, as values and as text.
 
 mod finding;
-mod kind;
 mod report;
 
 use serde::{Deserialize, Serialize};
 
-pub use finding::{Finding, Location, Severity, Side};
-pub use kind::{Check, Kind};
+pub use finding::{Finding, Location, Side};
+pub use rumba_checks::{Check, FindingKind, Severity};
 
 /// What is checked in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Padding, Renderer, Snippet};
 
-use super::finding::{Finding, Location, Severity, Side};
-use super::kind::Kind;
+use rumba_checks::{FindingKind, Severity};
+
+use super::finding::{Finding, Location, Side};
 
 /// Groups of threads that a deadlock lists at most.
 const MOST_SIDES: usize = 8;
@@ -78,17 +79,10 @@ fn here<'a>(places: &'a [Place], place: &'a Place) -> impl Iterator<Item = (&'a 
 /// What stands at each side's line.
 fn labels(finding: &Finding) -> Vec<String> {
     let labels = finding.sides.iter().enumerate().map(|(index, side)| {
-        let earlier = match (index, finding.kind) {
-            (
-                1,
-                Kind::DataRace
-                | Kind::SameValueRace
-                | Kind::ScopedRace
-                | Kind::VolatileRace
-                | Kind::PendingCopy
-                | Kind::StaleLoad,
-            ) => "earlier ",
-            _ => "",
+        let earlier = if index == 1 && finding.kind.is_of_memory() {
+            "earlier "
+        } else {
+            ""
         };
         match &*side.action {
             "" => format!("by {}", side.who()),
@@ -130,7 +124,7 @@ fn notes(finding: &Finding) -> Vec<String> {
     notes.push(finding.why.clone());
     if finding.count > 1 {
         let of = match finding.kind {
-            Kind::UnwrittenCopy => "bytes",
+            FindingKind::UnwrittenCopy => "bytes",
             _ => "times at these lines",
         };
         notes.push(format!("{} {of}", finding.count));

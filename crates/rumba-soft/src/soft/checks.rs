@@ -9,65 +9,38 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use rumba_interface::check::{Check, Finding};
-use rumba_vm::{Checks, Profile};
+use rumba_vm::{CheckSet, Profile};
 
 use crate::error::Error;
 use crate::log;
 
-/// Turns a check on.
-type Set = fn(&mut Checks);
-
-/// The checks by name, and how each is turned on.
-const NAMES: [(&str, Check, Set); 5] = [
-    ("mem", Check::Mem, |checks| checks.memcheck = true),
-    ("init", Check::Init, |checks| checks.initcheck = true),
-    ("race", Check::Race, |checks| checks.racecheck = true),
-    ("sync", Check::Sync, |checks| checks.synccheck = true),
-    ("arith", Check::Arith, |checks| checks.arithcheck = true),
-];
-
-/// No check at all.
-fn none() -> Checks {
-    Checks {
-        memcheck: false,
-        ..Checks::default()
-    }
-}
-
-/// The machine's settings for some checks.
-pub(crate) fn of(wanted: &[Check]) -> Checks {
-    let mut checks = none();
-    for (_, _, turn_on) in NAMES.iter().filter(|(_, check, _)| wanted.contains(check)) {
-        turn_on(&mut checks);
-    }
-    checks
-}
-
 /// What `RUMBA_CHECK` asks for.
-pub(crate) fn wanted() -> Result<Checks, Error> {
+pub(crate) fn wanted() -> Result<CheckSet, Error> {
     match std::env::var_os("RUMBA_CHECK") {
-        None => Ok(Checks::default()),
+        None => Ok(CheckSet::default()),
         Some(text) => parse(&text.to_string_lossy()),
     }
 }
 
-fn parse(text: &str) -> Result<Checks, Error> {
+fn parse(text: &str) -> Result<CheckSet, Error> {
     if text.is_empty() {
-        return Ok(Checks::default());
+        return Ok(CheckSet::default());
     }
-    let mut checks = none();
+    let mut checks = CheckSet::NONE;
     for name in text.split(',').map(str::trim) {
-        let known = NAMES.iter().filter(|(known, ..)| name == "all" || name == *known);
-        let mut found = name == "none";
-        for (_, _, turn_on) in known {
-            turn_on(&mut checks);
-            found = true;
-        }
-        if !found {
-            let names = NAMES.map(|(name, ..)| name).join(", ");
-            return Err(Error::Device(format!(
-                "RUMBA_CHECK={text}: there is no check `{name}`; there are {names}, all and none, separated by commas"
-            )));
+        match name {
+            "none" => {}
+            "all" => checks = Check::in_checked_runs().fold(checks, CheckSet::with),
+            _ => match Check::named().find(|check| check.name() == name) {
+                Some(check) => checks = checks.with(check),
+                None => {
+                    let names: Vec<String> = Check::named().map(Check::name).collect();
+                    let names = names.join(", ");
+                    return Err(Error::Device(format!(
+                        "RUMBA_CHECK={text}: there is no check `{name}`; there are {names}, all and none, separated by commas"
+                    )));
+                }
+            },
         }
     }
     Ok(checks)
@@ -118,29 +91,21 @@ fn append(variable: &str, path: &Path, objects: impl Iterator<Item = serde_json:
 
 #[cfg(test)]
 mod tests {
-    use super::{Checks, parse};
+    use super::{Check, CheckSet, parse};
 
     #[test]
     fn checks_are_those_that_are_named() {
-        let of = |text| {
-            parse(text).map(|checks: Checks| {
-                let Checks {
-                    memcheck,
-                    initcheck,
-                    racecheck,
-                    synccheck,
-                    arithcheck,
-                } = checks;
-                [memcheck, initcheck, racecheck, synccheck, arithcheck].map(u8::from)
-            })
-        };
-        assert_eq!(of("").unwrap(), [1, 0, 0, 0, 0]);
-        assert_eq!(of("mem").unwrap(), [1, 0, 0, 0, 0]);
-        assert_eq!(of("race").unwrap(), [0, 0, 1, 0, 0]);
-        assert_eq!(of("mem, init").unwrap(), [1, 1, 0, 0, 0]);
-        assert_eq!(of("sync,arith").unwrap(), [0, 0, 0, 1, 1]);
-        assert_eq!(of("all").unwrap(), [1; 5]);
-        assert_eq!(of("none").unwrap(), [0; 5]);
+        use Check::{Arith, Init, Mem, Race, Sync};
+        let of = |text| parse(text);
+        let set = |checks: &[Check]| checks.iter().copied().collect::<CheckSet>();
+        assert_eq!(of("").unwrap(), CheckSet::default());
+        assert_eq!(of("mem").unwrap(), set(&[Mem]));
+        assert_eq!(of("race").unwrap(), set(&[Race]));
+        assert_eq!(of("mem, init").unwrap(), set(&[Mem, Init]));
+        assert_eq!(of("sync,arith").unwrap(), set(&[Sync, Arith]));
+        let all = of("all").unwrap();
+        assert!([Mem, Init, Race, Sync, Arith].iter().all(|check| all.contains(*check)));
+        assert_eq!(of("none").unwrap(), CheckSet::NONE);
         let message = of("mem,rase").unwrap_err().to_string();
         assert!(
             message.contains("no check `rase`; there are mem, init, race, sync, arith"),

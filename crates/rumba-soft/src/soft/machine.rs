@@ -95,7 +95,7 @@ impl Machine {
     /// Makes the device of a checked run.
     pub(crate) fn open_checked(&self, options: &Options) -> Result<(), Error> {
         let device = make(Config {
-            checks: checks::of(&options.checks),
+            checks: options.checks.iter().copied().collect(),
             seed: Some(options.seed),
             ..self.config.clone()
         })?;
@@ -251,7 +251,7 @@ impl Machine {
 
     /// The sources, if reports may have to show them.
     fn texts(&self, part: Part, sources: &[rumba_vm::Source<'_>]) -> Texts {
-        let wanted = part == Part::Checked || self.config.checks != rumba_vm::Checks::default();
+        let wanted = part == Part::Checked || self.config.checks != rumba_vm::CheckSet::default();
         let texts = sources.iter().filter(|_| wanted);
         texts
             .map(|source| (source.name.to_owned(), source.ptx.to_owned()))

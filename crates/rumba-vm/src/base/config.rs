@@ -2,49 +2,10 @@
 
 use std::time::Duration;
 
+use rumba_checks::CheckSet;
+
 /// How long a launch may take by default: a kernel that works is done long before.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
-
-/// Which checks are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checks {
-    /// Bounds, alignment and use after free of every access. Without it, only what would crash the process is found.
-    pub memcheck: bool,
-    /// Data races, in shared and in global memory, by happens-before. Launches then run on one worker, several times
-    /// slower; what is found is taken with [`crate::Device::take_findings`].
-    pub racecheck: bool,
-    /// Reads of global, shared and local memory that was never written, and copies of it to the host. Otherwise as
-    /// `racecheck`, but on all workers and nearly as fast as without.
-    pub initcheck: bool,
-    /// How threads synchronise: divergent barriers, masks that do not fit, misused mbarriers, broken promises of `.uni`.
-    pub synccheck: bool,
-    /// Integer divisions by zero, and shifts beyond the width.
-    pub arithcheck: bool,
-}
-
-impl Checks {
-    /// Whether there is something to remember of each access.
-    pub(crate) fn monitored(self) -> bool {
-        self.racecheck || self.initcheck
-    }
-
-    /// Whether there are mistakes to note that are not about memory.
-    pub(crate) fn notes(self) -> bool {
-        self.synccheck || self.arithcheck || self.initcheck || self.racecheck
-    }
-}
-
-impl Default for Checks {
-    fn default() -> Self {
-        Self {
-            memcheck: true,
-            racecheck: false,
-            initcheck: false,
-            synccheck: false,
-            arithcheck: false,
-        }
-    }
-}
 
 /// How a device is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +28,8 @@ pub struct Config {
     /// Whether warps whose lanes are in step run programs that make use of it, where the processor has vector
     /// instructions and they are used. Without it, kernels run slower and compute the same.
     pub lockstep: bool,
-    /// Which checks are made.
-    pub checks: Checks,
+    /// Which checks are made. What they find, other than faults, is taken with [`crate::Device::take_findings`].
+    pub checks: CheckSet,
     /// What the order of blocks, warps and diverged lanes is taken from. Launches then run on one worker, and what they do
     /// is a function of the program, its input and the seed. Without one, that order is the natural one.
     pub seed: Option<u64>,
@@ -87,7 +48,7 @@ impl Default for Config {
             heap_bytes: 8 << 20,
             vector_instructions: true,
             lockstep: true,
-            checks: Checks::default(),
+            checks: CheckSet::default(),
             seed: None,
             profile: false,
         }

@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
-use crate::check::finding::{FindingKind, Severity};
 use crate::check::race::Races;
 use crate::check::record::{Conflict, ConflictKind, ThreadAccess};
+use rumba_checks::{FindingKind, Severity};
 
 /// The first of the findings at an instruction, or at two, and how many there are.
 pub(crate) struct Found {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::check::finding::FindingKind;
+use rumba_checks::FindingKind;
 
 /// Threads of a warp that did the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

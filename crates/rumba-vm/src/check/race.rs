@@ -68,7 +68,7 @@ pub(crate) struct Races {
     /// The mbarriers, and what those publish that arrive there in the phase under way: at its end it becomes `published`.
     mbarriers: HashSet<u64>,
     arriving: HashMap<u64, Published>,
-    meetings: HashMap<BarrierPhase, BarrierState>,
+    barriers: HashMap<BarrierPhase, BarrierState>,
     /// What threads of a block released by their last fence before they exited.
     exited: HashMap<u32, Arc<VectorClock>>,
     /// What was found since the last query.
@@ -90,7 +90,7 @@ impl Races {
             published: HashMap::default(),
             mbarriers: HashSet::default(),
             arriving: HashMap::default(),
-            meetings: HashMap::default(),
+            barriers: HashMap::default(),
             exited: HashMap::default(),
             found: Vec::new(),
         })
@@ -110,7 +110,7 @@ impl Races {
         self.published.clear();
         self.mbarriers.clear();
         self.arriving.clear();
-        self.meetings.clear();
+        self.barriers.clear();
         self.exited.clear();
         self.found.clear();
         Ok(())
@@ -150,7 +150,7 @@ impl Races {
         }
         self.last = (u32::MAX, 0);
         self.exited.remove(&block);
-        self.meetings.retain(|meeting, _| match meeting {
+        self.barriers.retain(|barrier, _| match barrier {
             BarrierPhase::Block { block: of, .. } => *of != block,
             BarrierPhase::Cluster { .. } | BarrierPhase::Grid { .. } => true,
         });
@@ -496,11 +496,11 @@ impl Races {
     }
 
     /// Lanes arrive where others will learn of them, and wait there unless they are `passing`.
-    pub(crate) fn arrive(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32, passing: bool) {
-        if !self.meetings.contains_key(&meeting) {
-            self.meetings.remove(&meeting.last_but_one());
+    pub(crate) fn arrive(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32, passing: bool) {
+        if !self.barriers.contains_key(&barrier) {
+            self.barriers.remove(&barrier.last_but_one());
         }
-        let mut arrived = self.meetings.remove(&meeting).unwrap_or_default();
+        let mut arrived = self.barriers.remove(&barrier).unwrap_or_default();
         let warp = self.warp(block, number);
         let whole = warp.lanes.is_none() && lanes == warp.mask;
         warp.each(lanes, |lane, clock| {
@@ -539,23 +539,23 @@ impl Races {
         arrived.passing |= passing;
         arrived.waiting += if passing { 0 } else { lanes.count_ones() };
         arrived.result = None;
-        self.meetings.insert(meeting, arrived);
+        self.barriers.insert(barrier, arrived);
     }
 
     /// All have come: lanes that waited go on, knowing of all.
-    pub(crate) fn leave(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32) {
+    pub(crate) fn leave(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32) {
         let threads = self.threads;
-        let Some(arrived) = self.meetings.get_mut(&meeting) else {
+        let Some(arrived) = self.barriers.get_mut(&barrier) else {
             return;
         };
         if arrived.result.is_none()
-            && let BarrierPhase::Block { block, .. } = meeting
+            && let BarrierPhase::Block { block, .. } = barrier
             && let Some(known) = self.exited.get(&block)
         {
             Arc::make_mut(&mut arrived.known).join(known);
         }
         let whole_block =
-            matches!(meeting, BarrierPhase::Block { .. }) && arrived.waiting == threads && !arrived.passing;
+            matches!(barrier, BarrierPhase::Block { .. }) && arrived.waiting == threads && !arrived.passing;
         let known = arrived.result(whole_block.then_some(block));
         let epoch = arrived.epoch;
         let (sequential, seen) = (arrived.sequential.clone(), arrived.sequential_seen.clone());
@@ -626,9 +626,9 @@ mod tests {
             let block = random(u64::from(blocks)) as u32;
             if random(6) == 0 {
                 let phase = phases[block as usize];
-                let meeting = BarrierPhase::Block { block, id: 0, phase };
-                (0..WARPS).for_each(|warp| races.arrive(meeting, block, warp, u32::MAX, false));
-                (0..WARPS).for_each(|warp| races.leave(meeting, block, warp, u32::MAX));
+                let barrier = BarrierPhase::Block { block, id: 0, phase };
+                (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, false));
+                (0..WARPS).for_each(|warp| races.leave(barrier, block, warp, u32::MAX));
                 phases[block as usize] += 1;
                 continue;
             }

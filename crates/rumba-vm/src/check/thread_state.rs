@@ -36,7 +36,7 @@ pub(super) struct ThreadState {
     /// The same of the own block, as `known` has it, and whether it has nothing else.
     pub(super) block: u32,
     pub(super) plain: bool,
-    /// What the last fence made ready: later atomic writes offer it.
+    /// What the last fence made ready: later atomic writes release it.
     pub(super) fenced: Option<FenceClock>,
     /// What atomic reads have seen: the next fence takes it in. By the narrowest scope that the fence has to have, around
     /// this block, for the block that released it.
@@ -112,7 +112,7 @@ impl ThreadState {
 }
 
 impl FenceClock {
-    /// What it offers of a thread.
+    /// What it releases for a thread.
     pub(super) fn of(&self, thread: Thread) -> Arc<VectorClock> {
         let mut known = VectorClock::clone(&self.known);
         if self.warp > 0 {
@@ -122,7 +122,7 @@ impl FenceClock {
         Arc::new(known)
     }
 
-    /// What it offers of all threads of a warp, given the first one.
+    /// What it releases for all threads of a warp, given the first one.
     pub(super) fn of_warp(&self, first: Thread) -> Arc<VectorClock> {
         let mut known = VectorClock::clone(&self.known);
         known.advance_warp(first, self.epoch.max(self.warp));
@@ -221,7 +221,7 @@ impl BarrierPhase {
     }
 }
 
-/// Lanes that came to a meeting.
+/// Lanes that arrived at a barrier.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArrivedLanes {
     pub(super) block: u32,

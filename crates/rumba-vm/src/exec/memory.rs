@@ -3,6 +3,7 @@
 //! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
 //! instruction's business; what the bytes mean does not matter here.
 
+use rumba_checks::Check;
 use std::mem::MaybeUninit;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
@@ -700,7 +701,7 @@ pub(crate) fn flat(
                 bytes: end - start,
             }))
         }
-        None if !context.memcheck && arena.is_committed(address, bytes) => Ok(Some(Bounds {
+        None if !context.checks.contains(Check::Mem) && arena.is_committed(address, bytes) => Ok(Some(Bounds {
             start: arena.heap.start,
             bytes: arena.committed_heap(),
         })),

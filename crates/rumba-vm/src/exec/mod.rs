@@ -1,4 +1,4 @@
-//! What a warp does: accesses of memory, branches, waiting and meeting, and what it tells the checks of that.
+//! What a warp does: accesses of memory, branches, barriers, reconvergence, and what it tells the checks of that.
 
 pub(crate) mod access;
 pub(crate) mod clock;

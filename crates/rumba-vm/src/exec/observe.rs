@@ -5,7 +5,6 @@
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
-use crate::check::finding::FindingKind;
 use crate::check::flight::Flight;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Actor;
@@ -17,6 +16,7 @@ use crate::machine::context::Context;
 use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
 use crate::mem::unwritten::Unwritten;
+use rumba_checks::FindingKind;
 use std::ops::Range;
 
 impl Warp {
@@ -210,7 +210,7 @@ impl Warp {
     /// Lanes arrive at the barrier of their cluster, or go on from it.
     pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
         let size = self.context().cluster_size();
-        self.observe_meeting(mask, arriving, |block| BarrierPhase::Cluster {
+        self.observe_barrier(mask, arriving, |block| BarrierPhase::Cluster {
             first: block / size * size,
             phase,
         });
@@ -218,15 +218,15 @@ impl Warp {
 
     /// Lanes arrive at the barrier of the grid, or go on from it.
     pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: bool) {
-        self.observe_meeting(mask, arriving, |_| BarrierPhase::Grid { phase });
+        self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { phase });
     }
 
-    fn observe_meeting(&self, mask: u32, arriving: bool, meeting: impl Fn(u32) -> BarrierPhase) {
+    fn observe_barrier(&self, mask: u32, arriving: bool, phase: impl Fn(u32) -> BarrierPhase) {
         self.tell_races(|races, block, warp| {
             if arriving {
-                races.arrive(meeting(block), block, warp, mask, false);
+                races.arrive(phase(block), block, warp, mask, false);
             } else {
-                races.leave(meeting(block), block, warp, mask);
+                races.leave(phase(block), block, warp, mask);
             }
         });
     }

@@ -1,8 +1,8 @@
-//! Which lanes of a warp run: divergence, meeting again, waiting, taking turns.
+//! Which lanes of a warp run: divergence, reconvergence, waiting, taking turns.
 //!
 //! A warp that has diverged is a list of splits. Those lanes run first that stand at the lowest position, because blocks
 //! are ordered so that they then meet the others as early as possible (see [`crate::load::cfg`]). Lanes that run for long
-//! without meeting others go to the back of the queue: every lane makes progress, even if it waits for another lane of
+//! without merging with others go to the back of the queue: every lane makes progress, even if it waits for another lane of
 //! its own warp. A warp that has not diverged pays one comparison per block for all this.
 //!
 //! Barriers between warps and turns of warps and blocks are not decided here but in [`crate::run::block`].

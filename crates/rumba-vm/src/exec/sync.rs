@@ -6,11 +6,11 @@
 use crate::check::arrivals::{Arrival, SyncHistory};
 
 use crate::base::lanes::{BARRIERS, lanes_of};
-use crate::check::finding::FindingKind;
 use crate::check::notes::Actor;
 use crate::machine::block::{Barrier, BlockState};
 use crate::machine::op::Pc;
 use crate::machine::warp::{Wait, Warp};
+use rumba_checks::FindingKind;
 
 const WAITS: &str = "barrier";
 const EXITS: &str = "exit";

@@ -2,6 +2,7 @@
 //!
 //! The order of blocks and the assignment of slots follow in [`crate::load::assemble`].
 
+use rumba_checks::Check;
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionKind, OperandKind, Statement};
 
@@ -275,7 +276,7 @@ impl<'m> Walk<'_, 'm> {
             };
             lowering.function.occurrences.insert(lowering.source, occurrence);
         }
-        if instruments.arithmetic
+        if instruments.checks.contains(Check::Arith)
             && let Some(hazard) = instruction.hazard
         {
             arithmetic::probe(lowering, hazard, &matched);

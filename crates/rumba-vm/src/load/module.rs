@@ -268,11 +268,7 @@ pub(crate) fn load(device: &Arc<Resources>, sources: &[Source<'_>]) -> Result<Mo
     let target = assemble::ProgramOptions {
         vector_instructions: device.config.vector_instructions,
         instruments: Instruments {
-            arithmetic: device.config.checks.arithcheck,
-            registers: device.config.checks.initcheck,
-            // Launches that are not monitored shall cost nothing.
-            arrays: device.config.checks.memcheck && (device.config.checks.initcheck || device.config.checks.racecheck),
-            copies: device.config.checks.racecheck,
+            checks: device.config.checks,
             profile: device.config.profile,
             scatter: device.config.seed.is_some(),
         },

@@ -1,5 +1,6 @@
 //! What the functions of a program share while they are lowered: fixed slots, shared variables, references.
 
+use rumba_checks::CheckSet;
 use std::collections::HashMap;
 
 use rumba_ptx::ast::{self, StateSpace};
@@ -165,14 +166,8 @@ impl<'m> ProgramBuilder<'m> {
 /// What is put into programs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Instruments {
-    /// Tests of divisors and amounts of shifts.
-    pub(crate) arithmetic: bool,
-    /// Which registers hold something.
-    pub(crate) registers: bool,
-    /// Whether accesses stay in the array that their address is made of.
-    pub(crate) arrays: bool,
-    /// Whether memory is touched of copies under way.
-    pub(crate) copies: bool,
+    /// What checks put there.
+    pub(crate) checks: CheckSet,
     /// What instructions do, in numbers.
     pub(crate) profile: bool,
     /// Places where the lanes of a warp part by chance.
@@ -182,6 +177,6 @@ pub(crate) struct Instruments {
 impl Instruments {
     /// Whether they want to know which instructions operations belong to.
     pub(crate) fn want_instructions(self) -> bool {
-        self.arithmetic || self.registers || self.arrays || self.copies || self.scatter
+        self.checks.finds() || self.scatter
     }
 }

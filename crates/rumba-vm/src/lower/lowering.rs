@@ -5,6 +5,7 @@
 
 use crate::lower::error::LowerError;
 use crate::lower::virtual_op::{Control, LabelId, Node, VReg, VirtualOp};
+use rumba_checks::Check;
 use std::collections::{HashMap, HashSet};
 
 use rumba_ptx::ast::{self, Literal, OperandKind};
@@ -280,7 +281,7 @@ impl<'m> Lowering<'m> {
         }
         let once = self.function.survey.definitions.get(name) == Some(&1);
         // Where it may not come by here, the register may hold nothing.
-        let skipped = self.pool.instruments.registers && self.function.branches;
+        let skipped = self.pool.instruments.checks.contains(Check::Init) && self.function.branches;
         if skipped || self.guard.is_some() || !once || register.used || !place.is_fixed() {
             return false;
         }

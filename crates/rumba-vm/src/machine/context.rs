@@ -1,5 +1,6 @@
 //! The launch that warps run in: its program, its memory, its shape, and the checks that look at it.
 
+use rumba_checks::CheckSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -49,8 +50,7 @@ pub(crate) struct Context<'a> {
     /// Where compiled code keeps the state of the grid's barrier; 0 without one.
     pub(crate) grid_workspace: u64,
     pub(crate) grid_barrier: GridBarrier,
-    pub(crate) memcheck: bool,
-    pub(crate) synccheck: bool,
+    pub(crate) checks: CheckSet,
     /// Where mistakes are noted that are not about memory, if a check looks for some.
     pub(crate) notes: Option<&'a Notes>,
     /// What its instructions do in numbers, if the device profiles.

@@ -8,6 +8,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use rumba_checks::FindingKind;
 use thiserror::Error;
 
 /// What kind of mistake a kernel made.
@@ -34,19 +35,24 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// The kind among all that checks find, which has the words for it.
+    pub fn finding(self) -> FindingKind {
+        match self {
+            Self::IllegalAddress => FindingKind::IllegalAddress,
+            Self::MisalignedAddress => FindingKind::MisalignedAddress,
+            Self::Assert => FindingKind::Assert,
+            Self::Trap => FindingKind::Trap,
+            Self::Timeout => FindingKind::Timeout,
+            Self::Deadlock => FindingKind::Deadlock,
+            Self::Synchronisation => FindingKind::Synchronisation,
+            Self::InvalidInstruction => FindingKind::InvalidInstruction,
+            Self::StackOverflow => FindingKind::StackOverflow,
+        }
+    }
+
     /// The kind in words.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::IllegalAddress => "illegal memory access",
-            Self::MisalignedAddress => "misaligned memory access",
-            Self::Assert => "assertion failed",
-            Self::Trap => "trap",
-            Self::Timeout => "time limit exceeded",
-            Self::Deadlock => "deadlock",
-            Self::Synchronisation => "invalid synchronisation",
-            Self::InvalidInstruction => "invalid instruction",
-            Self::StackOverflow => "stack overflow",
-        }
+        self.finding().name()
     }
 }
 
@@ -274,7 +280,7 @@ pub enum LaunchError {
     },
     /// There is no room for what the checks remember.
     #[error(
-        "the system refused address space for racecheck: {reason}; lower `Config::memory_bytes` or the limit `ulimit -v`"
+        "the system refused address space for the check `race`: {reason}; lower `Config::memory_bytes` or the limit `ulimit -v`"
     )]
     Checks {
         /// The system's own words.

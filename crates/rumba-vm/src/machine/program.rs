@@ -249,7 +249,7 @@ impl Program {
     }
 }
 
-/// A regular value.
+/// An affine value: one stride between the lanes of each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Affine {
     pub(crate) slot: u16,

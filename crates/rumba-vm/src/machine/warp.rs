@@ -83,7 +83,7 @@ pub struct Warp {
     /// The carry flag `CC.CF`, one bit per lane.
     pub carry: u32,
     registers: *mut u8,
-    /// The first lanes of each group of lanes, for values that are regular; only good in lockstep.
+    /// The first lanes of each group of lanes, for affine values; only good in lockstep.
     bases: *mut u8,
     predicates: *mut u32,
     /// Operations that may be executed before the scheduler wants to be asked.

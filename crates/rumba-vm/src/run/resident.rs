@@ -15,6 +15,7 @@ use crate::machine::special::Special;
 use crate::machine::warp::{UNIT, Warp};
 use crate::mem::arena::SHARED_STRIDE;
 use crate::run::block::Block;
+use rumba_checks::Check;
 
 /// What a worker starts every block of a launch with.
 pub(crate) struct InitialState<'a> {
@@ -183,7 +184,7 @@ impl Resident {
         );
         // SAFETY: no warp runs.
         let sync_history = unsafe { &mut (*self.block.state).sync_history };
-        if context.synccheck {
+        if context.checks.contains(Check::Sync) {
             sync_history.get_or_insert_default().begin(initial.threads);
         } else {
             *sync_history = None;

@@ -13,7 +13,7 @@ use crate::run::launch::Worker;
 /// How long a launch waits for those before it.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// The seats of a device.
+/// The launch slots of a device.
 pub(crate) struct LaunchSlots {
     /// Since when each is taken.
     taken: Mutex<[Option<Instant>; LAUNCH_SLOTS]>,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_seats_are_taken_one_has_to_become_free() {
+    fn when_all_slots_are_taken_one_has_to_become_free() {
         let slots = LaunchSlots::new(1);
         let mut taken: Vec<_> = (0..LAUNCH_SLOTS).map(|_| slots.take()).collect();
         std::thread::scope(|scope| {

@@ -1,15 +1,12 @@
 //! Divisions by zero and shifts beyond the width: kernels that do it, and near misses that do not.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind, Severity};
+use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind, Severity};
 
 fn run(body: &str) -> Vec<Finding> {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            arithcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Arith),
         ..Config::default()
     };
     let bench = Bench::with(&kernel("", body), config);

@@ -1,17 +1,15 @@
 //! Arrays in shared memory under memcheck: accesses that leave the array of whose address they are made.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, FaultKind, LaunchFailure};
+use rumba_vm::{Check, CheckSet, Config, FaultKind, LaunchFailure};
 
 const ARRAYS: &str = ".shared .align 4 .b8 first[128]; .shared .align 4 .b8 second[128];";
 
 fn run(body: &str, watched: bool) -> Result<(), LaunchFailure> {
+    let checks = CheckSet::default();
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            racecheck: watched,
-            ..Checks::default()
-        },
+        checks: if watched { checks.with(Check::Race) } else { checks },
         ..Config::default()
     };
     let bench = Bench::with(&kernel(ARRAYS, body), config);

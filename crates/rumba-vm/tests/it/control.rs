@@ -1,4 +1,4 @@
-//! Divergence and meeting again, loops, jump tables, guards, calls, recursion.
+//! Divergence and reconvergence, loops, jump tables, guards, calls, recursion.
 
 use crate::common::{HEADER, kernel, run};
 

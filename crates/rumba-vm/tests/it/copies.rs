@@ -96,7 +96,7 @@ fn what_is_not_copied_becomes_zero() {
 }
 
 #[test]
-fn copies_pass_the_door() {
+fn copies_pass_the_access_check() {
     let (kind, text) = fault(
         &format!("{ADDRESSES} cp.async.cg.shared.global [%r30+4096], [%rd14], 16;"),
         1,

@@ -276,7 +276,7 @@ fn after_a_stopped_launch_each_block_runs_once() {
 }
 
 #[test]
-fn threads_that_wait_for_nobody_are_listed() {
+fn threads_of_a_deadlock_are_listed() {
     let body = "
         shr.u32 %r10, %r2, 5;
         setp.eq.u32 %p1, %r10, 0;

@@ -1,16 +1,13 @@
 //! Reads of memory that was never written: kernels that do it, near misses, and copies to the host.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind};
+use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind};
 
 /// A device that checks for uninitialised memory, with a kernel loaded.
 fn bench(declarations: &str, body: &str) -> Bench {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            initcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Init),
         ..Config::default()
     };
     Bench::with(&kernel(declarations, body), config)
@@ -100,7 +97,7 @@ fn shared_memory_that_no_thread_has_written() {
 }
 
 #[test]
-fn a_halo_that_nobody_fills() {
+fn a_halo_that_is_not_filled() {
     let stencil = format!(
         "{OWN}
         st.shared.u32 [%r10+4], %r2;
@@ -364,7 +361,7 @@ fn the_report_says_where_and_why() {
 }
 
 #[test]
-fn the_host_copies_what_nobody_wrote() {
+fn the_host_copies_unwritten_memory() {
     let bench = bench("", "st.global.u32 [%rd2], %r2;");
     let device = &bench.device;
     let (a, b) = (device.allocate(512).unwrap(), device.allocate(512).unwrap());

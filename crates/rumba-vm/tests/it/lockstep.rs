@@ -37,7 +37,7 @@ impl Random {
 const WORDS: usize = 4096;
 
 /// An address in the buffer, in `%rd30`, from a register: sometimes only correct because it is cut to the buffer, often
-/// regular.
+/// affine.
 fn address(random: &mut Random, body: &mut String) {
     match random.below(4) {
         0 => writeln!(body, "mul.wide.u32 %rd30, %r1, 4; add.s64 %rd30, %rd1, %rd30;"),

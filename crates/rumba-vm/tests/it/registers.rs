@@ -1,15 +1,12 @@
 //! Registers that are used before anything is in them: kernels that do it, and near misses that do not.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind};
+use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind};
 
 fn run(declarations: &str, body: &str) -> Vec<Finding> {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            initcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Init),
         ..Config::default()
     };
     let bench = Bench::with(&kernel(declarations, body), config);
@@ -160,10 +157,7 @@ fn branches_and_addresses_are_uses() {
 fn run_to_fault(body: &str) -> Vec<Finding> {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            initcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Init),
         ..Config::default()
     };
     let bench = Bench::with(&kernel("", body), config);
@@ -390,10 +384,7 @@ fn memory_takes_over_what_has_no_value() {
 fn what_another_kernel_loads_has_to_have_a_value() {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            initcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Init),
         ..Config::default()
     };
     let second = "

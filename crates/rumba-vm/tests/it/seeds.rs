@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::common::{Bench, kernel, u32s};
-use rumba_vm::{Checks, Config, FaultKind, FindingKind, LaunchFailure};
+use rumba_vm::{Check, CheckSet, Config, FaultKind, FindingKind, LaunchFailure};
 
 fn seeded(seed: u64) -> Config {
     Config {
@@ -115,10 +115,7 @@ small:
 #[test]
 fn reports_carry_the_seed() {
     let config = Config {
-        checks: Checks {
-            racecheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Race),
         ..seeded(7)
     };
     let bench = Bench::with(&kernel("", "st.global.u32 [%rd1], %r4;"), config);
@@ -151,10 +148,7 @@ fn reports_name_the_blocks_as_the_kernel_does() {
     @%p1 st.global.u32 [%rd1], %r3;";
     for seed in 0..10 {
         let config = Config {
-            checks: Checks {
-                racecheck: true,
-                ..Checks::default()
-            },
+            checks: CheckSet::default().with(Check::Race),
             ..seeded(seed)
         };
         let bench = Bench::with(&kernel("", body), config);

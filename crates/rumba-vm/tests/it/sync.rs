@@ -1,16 +1,13 @@
 //! How threads synchronise: kernels that do it wrong, and near misses that do it right.
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, FaultKind, Finding, FindingKind, LaunchFailure, Severity};
+use rumba_vm::{Check, CheckSet, Config, FaultKind, Finding, FindingKind, LaunchFailure, Severity};
 
 /// Runs a kernel under the check of synchronisation.
 fn run(declarations: &str, body: &str, grid: u32, block: u32) -> (Vec<Finding>, Result<(), LaunchFailure>) {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            synccheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Sync),
         ..Config::default()
     };
     let bench = Bench::with(&kernel(declarations, body), config);
@@ -157,7 +154,7 @@ consume:
 done:"
         )
     };
-    // Warp 0 comes first and arrives twice before anybody has met it; the second meeting never happens.
+    // Warp 0 comes first and arrives twice before warp 1 has arrived; the barrier is not completed a second time.
     let found = stuck(
         "",
         &arrive(""),
@@ -170,7 +167,7 @@ done:"
 }
 
 #[test]
-fn arrivals_are_for_somebody() {
+fn arrivals_complete_a_barrier_that_threads_wait_at() {
     let body = |other: &str| {
         format!("setp.lt.u32 %p1, %r2, 32;\n @%p1 bra low;\n {other}\n bra.uni done;\nlow:\n bar.arrive 1, 64;\ndone:")
     };

@@ -181,7 +181,7 @@ fn panics_at_least(module: &Module) {
 }
 
 #[test]
-fn panics_of_launches_that_nobody_waited_for_are_told_at_the_next_wait() -> rumba::Result<()> {
+fn panics_of_launches_in_the_background_are_reported_at_the_next_wait() -> rumba::Result<()> {
     let _alone = alone();
     fn is_panic_of(threads: u32, result: rumba::Result<()>) {
         match result {

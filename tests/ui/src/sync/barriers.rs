@@ -248,7 +248,7 @@ pub unsafe fn producer_and_consumer_in_turns(y: *mut u32) {
 
 //@ wrong, 1 x 64: zero 64
 #[kernel]
-pub unsafe fn arrival_that_nobody_waits_for(y: *mut u32) {
+pub unsafe fn arrival_that_no_thread_waits_for(y: *mut u32) {
     *y.add(tid()) = 1;
     if tid() < 32 {
         bar_arrive!(1, 64); //~ abandoned-barrier

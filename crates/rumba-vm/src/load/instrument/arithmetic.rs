@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
-use crate::check::finding::FindingKind;
 use crate::load::instrument::Rewriter;
 use crate::lower::fixed::ProgramBuilder;
 use crate::lower::instruction::{Chooses, Hazard};
@@ -18,6 +17,7 @@ use crate::lower::virtual_op::{FIXED, Node, VReg, VirtualOp};
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::{Class, Fixed};
 use crate::machine::warp::Warp;
+use rumba_checks::FindingKind;
 
 const DIVISOR: u16 = 0;
 const AMOUNT: u16 = 1;

@@ -11,6 +11,8 @@ pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod scatter;
 
+use rumba_checks::Check;
+
 use crate::exec::memory::Space;
 use crate::mem::arena::SHARED_STRIDE;
 
@@ -24,23 +26,33 @@ use crate::machine::context::Context;
 use crate::machine::op::{Handlers, Op, OpKind};
 use crate::machine::warp::Warp;
 
+/// Puts a check's operations into a function.
+type Put = for<'m> fn(&mut Function<'m>, &mut ProgramBuilder<'m>);
+
+/// What checks put into programs, in this order.
+const CHECKS: &[(Check, Put)] = &[
+    (Check::Arith, |function, pool| arithmetic::keep_real(function, pool)),
+    (Check::Init, registers::track),
+    (Check::Mem, |function, pool| {
+        // Launches that are not monitored shall cost nothing.
+        let checks = pool.instruments.checks;
+        if checks.contains(Check::Init) || checks.contains(Check::Race) {
+            arrays::bound(function, pool);
+        }
+    }),
+    (Check::Race, |function, _| pending::watch(function)),
+];
+
 /// Puts into a function what is wanted there.
 pub(crate) fn function<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'m>) {
     let wanted = pool.instruments;
-    if wanted.arithmetic {
-        arithmetic::keep_real(function, pool);
-    }
-    if wanted.registers {
-        registers::track(function, pool);
-    }
-    if wanted.arrays {
-        arrays::bound(function, pool);
-    }
-    if wanted.copies {
-        pending::watch(function);
+    for (check, put) in CHECKS {
+        if wanted.checks.contains(*check) {
+            put(function, pool);
+        }
     }
     if wanted.scatter {
-        crate::load::instrument::scatter::scatter(function);
+        scatter::scatter(function);
     }
     if wanted.profile {
         profile::count(function);

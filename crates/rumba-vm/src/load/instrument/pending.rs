@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use crate::base::lanes::lanes_of;
-use crate::check::finding::FindingKind;
 use crate::exec::memory::Space;
 use crate::load::instrument::{Probe, Rewriter};
 use crate::lower::instruction::Memory;
@@ -15,6 +14,7 @@ use crate::lower::lowering::Function;
 use crate::lower::virtual_op::Node;
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
+use rumba_checks::FindingKind;
 
 /// A [`Probe`].
 const LOOK: Handlers = Handlers::same(look);

@@ -3,16 +3,13 @@
 mod mbarriers;
 
 use crate::common::{Bench, kernel};
-use rumba_vm::{Checks, Config, Finding, FindingKind, Launch, Severity};
+use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind, Launch, Severity};
 
 /// Runs a kernel under racecheck.
 fn findings(declarations: &str, body: &str, grid: u32, block: u32) -> Vec<Finding> {
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            racecheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Race),
         ..Config::default()
     };
     let bench = Bench::with(&kernel(declarations, body), config);
@@ -291,10 +288,7 @@ fn a_fence_before_the_exit_releases_to_later_barriers() {
 /// A kernel with racecheck on, whose first parameter is host memory: what it finds.
 fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
     let config = Config {
-        checks: Checks {
-            racecheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Race),
         ..Config::default()
     };
     let bench = Bench::with(&kernel("", body), config);
@@ -362,10 +356,7 @@ over:
     };
     let found = |body: &str| {
         let config = Config {
-            checks: Checks {
-                racecheck: true,
-                ..Checks::default()
-            },
+            checks: CheckSet::default().with(Check::Race),
             ..Config::default()
         };
         let bench = Bench::with(&kernel("", body), config);
@@ -697,7 +688,7 @@ fn copies_are_waited_for() {
 }
 
 #[test]
-fn read_only_loads_read_what_nobody_writes() {
+fn read_only_loads_read_what_no_thread_writes() {
     let body = |load: &str| format!("st.global.u32 [%rd2], %r2;\n bar.sync 0;\n {load} %r10, [%rd2];");
     let finding = only("", &body("ld.global.nc.u32"), 64);
     assert_eq!(finding.kind, FindingKind::StaleLoad, "{finding}");
@@ -705,10 +696,7 @@ fn read_only_loads_read_what_nobody_writes() {
     // What the launch before has written.
     let config = Config {
         memory_bytes: 64 << 20,
-        checks: Checks {
-            racecheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Race),
         ..Config::default()
     };
     let read = "ld.global.nc.u32 %r10, [%rd2];\n setp.ne.u32 %p1, %r1, 0;\n @%p1 st.global.u32 [%rd2+256], %r10;";

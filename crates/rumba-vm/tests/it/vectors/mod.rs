@@ -4,6 +4,7 @@
 
 pub(crate) mod errors;
 
+use rumba_vm::isa;
 use std::fmt::Write;
 
 /// Combinations of operands.
@@ -247,6 +248,13 @@ impl<'t> Line<'t> {
         names.iter().any(|name| self.text.starts_with(name))
     }
 
+    /// Whether the lanes that execute it are named by its last operand.
+    fn takes_membermask(&self) -> bool {
+        let mnemonic = self.text.split('.').next().unwrap_or_default();
+        let mut forms = isa::find(mnemonic).into_iter().flat_map(|instruction| instruction.forms);
+        forms.any(|form| form.syntax.contains("membermask"))
+    }
+
     /// The instructions that put the operands into registers, and the operands.
     fn operands_in_registers(&self) -> (String, Vec<String>) {
         let mut body = String::new();
@@ -283,7 +291,7 @@ impl<'t> Line<'t> {
         }
         let dst = register(self.destination, 0);
         let second = "selp.u32 %t, 1, 0, %p9;\n";
-        if self.starts_with(&["shfl", "vote", "match", "redux"]) {
+        if self.takes_membermask() {
             operands.push("-1".to_owned());
         }
         let (dst, after) = match self.text {

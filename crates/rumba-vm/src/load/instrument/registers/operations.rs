@@ -2,13 +2,13 @@
 //! for each register.
 
 use crate::base::lanes::{FULL, LANES, lanes_of};
-use crate::check::finding::FindingKind;
 use crate::check::notes::Actor;
 use crate::exec::memory::{Space, describe};
 use crate::load::instrument::Probe;
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::{Origin, Warp};
+use rumba_checks::FindingKind;
 
 /// `dst` = the lanes of no value
 pub(super) const CLEAR: Handlers = Handlers::same(clear);

@@ -1,0 +1,438 @@
+//! The checks, and what they find: the one list of both, which programs and the machine share.
+//!
+//! A check is a row of `checks!`, a kind of finding a row of `kinds!`. How a check works is not told here.
+
+use std::fmt;
+
+macro_rules! checks {
+    ($($(#[doc = $doc:literal])+ $check:ident: $made:ident,)*) => {
+        /// The checks.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[non_exhaustive]
+        pub enum Check {
+            $($(#[doc = $doc])+ $check,)*
+        }
+
+        impl Check {
+            /// All checks.
+            pub const ALL: &[Self] = &[$(Self::$check,)*];
+
+            /// In which runs it is made.
+            pub fn made(self) -> Made {
+                match self {
+                    $(Self::$check => Made::$made,)*
+                }
+            }
+        }
+    };
+}
+
+/// In which runs a check is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Made {
+    /// In all, and nothing turns it off.
+    Always,
+    /// In those that ask for no checks.
+    ByDefault,
+    /// In those that ask for checks and name none: `rumba::check`, `RUMBA_CHECK=all`.
+    InCheckedRuns,
+    /// In those that name it.
+    ByName,
+    /// By the program that makes several runs and compares their results; the machine knows one of them.
+    BetweenRuns,
+}
+
+checks! {
+    /// Bounds, alignment and lifetime of every access. Without it, only what would crash the process is found.
+    Mem: ByDefault,
+    /// Memory that was never written: reads of global, shared and local memory, and copies to the host. Nearly as fast as
+    /// without.
+    Init: InCheckedRuns,
+    /// Data races, in shared and in global memory, by happens-before. Launches run on one worker, several times slower.
+    Race: InCheckedRuns,
+    /// How threads synchronise: divergent barriers, masks that do not fit, misused mbarriers, broken promises of `.uni`.
+    Sync: InCheckedRuns,
+    /// Integer divisions by zero, and shifts beyond the width.
+    Arith: InCheckedRuns,
+    /// What the kernel itself refuses: panics, assertions, traps.
+    Panic: Always,
+    /// Results that depend on the order of threads: runs in several orders are compared.
+    Portability: BetweenRuns,
+}
+
+impl Check {
+    /// Its name where it is asked for: `race`.
+    pub fn name(self) -> String {
+        kebab(&format!("{self:?}"))
+    }
+
+    /// Those that `RUMBA_CHECK` can name: what the machine makes, and not always.
+    pub fn named() -> impl Iterator<Item = Self> {
+        let is_named = |check: &Self| !matches!(check.made(), Made::Always | Made::BetweenRuns);
+        Self::ALL.iter().copied().filter(is_named)
+    }
+
+    /// Those that are made where checks are asked for and none is named.
+    pub fn in_checked_runs() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|check| check.made() != Made::ByName)
+    }
+}
+
+/// Some of the checks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CheckSet(u32);
+
+impl CheckSet {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// These and another.
+    #[must_use]
+    pub const fn with(self, check: Check) -> Self {
+        Self(self.0 | 1 << check as u32)
+    }
+
+    /// Whether a check is one of them.
+    #[inline]
+    pub const fn contains(self, check: Check) -> bool {
+        self.0 & 1 << check as u32 != 0
+    }
+
+    /// Whether one of them finds mistakes that let a kernel go on; those of [`Check::Mem`] end it.
+    pub const fn finds(self) -> bool {
+        self.0 & !Self::NONE.with(Check::Mem).0 != 0
+    }
+}
+
+impl Default for CheckSet {
+    /// Those of [`Made::ByDefault`].
+    fn default() -> Self {
+        let all = Check::ALL.iter().copied();
+        all.filter(|check| check.made() == Made::ByDefault).collect()
+    }
+}
+
+impl FromIterator<Check> for CheckSet {
+    fn from_iter<I: IntoIterator<Item = Check>>(checks: I) -> Self {
+        checks.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+impl fmt::Debug for CheckSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = Check::ALL.iter();
+        f.debug_set()
+            .entries(all.filter(|check| self.contains(**check)))
+            .finish()
+    }
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
+pub enum Severity {
+    /// Worth knowing; the program is right nevertheless.
+    Info,
+    /// It works on today's devices, or where the result is not used, and nothing promises that.
+    Warning,
+    /// The result is wrong, or left to chance.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// What is said of a kind.
+struct Words {
+    name: &'static str,
+    severity: Severity,
+    why: &'static str,
+    advice: &'static str,
+}
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $kind:ident: $check:ident, $severity:ident, $name:literal, $why:literal, $advice:literal;)*) => {
+        /// What kind of mistake a kernel made.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[non_exhaustive]
+        pub enum FindingKind {
+            $($(#[doc = $doc])+ $kind,)*
+        }
+
+        impl FindingKind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The check that finds it.
+            pub fn check(self) -> Check {
+                match self {
+                    $(Self::$kind => Check::$check,)*
+                }
+            }
+
+            fn words(self) -> Words {
+                match self {
+                    $(Self::$kind => Words {
+                        name: $name,
+                        severity: Severity::$severity,
+                        why: $why,
+                        advice: $advice,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Two threads access the same memory, one of them writes, and nothing orders the accesses.
+    DataRace: Race, Error, "data race",
+        "no barrier, `bar.warp.sync` or release and acquire orders these accesses, so either may come first",
+        "let the threads meet at a barrier between the accesses, or make both atomic";
+    /// The same, of two writes of the same value.
+    SameValueRace: Race, Info, "unordered writes of the same value",
+        "nothing orders these writes, but memory holds the same after either",
+        "let one thread write, if the writes need not be there twice";
+    /// The same, of atomic operations whose scopes do not reach each other.
+    ScopedRace: Race, Error, "race of atomic operations by scope",
+        "an atomic operation of scope `.cta` is atomic for the threads of its own block only",
+        "widen the scope of the operation to `.gpu`";
+    /// The same, of volatile accesses, which PTX defines as relaxed ones of the whole system.
+    VolatileRace: Race, Info, "unordered volatile accesses",
+        "PTX takes volatile accesses for relaxed atomic ones, which order nothing; no barrier, `bar.warp.sync` or \
+         release and acquire orders these",
+        "if this is a flag, use atomic accesses, with release and acquire; else let the threads meet at a barrier \
+         between the accesses";
+    /// Memory is accessed to or from which an asynchronous copy is under way.
+    PendingCopy: Race, Error, "access to memory of a copy under way",
+        "an asynchronous copy may arrive at any time until its thread has waited for it",
+        "wait for the copy (`cp.async.wait_group`, or the mbarrier that tracks it), then let the threads meet at \
+         a barrier";
+    /// `ld.global.nc` of memory that the same kernel writes.
+    StaleLoad: Race, Error, "read-only load of memory that the kernel writes",
+        "`ld.global.nc` reads through a cache that does not see what is written while the kernel runs",
+        "read with a plain load, or do not write to this memory in this kernel";
+    /// A kernel reads memory that was never written.
+    UnwrittenRead: Init, Error, "read of uninitialised memory",
+        "neither the host nor a kernel has written there since the memory was allocated or the block began, so it \
+         may hold anything",
+        "write to the memory before it is read, or do not read beyond what was written";
+    /// The host copies device memory that was never written; the count is that of bytes.
+    UnwrittenCopy: Init, Error, "copy of uninitialised memory to the host",
+        "neither the host nor a kernel has written there since the memory was allocated",
+        "let the kernel write all of it, or copy only what it writes";
+    /// A thread uses a register that it has not written.
+    UnwrittenRegister: Init, Error, "use of an uninitialised register",
+        "no instruction on the thread's way here has written the register, so it may hold anything",
+        "give the variable a value on every path that leads here";
+    /// Threads of one warp do not execute the same barrier.
+    DivergentBarrier: Sync, Error, "divergent barrier",
+        "all threads of a warp have to execute the same barrier instruction together",
+        "move the barrier out of the branch or loop that only some of the threads take";
+    /// Threads have exited at whose barrier others wait. They count as arrived.
+    ExitBeforeBarrier: Sync, Info, "barrier without threads that have exited",
+        "a barrier waits for the threads that have not exited, so it is complete without these",
+        "if these threads have work before the barrier, let them return behind it; else nothing is to be done";
+    /// Threads arrive at a barrier again before it was completed.
+    RepeatedArrival: Sync, Error, "second arrival at a barrier",
+        "a thread that has arrived may not arrive again before the barrier was completed",
+        "let the producer wait on another barrier until the consumers have passed this one";
+    /// Threads have arrived at a barrier that was never completed.
+    AbandonedBarrier: Sync, Warning, "barrier that was never completed",
+        "the block ended while threads that arrived were counted, and no thread waited for them",
+        "compare the number of threads that the barrier is for with those that come";
+    /// Lanes name each other in masks that differ.
+    MaskMismatch: Sync, Error, "masks that do not agree",
+        "lanes that a mask names have to execute the operation with the same mask",
+        "compute the mask once where all lanes are together, and pass the same one in all of them";
+    /// A lane gives a mask that it is not in.
+    MaskWithoutCaller: Sync, Error, "mask without its caller",
+        "the mask of a warp operation names all lanes that execute it, and what it does for others is not defined",
+        "add the lane to the mask, or keep it from the operation by a branch";
+    /// A mask names lanes that have exited.
+    ExitedLanes: Sync, Info, "mask with lanes that have exited",
+        "lanes that have exited are not waited for: the operation goes on without those that the mask names",
+        "if they should take part, let lanes without work stay, with a neutral value; else leave them out of the mask";
+    /// A shuffle reads a lane that does not take part in it.
+    ShuffleSource: Sync, Warning, "shuffle from a lane that takes no part",
+        "the value is undefined unless the lane that is read executes the same shuffle",
+        "let all lanes of the warp shuffle, or choose the width so that only lanes of the mask are read";
+    /// An mbarrier is initialised where one is.
+    MbarrierInUse: Sync, Error, "initialisation of an mbarrier in use",
+        "the memory holds a valid mbarrier, whose phase and arrivals would be lost",
+        "let one thread initialise it once, or invalidate it first";
+    /// A branch or call that promises not to diverge does.
+    DivergentUniform: Sync, Error, "divergence where none was promised",
+        "`.uni` promises that all threads that execute the instruction together go the same way",
+        "remove `.uni`";
+    /// An integer is divided by zero.
+    DivisionByZero: Arith, Error, "integer division by zero",
+        "the quotient and the remainder are undefined",
+        "test the divisor, or use `checked_div`";
+    /// An integer is shifted by its width or more.
+    ShiftBeyondWidth: Arith, Warning, "shift beyond the width",
+        "PTX shifts everything out, the language it was written in leaves the result open or wraps the amount",
+        "mask the amount (`wrapping_shl`), or test it (`checked_shl`)";
+    /// An access to memory that is not the kernel's.
+    IllegalAddress: Mem, Error, "illegal memory access",
+        "the address lies in no live allocation that a kernel may use in this way",
+        "compare the index with the length, also for the threads of the last block, of which there may be more than \
+         elements";
+    /// An access at an address that is not a multiple of its size.
+    MisalignedAddress: Mem, Error, "misaligned memory access",
+        "a GPU reads and writes 2, 4, 8 or 16 bytes only at multiples of as many",
+        "index elements instead of bytes, and align what is accessed as a vector";
+    /// Calls are nested too deep, or need more stack than there is.
+    StackOverflow: Mem, Error, "stack overflow",
+        "calls are nested deeper than the stack of a thread has room for",
+        "end the recursion earlier, or raise the limit of the stack";
+    /// A barrier or a warp operation was used in a way that has no meaning.
+    Synchronisation: Sync, Error, "invalid synchronisation",
+        "the threads that a barrier or a warp operation names are not those that come to it",
+        "let all threads that it names reach the same call: move it out of the branch, or name only those that come";
+    /// All threads of a block wait, and none can wake the others.
+    Deadlock: Sync, Error, "deadlock",
+        "all threads of the block wait, and none is left that could wake the others",
+        "let every thread of the block reach every barrier, also those with nothing to do, and return only behind it";
+    /// The launch executed more instructions than it may.
+    Timeout: Sync, Error, "time limit exceeded",
+        "threads were still at work when the time was over",
+        "look for a loop whose condition no thread fulfils";
+    /// A failed assertion.
+    Assert: Panic, Error, "assertion failed",
+        "the kernel itself says that this must not happen",
+        "look at the condition, and at what the kernel was given";
+    /// `trap` or `brkpt`: how compiled code ends when it panics.
+    Trap: Panic, Error, "trap",
+        "the kernel gave up, as compiled code does where it panics",
+        "look at the line";
+    /// An instruction with operands that it cannot have.
+    InvalidInstruction: Panic, Error, "invalid instruction",
+        "the instruction has no meaning with these operands",
+        "look at the operands in the PTX";
+    /// An index, an arithmetic operation or an assertion of a Rust kernel failed.
+    Panic: Panic, Error, "panic",
+        "an index, an arithmetic operation or an assertion of the kernel failed, and the thread ended there",
+        "look at what the message names, on the line that it names";
+    /// The host reads something else in another order of the threads.
+    ScheduleDependent: Portability, Warning, "result that depends on the order of threads",
+        "blocks, warps and lanes run in any order, and in another one the host reads something else",
+        "look where the kernel uses how far others are: places by atomic operations, `activemask`, volatile accesses of a \
+         warp";
+}
+
+impl FindingKind {
+    /// The kind in words.
+    pub fn name(self) -> &'static str {
+        self.words().name
+    }
+
+    /// Its short name, as reports have it: `data-race`.
+    pub fn id(self) -> String {
+        kebab(&format!("{self:?}"))
+    }
+
+    /// How bad it is, unless something makes a finding less so.
+    pub fn severity(self) -> Severity {
+        self.words().severity
+    }
+
+    /// Why it is a mistake.
+    pub fn why(self) -> &'static str {
+        self.words().why
+    }
+
+    /// What to try.
+    pub fn advice(self) -> &'static str {
+        self.words().advice
+    }
+
+    /// Whether the sides of a finding follow each other in time.
+    pub fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            Self::DataRace
+                | Self::SameValueRace
+                | Self::ScopedRace
+                | Self::VolatileRace
+                | Self::PendingCopy
+                | Self::StaleLoad
+        )
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `DataRace` as `data-race`.
+fn kebab(name: &str) -> String {
+    let mut id = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !id.is_empty() {
+            id.push('-');
+        }
+        id.push(letter.to_ascii_lowercase());
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Check, CheckSet, FindingKind};
+
+    #[test]
+    fn kinds_have_names_of_their_own() {
+        for (index, kind) in FindingKind::ALL.iter().enumerate() {
+            let others = &FindingKind::ALL[..index];
+            assert!(
+                others
+                    .iter()
+                    .all(|other| other.id() != kind.id() && other.name() != kind.name())
+            );
+        }
+        assert_eq!(FindingKind::MisalignedAddress.id(), "misaligned-address");
+    }
+
+    /// Sentences go on behind a colon, so they begin small (but for PTX) and end without a full stop.
+    #[test]
+    fn sentences_are_of_one_form() {
+        for text in FindingKind::ALL
+            .iter()
+            .flat_map(|kind| [kind.name(), kind.why(), kind.advice()])
+        {
+            let begins_small = text.starts_with(|c: char| !c.is_uppercase()) || text.starts_with("PTX ");
+            assert!(begins_small, "{text}");
+            assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_in() {
+        let set: CheckSet = [Check::Race, Check::Sync].into_iter().collect();
+        for check in Check::ALL {
+            assert_eq!(
+                set.contains(*check),
+                [Check::Race, Check::Sync].contains(check),
+                "{check:?}"
+            );
+        }
+        assert_eq!(format!("{set:?}"), "{Race, Sync}");
+        assert!(set.finds() && !CheckSet::NONE.with(Check::Mem).finds());
+    }
+}
