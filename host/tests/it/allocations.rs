@@ -1,7 +1,6 @@
 //! A launch with device memory allocates nothing on the host: counted, beside a bare `cuLaunchKernel` through the same
 //! driver, since the software device allocates for the launches that it queues.
 
-use crate::common::alone;
 use cust::sys;
 use rumba::LaunchConfig;
 use rumba::test_kernels::{PTX, saxpy};
@@ -9,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
+use test_processes::alone;
 
 thread_local! {
     /// Allocations of this thread; what the device's threads do is theirs.
@@ -50,7 +50,7 @@ fn count(mut work: impl FnMut()) -> usize {
 
 #[test]
 fn a_launch_allocates_nothing() {
-    alone(|| {
+    alone(&[], || {
         const N: usize = 64;
         let device = rumba::Device::new()?;
         let (module, stream) = (device.load(PTX)?, device.stream()?);

@@ -3,9 +3,9 @@
 //! Each test has a process of its own, because a context is the process's one, and because after a
 //! kernel's failure NVIDIA's driver does not start another.
 
-use crate::common::alone;
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, Error, LaunchConfig, error::Fault, memory::DevicePointer};
+use test_processes::alone;
 
 /// Launches `scale` from PTX in which something stands in for its store.
 fn launch_instead(device: &Device, instead: &str) -> rumba::Result<()> {
@@ -27,7 +27,7 @@ fn fail(device: &Device, instead: &str) -> Box<Fault> {
 
 #[test]
 fn everything_is_dropped_in_any_order() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         // Things by number, dropped in the order of each permutation.
         for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 0, 4, 2, 3], [2, 4, 0, 3, 1]] {
@@ -54,19 +54,19 @@ fn everything_is_dropped_in_any_order() {
 
 #[test]
 fn a_buffer_outlives_its_device() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let buffer = device.buffer_from(&[1_u8, 2, 3])?;
         drop(device);
         assert_eq!(buffer.to_vec()?, [1, 2, 3]);
         // The device that is asked for anew has the same context as the buffer.
-        Device::new()?.zeros::<u8>(3)?.copy_from_buffer(&buffer)
+        Ok(Device::new()?.zeros::<u8>(3)?.copy_from_buffer(&buffer)?)
     });
 }
 
 #[test]
 fn after_a_reset_old_things_say_so() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let old_module = device.load(PTX)?;
         let mut old_buffer = device.zeros::<f32>(16)?;
@@ -117,7 +117,7 @@ fn after_a_reset_old_things_say_so() {
 
 #[test]
 fn access_out_of_bounds() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let mut buffer = device.buffer_from(&[1.0_f32; 8])?;
         let module = device.load(PTX)?;
@@ -159,7 +159,7 @@ fn access_out_of_bounds() {
             Err(error @ Error::NeedsRestart { .. }) => {
                 assert!(error.to_string().contains("start the program again"), "{error}");
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     });
@@ -167,7 +167,7 @@ fn access_out_of_bounds() {
 
 #[test]
 fn misaligned_access() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let fault = fail(&device, "st.global.f32 [%rd4+2], %f2;");
         assert_eq!(fault.error.name, "CUDA_ERROR_MISALIGNED_ADDRESS", "{fault}");
@@ -177,7 +177,7 @@ fn misaligned_access() {
 
 #[test]
 fn a_trap() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let fault = fail(&device, "trap;");
         assert!(fault.to_string().contains("scale"), "{fault}");
@@ -189,11 +189,11 @@ fn a_trap() {
 /// just behind a buffer, and writes no report.
 #[test]
 fn the_report_names_thread_and_allocation() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let report = match launch_instead(&device, "st.global.f32 [%rd4+256], %f2;") {
             Err(Error::Fault(fault)) => fault.report,
-            other => return other,
+            other => return Ok(other?),
         };
         let Some(report) = report else { return Ok(()) };
         for part in ["scale", "thread", "block", "256 bytes"] {
@@ -206,7 +206,7 @@ fn the_report_names_thread_and_allocation() {
 /// A fault of a launch that was not waited for appears at the next call that does.
 #[test]
 fn a_fault_that_arrives_later() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let ptx = PTX.replacen("st.global.f32 [%rd4], %f2;", "trap;", 1);
         // SAFETY: the parameters are the same, and nothing is stored.
@@ -224,7 +224,7 @@ fn a_fault_that_arrives_later() {
 
 #[test]
 fn device_pointers_are_plain_numbers() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let buffer = device.zeros::<f64>(4)?;
         let pointer = buffer.as_device_pointer();

@@ -1,17 +1,17 @@
 //! Several devices: identity, copies between them, work shared out, collective operations. On software devices there are
 //! three; on GPUs as many as there are, and with one the tests still hold.
 
-use crate::common::alone_with;
 use rumba::nccl::{Communicator, NcclError, ReduceOp};
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, DeviceBuffer, Error, LaunchConfig, split, split_mut};
+use test_processes::{Outcome, alone};
 
 const N: usize = 1000;
 
 /// A process of its own, which has three software devices or all GPUs.
 #[track_caller]
-fn with_devices<T: FnOnce() -> rumba::Result<()>>(test: T) {
-    alone_with(&[("RUMBA_SOFT_DEVICES", "3")], test);
+fn with_devices(test: impl FnOnce() -> Outcome) {
+    alone(&[("RUMBA_SOFT_DEVICES", "3")], test);
 }
 
 /// Whether the devices are GPUs for whose collective operations there is no NCCL here.

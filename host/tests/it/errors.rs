@@ -4,6 +4,7 @@
 use crate::common::device;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig, Module, error::LaunchError, error::ModuleError};
+use test_processes::{child, text};
 
 fn module() -> Module {
     device().load_named("test.ptx", PTX).expect("the PTX is right")
@@ -410,19 +411,16 @@ fn a_refused_launch_names_the_device_and_what_would_fit() {
 fn main_and_unwrap_print_the_sentence() {
     use std::process::Termination;
 
-    const CHILD: &str = "RUMBA_TEST_MAIN";
     let refused = || module().launch((1, 2048), scale(2.0, &mut [1.0; 2048]));
-    if std::env::var_os(CHILD).is_some() {
+    let Some(output) = child(&[], || {
         // What the runtime of Rust does with the value of `main`.
         let _ = refused().report();
         refused().unwrap();
-    }
-    let child = std::process::Command::new(std::env::current_exe().expect("a test knows itself"))
-        .args(["--exact", "errors::main_and_unwrap_print_the_sentence", "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .expect("a test can be run again");
-    let text = String::from_utf8_lossy(&child.stderr);
+        Ok(())
+    }) else {
+        return;
+    };
+    let text = text(&output);
     let sentence = refused().expect_err("the block is too large").to_string();
     assert!(
         sentence.starts_with("cannot launch `scale`: a block of 2048 threads"),

@@ -5,7 +5,7 @@
 //! driver runs the host functions of a context one after the other, where a gate holds up all others: these tests run on
 //! the software device.
 
-use crate::common::{alone, alone_with, ready};
+use crate::common::ready;
 use rumba::prelude::*;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Error, PinnedBuffer, UnifiedBuffer};
@@ -15,13 +15,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
+use test_processes::{Outcome, alone};
 
 const N: usize = 4096;
 
-/// As [`alone_with`], on the software device.
+/// As [`alone`], on the software device.
 #[track_caller]
-fn alone_on_soft<T: FnOnce() -> rumba::Result<()>>(test: T) {
-    alone_with(&[("RUMBA_DEVICE", "soft")], test);
+fn alone_on_soft(test: impl FnOnce() -> Outcome) {
+    alone(&[("RUMBA_DEVICE", "soft")], test);
 }
 
 /// Keeps a stream busy until the result is dropped or sent to.
@@ -77,7 +78,7 @@ fn a_pending_copy_dropped_in_a_host_function_keeps_its_memory() {
         let place = pinned.as_ptr().addr();
         let open = gate(&a)?;
         drop_in_host_fn(buffer.copy_to_pinned(pinned, &a)?, &b)?;
-        is_not_given_out(place, &a, open)
+        Ok(is_not_given_out(place, &a, open)?)
     });
 }
 
@@ -98,7 +99,7 @@ fn a_copy_that_is_waited_for_in_a_host_function_keeps_its_memory() {
         })?;
         let waited = receiver.recv().expect("the function has run");
         assert!(matches!(waited, Err(Error::InHostFunction { .. })), "{waited:?}");
-        is_not_given_out(place, &a, open)
+        Ok(is_not_given_out(place, &a, open)?)
     });
 }
 
@@ -159,13 +160,13 @@ fn in_order(drop_first: impl FnOnce(&Device, Stream) -> rumba::Result<()>) -> ru
 
 #[test]
 fn a_stream_dropped_in_a_host_function_is_still_waited_for() {
-    alone_on_soft(|| in_order(|device, stream| drop_in_host_fn(stream, &device.stream()?)));
+    alone_on_soft(|| Ok(in_order(|device, stream| drop_in_host_fn(stream, &device.stream()?))?));
 }
 
 #[test]
 fn a_stream_that_another_thread_is_dropping_is_still_waited_for() {
     alone_on_soft(|| {
-        in_order(|_, stream| {
+        Ok(in_order(|_, stream| {
             let (sender, receiver) = channel();
             thread::spawn(move || {
                 sender.send(()).expect("the test listens");
@@ -176,7 +177,7 @@ fn a_stream_that_another_thread_is_dropping_is_still_waited_for() {
             // The order must be right wherever the thread is by now: mostly within the drop.
             thread::sleep(Duration::from_millis(20));
             Ok(())
-        })
+        })?)
     });
 }
 
@@ -278,7 +279,7 @@ fn a_host_function_cannot_begin_copies_nor_reset() {
         for refused in receiver.iter().take(2) {
             assert!(matches!(refused, Err(Error::InHostFunction { .. })), "{refused:?}");
         }
-        b.synchronize()
+        Ok(b.synchronize()?)
     });
 }
 
@@ -287,7 +288,7 @@ const LARGE: usize = 64 << 20;
 
 #[test]
 fn a_scope_waits_for_its_copies_in_a_lost_context() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let (a, b) = (device.stream()?, device.stream()?);
         let source = device.zeros::<u8>(LARGE)?;

@@ -3,10 +3,10 @@
 //!
 //! `RUMBA_LEAK_OPERATIONS=100000` does it thoroughly. The order is the same in each run, but for what the threads make of it.
 
-use crate::common::alone_with;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, DeviceBuffer, Event, Graph, LaunchConfig, Module, PinnedBuffer, Result, Stream};
 use std::thread;
+use test_processes::alone;
 
 const THREADS: u64 = 4;
 const LONGEST: usize = 1 << 14;
@@ -143,7 +143,7 @@ fn state_of(device: &Device) -> Result<(usize, usize)> {
 #[test]
 fn everything_comes_back() {
     // The software device then names each call that it refuses.
-    let told = alone_with(&[("RUMBA_LOG", "errors")], || {
+    let Some(told) = alone(&[("RUMBA_LOG", "errors")], || {
         let asked = std::env::var("RUMBA_LEAK_OPERATIONS").ok();
         let operations = asked.map_or(4000, |asked| asked.parse().expect("a number of operations"));
         let device = Device::new()?;
@@ -160,7 +160,9 @@ fn everything_comes_back() {
         );
         assert_eq!(after, before, "free bytes and open files");
         Ok(())
-    });
+    }) else {
+        return;
+    };
     let refused: Vec<&str> = told.lines().filter(|line| line.contains("CUDA_ERROR")).collect();
     assert!(refused.is_empty(), "calls that the device refused: {refused:#?}");
 }

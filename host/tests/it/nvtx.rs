@@ -1,7 +1,7 @@
 //! Ranges reach a tool that asks for them as NVIDIA's do: a library of its own, named in the environment. This one counts.
 
-use crate::common::alone;
 use std::process::Command;
+use test_processes::alone;
 
 /// The tool: what NVTX's header calls an injection library.
 const TOOL: &str = r#"
@@ -43,7 +43,7 @@ unsafe extern "C" fn InitializeInjectionNvtx2(export: unsafe extern "C" fn(c_uin
 
 #[test]
 fn a_tool_hears_of_ranges() {
-    alone(|| {
+    alone(&[], || {
         let folder = tempfile::tempdir().expect("a folder");
         let (source, library) = (folder.path().join("tool.rs"), folder.path().join("libtool.so"));
         std::fs::write(&source, TOOL).expect("as above");

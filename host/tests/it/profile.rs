@@ -1,14 +1,14 @@
 //! Profiles, as a program that takes one sees them.
 
-use crate::common::alone;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, Profile, Profiler, estimate::Cost, nvtx::range, profile, profile::Operation, split};
 use std::sync::mpsc::channel;
 use std::thread;
+use test_processes::alone;
 
 #[test]
 fn everything_that_ran_is_there() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let module = device.load(PTX)?;
         let (result, profile) = profile(|| {
@@ -74,7 +74,7 @@ fn everything_that_ran_is_there() {
 
 #[test]
 fn devices_may_end_before_the_profile() {
-    alone(|| {
+    alone(&[], || {
         let (result, profile) = profile(|| {
             let module = Device::new()?.load(PTX)?;
             let mut values = [1.0; 100];
@@ -88,7 +88,7 @@ fn devices_may_end_before_the_profile() {
 
 #[test]
 fn streams_have_rows_of_their_own() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let module = device.load(PTX)?;
         let (first, second) = (device.stream()?, device.stream()?);
@@ -119,7 +119,7 @@ fn calls(profile: &Profile, kernel: &str) -> u64 {
 
 #[test]
 fn what_other_threads_do_is_not_in_it() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let module = device.load(PTX)?;
         let work = |factor: f32| module.for_each(100, scale(factor, &mut [1.0; 100]));
@@ -155,7 +155,7 @@ fn what_other_threads_do_is_not_in_it() {
 
 #[test]
 fn threads_that_work_for_the_program_are_in_it() {
-    alone(|| {
+    alone(&[], || {
         let devices = Device::all()?;
         let module = devices[0].load(PTX)?;
         let stream = devices[0].stream()?;
@@ -183,7 +183,7 @@ fn threads_that_work_for_the_program_are_in_it() {
 
 #[test]
 fn all_threads_are_in_a_profile_of_all() {
-    alone(|| {
+    alone(&[], || {
         // Of a shape that no other test launches: their work may be in it too.
         const SHAPE: ([u32; 3], [u32; 3]) = ([7, 1, 1], [33, 1, 1]);
         let launches = |profile: &Profile| {
@@ -212,7 +212,7 @@ fn all_threads_are_in_a_profile_of_all() {
 
 #[test]
 fn ranges_are_named_and_nest() {
-    alone(|| {
+    alone(&[], || {
         let (value, profile) = profile(|| {
             let _outer = range("outer");
             let inner = range("inner");
@@ -232,7 +232,7 @@ fn ranges_are_named_and_nest() {
 
 #[test]
 fn a_profile_within_a_profile() {
-    alone(|| {
+    alone(&[], || {
         let (inner, _) = profile(|| profile(|| ()))?;
         let Err(error) = inner else { panic!("they cannot nest") };
         assert!(matches!(error, Error::NestedProfile), "{error}");
@@ -246,7 +246,7 @@ fn a_profile_within_a_profile() {
 
 #[test]
 fn a_reset_takes_what_was_recorded_with_it() {
-    alone(|| {
+    alone(&[], || {
         // A device of its own, which only the software device has.
         if !Device::new()?.capacity()?.is_software() {
             return Ok(());
@@ -266,7 +266,7 @@ fn a_reset_takes_what_was_recorded_with_it() {
 
 #[test]
 fn costs_become_rates() {
-    alone(|| {
+    alone(&[], || {
         let module = Device::new()?.load(PTX)?;
         let mut values = vec![1.0_f32; 10_000];
         let (result, mut profile) = profile(|| module.for_each(10_000, scale(2.0, &mut values)))?;
@@ -290,7 +290,7 @@ fn costs_become_rates() {
 #[cfg(feature = "report")]
 #[test]
 fn files_can_be_read_by_those_they_are_for() {
-    alone(|| {
+    alone(&[], || {
         let device = Device::new()?;
         let module = device.load(PTX)?;
         let (result, mut profile) = profile(|| {

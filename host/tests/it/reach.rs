@@ -1,16 +1,16 @@
 //! Launches with fewer threads than an output has elements: refused where garbage would come back, warned of elsewhere, and
 //! silent where the kernel goes around or a number of elements was asked for.
 
-use crate::common::alone;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, InOut, LaunchConfig, Out, error::LaunchError, warning::Warning};
 use std::sync::{Arc, Mutex};
+use test_processes::alone;
 
 const N: usize = 1000;
 
 #[test]
 fn elements_that_a_launch_does_not_reach() {
-    alone(|| {
+    alone(&[], || {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = seen.clone();
         rumba::warning::set_warnings(move |warning| sink.lock().expect("no test panics").push(warning.clone()));

@@ -1,6 +1,6 @@
 //! Streams: order without waiting, callbacks, futures on two executors, copies that borrow, graphs.
 
-use crate::common::{alone, ready};
+use crate::common::ready;
 use futures_executor::ThreadPool;
 use rumba::prelude::*;
 use rumba::test_kernels::{saxpy, scale};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
+use test_processes::alone;
 
 const N: usize = 1000;
 
@@ -26,7 +27,7 @@ fn hold(stream: &Stream) -> rumba::Result<std::sync::mpsc::Sender<()>> {
 
 #[test]
 fn parts_of_one_buffer_do_not_wait_for_each_other() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let (one, two) = (device.stream()?, device.stream()?);
         let mut buffer = device.buffer_from(&[1.0_f32; 2 * N])?;
@@ -50,7 +51,7 @@ fn parts_of_one_buffer_do_not_wait_for_each_other() {
 
 #[test]
 fn two_streams_read_at_once_and_a_writer_waits() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let (one, two, three) = (device.stream()?, device.stream()?, device.stream()?);
         let mut x = device.buffer_from(&[1.0_f32; N])?;
@@ -70,7 +71,7 @@ fn two_streams_read_at_once_and_a_writer_waits() {
 
 #[test]
 fn priorities() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let range = device.stream_priorities()?;
         assert!(range.start() <= range.end());
@@ -87,7 +88,7 @@ fn priorities() {
 
 #[test]
 fn callbacks_come_in_order_and_may_use_the_library() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let stream = device.stream()?;
         let mut buffer = device.buffer_from(&[1.0_f32; N])?;
@@ -109,13 +110,13 @@ fn callbacks_come_in_order_and_may_use_the_library() {
         })?;
         assert_eq!(receiver.recv().expect("the callback runs")?, 1024.0);
         stream.add_callback(|_| panic!("this is part of the test"))?;
-        pollster::block_on(stream.done())
+        Ok(pollster::block_on(stream.done())?)
     });
 }
 
 #[test]
 fn the_stream_waits_for_host_functions() {
-    alone(|| {
+    alone(&[], || {
         let (device, _) = ready()?;
         let stream = device.stream()?;
         let done = Arc::new(AtomicBool::new(false));
@@ -138,7 +139,7 @@ fn the_stream_waits_for_host_functions() {
         }
         // It panics: the driver does not notice.
         stream.launch_host_fn(|| panic!("this is part of the test"))?;
-        stream.synchronize()
+        Ok(stream.synchronize()?)
     });
 }
 
@@ -158,7 +159,7 @@ async fn double(device: Device, module: Module, factor: f32) -> rumba::Result<f3
 
 #[test]
 fn futures_on_two_executors() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         assert_eq!(pollster::block_on(double(device.clone(), module.clone(), 2.0))?, 2.0);
 
@@ -180,20 +181,20 @@ fn futures_on_two_executors() {
 
 #[test]
 fn a_future_that_is_not_awaited_changes_nothing() {
-    alone(|| {
+    alone(&[], || {
         let (device, _) = ready()?;
         let stream = device.stream()?;
         let release = hold(&stream)?;
         drop(stream.done());
         let done = stream.done();
         release.send(()).expect("the stream waits");
-        pollster::block_on(done)
+        Ok(pollster::block_on(done)?)
     });
 }
 
 #[test]
 fn chunks_overlap_in_a_scope() {
-    alone(|| {
+    alone(&[], || {
         const CHUNK: usize = 300;
         let (device, module) = ready()?;
         let streams = [device.stream()?, device.stream()?, device.stream()?];
@@ -230,7 +231,7 @@ fn chunks_overlap_in_a_scope() {
 
 #[test]
 fn graphs_run_what_was_recorded() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let stream = device.stream()?;
         let mut x = device.buffer_from(&[1.0_f32; N])?;
@@ -264,7 +265,7 @@ fn graphs_run_what_was_recorded() {
 
 #[test]
 fn graphs_take_new_arguments() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let mut a = device.buffer_from(&[1.0_f32; N])?;
         let mut b = device.buffer_from(&[1.0_f32; N])?;
@@ -289,7 +290,7 @@ fn graphs_take_new_arguments() {
 
 #[test]
 fn what_a_graph_cannot_hold_is_an_error() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let mut host = vec![1.0_f32; N];
         let mut kept = None;
@@ -334,7 +335,7 @@ fn what_a_graph_cannot_hold_is_an_error() {
 
 #[test]
 fn many_threads_on_one_device() {
-    alone(|| {
+    alone(&[], || {
         let (device, module) = ready()?;
         let runs = AtomicU32::new(0);
         thread::scope(|scope| {

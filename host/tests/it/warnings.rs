@@ -1,13 +1,13 @@
 //! The warning about launches that copy the same host memory again and again.
 
-use crate::common::alone;
 use rumba::test_kernels::{PTX, saxpy};
 use rumba::{Device, warning::Warning};
 use std::sync::{Arc, Mutex};
+use test_processes::alone;
 
 #[test]
 fn a_loop_that_copies_is_warned_about_once() {
-    alone(|| {
+    alone(&[], || {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = seen.clone();
         rumba::warning::set_warnings(move |warning| sink.lock().expect("no test panics").push(warning.clone()));

@@ -5,37 +5,14 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvcc_programs::{Gpu, Program, programs};
-use std::process::{Command, ExitCode};
-
-/// A device, and how it is set up.
-struct Engine {
-    name: &'static str,
-    environment: &'static [(&'static str, &'static str)],
-}
-
-const SOFTWARE: &[Engine] = &[
-    Engine {
-        name: "software",
-        environment: &[("RUMBA_DEVICE", "soft")],
-    },
-    Engine {
-        name: "software_one_worker",
-        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")],
-    },
-];
-const GPU: &[Engine] = &[Engine {
-    name: "gpu",
-    environment: &[("RUMBA_DEVICE", "gpu")],
-}];
-
-/// In the environment of a child: the program to run.
-const CHILD: &str = "RUMBA_TEST_PROGRAM";
+use std::process::ExitCode;
+use test_processes::{Engine, asked, engines, passed, run};
 
 /// What the program `print` prints.
 const PRINTED: &str = include_str!("../ptx/print.txt");
 
 fn main() -> ExitCode {
-    if let Ok(name) = std::env::var(CHILD) {
+    if let Some(name) = asked() {
         let program = programs::ALL.iter().find(|program| program.name == name);
         let outcome = program.map(|program| Gpu::new(program.ptx).and_then(|gpu| (program.run)(&gpu)));
         return match outcome {
@@ -47,9 +24,7 @@ fn main() -> ExitCode {
             None => ExitCode::FAILURE,
         };
     }
-    let gpu = std::env::var_os("RUMBA_TEST_GPU").is_some();
-    let engines = SOFTWARE.iter().chain(if gpu { GPU } else { &[] });
-    let trials = engines
+    let trials = engines()
         .flat_map(|engine| {
             programs::ALL.iter().map(move |program| {
                 Trial::test(format!("{}::{}", engine.name, program.name), move || {
@@ -63,17 +38,9 @@ fn main() -> ExitCode {
 
 /// Runs one program in an engine's environment.
 fn parent(engine: &Engine, program: &Program) -> Result<(), Failed> {
-    let output = Command::new(std::env::current_exe()?)
-        .env(CHILD, program.name)
-        .envs(engine.environment.iter().copied())
-        .output()?;
-    let (printed, errors) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    if !output.status.success() {
-        return Err(format!("{}\n{printed}{errors}", output.status).into());
-    }
+    let output = run(program.name, engine.environment)?;
+    passed(&output)?;
+    let printed = String::from_utf8_lossy(&output.stdout);
     let expected = if program.name == "print" { PRINTED } else { "" };
     if printed != expected {
         return Err(format!("it printed:\n{printed}instead of:\n{expected}").into());

@@ -3,7 +3,7 @@
 use faulty_kernels as kernels;
 use rumba::Device;
 
-use crate::common::alone;
+use test_processes::alone;
 
 #[test]
 fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
@@ -14,24 +14,20 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
         ("RUMBA_CHECK", "mem, race"),
         ("RUMBA_CHECK_JSON", file.to_str().expect("the folder's name is UTF-8")),
     ];
-    let text = alone(
-        "findings::a_missing_barrier_is_told_with_the_lines_of_both_sides",
-        &environment,
-        || {
-            let device = Device::new().expect("the software device is always there");
-            let module = device
-                .load_named("faulty_kernels.ptx", include_str!(env!("FAULTY_PTX")))
-                .expect("the module is right, its kernels are not");
-            let x: Vec<u32> = (0..128).collect();
-            let mut y = [0; 128];
-            // SAFETY: the kernel has a data race, which does no harm on the software device.
-            let call = unsafe { kernels::missing_barrier(&x, &mut y[..]) };
-            module.launch((1, 128), call).expect("a race does not end a launch");
-            device.synchronize().expect("as above");
-            let file = std::env::var_os("RUMBA_CHECK_JSON").expect("it is set for this process");
-            std::fs::read_to_string(file).expect("there are findings")
-        },
-    );
+    let launched = alone(&environment, || {
+        let device = Device::new()?;
+        let module = device.load_named("faulty_kernels.ptx", include_str!(env!("FAULTY_PTX")))?;
+        let x: Vec<u32> = (0..128).collect();
+        let mut y = [0; 128];
+        // SAFETY: the kernel has a data race, which does no harm on the software device.
+        let call = unsafe { kernels::missing_barrier(&x, &mut y[..]) };
+        module.launch((1, 128), call)?;
+        Ok(device.synchronize()?)
+    });
+    if launched.is_none() {
+        return;
+    }
+    let text = std::fs::read_to_string(&file).expect("there are findings");
 
     assert_eq!(text.lines().count(), 1, "{text}");
     let finding: serde_json::Value = serde_json::from_str(&text).expect("an object a line");

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use libtest_mimic::Trial;
 use rumba_tests::{Case, NVCC, PTX, baselines, cases};
+use test_processes::{Engine, engines};
 
 use crate::{Group, in_a_process};
 
@@ -11,27 +12,6 @@ pub(super) const GROUP: Group = Group {
     trials,
     child,
 };
-
-/// A device, and how it is set up.
-struct Engine {
-    name: &'static str,
-    environment: &'static [(&'static str, &'static str)],
-}
-
-const SOFTWARE: &[Engine] = &[
-    Engine {
-        name: "software",
-        environment: &[("RUMBA_DEVICE", "soft")],
-    },
-    Engine {
-        name: "software_one_worker",
-        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")],
-    },
-];
-const GPU: &[Engine] = &[Engine {
-    name: "gpu",
-    environment: &[("RUMBA_DEVICE", "gpu")],
-}];
 
 /// nvcc's kernels of the same algorithms, of the cases that have such.
 const BASELINE: Engine = Engine {
@@ -42,9 +22,8 @@ const BASELINE: Engine = Engine {
 /// In the environment of a child: whose kernels to run, if not ours.
 const MODULE: &str = "RUMBA_TEST_MODULE";
 
-fn trials(has_gpu: bool) -> anyhow::Result<Vec<Trial>> {
-    let engines = SOFTWARE.iter().chain(if has_gpu { GPU } else { &[] });
-    let ours = engines.flat_map(|engine| cases::ALL.iter().map(move |case| (engine, *case)));
+fn trials() -> anyhow::Result<Vec<Trial>> {
+    let ours = engines().flat_map(|engine| cases::ALL.iter().map(move |case| (engine, *case)));
     let with_baseline = cases::ALL.iter().filter(|case| !baselines(case).is_empty());
     let trials = ours.chain(with_baseline.map(|case| (&BASELINE, *case)));
     Ok(trials.map(|(engine, case)| trial(engine, case)).collect())

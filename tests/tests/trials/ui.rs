@@ -23,10 +23,10 @@ pub(super) const GROUP: Group = Group {
 /// Orders of the threads that are tried: of kernels in CUDA C++, which there are for two architectures, half as many.
 const SEEDS: u64 = 20;
 
-fn trials(has_gpu: bool) -> anyhow::Result<Vec<Trial>> {
+fn trials() -> anyhow::Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for case in cases()? {
-        if has_gpu && !case.results.is_empty() {
+        if test_processes::has_gpu() && !case.results.is_empty() {
             let name = id(&case);
             trials.push(Trial::test(format!("ui::gpu::{name}"), move || {
                 in_a_process(GROUP.name, &name, &[("RUMBA_DEVICE", "gpu")])

@@ -20,7 +20,7 @@ const SEEDS: u64 = 4;
 /// Runs an attack on an engine.
 type Run = fn(&Attack) -> Result<(), Failed>;
 
-fn trials(has_gpu: bool) -> anyhow::Result<Vec<Trial>> {
+fn trials() -> anyhow::Result<Vec<Trial>> {
     let engines: [(&str, Run); 3] = [
         ("checked", checked),
         ("soft", |attack| unchecked("soft", attack)),
@@ -28,7 +28,7 @@ fn trials(has_gpu: bool) -> anyhow::Result<Vec<Trial>> {
     ];
     let trials = engines
         .into_iter()
-        .filter(|(engine, _)| *engine != "gpu" || has_gpu)
+        .filter(|(engine, _)| *engine != "gpu" || test_processes::has_gpu())
         .flat_map(|(engine, run)| {
             let attacks = ATTACKS.iter();
             attacks.map(move |attack| Trial::test(format!("unsound::{engine}::{}", attack.name), move || run(attack)))

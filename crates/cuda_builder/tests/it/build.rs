@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use cuda_builder::inspect::{self, Resources};
 use cuda_builder::{BuildError, CudaBuilder, NvvmArch, Ptx, wheels};
 use tempfile::TempDir;
+use test_processes::alone;
 
 /// The kernels of `fixtures/kernels`.
 const KERNELS: [&str; 11] = [
@@ -126,30 +126,23 @@ fn overflow_wraps_unless_it_is_checked() {
 /// A build script is a process that cargo tells its profile: here this test, run again by itself.
 #[test]
 fn in_a_build_script_overflow_checks_follow_the_profile() {
-    const NAME: &str = "build::in_a_build_script_overflow_checks_follow_the_profile";
-    if let Ok(profile) = env::var("PROFILE") {
-        let ptx = build(|builder| builder);
-        match profile.as_str() {
-            "debug" => assert_has(kernel(&ptx, "add"), &["trap"]),
-            _ => assert_lacks(kernel(&ptx, "add"), &["trap"]),
-        }
-        let stated = build(|builder| builder.overflow_checks(profile != "debug"));
-        assert_ne!(ptx.text, stated.text, "what the script states counts for more");
-        return;
-    }
+    let folder = env::temp_dir();
+    let folder = folder.to_str().expect("its name is UTF-8");
     for profile in ["debug", "release"] {
-        let output = Command::new(env::current_exe().expect("a test knows itself"))
-            .args(["--exact", NAME, "--nocapture"])
-            .env("PROFILE", profile)
-            .env("OUT_DIR", env::temp_dir())
-            .output()
-            .expect("a test can be run again");
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            text.contains("1 passed"),
-            "{profile}: {text}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let built = alone(&[("PROFILE", profile), ("OUT_DIR", folder)], || {
+            let profile = env::var("PROFILE")?;
+            let ptx = build(|builder| builder);
+            match profile.as_str() {
+                "debug" => assert_has(kernel(&ptx, "add"), &["trap"]),
+                _ => assert_lacks(kernel(&ptx, "add"), &["trap"]),
+            }
+            let stated = build(|builder| builder.overflow_checks(profile != "debug"));
+            assert_ne!(ptx.text, stated.text, "what the script states counts for more");
+            Ok(())
+        });
+        if built.is_none() {
+            return;
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use cuda_builder::toolchain::{self, Lack, NotFound};
 use cuda_builder::{BuildError, CudaBuilder};
 use tempfile::TempDir;
+use test_processes::{Outcome, alone};
 
 /// The error when this file is the compiler to use.
 fn find_with(rustc: &Path) -> NotFound {
@@ -31,17 +31,10 @@ fn fake_rustc(folder: &Path, version: &str) -> PathBuf {
 
 #[test]
 fn what_is_missing_is_said() {
-    const ALONE: &str = "BUILDER_TEST_ALONE";
-    if std::env::var_os(ALONE).is_none() {
-        let output = Command::new(std::env::current_exe().expect("a test knows itself"))
-            .args(["--exact", "no_toolchain::what_is_missing_is_said"])
-            .env(ALONE, "1")
-            .output()
-            .expect("a test can be run again");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains("1 passed"), "{said}");
-        return;
-    }
+    alone(&[], refused_compilers);
+}
+
+fn refused_compilers() -> Outcome {
     let folder = TempDir::new().expect("a temporary folder");
     let lack = |error: &NotFound| error.rejected.first().map(|rejected| rejected.reason.clone());
 
@@ -72,4 +65,5 @@ fn what_is_missing_is_said() {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kernels");
     let error = CudaBuilder::new(kernels).build().expect_err("no compiler fits");
     assert!(matches!(error, BuildError::Toolchain(_)), "{error}");
+    Ok(())
 }

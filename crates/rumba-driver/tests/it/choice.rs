@@ -4,9 +4,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use crate::process::{child, is_child, run, said, text};
+use test_processes::{Outcome, alone, run_copy, text};
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
@@ -15,7 +14,7 @@ unsafe extern "C" {
 }
 
 /// The driver has no device, says so in NVIDIA's words, and gives the reason to Rust callers.
-fn there_is_no_device(parts: &[&str]) {
+fn there_is_no_device(parts: &[&str]) -> Outcome {
     let (mut count, mut text) = (9, std::ptr::null());
     // SAFETY: as cuda.h declares them.
     unsafe {
@@ -28,72 +27,56 @@ fn there_is_no_device(parts: &[&str]) {
     for part in parts {
         assert!(error.contains(part), "{error}");
     }
+    Ok(())
 }
 
 #[test]
 fn a_device_that_does_not_exist() {
-    match child(
-        "choice::a_device_that_does_not_exist",
-        &[("RUMBA_DEVICE", &"tpu"), ("RUMBA_LOG", &"errors")],
-    ) {
-        None => there_is_no_device(&["RUMBA_DEVICE=tpu", "`auto`", "`gpu`", "`soft`"]),
-        Some(output) => {
-            let said = said(&output);
-            assert!(said.contains("rumba: cuInit -> CUDA_ERROR_NO_DEVICE"), "{said}");
-        }
+    let said = alone(&[("RUMBA_DEVICE", "tpu"), ("RUMBA_LOG", "errors")], || {
+        there_is_no_device(&["RUMBA_DEVICE=tpu", "`auto`", "`gpu`", "`soft`"])
+    });
+    if let Some(said) = said {
+        assert!(said.contains("rumba: cuInit -> CUDA_ERROR_NO_DEVICE"), "{said}");
     }
 }
 
 #[test]
 fn a_library_that_does_not_exist() {
-    let library: &dyn AsRef<_> = &"/nonexistent/libcuda.so.1";
-    match child(
-        "choice::a_library_that_does_not_exist",
-        &[("RUMBA_DEVICE", &"gpu"), ("RUMBA_CUDA_LIBRARY", library)],
-    ) {
-        None => there_is_no_device(&["/nonexistent/libcuda.so.1", "No such file", "RUMBA_DEVICE=soft"]),
-        Some(output) => drop(said(&output)),
-    }
+    let library = "/nonexistent/libcuda.so.1";
+    alone(&[("RUMBA_DEVICE", "gpu"), ("RUMBA_CUDA_LIBRARY", library)], || {
+        there_is_no_device(&[library, "No such file", "RUMBA_DEVICE=soft"])
+    });
 }
 
 #[test]
 fn a_number_of_software_devices_that_is_none() {
     for asked in ["garbage", "0"] {
-        let Some(output) = child(
-            "choice::a_number_of_software_devices_that_is_none",
-            &[("RUMBA_DEVICE", &"soft"), ("RUMBA_SOFT_DEVICES", &asked)],
-        ) else {
-            return there_is_no_device(&[
-                "RUMBA_SOFT_DEVICES=",
-                "is no number of software devices",
-                "from 1 to 64",
-            ]);
-        };
-        said(&output);
+        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", asked)];
+        let parts = [
+            "RUMBA_SOFT_DEVICES=",
+            "is no number of software devices",
+            "from 1 to 64",
+        ];
+        if alone(&variables, || there_is_no_device(&parts)).is_none() {
+            return;
+        }
     }
 }
 
 #[test]
 fn the_software_device_logs_what_it_is_asked_to() {
-    match child(
-        "choice::the_software_device_logs_what_it_is_asked_to",
-        &[("RUMBA_DEVICE", &"soft"), ("RUMBA_LOG", &"calls")],
-    ) {
-        None => {
-            // SAFETY: as cuda.h declares them.
-            unsafe {
-                assert_eq!(cuInit(0), 0);
-                assert_eq!(cuDeviceGetCount(std::ptr::null_mut()), 1);
-            }
-            assert_eq!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software));
+    let said = alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "calls")], || {
+        // SAFETY: as cuda.h declares them.
+        unsafe {
+            assert_eq!(cuInit(0), 0);
+            assert_eq!(cuDeviceGetCount(std::ptr::null_mut()), 1);
         }
-        Some(output) => {
-            let said = said(&output);
-            assert!(said.contains("rumba: cuInit -> CUDA_SUCCESS\n"), "{said}");
-            assert!(
-                said.contains("rumba: cuDeviceGetCount -> CUDA_ERROR_INVALID_VALUE: the argument `count` is null\n")
-            );
-        }
+        assert_eq!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software));
+        Ok(())
+    });
+    if let Some(said) = said {
+        assert!(said.contains("rumba: cuInit -> CUDA_SUCCESS\n"), "{said}");
+        assert!(said.contains("rumba: cuDeviceGetCount -> CUDA_ERROR_INVALID_VALUE: the argument `count` is null\n"));
     }
 }
 
@@ -102,19 +85,16 @@ fn the_software_device_logs_what_it_is_asked_to() {
 fn set_uid_programs_ignore_libraries_of_the_environment() {
     const NAME: &str = "choice::set_uid_programs_ignore_libraries_of_the_environment";
     const VARIABLE: &str = "RUMBA_CUDA_LIBRARY";
-    if is_child() {
+    let variables = [(VARIABLE, "/nonexistent/libcuda.so.1"), ("RUMBA_DEVICE", "soft")];
+    let said = alone(&variables, || {
         let named = rumba_driver::library_from_environment(VARIABLE);
         // SAFETY: the call reads a value that the kernel passed to the process.
         let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
         println!("secure {secure}: {named:?}");
         println!("device: {:?}", rumba_driver::device_kind());
-        return;
-    }
-    let library: &dyn AsRef<_> = &"/nonexistent/libcuda.so.1";
-    let run = |program: &Path| run(program, NAME, &[(VARIABLE, library), ("RUMBA_DEVICE", &"soft")]);
-    let own = std::env::current_exe().expect("the test knows its file");
-    let output = run(&own).expect("the test can run itself");
-    let said = said(&output);
+        Ok(())
+    });
+    let Some(said) = said else { return };
     assert!(said.contains("secure 0: Some(\"/nonexistent/libcuda.so.1\")"), "{said}");
     // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -124,12 +104,12 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
     let folder = std::env::temp_dir().join(format!("rumba-set-uid-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a temporary folder");
     let program = folder.join("program");
-    std::fs::copy(&own, &program).expect("a copy");
+    std::fs::copy(std::env::current_exe().expect("the test knows its file"), &program).expect("a copy");
     std::os::unix::fs::chown(&program, Some(65534), None).expect("root may");
     let readable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&folder, readable).expect("the folder is ours");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).expect("root may");
-    let output = run(&program);
+    let output = run_copy(&program, NAME, &variables);
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
     // Where the file system is mounted without set-uid programs, this one is none.
     let said = text(&output.expect("the copy can be run"));

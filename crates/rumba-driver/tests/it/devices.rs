@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use rumba_driver as _;
 
-use crate::process::{child, said};
+use test_processes::{Outcome, alone};
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
@@ -25,11 +25,13 @@ unsafe extern "C" {
 
 #[test]
 fn devices_have_an_identity_and_contexts_of_their_own() {
-    const NAME: &str = "devices::devices_have_an_identity_and_contexts_of_their_own";
-    if let Some(output) = child(NAME, &[("RUMBA_DEVICE", &"soft"), ("RUMBA_SOFT_DEVICES", &"3")]) {
-        said(&output);
-        return;
-    }
+    alone(
+        &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", "3")],
+        identities_and_contexts,
+    );
+}
+
+fn identities_and_contexts() -> Outcome {
     let (mut count, mut can, mut device, mut value) = (0, 0, 0, 0_u32);
     let (mut contexts, mut pointers, mut ids) = ([0; 3], [0; 3], [[0; 16]; 3]);
     // SAFETY: the calls are declared as in cuda.h and get pointers to local variables.
@@ -58,4 +60,5 @@ fn devices_have_an_identity_and_contexts_of_their_own() {
         assert_eq!(cuPointerGetAttribute((&raw mut device).cast(), 9, pointers[1]), 0);
     }
     assert_eq!((value, device), (2, 1));
+    Ok(())
 }

@@ -4,7 +4,6 @@ mod choice;
 mod cust;
 mod devices;
 mod driver;
-mod process;
 mod seed;
 #[cfg(not(feature = "linked"))]
 mod soft_library;

@@ -3,14 +3,14 @@
 //!
 //! Each case runs in a process of its own.
 
-use std::ffi::{OsStr, c_int, c_uint};
+use std::ffi::{c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use rumba_driver::{ChoiceError, DeviceKind, SoftLibraryError};
 
-use crate::process::{child, is_child, said};
+use test_processes::{alone, asked};
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
@@ -21,14 +21,15 @@ unsafe extern "C" {
 const FILE: &str = "librumba_soft_device.so";
 
 /// What a process with these variables says of its device, and what `cuInit` answers there. `None` in that process itself.
-fn ask(test: &str, variables: &[(&str, &Path)]) -> Option<String> {
-    let mut asked: Vec<(&str, &dyn AsRef<OsStr>)> = vec![("RUMBA_DEVICE", &"soft")];
+fn ask<'a>(variables: &[(&'a str, &'a Path)]) -> Option<String> {
+    let mut asked = vec![("RUMBA_DEVICE", "soft")];
     // That of this workspace's configuration would be found before the usual place.
     if !variables.iter().any(|(name, _)| *name == "RUMBA_SOFT_LIBRARY") {
-        asked.push(("RUMBA_SOFT_LIBRARY", &""));
+        asked.push(("RUMBA_SOFT_LIBRARY", ""));
     }
-    asked.extend(variables.iter().map(|(name, path)| (*name, path as &dyn AsRef<OsStr>)));
-    let Some(output) = child(&format!("soft_library::{test}"), &asked) else {
+    let text = |path: &'a Path| path.to_str().expect("the folders of tests have UTF-8 names");
+    asked.extend(variables.iter().map(|(name, path)| (*name, text(path))));
+    let said = alone(&asked, || {
         // SAFETY: as cuda.h declares it.
         let code = unsafe { cuInit(0) };
         match rumba_driver::device_kind() {
@@ -39,9 +40,8 @@ fn ask(test: &str, variables: &[(&str, &Path)]) -> Option<String> {
             }
             Err(error) => println!("{code}: {error}"),
         }
-        return None;
-    };
-    let said = said(&output);
+        Ok(())
+    })?;
     let line = said.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit()));
     Some(line.unwrap_or_else(|| panic!("{said}")).to_owned())
 }
@@ -66,7 +66,7 @@ fn write(folder: &Path, bytes: &[u8]) -> PathBuf {
 #[test]
 fn a_library_that_is_missing() {
     let named = Path::new("/nonexistent/device.so");
-    let Some(said) = ask("a_library_that_is_missing", &[("RUMBA_SOFT_LIBRARY", named)]) else {
+    let Some(said) = ask(&[("RUMBA_SOFT_LIBRARY", named)]) else {
         return;
     };
     assert_eq!(
@@ -78,9 +78,8 @@ fn a_library_that_is_missing() {
 
 #[test]
 fn the_usual_place_is_the_folder_for_data() {
-    const NAME: &str = "the_usual_place_is_the_folder_for_data";
     let data = tempfile::tempdir().expect("a folder");
-    let Some(said) = ask(NAME, &[("XDG_DATA_HOME", data.path())]) else {
+    let Some(said) = ask(&[("XDG_DATA_HOME", data.path())]) else {
         return;
     };
     let folder = data.path().join("rumba/soft").join(env!("CARGO_PKG_VERSION"));
@@ -93,19 +92,15 @@ fn the_usual_place_is_the_folder_for_data() {
 
     std::fs::create_dir_all(&folder).expect("the folder is ours");
     std::os::unix::fs::symlink(real(), &place).expect("the folder is ours");
-    assert_eq!(
-        ask(NAME, &[("XDG_DATA_HOME", data.path())]).as_deref(),
-        Some("0: Software")
-    );
+    assert_eq!(ask(&[("XDG_DATA_HOME", data.path())]).as_deref(), Some("0: Software"));
 }
 
 #[test]
 fn a_library_that_is_damaged() {
-    const NAME: &str = "a_library_that_is_damaged";
     let folder = tempfile::tempdir().expect("a folder");
     let damaged = |bytes: &[u8]| {
         let file = write(folder.path(), bytes);
-        let said = ask(NAME, &[("RUMBA_SOFT_LIBRARY", &file)])?;
+        let said = ask(&[("RUMBA_SOFT_LIBRARY", &file)])?;
         let start = format!(
             "100: Damaged: `{}` is no software device, or a damaged one: ",
             file.display()
@@ -139,9 +134,8 @@ fn a_library_that_is_damaged() {
 /// Of a library of another release only what all have in common is read.
 #[test]
 fn a_library_of_another_release() {
-    const NAME: &str = "a_library_of_another_release";
-    if is_child() {
-        ask(NAME, &[]);
+    if asked().is_some() {
+        ask(&[]);
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -163,7 +157,7 @@ fn a_library_of_another_release() {
             .arg(&source);
         let built = rustc.output().expect("there is a compiler where there is a test");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let said = ask(NAME, &[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here");
+        let said = ask(&[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here");
         let expected = format!(
             "100: Version: `{}` is the software device of Rumba {release} (interface {version}), and this program is of Rumba \
              {own} (interface 1): `cargo xtask setup` in a clone of Rumba {own} (interface 1) builds the one that it needs",
@@ -176,9 +170,8 @@ fn a_library_of_another_release() {
 /// Cargo lists the sources of what it builds beside it.
 #[test]
 fn a_library_that_is_older_than_its_sources() {
-    const NAME: &str = "a_library_that_is_older_than_its_sources";
-    if is_child() {
-        ask(NAME, &[]);
+    if asked().is_some() {
+        ask(&[]);
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -204,7 +197,7 @@ fn a_library_that_is_older_than_its_sources() {
             .map(|source| source.display().to_string().replace(' ', "\\ "));
         let text = format!("{}: {}\n", library.display(), names.collect::<Vec<_>>().join(" "));
         std::fs::write(library.with_extension("d"), text).expect("the folder is ours");
-        ask(NAME, &[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here")
+        ask(&[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here")
     };
     assert_eq!(list(&[&old]), "0: Software");
     assert_eq!(list(&[&old, &folder.path().join("gone.rs")]), "0: Software");
@@ -222,9 +215,8 @@ fn a_library_that_is_older_than_its_sources() {
 /// Before any call, a program without a device can ask what is wrong; and calls that need none are served.
 #[test]
 fn without_a_device_calls_are_refused_and_nothing_else() {
-    const NAME: &str = "without_a_device_calls_are_refused_and_nothing_else";
     let variables = [("RUMBA_SOFT_LIBRARY", Path::new("/nonexistent/device.so"))];
-    let Some(said) = ask(NAME, &variables) else {
+    let Some(said) = ask(&variables) else {
         let mut count = 9;
         // SAFETY: as cuda.h declares it.
         assert_eq!(unsafe { cuDeviceGetCount(&raw mut count) }, 3);

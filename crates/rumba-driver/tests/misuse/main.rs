@@ -15,7 +15,7 @@ mod world;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rumba_driver as _;
@@ -39,24 +39,22 @@ struct Setting {
     cases: &'static [Case],
 }
 
-/// In the environment of a child: which setting to run, from which case on.
-const CHILD: &str = "RUMBA_TEST_MISUSE";
-
 /// How a child's line with a result begins.
 const RESULT: &str = "misuse";
 
 fn main() -> ExitCode {
-    if let Some((name, first)) = std::env::var(CHILD)
-        .ok()
+    // A child is asked for a setting, from one of its cases on.
+    if let Some((name, first)) = test_processes::asked()
         .as_deref()
-        .and_then(|child| child.split_once(' '))
+        .and_then(|asked| asked.split_once(' '))
     {
         let setting = table::SETTINGS.iter().find(|setting| setting.name == name);
         child(setting.expect("a setting"), first.parse().expect("a number"));
         return ExitCode::SUCCESS;
     }
-    let gpu = std::env::var_os("RUMBA_TEST_GPU").is_some();
-    let devices = ["soft", "gpu"].into_iter().take(if gpu { 2 } else { 1 });
+    let devices = ["soft", "gpu"]
+        .into_iter()
+        .take(if test_processes::has_gpu() { 2 } else { 1 });
     let trials = devices.flat_map(|device| {
         let trial = move |setting: &'static Setting| {
             Trial::test(format!("{device}::{}", setting.name), move || parent(device, setting))
@@ -86,10 +84,7 @@ fn parent(device: &str, setting: &Setting) -> Result<(), Failed> {
     let mut said = String::new();
     let mut first = 0;
     while first < setting.cases.len() {
-        let output = Command::new(std::env::current_exe()?)
-            .env(CHILD, format!("{} {first}", setting.name))
-            .env("RUMBA_DEVICE", device)
-            .output()?;
+        let output = test_processes::run(&format!("{} {first}", setting.name), &[("RUMBA_DEVICE", device)])?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let results = text.lines().filter_map(|line| {
             let (index, code) = line.strip_prefix(RESULT)?.trim().split_once(' ')?;

@@ -13,8 +13,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use crate::common::alone;
-
 fn driver_error() -> DriverError {
     DriverError {
         operation: "load the gallery's PTX".to_owned(),
@@ -30,18 +28,11 @@ fn no_such_file() -> std::io::Error {
 
 /// A panic cannot be made by hand: this one is a kernel's.
 fn panicked() -> (&'static str, String) {
-    let said = alone(
-        "catalogue::the_catalogue_has_every_error_as_the_library_words_it",
-        &[("RUMBA_DEVICE", "soft")],
-        || {
-            let module = Device::new().and_then(|device| device.load(include_str!(env!("FAULTY_PTX"))));
-            let module = module.expect("the software device takes the kernels");
-            let mut y = [0; 4];
-            let error = module.for_each(4, faulty_kernels::index_behind_end(&[1, 2, 3, 4], &mut y));
-            error.expect_err("the kernel reads too far").to_string()
-        },
-    );
-    ("Error::Panic", said)
+    let module = Device::new().and_then(|device| device.load(include_str!(env!("FAULTY_PTX"))));
+    let module = module.expect("the software device takes the kernels");
+    let mut y = [0; 4];
+    let error = module.for_each(4, faulty_kernels::index_behind_end(&[1, 2, 3, 4], &mut y));
+    ("Error::Panic", error.expect_err("the kernel reads too far").to_string())
 }
 
 /// An example of each variant: its name, and what the library says.

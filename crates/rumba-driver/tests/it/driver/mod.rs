@@ -15,7 +15,7 @@ macro_rules! scenarios {
     ($($name:ident),* $(,)?) => {
         $(#[test]
         fn $name() {
-            walk::isolated(stringify!($name), scenarios::$name);
+            walk::isolated(scenarios::$name);
         })*
     };
 }

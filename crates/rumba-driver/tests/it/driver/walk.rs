@@ -2,15 +2,15 @@
 
 use std::cell::RefCell;
 
-use crate::process::{child, said};
+use test_processes::alone;
 
 thread_local! {
     static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs a scenario in a process of its own.
-pub fn isolated(name: &str, scenario: fn()) {
-    let Some(output) = child(&format!("driver::{name}"), &[]) else {
+pub fn isolated(scenario: fn()) {
+    alone(&[], || {
         // The steps that went wrong explain why a result is not what it should be.
         let outcome = std::panic::catch_unwind(scenario);
         let wrong = WRONG.take();
@@ -23,9 +23,8 @@ pub fn isolated(name: &str, scenario: fn()) {
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
         }
-        return;
-    };
-    said(&output);
+        Ok(())
+    });
 }
 
 /// Notes a step that answered another code than the one expected.

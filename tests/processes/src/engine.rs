@@ -1,0 +1,37 @@
+//! The engines that tables of tests run on.
+
+/// A device, and how it is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    /// As trials call it.
+    pub name: &'static str,
+    /// The variables of a process that uses it.
+    pub environment: &'static [(&'static str, &'static str)],
+}
+
+const ENGINES: &[Engine] = &[
+    Engine {
+        name: "software",
+        environment: &[("RUMBA_DEVICE", "soft")],
+    },
+    Engine {
+        name: "software_one_worker",
+        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")],
+    },
+    Engine {
+        name: GPU,
+        environment: &[("RUMBA_DEVICE", "gpu")],
+    },
+];
+
+const GPU: &str = "gpu";
+
+/// Whether tests shall run on a GPU as well, and fail where there is none: `RUMBA_TEST_GPU`.
+pub fn has_gpu() -> bool {
+    std::env::var_os("RUMBA_TEST_GPU").is_some()
+}
+
+/// The software device in two settings, and the GPU if [`has_gpu`].
+pub fn engines() -> impl Iterator<Item = &'static Engine> {
+    ENGINES.iter().filter(|engine| engine.name != GPU || has_gpu())
+}

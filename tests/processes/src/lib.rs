@@ -1,0 +1,122 @@
+//! Tests in processes of their own: a program of tests runs itself again, for one test.
+//!
+//! A process chooses its device once, reads the variables of its environment once, and has one context of a device, which a
+//! fault ends. A test that changes any of them calls [`alone`]; a program whose tests are rows of a table calls [`run`].
+
+mod engine;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+pub use engine::{Engine, engines, has_gpu};
+
+/// What a test comes to. Any error is told by its message.
+pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// In the environment of a process made for a test: the test's name.
+const TEST: &str = "RUMBA_TEST_ALONE";
+
+/// The test that this process was made for, if it was made for one.
+pub fn asked() -> Option<String> {
+    std::env::var(TEST).ok()
+}
+
+/// Calls `test` in a process of its own, which has these variables in its environment and lacks those that are empty here; gives
+/// what that process has printed. In that process, where code behind the call runs as well, `None`.
+///
+/// # Panics
+///
+/// The test that calls fails if `test` does.
+#[track_caller]
+pub fn alone(variables: &[(&str, &str)], test: impl FnOnce() -> Outcome) -> Option<String> {
+    let output = child(variables, test)?;
+    passed(&output).unwrap_or_else(|said| panic!("{said}"));
+    let said = text(&output);
+    print!("{said}");
+    Some(said)
+}
+
+/// As [`alone`], for a `test` that may fail.
+///
+/// # Panics
+///
+/// Outside of a test, whose name is that of its thread.
+#[track_caller]
+pub fn child(variables: &[(&str, &str)], test: impl FnOnce() -> Outcome) -> Option<Output> {
+    let thread = std::thread::current();
+    let name = thread.name().expect("a test has a thread with its name");
+    if asked().is_some_and(|asked| asked == name) {
+        test().unwrap_or_else(|error| panic!("{error}"));
+        return None;
+    }
+    let output = run(name, variables).expect("a test can be run again");
+    assert!(!text(&output).contains("running 0 tests"), "there is no test `{name}`");
+    Some(output)
+}
+
+/// Runs this program again for one of its tests: the `main` that it is then [`asked`] in is Rust's, or one with a table.
+///
+/// # Errors
+///
+/// If the program cannot be run.
+pub fn run(test: &str, variables: &[(&str, &str)]) -> std::io::Result<Output> {
+    run_copy(&std::env::current_exe()?, test, variables)
+}
+
+/// As [`run`], of another copy of this program.
+///
+/// # Errors
+///
+/// If the copy cannot be run.
+pub fn run_copy(program: &Path, test: &str, variables: &[(&str, &str)]) -> std::io::Result<Output> {
+    let mut command = Command::new(program);
+    command.args(["--exact", test, "--nocapture"]).env(TEST, test);
+    for (name, value) in variables {
+        match value.is_empty() {
+            true => command.env_remove(name),
+            false => command.env(name, value),
+        };
+    }
+    command.output()
+}
+
+/// Whether a test passed in its process; else how that ended, and what it printed.
+///
+/// # Errors
+///
+/// If it has not passed.
+pub fn passed(output: &Output) -> Result<(), String> {
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{}\n{}", output.status, text(output))),
+    }
+}
+
+/// What a process has printed to both of its streams.
+pub fn text(output: &Output) -> String {
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{stdout}{stderr}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_the_variables_and_what_it_prints_is_given() {
+        const HERE: &str = "RUMBA_TEST_HERE";
+        let printed = alone(&[(HERE, "there"), ("PATH", "")], || {
+            println!("{:?}, {:?}", std::env::var(HERE), std::env::var_os("PATH"));
+            Ok(())
+        });
+        if let Some(printed) = printed {
+            assert!(printed.contains("Ok(\"there\"), None"), "{printed}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "0 passed; 1 failed")]
+    fn a_failure_in_a_process_of_its_own_is_told() {
+        alone(&[], || Err("on purpose".into()));
+    }
+}
