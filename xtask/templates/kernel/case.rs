@@ -49,6 +49,7 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
+        // Bit for bit. The device computes `a * x + b` with one rounding, as `a.mul_add(x, b)` does; else allow a tolerance.
         compare(&self.y_device.to_vec()?, &self.reference, Tolerance::Exact)
     }
 }

@@ -8,7 +8,7 @@ pub fn tiles(mut y: Disjoint<u32, Tiles<0x5555_5555_5555_5556, 1>>) {
 
 #[kernel]
 pub fn fragments(c: Disjoint<f32, Fragments<0x5555_5555_5555_5550, 8>>) {
-    let _ = c.corner();
+    let _ = c.tile_start();
 }
 
 #[kernel]

@@ -251,8 +251,8 @@ impl<'t> Line<'t> {
     /// Whether the lanes that execute it are named by its last operand.
     fn takes_membermask(&self) -> bool {
         let mnemonic = self.text.split('.').next().unwrap_or_default();
-        let mut forms = isa::find(mnemonic).into_iter().flat_map(|instruction| instruction.forms);
-        forms.any(|form| form.syntax.contains("membermask"))
+        let takes = |form: &isa::Form| form.syntax.contains("membermask");
+        isa::find(mnemonic).is_some_and(|instruction| instruction.forms.iter().any(takes))
     }
 
     /// The instructions that put the operands into registers, and the operands.
