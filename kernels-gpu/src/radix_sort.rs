@@ -8,9 +8,11 @@
 //! Keys end up anywhere, so the output is [`Atomic`]: no two threads write the same element if the counts are right, and
 //! if not, the result is wrong but memory is safe.
 //!
-//! This is the classical sort, which is made of a scan. The library's, in `crates/rumba-algorithms/src/sort.rs`, is Onesweep: one
-//! launch for each digit, in which blocks look back at what the blocks before them have counted.
+//! This is the classical sort, which is made of a scan: Satish, Harris and Garland, "Designing Efficient Sorting Algorithms for
+//! Manycore GPUs" (IPDPS 2009), with `match.any` as in CUB. The library's, in `crates/rumba-algorithms/src/sort.rs`, is Onesweep:
+//! one launch for each digit, in which blocks look back at what the blocks before them have counted.
 
+use cuda_std::algorithms::{Each, Items};
 use cuda_std::prelude::*;
 
 /// Values of a digit, and threads of a block.
@@ -29,27 +31,9 @@ fn digit(key: u32, shift: u32) -> usize {
     ((key >> shift) & (DIGITS as u32 - 1)) as usize
 }
 
-/// What `f` says of each of the thread's keys, one after the other. Written out, so that keys stay in registers: a loop of
-/// this length the compiler would keep.
-fn each_key<R>(mut f: impl FnMut(usize) -> R) -> [R; KEYS] {
-    [
-        f(0),
-        f(1),
-        f(2),
-        f(3),
-        f(4),
-        f(5),
-        f(6),
-        f(7),
-        f(8),
-        f(9),
-        f(10),
-        f(11),
-        f(12),
-        f(13),
-        f(14),
-        f(15),
-    ]
+/// What `f` says of each of the thread's keys.
+fn each_key<R>(f: impl FnMut(usize) -> R) -> [R; KEYS] {
+    Items::each(f)
 }
 
 /// The index of the thread's first key: a warp has a row of keys, 32 at a time.

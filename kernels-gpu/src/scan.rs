@@ -2,22 +2,18 @@
 //!
 //! Sums that depend on all earlier elements seem to need one thread after the other. A block scans a tile of [`TILE`]
 //! elements by itself, and publishes the sum of the whole tile; only then does it need the sum of everything before. It gets
-//! that from what others have published: `GROUP` tiles are a group, of which the last publishes the sum from the very
-//! start to its own end. A block adds up that sum of the group before and those of the earlier tiles of its own group. So no
-//! block waits for its predecessor to be done, and every element is read once and written once. In decoupled look-back
-//! (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back"), from which this comes, a block takes
-//! the latest sum from the start that it finds, and looks at one tile after the other until then.
+//! that from what others have published, by the library's look-back ([`LookBack`], after Merrill and Garland, "Single-pass
+//! Parallel Prefix Scan with Decoupled Look-back"). So no block waits for its predecessor to be done, and every element is read
+//! once and written once.
 //!
 //! What takes time is that all of a tile must be there before any of it can be written. So a multiprocessor needs many tiles
 //! at a time, on their way or waiting: half of each is in shared memory, and half in registers. And since looks at other
 //! blocks' sums queue behind loads, a thread has no more than eight loads under way.
 //!
-//! A tile's sum and the mark that it is there are one word of 64 bits, written and read as a whole: nothing else needs an
-//! order. Blocks must be started in the order of their numbers, as GPUs do: a block waits for earlier ones only.
-//!
-//! The library's scan, [`cuda_std::algorithms::scan`], is this algorithm for any operator. Sums of integers can be taken apart
-//! again, so this one keeps four numbers where that has to keep eight, and half of a tile in registers.
+//! The library's scan, [`cuda_std::algorithms::scan`], is for any operator. Sums of integers can be taken apart again, so this
+//! one keeps four numbers where that has to keep eight, and half of a tile in registers.
 
+use cuda_std::algorithms::{LookBack, scan_places};
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;
 
@@ -28,25 +24,14 @@ const ROWS: usize = 32;
 /// Elements of a block.
 pub const TILE: usize = 4 * ROWS * BLOCK;
 
-/// Tiles of a group. Each lane of a warp looks at [`LOOKS`] of them.
-const GROUP: u32 = 32 * LOOKS;
-const LOOKS: u32 = 4;
-
-/// Places for the sums of a group. The last is at the end of a cache line of its own: all blocks of the next group look
-/// there, again and again, and what others write to the same line would wait for them.
-const PLACES: u32 = GROUP + 16;
-
 /// How many elements `published` has, for so many elements of `x`.
 #[must_use]
 pub const fn places(elements: usize) -> usize {
-    elements.div_ceil(TILE).div_ceil(GROUP as usize) * PLACES as usize
+    scan_places(elements.div_ceil(TILE))
 }
 
 /// Nanoseconds before a block looks at the sums of others for the first time, by when most are there.
 const PAUSE: u32 = 3500;
-
-/// The mark of a sum that is there.
-const THERE: u64 = 1 << 32;
 
 /// Four rows of a tile: the thread's vectors.
 type Rows = [[u32; 4]; 4];
@@ -100,6 +85,10 @@ pub fn scan(
     let part = |half: usize| parts[lane as usize % 2][16 * half + lane as usize / 2];
     let of_half = [warp::inclusive_sum(part(0)), warp::inclusive_sum(part(1))];
     let [first, second] = of_half.map(|sum| warp::shuffle(sum, warp::WARP_SIZE - 1));
+    let starts = [
+        of_half[0].wrapping_sub(part(0)),
+        first.wrapping_add(of_half[1]).wrapping_sub(part(1)),
+    ];
     if number == 0 {
         let sum = sum_before(published, first.wrapping_add(second));
         if let Some(before) = before.own() {
@@ -107,14 +96,7 @@ pub fn scan(
         }
     }
     let before = before.sync()[0];
-
-    let starts = [
-        before.wrapping_add(of_half[0]).wrapping_sub(part(0)),
-        before
-            .wrapping_add(first)
-            .wrapping_add(of_half[1])
-            .wrapping_sub(part(1)),
-    ];
+    let starts = starts.map(|start| start.wrapping_add(before));
     let add_start = |time: usize, rows: Rows| -> Rows {
         core::array::from_fn(|k| {
             let place = 2 * (4 * time + k) as u32 + number;
@@ -157,42 +139,10 @@ fn scan_rows(time: usize, [a, b, c, d]: Rows, parts: &mut Shared<Parts>) -> Rows
 /// The sum of everything before the block's tile, whose own sum is `whole`. Called by one warp.
 #[inline(always)]
 fn sum_before(published: &[Atomic<u64>], whole: u32) -> u32 {
-    let (tile, lane) = (thread::block_idx_x(), warp::lane_id());
-    let (group, earlier) = (tile / GROUP, tile % GROUP);
-    // No block waits for the own sum of the last of a group, but many wait for the sum from the start.
-    let is_last = earlier == GROUP - 1;
-    let start = group * PLACES;
-    let end = start + earlier;
-    let publish = |sum: u32| {
-        if lane == 0 {
-            let place = if is_last { start + PLACES - 1 } else { end };
-            published[place as usize].store(THERE | u64::from(sum));
-        }
-    };
-    if !is_last {
-        publish(whole);
-        thread::nanosleep(PAUSE);
-    }
-    // First the end of the group before, which one lane looks at, then what comes behind it. A look at a time: more of them
-    // would queue up before the loads of other blocks, and all blocks wait for those.
-    let place = |k: u32| (start + 32 * k + lane).wrapping_sub(32);
-    let wanted = start - u32::from(group > 0)..end;
-    let mut missing = (0..=LOOKS).fold(0, |bits, k| bits | u32::from(wanted.contains(&place(k))) << k);
+    let look_back = LookBack::of_block(published);
     let mut sum = 0_u32;
-    while warp::any(missing != 0) {
-        for k in 0..=LOOKS {
-            if missing & 1 << k != 0 {
-                let word = published[place(k) as usize].load();
-                if word >= THERE {
-                    sum = sum.wrapping_add(word as u32);
-                    missing ^= 1 << k;
-                }
-            }
-        }
-    }
+    look_back.wait(&whole, PAUSE, |_, earlier: u32| sum = sum.wrapping_add(earlier));
     let sum = warp::reduce(sum, u32::wrapping_add);
-    if is_last {
-        publish(sum.wrapping_add(whole));
-    }
+    look_back.publish_end(|| Some(sum.wrapping_add(whole)));
     sum
 }

@@ -14,6 +14,7 @@
 
 use bytemuck::Pod;
 use cuda_std::Element;
+use cuda_std::algorithms::{Each, Items};
 use cuda_std::prelude::*;
 
 /// Values of a digit.
@@ -99,36 +100,6 @@ macro_rules! word {
 
 word!(u32, i32);
 word!(u64, i64);
-
-/// What `f` says of each of `N` items, written out one after the other, so that they stay in registers: a loop of this
-/// length the compiler would keep.
-pub trait Each<const N: usize> {
-    /// Calls `f` with 0 to `N - 1`.
-    fn each<R>(f: impl FnMut(usize) -> R) -> [R; N];
-}
-
-/// Items of a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Items;
-
-macro_rules! items {
-    ($($count:literal: $($i:literal)*;)*) => {$(
-        impl Each<$count> for Items {
-            #[inline(always)]
-            fn each<R>(mut f: impl FnMut(usize) -> R) -> [R; $count] {
-                [$(f($i)),*]
-            }
-        }
-    )*};
-}
-
-items! {
-    9: 0 1 2 3 4 5 6 7 8;
-    10: 0 1 2 3 4 5 6 7 8 9;
-    12: 0 1 2 3 4 5 6 7 8 9 10 11;
-    16: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15;
-    19: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18;
-}
 
 /// Adds to `counts[pass][digit]` how many keys have that digit in that pass.
 ///
@@ -221,14 +192,16 @@ pub fn sort_keys<K: Word, const N: usize>(
 ) where
     Items: Each<N>,
 {
-    let orders = (
-        Order { negative, flip },
-        Order {
-            negative: negative_out,
-            flip: flip_out,
-        },
+    sweep::<K, N>(
+        keys,
+        [(negative, flip), (negative_out, flip_out)],
+        sorted,
+        shift,
+        starts,
+        states,
+        counters,
+        exchange,
     );
-    sweep::<K, N>(keys, orders, sorted, shift, starts, states, counters, exchange);
 }
 
 /// [`sort_keys`] with a value for each key, which goes where the key goes. `exchange_values` has the elements of a tile.
@@ -251,16 +224,18 @@ pub fn sort_pairs<K: Word, V: Word, const N: usize>(
 ) where
     Items: Each<N>,
 {
-    let orders = (
-        Order { negative, flip },
-        Order {
-            negative: negative_out,
-            flip: flip_out,
-        },
-    );
     let first = first_item::<N>();
     let own: [V; N] = Items::each(|k| values.get(first + 32 * k).copied().unwrap_or_else(V::zeroed));
-    let (ranks, places) = sweep::<K, N>(keys, orders, sorted, shift, starts, states, counters, exchange);
+    let (ranks, places) = sweep::<K, N>(
+        keys,
+        [(negative, flip), (negative_out, flip_out)],
+        sorted,
+        shift,
+        starts,
+        states,
+        counters,
+        exchange,
+    );
 
     let exchange = exchange_values.sync();
     let exchange = exchange.get();
@@ -292,7 +267,7 @@ fn first_item<const N: usize>() -> usize {
 #[allow(clippy::too_many_arguments)]
 fn sweep<K: Word, const N: usize>(
     keys: &[K],
-    (order, order_out): (Order<K>, Order<K>),
+    orders: [(K, K); 2],
     sorted: &[Atomic<K>],
     shift: u32,
     starts: &[Atomic<u32>],
@@ -303,6 +278,7 @@ fn sweep<K: Word, const N: usize>(
 where
     Items: Each<N>,
 {
+    let [order, order_out] = orders.map(|(negative, flip)| Order { negative, flip });
     let (thread, lane, number) = (
         thread::thread_idx_x() as usize,
         warp::lane_id(),

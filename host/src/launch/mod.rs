@@ -113,10 +113,18 @@ impl Module {
             bytes => bytes,
         };
         let shared = u32::try_from(call.arguments().shared_bytes()).map_or(u32::MAX, |needed| stated.max(needed));
-        let Some((grid, block)) = self.shape(config, call, function, shared)? else {
+        let Some((grid, block)) = self.shape(config, call, function)? else {
             return Ok(());
         };
-        check_device(kernel, function, entered.context, grid, block, shared)?;
+        check_device(kernel, function, entered.context, grid.unwrap_or([1; 3]), block, shared)?;
+        let grid = match grid {
+            Some(grid) => grid,
+            None => {
+                let blocks = self.blocks_at_once(&entered, kernel, function, block, shared)?;
+                let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+                [blocks.clamp(1, self.context().limits.grid[0]), 1, 1]
+            }
+        };
         call.check(grid, block, shared).map_err(LaunchError::Contract)?;
         for output in call.unreached(grid, block) {
             self.unreached(kernel, function, config, (grid, block), output, Location::caller())?;
@@ -173,32 +181,20 @@ impl Module {
         launch.finish(self, arguments, timings)
     }
 
-    /// Grid and block of a launch. None: there is nothing to do.
-    fn shape(
-        &self,
-        config: &LaunchConfig<'_>,
-        call: &Call<'_>,
-        function: &Function,
-        shared: u32,
-    ) -> Result<Option<([u32; 3], [u32; 3])>> {
+    /// Grid and block of a launch; no grid is one of as many blocks as run at once. None: there is nothing to do.
+    fn shape(&self, config: &LaunchConfig<'_>, call: &Call<'_>, function: &Function) -> Result<Option<Shape>> {
         let kernel = call.kernel();
         let stated = config.block.or(kernel.contract.block);
         let block = || stated.ok_or(LaunchError::NoBlock { kernel: kernel.name });
         let n = match config.extent {
-            Extent::Blocks(grid) => return Ok(Some((grid, block()?))),
+            Extent::Blocks(grid) => return Ok(Some((Some(grid), block()?))),
             Extent::Threads(threads) => {
                 let block = block()?;
                 // An empty block is refused below.
                 let grid = [0, 1, 2].map(|axis| threads[axis].div_ceil(block[axis].max(1)));
-                return Ok(Some((grid, block)));
+                return Ok(Some((Some(grid), block)));
             }
-            Extent::AtOnce => {
-                let (block, entered) = (block()?, self.enter(kernel.name)?);
-                check_device(kernel, function, entered.context, [1; 3], block, shared)?;
-                let blocks = self.blocks_at_once(&entered, kernel, function, block, shared)?;
-                let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-                return Ok(Some(([blocks.min(self.context().limits.grid[0]), 1, 1], block)));
-            }
+            Extent::AtOnce => return Ok(Some((None, block()?))),
             Extent::Elements(n) => n,
         };
         call.check_for_each(n).map_err(LaunchError::Contract)?;
@@ -211,7 +207,7 @@ impl Module {
         let cluster = kernel.contract.cluster.map_or(1, |[x, ..]| x as usize);
         let blocks = threads.div_ceil(block[0].max(1) as usize).next_multiple_of(cluster);
         let blocks = u32::try_from(blocks).map_err(|_| too_many_blocks(kernel, self.context(), 0, blocks as u64))?;
-        Ok((blocks > 0).then_some(([blocks, 1, 1], block)))
+        Ok((blocks > 0).then_some((Some([blocks, 1, 1]), block)))
     }
 
     /// How many blocks the device runs at the same time, of a size that [`check_device`] has accepted.
@@ -232,6 +228,9 @@ impl Module {
         Ok(u64::from(each) * u64::from(self.context().limits.multiprocessors))
     }
 }
+
+/// Grid, if it is stated, and block of a launch.
+type Shape = (Option<[u32; 3]>, [u32; 3]);
 
 /// What of the device's limits the driver would answer with a number.
 fn check_device(

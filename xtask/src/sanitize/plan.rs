@@ -72,8 +72,8 @@ pub(super) static MIRI: Plan = Plan {
         Suite {
             package: "cuda_std",
             features: &[],
-            files: &["launch"],
-            only: &[],
+            files: &["it"],
+            only: &["launch::"],
             without: &[],
         },
         Suite {

@@ -16,17 +16,20 @@
 //! are the same each time on the same device. They differ between devices, and from a sum from left to right, by rounding.
 
 mod for_each;
+mod look_back;
 mod reduce;
 mod scan;
 mod transpose;
+mod unrolled;
 
 pub use for_each::for_each;
+pub use look_back::{LookBack, places as scan_places};
 pub use reduce::{BLOCK as REDUCE_BLOCK, reduce};
 pub use scan::{
-    BLOCK as SCAN_BLOCK, Output as ScanOutput, ROWS as SCAN_ROWS, TILE as SCAN_TILE, WARPS as SCAN_WARPS,
-    places as scan_places, scan,
+    BLOCK as SCAN_BLOCK, Output as ScanOutput, ROWS as SCAN_ROWS, TILE as SCAN_TILE, WARPS as SCAN_WARPS, scan,
 };
 pub use transpose::{BLOCK as TRANSPOSE_BLOCK, Output as TransposeOutput, TILE as TRANSPOSE_TILE, transpose};
+pub use unrolled::{Each, Items};
 
 use bytemuck::{Pod, Zeroable};
 

@@ -1,11 +1,7 @@
 //! The scan of a slice by one launch, which reads every element once and writes every result once.
 //!
-//! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to, with a mark beside
-//! each word, so that nothing else needs an order. What is before the tile it puts together from what others have published:
-//! [`GROUP`] tiles are a group, and the last tile of a group publishes what everything up to its end comes to instead. So a
-//! block needs the last of the group before its own, and the tiles of its group that are before it. In decoupled look-back
-//! (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back") a block takes whatever is known when it
-//! looks, so that sums of floats differ from run to run; here it takes the same each time, and looks at no more than a group.
+//! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to. What is before the
+//! tile it puts together from what others have published ([`LookBack`]).
 //!
 //! Shared memory is what lets a multiprocessor have many tiles at a time, that wait or are on their way. Loads that are
 //! under way hold up the looks at what others have published, so a thread asks for a few vectors at a time only.
@@ -14,10 +10,11 @@ use core::array;
 
 use bytemuck::Pod;
 
-use super::{Operator, combine, from_words, words};
+use super::look_back::{LOOKS, LookBack};
+use super::{Operator, combine};
 use crate::array::output::{Disjoint, Rounds, Run, VectorOf};
 use crate::collective::warp::{self, WARP_SIZE};
-use crate::device::thread::{block_idx_x, nanosleep};
+use crate::device::thread::block_idx_x;
 use crate::mem::atomic::Atomic;
 use crate::mem::shared::{PerWarp, Shared, Table, Tile};
 use crate::number::vector::Vector4;
@@ -46,24 +43,7 @@ type Held<'l> = Shared<'l, Tile<Vector4<u32>, TILE>>;
 /// What each warp's part of each row comes to.
 type Rows<'l, T> = Shared<'l, PerWarp<[T; ROWS], WARPS>>;
 
-/// Tiles of a group.
-const GROUP: u32 = LOOKS as u32 * WARP_SIZE;
-
-/// Tiles of a group that a lane looks at.
-const LOOKS: usize = 4;
-
-/// Places of a group in `published`. The last tile's is at the end of a cache line of its own: all blocks of the next group
-/// look there, again and again, and what others write to the same line would wait for them.
-const PLACES: u32 = GROUP + 16;
-
-/// How many values have a place in `published`, for so many tiles.
-#[must_use]
-pub const fn places(tiles: usize) -> usize {
-    tiles.div_ceil(GROUP as usize).saturating_mul(PLACES as usize)
-}
-
-/// Nanoseconds until a block looks at others for the first time: what takes longer than that is not worth a look, and looks
-/// are in the way of loads.
+/// Nanoseconds until a block looks at others for the first time.
 const PAUSE: u32 = 2500;
 
 /// Warps of a block.
@@ -77,7 +57,7 @@ const _: () = assert!(
 /// `initial` and `x[0]` to `x[i - 1]`. The order is kept.
 ///
 /// A launch is 1-D, with blocks of [`BLOCK`] threads, one for each [`TILE`] vectors, which start in the order of their
-/// numbers: a block waits for earlier ones only. `published` is all zero, and has as many elements as the [`places`] for all
+/// numbers: a block waits for earlier ones only. `published` is all zero, and has as many elements as the [`places`](super::places) for all
 /// blocks have words of 32 bits. `V` elements are 16 bytes.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
@@ -190,71 +170,23 @@ where
 /// one warp.
 #[inline(always)]
 fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Option<T>, whole: T) -> Option<T> {
-    let (tile, lane) = (block_idx_x(), warp::lane_id());
-    let (group, earlier) = (tile / GROUP, tile % GROUP);
-    // The last of a group is followed by no block that needs the sum of its own tile.
-    let is_last = earlier == GROUP - 1;
-    let (start, size) = (group * PLACES, size_of::<T>() / 4);
-    let end = start + earlier;
-    let of = |place: u32| &published[place as usize * size..][..size];
-    let publish = |value: &T| {
-        let places = of(if is_last { start + PLACES - 1 } else { end });
-        for (i, word) in words(value).iter().enumerate() {
-            places[i].store(1 << 32 | u64::from(*word));
-        }
-    };
-    if !is_last {
-        if lane == 0 {
-            publish(&whole);
-        }
-        nanosleep(PAUSE);
-    }
-    // First the last of the group before, which the last lane looks at, then what comes behind it. A look at a time: more of
-    // them would queue up before the loads of other blocks, and all blocks wait for those. What is not known is zero bytes
-    // rather than none, which the optimiser would leave undefined: lanes exchange it in any case.
-    let place = |k: usize| (start + k as u32 * WARP_SIZE + lane).wrapping_sub(WARP_SIZE);
-    let wanted = start - u32::from(group > 0)..end;
+    let look_back = LookBack::of_block(published);
+    // What is not known is zero bytes rather than none, which the optimiser would leave undefined: lanes exchange it in any
+    // case.
     let mut values = [T::zeroed(); LOOKS + 1];
-    let mut missing = (0..values.len()).fold(0, |bits, k| bits | u32::from(wanted.contains(&place(k))) << k);
-    while warp::any(missing != 0) {
-        for (k, known) in values.iter_mut().enumerate() {
-            if missing & 1 << k != 0
-                && let Some(value) = look(of(place(k)))
-            {
-                *known = value;
-                missing ^= 1 << k;
-            }
-        }
-    }
-    let mut before = if group == 0 {
+    look_back.wait(&whole, PAUSE, |k, value| values[k] = value);
+    let mut before = if look_back.is_in_first_group() {
         initial
     } else {
         Some(warp::shuffle(values[0], WARP_SIZE - 1))
     };
     for (k, value) in values[1..].iter().enumerate() {
         let upto = warp::inclusive_scan(*value, O::combine);
-        let there = earlier.saturating_sub(k as u32 * WARP_SIZE).min(WARP_SIZE);
+        let there = look_back.earlier.saturating_sub(k as u32 * WARP_SIZE).min(WARP_SIZE);
         if there > 0 {
             before = combine::<T, O>(before, Some(warp::shuffle(upto, there - 1)));
         }
     }
-    if is_last
-        && lane == 0
-        && let Some(end) = combine::<T, O>(before, Some(whole))
-    {
-        publish(&end);
-    }
+    look_back.publish_end(|| combine::<T, O>(before, Some(whole)));
     before
-}
-
-/// A value, if all of its words are known.
-#[inline(always)]
-fn look<T: Pod>(places: &[Atomic<u64>]) -> Option<T> {
-    let mut is_known = true;
-    let value = from_words(|i| {
-        let word = places[i].load();
-        is_known &= word != 0;
-        word as u32
-    });
-    is_known.then_some(value)
 }

@@ -73,7 +73,7 @@ fn a_launcher_describes_its_kernel() {
     };
     let call = everything(true, settings, &x, &mut bins, &mut y[..], &mut sums);
     let kernel = call.kernel();
-    assert_eq!((kernel.name, kernel.module_path), ("everything", "launch"));
+    assert_eq!((kernel.name, kernel.module_path), ("everything", "it::launch"));
     assert!(kernel.file.ends_with("launch.rs"), "{}", kernel.file);
     let line = include_str!("launch.rs")
         .lines()

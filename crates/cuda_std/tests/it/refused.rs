@@ -1,8 +1,8 @@
 //! Misuse of `#[kernel]` and of its launchers: each file in `ui` does not compile, and the message
 //! beside it says what to write instead.
 //!
-//! Bless changed messages with `TRYBUILD=overwrite cargo test -p cuda_std --test ui`. The messages
-//! are those of the compiler that `rust-toolchain.toml` names.
+//! Bless changed messages with `TRYBUILD=overwrite cargo test -p cuda_std --test it refused`. The
+//! messages are those of the compiler that `rust-toolchain.toml` names.
 
 #[test]
 fn misuse_is_refused_with_a_remedy() {

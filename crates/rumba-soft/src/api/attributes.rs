@@ -3,20 +3,51 @@
 //! Limits are those of an H200, whose instruction set the software device has; features that it does not
 //! serve are 0.
 
-/// Value of the attribute `index + 1`, with its number and its name after `CU_DEVICE_ATTRIBUTE_`.
-pub(crate) const ATTRIBUTES: [i32; 147] = [
-    1024,       // 1 MAX_THREADS_PER_BLOCK
-    1024,       // 2 MAX_BLOCK_DIM_X
-    1024,       // 3 MAX_BLOCK_DIM_Y
-    64,         // 4 MAX_BLOCK_DIM_Z
-    2147483647, // 5 MAX_GRID_DIM_X
-    65535,      // 6 MAX_GRID_DIM_Y
-    65535,      // 7 MAX_GRID_DIM_Z
+use rumba_vm::limits;
+
+/// Value of the attribute `index + 1`.
+pub(crate) const ATTRIBUTES: [i32; 147] = {
+    let (mut values, mut rest) = (VALUES, LIMITS);
+    while let [(number, limit), others @ ..] = rest {
+        values[*number - 1] = *limit as i32;
+        rest = others;
+    }
+    values
+};
+
+/// The limits of the machine, by the numbers of their attributes.
+const LIMITS: &[(usize, u32)] = &[
+    (1, limits::THREADS_PER_BLOCK),
+    (2, limits::BLOCK[0]),
+    (3, limits::BLOCK[1]),
+    (4, limits::BLOCK[2]),
+    (5, limits::GRID[0]),
+    (6, limits::GRID[1]),
+    (7, limits::GRID[2]),
+    (10, limits::WARP),
+    (12, limits::REGISTERS_PER_MULTIPROCESSOR),
+    (39, limits::WARPS_PER_MULTIPROCESSOR * limits::WARP),
+    (81, limits::SHARED_PER_MULTIPROCESSOR),
+    (82, limits::REGISTERS_PER_MULTIPROCESSOR),
+    (97, limits::SHARED_PER_BLOCK),
+    (106, limits::BLOCKS_PER_MULTIPROCESSOR),
+    (111, limits::RESERVED_SHARED_PER_BLOCK),
+];
+
+/// The values of the others, with the number and the name after `CU_DEVICE_ATTRIBUTE_`.
+const VALUES: [i32; 147] = [
+    0,          // 1 MAX_THREADS_PER_BLOCK (a limit)
+    0,          // 2 MAX_BLOCK_DIM_X (a limit)
+    0,          // 3 MAX_BLOCK_DIM_Y (a limit)
+    0,          // 4 MAX_BLOCK_DIM_Z (a limit)
+    0,          // 5 MAX_GRID_DIM_X (a limit)
+    0,          // 6 MAX_GRID_DIM_Y (a limit)
+    0,          // 7 MAX_GRID_DIM_Z (a limit)
     49152,      // 8 MAX_SHARED_MEMORY_PER_BLOCK
     65536,      // 9 TOTAL_CONSTANT_MEMORY
-    32,         // 10 WARP_SIZE
+    0,          // 10 WARP_SIZE (a limit)
     2147483647, // 11 MAX_PITCH
-    65536,      // 12 MAX_REGISTERS_PER_BLOCK
+    0,          // 12 MAX_REGISTERS_PER_BLOCK (a limit)
     1000000,    // 13 CLOCK_RATE
     512,        // 14 TEXTURE_ALIGNMENT
     0,          // 15 GPU_OVERLAP
@@ -43,7 +74,7 @@ pub(crate) const ATTRIBUTES: [i32; 147] = [
     1000000,    // 36 MEMORY_CLOCK_RATE
     6016,       // 37 GLOBAL_MEMORY_BUS_WIDTH
     62914560,   // 38 L2_CACHE_SIZE
-    2048,       // 39 MAX_THREADS_PER_MULTIPROCESSOR
+    0,          // 39 MAX_THREADS_PER_MULTIPROCESSOR (a limit)
     1,          // 40 ASYNC_ENGINE_COUNT
     1,          // 41 UNIFIED_ADDRESSING
     32768,      // 42 MAXIMUM_TEXTURE1D_LAYERED_WIDTH
@@ -85,8 +116,8 @@ pub(crate) const ATTRIBUTES: [i32; 147] = [
     1,          // 78 STREAM_PRIORITIES_SUPPORTED
     1,          // 79 GLOBAL_L1_CACHE_SUPPORTED
     1,          // 80 LOCAL_L1_CACHE_SUPPORTED
-    233472,     // 81 MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-    65536,      // 82 MAX_REGISTERS_PER_MULTIPROCESSOR
+    0,          // 81 MAX_SHARED_MEMORY_PER_MULTIPROCESSOR (a limit)
+    0,          // 82 MAX_REGISTERS_PER_MULTIPROCESSOR (a limit)
     1,          // 83 MANAGED_MEMORY
     0,          // 84 MULTI_GPU_BOARD
     0,          // 85 MULTI_GPU_BOARD_GROUP_ID
@@ -101,7 +132,7 @@ pub(crate) const ATTRIBUTES: [i32; 147] = [
     0,          // 94 CAN_USE_STREAM_WAIT_VALUE_NOR_V1
     1,          // 95 COOPERATIVE_LAUNCH
     0,          // 96 COOPERATIVE_MULTI_DEVICE_LAUNCH
-    232448,     // 97 MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    0,          // 97 MAX_SHARED_MEMORY_PER_BLOCK_OPTIN (a limit)
     0,          // 98 CAN_FLUSH_REMOTE_WRITES
     0,          // 99 HOST_REGISTER_SUPPORTED
     0,          // 100 PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
@@ -110,12 +141,12 @@ pub(crate) const ATTRIBUTES: [i32; 147] = [
     0,          // 103 HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     0,          // 104 HANDLE_TYPE_WIN32_HANDLE_SUPPORTED
     0,          // 105 HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED
-    32,         // 106 MAX_BLOCKS_PER_MULTIPROCESSOR
+    0,          // 106 MAX_BLOCKS_PER_MULTIPROCESSOR (a limit)
     0,          // 107 GENERIC_COMPRESSION_SUPPORTED
     0,          // 108 MAX_PERSISTING_L2_CACHE_SIZE
     0,          // 109 MAX_ACCESS_POLICY_WINDOW_SIZE
     0,          // 110 GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED
-    1024,       // 111 RESERVED_SHARED_MEMORY_PER_BLOCK
+    0,          // 111 RESERVED_SHARED_MEMORY_PER_BLOCK (a limit)
     0,          // 112 SPARSE_CUDA_ARRAY_SUPPORTED
     0,          // 113 READ_ONLY_HOST_REGISTER_SUPPORTED
     0,          // 114 TIMELINE_SEMAPHORE_INTEROP_SUPPORTED

@@ -26,6 +26,18 @@ pub(super) struct Shape {
     pub(super) cluster: Option<[u32; 3]>,
 }
 
+impl Shape {
+    pub(super) fn new(grid: [u32; 3], block: [u32; 3], shared: u32, cooperative: bool) -> Self {
+        Self {
+            grid,
+            block,
+            shared,
+            cooperative,
+            cluster: None,
+        }
+    }
+}
+
 pub(crate) extern "C" fn cuLaunchKernel(
     function: CUfunction,
     grid_x: c_uint,
@@ -40,13 +52,7 @@ pub(crate) extern "C" fn cuLaunchKernel(
     extra: In<u64>,
 ) -> Code {
     answer(|| {
-        let shape = Shape {
-            grid: [grid_x, grid_y, grid_z],
-            block: [block_x, block_y, block_z],
-            shared,
-            cooperative: false,
-            cluster: None,
-        };
+        let shape = Shape::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z], shared, false);
         launch(function, &shape, stream, parameters, extra)
     })
 }
@@ -64,13 +70,7 @@ pub(crate) extern "C" fn cuLaunchCooperativeKernel(
     parameters: In<u64>,
 ) -> Code {
     answer(|| {
-        let shape = Shape {
-            grid: [grid_x, grid_y, grid_z],
-            block: [block_x, block_y, block_z],
-            shared,
-            cooperative: true,
-            cluster: None,
-        };
+        let shape = Shape::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z], shared, true);
         launch(function, &shape, stream, parameters, In::NULL)
     })
 }

@@ -136,13 +136,7 @@ fn kernel_action<T: Copy + Into<KernelParams2>>(driver: &Driver, given: In<T>) -
         0 => given.kernel,
         function => function,
     };
-    let shape = Shape {
-        grid: given.first.grid,
-        block: given.first.block,
-        shared: given.first.shared,
-        cooperative: false,
-        cluster: None,
-    };
+    let shape = Shape::new(given.first.grid, given.first.block, given.first.shared, false);
     // SAFETY: these are the arguments of the launch of the same names.
     let (parameters, extra) = unsafe {
         (

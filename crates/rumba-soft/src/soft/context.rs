@@ -8,6 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use rumba_vm::limits::SHARED_PER_BLOCK;
+
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
@@ -43,7 +45,17 @@ pub(crate) struct Settings {
 impl Settings {
     fn new() -> Self {
         // The values that an H200 starts with; device runtime limits (3) exist on no current device.
-        let limits = [1024, 8_650_752, 8_388_608, 0, 2048, 64, 11_796_480, 232_448, 0];
+        let limits = [
+            1024,
+            8_650_752,
+            8_388_608,
+            0,
+            2048,
+            64,
+            11_796_480,
+            SHARED_PER_BLOCK as usize,
+            0,
+        ];
         Self {
             limits,
             cache_config: 0,

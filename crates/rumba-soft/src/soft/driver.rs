@@ -270,16 +270,22 @@ impl Driver {
         if matches!(kind, Kind::Managed | Kind::Host { .. }) {
             self.machine.assume_written(start, bytes);
         }
-        let (handle, life) = (context.handle, context.life);
+        self.record(start, bytes, kind, Some(context));
+        Ok(start)
+    }
+
+    /// Notes memory that kernels may use from now on.
+    fn record(&self, start: u64, bytes: u64, kind: Kind, context: Option<&Context>) {
+        let (context, life) = context.map_or((0, 0), |context| (context.handle, context.life));
+        let id = self.id();
         self.memory.insert(Allocation {
             start,
             bytes,
             kind,
-            context: handle,
+            context,
             life,
-            id: self.id(),
+            id,
         });
-        Ok(start)
     }
 
     /// Frees the allocation that starts at `start`, if it is of a fitting kind.
@@ -357,15 +363,7 @@ impl Driver {
         }
         // SAFETY: the caller's promise.
         unsafe { self.machine.register(self.part(context), start, bytes) };
-        let (kind, handle, life) = (Kind::Registered { flags }, context.handle, context.life);
-        self.memory.insert(Allocation {
-            start,
-            bytes,
-            kind,
-            context: handle,
-            life,
-            id: self.id(),
-        });
+        self.record(start, bytes, Kind::Registered { flags }, Some(context));
         Ok(())
     }
 
@@ -376,14 +374,7 @@ impl Driver {
     pub(crate) unsafe fn show(&self, start: u64, bytes: u64) {
         // SAFETY: the caller's promise.
         unsafe { self.machine.register(Part::Plain, start, bytes) };
-        self.memory.insert(Allocation {
-            start,
-            bytes,
-            kind: Kind::Mapped,
-            context: 0,
-            life: 0,
-            id: self.id(),
-        });
+        self.record(start, bytes, Kind::Mapped, None);
     }
 
     /// Takes mapped memory back from kernels.

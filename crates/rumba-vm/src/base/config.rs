@@ -25,7 +25,7 @@ pub struct Config {
     /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
     /// compute the same.
     pub vector_instructions: bool,
-    /// Whether warps whose lanes are in step run programs that make use of it, where the processor has vector
+    /// Whether warps whose lanes are in lockstep run programs that make use of it, where the processor has vector
     /// instructions and they are used. Without it, kernels run slower and compute the same.
     pub lockstep: bool,
     /// Which checks are made. What they find, other than faults, is taken with [`crate::Device::take_findings`].

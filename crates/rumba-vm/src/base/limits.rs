@@ -14,12 +14,13 @@ pub const SHARED_PER_BLOCK: u32 = 227 * 1024;
 /// Bytes of shared memory of a multiprocessor.
 pub const SHARED_PER_MULTIPROCESSOR: u32 = 228 * 1024;
 /// Bytes of shared memory of a multiprocessor that the system has of each block.
-const RESERVED_SHARED_PER_BLOCK: u32 = 1024;
+pub const RESERVED_SHARED_PER_BLOCK: u32 = 1024;
 /// 32-bit registers of a multiprocessor.
-const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
-/// Warps and blocks that a multiprocessor keeps resident.
-const WARPS_PER_MULTIPROCESSOR: u32 = 64;
-pub(crate) const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
+pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
+/// Warps that a multiprocessor keeps resident.
+pub const WARPS_PER_MULTIPROCESSOR: u32 = 64;
+/// Blocks that a multiprocessor keeps resident.
+pub const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
 
 /// Blocks of so many threads that a multiprocessor keeps resident, given the registers of a thread and the bytes of shared
 /// memory of a block.

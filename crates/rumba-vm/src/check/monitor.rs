@@ -58,7 +58,7 @@ impl Monitor {
         let key = (kind, touch.source.min(other), touch.source.max(other));
         let mut all = lock(&self.found);
         let count = all.get(&key).map_or(0, |found| found.count) + 1;
-        // The lanes of a warp run in step on today's devices, but nothing promises it.
+        // The lanes of a warp run in lockstep on today's devices, but nothing promises it.
         let place_of = |thread: Thread| (thread.block, warp_of(thread));
         let is_of_warp = earlier.is_some_and(|earlier| place_of(earlier.thread) == place_of(touch.thread));
         let own = if kind == FindingKind::DataRace && is_of_warp {

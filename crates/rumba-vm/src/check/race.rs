@@ -176,16 +176,16 @@ impl Races {
         &mut self.warps[block][warp]
     }
 
-    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and goes on in steps: of as many bytes as
-    /// a lane accesses, or of none.
-    pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], step: u64) {
+    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and goes on with a stride: as many bytes as
+    /// a lane accesses, or none.
+    pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], stride: u64) {
         let (block, warp) = self.place(access.block, access.warp);
         let known = &self.warps[block][warp];
         // Lanes that write to the same place race with each other.
-        let is_wide = step != 0 && access.bytes >= 4 && hosts.iter().all(|host| host % 4 == 0);
-        let is_read = step == 0 && access.kind == AccessKind::Read;
+        let is_wide = stride != 0 && access.bytes >= 4 && hosts.iter().all(|host| host % 4 == 0);
+        let is_read = stride == 0 && access.kind == AccessKind::Read;
         if known.apart || access.order.is_strong() || !(is_wide || is_read) {
-            let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
+            let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
             return self.lanes(access, u32::MAX, host);
         }
         let clock = known.clock(0);

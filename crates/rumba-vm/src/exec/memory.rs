@@ -26,7 +26,7 @@ fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
 
 /// The same of memory whose accesses are in bounds, but are to be told to the monitor.
 #[inline(always)]
-fn watched_cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
+fn monitored_cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
     cache_of(warp, pc, kind).wrapping_add(2 * CACHES)
 }
 
@@ -84,7 +84,7 @@ pub(crate) trait AddressSpace {
     ///
     /// # Safety
     /// As for [`Self::bounds`].
-    unsafe fn watched(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
+    unsafe fn monitored(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
 
     /// What is added to an address, except for the lane's part.
     fn base(warp: &Warp) -> u64;
@@ -102,9 +102,9 @@ impl AddressSpace for Flat {
         unsafe { *cache_of(warp, pc, kind) }
     }
 
-    unsafe fn watched(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
+    unsafe fn monitored(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds {
         // SAFETY: a worker has that many.
-        unsafe { *watched_cache_of(warp, pc, kind) }
+        unsafe { *monitored_cache_of(warp, pc, kind) }
     }
 
     #[inline(always)]
@@ -128,7 +128,7 @@ impl AddressSpace for Shared {
         }
     }
 
-    unsafe fn watched(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+    unsafe fn monitored(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
         Bounds {
             start: SHARED_START,
             bytes: warp.shared_end.saturating_sub(SHARED_START),
@@ -155,7 +155,7 @@ impl AddressSpace for Local {
         }
     }
 
-    unsafe fn watched(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
+    unsafe fn monitored(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
         Bounds {
             start: STACK_START,
             bytes: warp.stack_stride.saturating_sub(STACK_START),
@@ -223,26 +223,26 @@ pub(crate) unsafe fn affine<D: AddressSpace, X: Processor>(
     }
     let given = warp.lanes::<u64>(pc.a);
     // SAFETY: the slot has 32 lanes of 64 bits.
-    let step = unsafe { (*given.add(1)).wrapping_sub(*given) };
-    if step != bytes && step != 0 {
+    let stride = unsafe { (*given.add(1)).wrapping_sub(*given) };
+    if stride != bytes && stride != 0 {
         return None;
     }
     // SAFETY: the slot has 32 lanes of 64 bits.
     let bases = std::array::from_fn(|group| unsafe { *given.add(group * GROUP) });
-    let whole = if step == bytes { bytes * GROUP as u64 } else { bytes };
+    let whole = if stride == bytes { bytes * GROUP as u64 } else { bytes };
     // SAFETY: as the caller promises.
     let (hosts, check) = groups::<D>(warp, pc, unsafe { D::bounds(warp, pc, kind) }, bases, whole);
     // SAFETY: as the caller promises.
-    if !check.is_aligned(bytes) || !unsafe { X::is_stepped(given, step) } {
+    if !check.is_aligned(bytes) || !unsafe { X::is_affine(given, stride) } {
         return None;
     }
     let hosts = if check.is_inside() {
         hosts
     } else {
         // SAFETY: as the caller promises.
-        unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind)? }
+        unsafe { monitored::<D>(warp, pc, bases, (bytes, stride), kind)? }
     };
-    Some(if step == bytes {
+    Some(if stride == bytes {
         Pattern::Contiguous(hosts)
     } else {
         Pattern::Uniform(hosts)
@@ -275,24 +275,24 @@ fn groups<D: AddressSpace>(
 /// `pc` is an operation of the warp's program whose `extra` holds the [`Space`]; all lanes are active.
 #[cold]
 #[inline(never)]
-unsafe fn watched<D: AddressSpace>(
+unsafe fn monitored<D: AddressSpace>(
     warp: &Warp,
     pc: Pc,
     bases: [u64; GROUPS],
-    (bytes, step): (u64, u64),
+    (bytes, stride): (u64, u64),
     kind: AccessKind,
 ) -> Option<[u64; GROUPS]> {
     if D::PER_LANE || !warp.is_monitored() {
         return None;
     }
-    let whole = bytes + step * (GROUP as u64 - 1);
+    let whole = bytes + stride * (GROUP as u64 - 1);
     // SAFETY: as the caller promises.
-    let (hosts, check) = groups::<D>(warp, pc, unsafe { D::watched(warp, pc, kind) }, bases, whole);
+    let (hosts, check) = groups::<D>(warp, pc, unsafe { D::monitored(warp, pc, kind) }, bases, whole);
     if !check.is_inside() || !check.is_aligned(bytes) {
         return None;
     }
     let what = (bytes, kind, Order::from_bits(pc.extra, kind));
-    warp.observe_groups(pc.source, hosts, step, what, |address| {
+    warp.observe_groups(pc.source, hosts, stride, what, |address| {
         describe(warp, address, 1, Space::Generic)
     });
     Some(hosts)
@@ -316,24 +316,24 @@ pub(crate) unsafe fn scattered<D: AddressSpace>(
     unsafe { checked::<D>(warp, Request::of(warp, pc, given, bytes, kind), out) }
 }
 
-/// Checks and translates an access of `bytes` bytes per lane at `[bases of a + lane * step + imm]` when the addresses
-/// are known to be affine, but [`steady`] did not let them pass.
+/// Checks and translates an access of `bytes` bytes per lane at `[bases of a + lane * stride + imm]` when the addresses
+/// are known to be affine, but [`affine_groups`] did not let them pass.
 ///
 /// # Safety
-/// As for [`steady`].
-pub(crate) unsafe fn spread<D: AddressSpace>(
+/// As for [`affine_groups`].
+pub(crate) unsafe fn affine_lanes<D: AddressSpace>(
     warp: &mut Warp,
     pc: Pc,
     bytes: u64,
-    step: u64,
+    stride: u64,
     kind: AccessKind,
     out: &mut Addresses,
 ) -> Result<(), Pc> {
-    // SAFETY: the slot has its heads.
+    // SAFETY: the slot has its bases.
     let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
     let mut given = [0; LANES];
     for (lane, address) in given.iter_mut().enumerate() {
-        *address = bases[lane / GROUP].wrapping_add(step.wrapping_mul((lane % GROUP) as u64));
+        *address = bases[lane / GROUP].wrapping_add(stride.wrapping_mul((lane % GROUP) as u64));
     }
     // SAFETY: as the caller promises.
     unsafe { checked::<D>(warp, Request::of(warp, pc, &given, bytes, kind), out) }
@@ -346,23 +346,23 @@ pub(crate) unsafe fn spread<D: AddressSpace>(
 /// The warp is in lockstep; `pc` is an operation of its program whose `a` is an affine 64-bit value and whose `extra`
 /// holds the [`Space`].
 #[inline(always)]
-pub(crate) unsafe fn steady<D: AddressSpace>(
+pub(crate) unsafe fn affine_groups<D: AddressSpace>(
     warp: &Warp,
     pc: Pc,
     bytes: u64,
     whole: u64,
     kind: AccessKind,
 ) -> Option<[u64; GROUPS]> {
-    // SAFETY: the slot has its heads.
+    // SAFETY: the slot has its bases.
     let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
     // SAFETY: as the caller promises.
     let (hosts, check) = groups::<D>(warp, pc, unsafe { D::bounds(warp, pc, kind) }, bases, whole);
     if check.is_inside() && check.is_aligned(bytes) {
         return Some(hosts);
     }
-    let step = (whole - bytes) / (GROUP as u64 - 1);
+    let stride = (whole - bytes) / (GROUP as u64 - 1);
     // SAFETY: as the caller promises.
-    unsafe { watched::<D>(warp, pc, bases, (bytes, step), kind) }
+    unsafe { monitored::<D>(warp, pc, bases, (bytes, stride), kind) }
 }
 
 /// An access of some lanes, which need not be active.
@@ -444,7 +444,7 @@ unsafe fn checked<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &
 }
 
 /// Checks accesses that are not known to be right, or that the monitor has to be told of. Those that are in the bounds of
-/// memory that is watched are translated already.
+/// memory that is monitored are translated already.
 ///
 /// # Safety
 /// As for [`checked`].
@@ -452,8 +452,8 @@ unsafe fn checked<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &
 #[inline(never)]
 unsafe fn unusual<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &mut Addresses) -> Result<(), Pc> {
     // SAFETY: as the caller promises.
-    let is_watched = || request.compare(unsafe { D::watched(warp, request.pc, request.kind) }, |_, _| {});
-    if !warp.is_monitored() || !is_watched() {
+    let is_monitored_memory = || request.compare(unsafe { D::monitored(warp, request.pc, request.kind) }, |_, _| {});
+    if !warp.is_monitored() || !is_monitored_memory() {
         examine(warp, &request, out)?;
     }
     if warp.is_monitored() {
@@ -571,7 +571,7 @@ fn examine(warp: &mut Warp, request: &Request<'_>, out: &mut Addresses) -> Resul
     }
     if single && known.bytes != 0 {
         let cache = if warp.watches(known.start, known.bytes) {
-            watched_cache_of(warp, pc, kind)
+            monitored_cache_of(warp, pc, kind)
         } else {
             cache_of(warp, pc, kind)
         };

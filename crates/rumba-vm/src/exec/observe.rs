@@ -91,28 +91,28 @@ impl Warp {
         );
     }
 
-    /// Accesses by all lanes, each group of which starts at a host address and goes on in steps: of as many bytes as a lane
-    /// accesses, or of none.
+    /// Accesses by all lanes, each group of which starts at a host address and goes on with a stride: as many bytes as a lane
+    /// accesses, or none.
     pub(crate) fn observe_groups(
         &self,
         source: u32,
         hosts: [u64; GROUPS],
-        step: u64,
+        stride: u64,
         (bytes, kind, order): (u64, AccessKind, Order),
         place: impl Fn(u64) -> String,
     ) {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
         if let Some(map) = &context.allocations.unwritten {
-            let whole = bytes + step * (GROUP as u64 - 1);
-            let in_a_row = step != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
+            let whole = bytes + stride * (GROUP as u64 - 1);
+            let in_a_row = stride != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
             let (count, whole) = if in_a_row {
                 (1, whole * GROUPS as u64)
             } else {
                 (GROUPS, whole)
             };
             let mut ranges = hosts.into_iter().take(count);
-            let host = |lane: usize| hosts[lane / GROUP] + step * (lane % GROUP) as u64;
+            let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
             match kind {
                 AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
                 AccessKind::Read | AccessKind::Atomic => {
@@ -132,7 +132,7 @@ impl Warp {
         };
         monitor.race(
             |conflict| self.rewrites(conflict),
-            |races| races.groups(&access, hosts, step),
+            |races| races.groups(&access, hosts, stride),
             place,
         );
     }

@@ -1,8 +1,8 @@
-//! Which part of its slots an operation over lanes works on: all 32 lanes, or the heads of an affine value.
+//! Which part of its slots an operation over lanes works on: all 32 lanes, or the bases of an affine value.
 //!
-//! What is computed is not decided here (see [`crate::exec::shape`]), nor when heads will do (see [`crate::exec::lockstep`]).
+//! What is computed is not decided here (see [`crate::exec::shape`]), nor when the bases suffice (see [`crate::exec::lockstep`]).
 
-use crate::base::lanes::{FULL, GROUP, LANES};
+use crate::base::lanes::{FULL, GROUP, GROUPS, LANES};
 use crate::exec::lane::{Lane, Raw};
 use crate::exec::processor::Processor;
 use crate::machine::warp::Warp;
@@ -12,17 +12,17 @@ pub(crate) const CHUNK: usize = GROUP;
 
 /// A part of a slot.
 pub(crate) trait Part {
-    /// One lane of a slot, or one head.
+    /// One lane of a slot, or one base.
     ///
     /// # Safety
     /// `slot` is a slot for `T` of the warp's program; `lane` is below the number of lanes that [`Self::write`] asks for.
     unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T;
 
-    /// Eight lanes of a slot, given the step of an affine value.
+    /// Eight lanes of a slot, given the stride of an affine value.
     ///
     /// # Safety
     /// `slot` is a slot for `T` of the warp's program; `chunk` is below 4.
-    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, step: i32) -> [T::Raw; CHUNK];
+    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, stride: i32) -> [T::Raw; CHUNK];
 
     /// Writes a slot from a function of the lane.
     ///
@@ -70,34 +70,34 @@ impl Part for Whole {
     }
 }
 
-/// The heads; a warp in lockstep has no inactive lanes.
+/// The bases of an affine value; a warp in lockstep has no inactive lanes.
 pub(crate) struct Bases;
 
 impl Part for Bases {
     #[inline(always)]
     unsafe fn lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T {
-        // SAFETY: the slot has four heads.
+        // SAFETY: the slot has four bases.
         T::from_raw(unsafe { warp.bases::<T::Raw>(slot).add(lane).read() })
     }
 
     #[inline(always)]
-    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, step: i32) -> [T::Raw; CHUNK] {
-        // SAFETY: the slot has four heads.
-        let head = unsafe { warp.bases::<T::Raw>(slot).add(chunk).read() };
-        let mut lanes = [head; CHUNK];
+    unsafe fn chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize, stride: i32) -> [T::Raw; CHUNK] {
+        // SAFETY: the slot has four bases.
+        let base = unsafe { warp.bases::<T::Raw>(slot).add(chunk).read() };
+        let mut lanes = [base; CHUNK];
         for (index, lane) in lanes.iter_mut().enumerate() {
-            *lane = head.plus(step.wrapping_mul(index as i32));
+            *lane = base.plus(stride.wrapping_mul(index as i32));
         }
         lanes
     }
 
     #[inline(always)]
     unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
-        let mut values = [R::ZERO; LANES / GROUP];
+        let mut values = [R::ZERO; GROUPS];
         for (lane, value) in values.iter_mut().enumerate() {
             *value = compute(lane);
         }
-        // SAFETY: the slot has four heads.
-        unsafe { warp.bases::<[R; LANES / GROUP]>(slot).write_unaligned(values) };
+        // SAFETY: the slot has four bases.
+        unsafe { warp.bases::<[R; GROUPS]>(slot).write_unaligned(values) };
     }
 }

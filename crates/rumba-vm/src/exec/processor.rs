@@ -83,11 +83,11 @@ pub(crate) trait Processor {
     /// The handler for the target.
     fn handler(baseline: Handler, avx2: Handler) -> Handler;
 
-    /// Whether within each group of [`GROUP`] lanes every lane holds `step` more than the lane before.
+    /// Whether within each group of [`GROUP`] lanes every lane holds `stride` more than the lane before.
     ///
     /// # Safety
     /// The pointer is good for 32 lanes, and the processor is the target.
-    unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool;
+    unsafe fn is_affine(lanes: *const u64, stride: u64) -> bool;
 
     /// Copies 8 lanes of `BYTES` bytes, 4, 8 or 16.
     ///

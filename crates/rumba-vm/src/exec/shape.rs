@@ -95,7 +95,7 @@ const fn handlers<B: Body>() -> Handlers {
 
 /// The same with a predicate as result.
 const fn tests<B: Body>() -> Handlers {
-    whole::<B>().with_kind(OpKind::Test { spread: bases::<B> })
+    whole::<B>().with_kind(OpKind::Test { bases: bases::<B> })
 }
 
 /// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.

@@ -53,5 +53,5 @@ impl BoundsCheck {
 /// Number of [`Bounds`] in each of a worker's tables; operations share them modulo this.
 pub(crate) const CACHES: usize = 4096;
 
-/// A worker's tables: for reads and for writes, each of memory that needs no further check and of memory that is [`watched`].
+/// A worker's tables: for reads and for writes, each of memory that needs no further check and of memory whose accesses the monitor is told of.
 pub(crate) const TABLES: usize = 4;

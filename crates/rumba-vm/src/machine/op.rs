@@ -162,15 +162,15 @@ pub enum OpKind {
     Opaque,
     /// `dst` is a function of the sources, lane by lane.
     Lanes {
-        /// Computes the heads of `dst` from the heads of the sources.
+        /// Computes the bases of `dst` from the bases of the sources.
         bases: Handler,
         /// When the result is affine.
         linear: Linear,
     },
     /// The predicate `dst` is a function of the sources, lane by lane.
     Test {
-        /// Reads the sources `a` and `b` by their heads; the two halves of `imm` are their steps.
-        spread: Handler,
+        /// Reads the sources `a` and `b` by their bases; the two halves of `imm` are their strides.
+        bases: Handler,
     },
     /// Loads from the address in `a`.
     Load {
@@ -178,7 +178,7 @@ pub enum OpKind {
         bytes: u8,
         /// Where each group has one address, loads lanes.
         uniform: Handler,
-        /// Where each group has one address, loads heads; for operations with one destination.
+        /// Where each group has one address, loads bases; for operations with one destination.
         bases: Option<Handler>,
         /// Where a lane's bytes lie behind those of the lane before it.
         contiguous: Handler,
@@ -198,10 +198,10 @@ pub enum OpKind {
     GuardEnd,
 }
 
-/// How a function's result depends on the steps of its operands, in the arithmetic of its width.
+/// How a function's result depends on the strides of its operands, in the arithmetic of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linear {
-    /// It is affine only where all operands have the step 0.
+    /// It is affine only where all operands have the stride 0.
     No,
     /// `a`, cut to the width of the result.
     Copy,

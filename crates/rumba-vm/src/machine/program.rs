@@ -249,12 +249,12 @@ impl Program {
     }
 }
 
-/// An affine value: one stride between the lanes of each group.
+/// An affine value: lane `i` of a group holds the base of the group plus `i` times the stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Affine {
     pub(crate) slot: u16,
     pub(crate) class: Class,
-    pub(crate) step: i64,
+    pub(crate) stride: i64,
 }
 
 /// A place where warps join.
@@ -271,7 +271,7 @@ pub(crate) struct Entry {
 pub(crate) struct Exit {
     /// Index of the operation in the program that every warp can run.
     pub(crate) op: u32,
-    /// What is known by its heads only.
+    /// What exists as bases only.
     pub(crate) values: Box<[Affine]>,
 }
 

@@ -141,9 +141,9 @@ impl Special {
         Some((special, ScalarType::U32))
     }
 
-    /// By how much its value grows from lane to lane within a group of lanes, if by the same everywhere. In rows, lanes of
-    /// a group are neighbours in the first dimension of the block.
-    pub(crate) fn step(self, rows: bool) -> Option<i64> {
+    /// The stride of its value between the lanes of a group, if it is affine. In rows, lanes of a group are neighbours in
+    /// the first dimension of the block.
+    pub(crate) fn stride(self, rows: bool) -> Option<i64> {
         match self {
             Self::Tid(axis) => rows.then_some(i64::from(axis == 0)),
             Self::LaneId => Some(1),

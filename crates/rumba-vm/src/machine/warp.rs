@@ -138,13 +138,13 @@ pub struct Warp {
     pub(crate) chance: Chance,
     /// Registers of recursive functions, by depth of the call.
     pub(crate) saves: Vec<Vec<u32>>,
-    /// The program to run while all lanes are in step, if there is one.
+    /// The program to run while all lanes are in lockstep, if there is one.
     pub(crate) lockstep: *const Lockstep,
-    /// How often the warp fell out of step soon, how many chances to return it will let pass, and when it last returned.
+    /// Bail-outs in a row, entries that the back-off still skips, and the operations executed when the warp last entered.
     pub(crate) bail_outs: u32,
     pub(crate) back_off: u32,
-    pub(crate) in_step_since: u64,
-    /// The values that differ from block to block are there as heads only.
+    pub(crate) in_lockstep_since: u64,
+    /// The values that differ from block to block exist as bases only.
     pub(crate) lacks_of_block: bool,
     /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
     pub(crate) copies: Groups,
@@ -197,7 +197,7 @@ impl Warp {
             lockstep: std::ptr::null(),
             bail_outs: 0,
             back_off: 0,
-            in_step_since: 0,
+            in_lockstep_since: 0,
             lacks_of_block: false,
             copies: Groups::new(),
             bulk_copies: Groups::new(),
@@ -224,7 +224,7 @@ impl Warp {
         self.registers.wrapping_add(slot as usize * UNIT).cast()
     }
 
-    /// The heads of a slot: the first lane of each group, one behind the other.
+    /// The bases of a slot: the first lane of each group, one behind the other.
     #[inline(always)]
     pub(crate) fn bases<T>(&self, slot: u16) -> *mut T {
         self.bases.wrapping_add(slot as usize * (UNIT / GROUP)).cast()

@@ -102,7 +102,7 @@ impl Block {
             warp.active = live;
             warp.live = live;
             warp.pc = if live == FULL { full } else { entry };
-            warp.in_step_since = 0;
+            warp.in_lockstep_since = 0;
             warp.stop = Stop::Turn;
             warp.turn = 0;
             warp.frames.clear();

@@ -1,7 +1,7 @@
 //! Which values of a program are affine while its lanes are in lockstep, and what each operation can do with that.
 //!
-//! A forward analysis over the blocks of the kernel itself finds the steps, a backward one what is still needed. Both work
-//! on the slots of the decoded program. How operations are written from what is found here is told in [`crate::run::lockstep_build`].
+//! A forward analysis over the blocks of the kernel itself finds the strides, a backward one what is still needed. Both work
+//! on the slots of the decoded program. The program is written by [`crate::run::lockstep_build`].
 
 use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
 use crate::machine::op::{Linear, OpKind};
@@ -18,14 +18,14 @@ const MAX_ROUNDS: usize = 8;
 pub(super) enum Plan {
     /// What it does anyway.
     Whole,
-    /// Computes heads, once the operands of this mask (bit 0 for `a`) are known to wrap nowhere.
-    Bases { step: i64, checks: u8 },
-    /// Tests operands given by their heads, with these steps.
-    Spread { steps: [i64; 2] },
+    /// Computes bases, once the operands of this mask (bit 0 for `a`) are checked to wrap nowhere.
+    Bases { stride: i64, checks: u8 },
+    /// Compares operands given by their bases, with these strides.
+    Test { strides: [i64; 2] },
     /// Accesses one address per group.
     Uniform,
-    /// Loads the heads of a value.
-    LoadHeads,
+    /// Loads the bases of a value.
+    LoadBases,
     /// Accesses bytes one behind the other.
     Contiguous,
 }
@@ -33,11 +33,11 @@ pub(super) enum Plan {
 /// What a slot holds that the launch fills.
 #[derive(Clone, Copy)]
 struct Given {
-    step: Option<i64>,
+    stride: Option<i64>,
     constant: Option<u64>,
 }
 
-/// The step of each slot, or none for values that are not affine.
+/// The stride of each slot, or none for values that are not affine.
 pub(super) type State = Vec<Option<i64>>;
 
 /// What was found out about a program.
@@ -48,7 +48,7 @@ pub(super) struct Analysis<'a> {
     number: Vec<u32>,
     /// Slot and width by number.
     slots: Vec<(u16, Class)>,
-    known: Vec<Option<Given>>,
+    given: Vec<Option<Given>>,
     /// At the start of each block that is reached in lockstep.
     states: Vec<Option<State>>,
     liveness: Liveness,
@@ -73,7 +73,7 @@ impl<'a> Analysis<'a> {
             blocks: Vec::new(),
             number: vec![NONE; program.units],
             slots: Vec::new(),
-            known: vec![None; program.units],
+            given: vec![None; program.units],
             states: Vec::new(),
             liveness: Liveness::new(&[], 0, |_, _| ()),
             whole: Set::none(0),
@@ -114,19 +114,19 @@ impl<'a> Analysis<'a> {
 
     fn number_slots(&mut self, rows: bool) {
         for (slot, _, value) in &self.program.fixed {
-            let (step, constant) = match value {
+            let (stride, constant) = match value {
                 Fixed::Constant(bits) => (Some(0), u64::try_from(*bits).ok()),
                 Fixed::Array(offset) => (Some(0), Some(*offset)),
                 Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => (Some(0), None),
-                Fixed::Special(special) => (special.step(rows), None),
+                Fixed::Special(special) => (special.stride(rows), None),
                 Fixed::Transfer(_) | Fixed::StackPointer => (None, None),
             };
-            self.known[usize::from(*slot)] = Some(Given { step, constant });
+            self.given[usize::from(*slot)] = Some(Given { stride, constant });
         }
         for index in 0..self.program.kernel_ops {
             for (_, slot, class) in self.operands(index) {
                 let unit = usize::from(slot);
-                if self.known[unit].is_none() && self.number[unit] == NONE {
+                if self.given[unit].is_none() && self.number[unit] == NONE {
                     self.number[unit] = self.slots.len() as u32;
                     self.slots.push((slot, class));
                 }
@@ -197,7 +197,7 @@ impl<'a> Analysis<'a> {
         Some(found.into_iter().flatten().collect())
     }
 
-    /// Steps backwards over an operation.
+    /// Transfers liveness backwards over an operation.
     fn before(&self, live: &mut Set, index: usize) {
         if !self.facts(index).conditional {
             for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
@@ -228,7 +228,7 @@ impl<'a> Analysis<'a> {
                     continue;
                 };
                 for index in self.blocks[block].ops.clone() {
-                    self.step_over(index, &mut state);
+                    self.transfer(index, &mut state);
                 }
                 for successor in self.blocks[block].successors.clone() {
                     match &mut self.states[successor] {
@@ -236,10 +236,10 @@ impl<'a> Analysis<'a> {
                             self.states[successor] = Some(state.clone());
                             changed[successor] = true;
                         }
-                        Some(known) => {
-                            for (known, value) in known.iter_mut().zip(&state) {
-                                if known.is_some() && known != value {
-                                    *known = None;
+                        Some(joined) => {
+                            for (joined, value) in joined.iter_mut().zip(&state) {
+                                if joined.is_some() && joined != value {
+                                    *joined = None;
                                     changed[successor] = true;
                                 }
                             }
@@ -255,13 +255,13 @@ impl<'a> Analysis<'a> {
         self.states[block].clone()
     }
 
-    /// Updates the state for what an operation does.
-    pub(super) fn step_over(&self, index: usize, state: &mut State) -> Plan {
+    /// The transfer function of an operation: updates the state for what it does.
+    pub(super) fn transfer(&self, index: usize, state: &mut State) -> Plan {
         let plan = self.plan(index, state);
         let result = match plan {
-            Plan::Bases { step, .. } => Some(step),
-            Plan::LoadHeads => Some(0),
-            Plan::Whole | Plan::Spread { .. } | Plan::Uniform | Plan::Contiguous => None,
+            Plan::Bases { stride, .. } => Some(stride),
+            Plan::LoadBases => Some(0),
+            Plan::Whole | Plan::Test { .. } | Plan::Uniform | Plan::Contiguous => None,
         };
         for slot in self.destinations(index).filter_map(|(_, slot, _)| self.number(slot)) {
             state[slot] = result;
@@ -269,27 +269,27 @@ impl<'a> Analysis<'a> {
         plan
     }
 
-    /// The step of a slot that is affine.
-    pub(super) fn step_of(&self, slot: u16, state: &State) -> i64 {
-        self.step(slot, state).unwrap_or(0)
+    /// The stride of a slot that is affine.
+    pub(super) fn stride_of(&self, slot: u16, state: &State) -> i64 {
+        self.stride(slot, state).unwrap_or(0)
     }
 
-    /// The step of a slot if it is affine.
-    fn step(&self, slot: u16, state: &State) -> Option<i64> {
-        match self.known[usize::from(slot)] {
-            Some(known) => known.step,
+    /// The stride of a slot if it is affine.
+    fn stride(&self, slot: u16, state: &State) -> Option<i64> {
+        match self.given[usize::from(slot)] {
+            Some(given) => given.stride,
             None => self.number(slot).and_then(|number| state[number]),
         }
     }
 
     fn constant(&self, slot: u16) -> Option<u64> {
-        self.known[usize::from(slot)].and_then(|known| known.constant)
+        self.given[usize::from(slot)].and_then(|given| given.constant)
     }
 
     fn plan(&self, index: usize, state: &State) -> Plan {
         let (op, facts) = (&self.program.ops[index], self.facts(index));
         // What is on its way between functions is read by operations that are not looked at here.
-        let given = |slot: u16| self.known[usize::from(slot)].is_some();
+        let given = |slot: u16| self.given[usize::from(slot)].is_some();
         if facts.flow != Flow::Next || self.destinations(index).any(|(_, slot, _)| given(slot)) {
             return Plan::Whole;
         }
@@ -297,26 +297,26 @@ impl<'a> Analysis<'a> {
             OpKind::Opaque | OpKind::GuardBegin | OpKind::GuardEnd => Plan::Whole,
             OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
             OpKind::Test { .. } => {
-                let mut steps = [0; 2];
+                let mut strides = [0; 2];
                 for (position, slot, class) in self.sources(index) {
-                    match self.step(slot, state).map(|step| narrow(step, class)) {
-                        Some(step) if (1..=2).contains(&position) && i32::try_from(step).is_ok() => {
-                            steps[position - 1] = step;
+                    match self.stride(slot, state).map(|stride| narrow(stride, class)) {
+                        Some(stride) if (1..=2).contains(&position) && i32::try_from(stride).is_ok() => {
+                            strides[position - 1] = stride;
                         }
                         _ => return Plan::Whole,
                     }
                 }
-                Plan::Spread { steps }
+                Plan::Test { strides }
             }
-            OpKind::Load { bytes, bases, .. } => match self.step(op.a, state) {
-                Some(0) if bases.is_some() && !self.lanes_only[index] => Plan::LoadHeads,
+            OpKind::Load { bytes, bases, .. } => match self.stride(op.a, state) {
+                Some(0) if bases.is_some() && !self.lanes_only[index] => Plan::LoadBases,
                 Some(0) => Plan::Uniform,
-                Some(step) if step == i64::from(bytes) => Plan::Contiguous,
+                Some(stride) if stride == i64::from(bytes) => Plan::Contiguous,
                 _ => Plan::Whole,
             },
-            OpKind::Store { bytes, .. } => match self.step(op.a, state) {
+            OpKind::Store { bytes, .. } => match self.stride(op.a, state) {
                 Some(0) => Plan::Uniform,
-                Some(step) if step == i64::from(bytes) => Plan::Contiguous,
+                Some(stride) if stride == i64::from(bytes) => Plan::Contiguous,
                 _ => Plan::Whole,
             },
         }
@@ -324,18 +324,18 @@ impl<'a> Analysis<'a> {
 
     fn plan_lanes(&self, index: usize, linear: Linear, state: &State) -> Option<Plan> {
         let op = &self.program.ops[index];
-        let mut steps = [0; 4];
+        let mut strides = [0; 4];
         for (position, slot, class) in self.sources(index) {
-            *steps.get_mut(position.checked_sub(1)?)? = narrow(self.step(slot, state)?, class);
+            *strides.get_mut(position.checked_sub(1)?)? = narrow(self.stride(slot, state)?, class);
         }
         let class = self.facts(index).classes[0]?;
         if class == Class::W128 {
             return None;
         }
-        if steps == [0; 4] {
-            return Some(Plan::Bases { step: 0, checks: 0 });
+        if strides == [0; 4] {
+            return Some(Plan::Bases { stride: 0, checks: 0 });
         }
-        let [a, b, c, _] = steps;
+        let [a, b, c, _] = strides;
         let product = |signed: Option<bool>| -> Option<i64> {
             let constant = |slot: u16| {
                 let bits = self.constant(slot)?;
@@ -353,7 +353,7 @@ impl<'a> Analysis<'a> {
             }
         };
         let checked = |mask: u8| -> u8 { mask & (u8::from(a != 0) | u8::from(b != 0) << 1) };
-        let (step, checks) = match linear {
+        let (stride, checks) = match linear {
             Linear::No => return None,
             Linear::Copy => (a, 0),
             Linear::ZeroExtended | Linear::SignExtended => (a, checked(1)),
@@ -371,19 +371,19 @@ impl<'a> Analysis<'a> {
             }
         };
         Some(Plan::Bases {
-            step: narrow(step, class),
+            stride: narrow(stride, class),
             checks,
         })
     }
 
-    /// Finds out who reads lanes and who heads.
+    /// Finds which values operations read as lanes, and which as bases.
     fn find_uses(&mut self) {
         let (mut whole, mut bases) = (Set::none(self.slots.len()), Set::none(self.slots.len()));
         for block in 0..self.blocks.len() {
             let Some(mut state) = self.state(block) else { continue };
             for index in self.blocks[block].ops.clone() {
                 let before = state.clone();
-                let plan = self.step_over(index, &mut state);
+                let plan = self.transfer(index, &mut state);
                 for (position, slot, _) in self.sources(index) {
                     let Some(number) = self.number(slot) else { continue };
                     if by_bases(plan, position) {
@@ -416,7 +416,7 @@ impl<'a> Analysis<'a> {
                 return false;
             };
             self.blocks[block].ops.clone().any(|index| {
-                let plan = self.step_over(index, &mut state);
+                let plan = self.transfer(index, &mut state);
                 self.sources(index)
                     .any(|(position, slot, _)| !by_bases(plan, position) && of_block.contains(&slot))
             })
@@ -436,7 +436,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// What is live before an operation of a block, and what is known by its heads only.
+    /// What is live before an operation of a block, and which of it exists as bases only.
     pub(super) fn leaving(&self, block: usize, index: usize, state: &State) -> Box<[Affine]> {
         let mut live = self.liveness.after(&self.blocks[block]);
         for later in (index..self.blocks[block].ops.end).rev() {
@@ -446,28 +446,29 @@ impl<'a> Analysis<'a> {
     }
 
     fn affine(&self, state: &State, live: &Set, wanted: impl Fn(usize) -> bool) -> Box<[Affine]> {
-        let affine = state.iter().enumerate().filter_map(|(number, step)| {
+        let affine = state.iter().enumerate().filter_map(|(number, stride)| {
             let (slot, class) = self.slots[number];
-            step.filter(|_| live.has(number) && wanted(number))
-                .map(|step| Affine { slot, class, step })
+            stride
+                .filter(|_| live.has(number) && wanted(number))
+                .map(|stride| Affine { slot, class, stride })
         });
         affine.collect()
     }
 }
 
-/// A step as one of a value of this width.
-fn narrow(step: i64, class: Class) -> i64 {
+/// A stride as one of a value of this width.
+fn narrow(stride: i64, class: Class) -> i64 {
     match class {
-        Class::W32 => i64::from(step as i32),
-        Class::W64 | Class::W128 => step,
+        Class::W32 => i64::from(stride as i32),
+        Class::W64 | Class::W128 => stride,
     }
 }
 
-/// Whether an operation reads the source at a position by its heads.
+/// Whether an operation reads the source at a position by its bases.
 fn by_bases(plan: Plan, position: usize) -> bool {
     match plan {
-        Plan::Bases { .. } | Plan::Spread { .. } => true,
-        Plan::Uniform | Plan::LoadHeads | Plan::Contiguous => position == 1,
+        Plan::Bases { .. } | Plan::Test { .. } => true,
+        Plan::Uniform | Plan::LoadBases | Plan::Contiguous => position == 1,
         Plan::Whole => false,
     }
 }

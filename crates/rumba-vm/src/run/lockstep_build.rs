@@ -86,7 +86,7 @@ impl Writer<'_> {
         self.entries.push(entry);
         for index in ops {
             let before = state.clone();
-            let plan = self.analysis.step_over(index, &mut state);
+            let plan = self.analysis.transfer(index, &mut state);
             let op = self.program.ops[index];
             let facts = self.analysis.facts(index);
             let exit = |writer: &mut Self| {
@@ -129,7 +129,7 @@ impl Writer<'_> {
                         && checks != 0
                     {
                         let exit = exit(self);
-                        self.checks(kind, checks, op, exit, |slot| self.analysis.step_of(slot, &before));
+                        self.checks(kind, checks, op, exit, |slot| self.analysis.stride_of(slot, &before));
                     }
                     self.ops.push(planned(kind, plan, op));
                     self.write_out(index, plan, op);
@@ -145,7 +145,7 @@ impl Writer<'_> {
         self.ops.push(op);
     }
 
-    fn checks(&mut self, kind: OpKind, checks: u8, op: Op, exit: usize, step: impl Fn(u16) -> i64) {
+    fn checks(&mut self, kind: OpKind, checks: u8, op: Op, exit: usize, stride: impl Fn(u16) -> i64) {
         let signed = matches!(
             kind,
             OpKind::Lanes {
@@ -158,7 +158,7 @@ impl Writer<'_> {
             let check = Op {
                 a: slot,
                 extra: u16::from(signed),
-                imm: i64::from(step(slot) as i32).cast_unsigned(),
+                imm: i64::from(stride(slot) as i32).cast_unsigned(),
                 ..op
             };
             self.ops.push(leaving(handlers::check, check, exit));
@@ -167,10 +167,10 @@ impl Writer<'_> {
 
     /// Writes out what was computed as bases if an operation reads its lanes.
     fn write_out(&mut self, index: usize, plan: Plan, op: Op) {
-        let step = match plan {
-            Plan::Bases { step, .. } => step,
-            Plan::LoadHeads => 0,
-            Plan::Whole | Plan::Spread { .. } | Plan::Uniform | Plan::Contiguous => return,
+        let stride = match plan {
+            Plan::Bases { stride, .. } => stride,
+            Plan::LoadBases => 0,
+            Plan::Whole | Plan::Test { .. } | Plan::Uniform | Plan::Contiguous => return,
         };
         if !self.analysis.needs_lanes(op.dst) {
             return;
@@ -181,7 +181,7 @@ impl Writer<'_> {
         };
         self.ops.push(Op {
             handler,
-            imm: step.cast_unsigned(),
+            imm: stride.cast_unsigned(),
             ..op
         });
     }
@@ -219,16 +219,16 @@ fn leaving(handler: Handler, op: Op, exit: usize) -> Op {
 fn planned(kind: OpKind, plan: Plan, op: Op) -> Op {
     let handler = match (plan, kind) {
         (Plan::Bases { .. }, OpKind::Lanes { bases, .. }) => bases,
-        (Plan::Spread { steps }, OpKind::Test { spread }) => {
-            let [a, b] = steps.map(|step| u64::from(step as i32 as u32));
+        (Plan::Test { strides }, OpKind::Test { bases }) => {
+            let [a, b] = strides.map(|stride| u64::from(stride as i32 as u32));
             return Op {
-                handler: spread,
+                handler: bases,
                 imm: a | b << 32,
                 ..op
             };
         }
         (Plan::Uniform, OpKind::Load { uniform, .. } | OpKind::Store { uniform, .. }) => uniform,
-        (Plan::LoadHeads, OpKind::Load { bases: Some(bases), .. }) => bases,
+        (Plan::LoadBases, OpKind::Load { bases: Some(bases), .. }) => bases,
         (Plan::Contiguous, OpKind::Load { contiguous, .. } | OpKind::Store { contiguous, .. }) => contiguous,
         _ => op.handler,
     };

@@ -3,7 +3,7 @@
 //! What all blocks of a launch have in common is written once, by [`Resident::prepare`]; [`Resident::start`] writes what
 //! differs from block to block. Which blocks run where and when is told in [`crate::run::launch`].
 
-use crate::base::lanes::{GROUP, LANES, SHARED_START, STACK_START};
+use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::seed::Chance;
 use crate::base::types::ScalarType;
 use crate::machine::bounds::Bounds;
@@ -28,7 +28,7 @@ pub(crate) struct InitialState<'a> {
     shared_bytes: usize,
     /// Where blocks start: warps that lack lanes, and full ones.
     entries: (Pc, Pc),
-    /// Warps that need the values of the block as heads only.
+    /// Warps that need the values of the block as bases only.
     by_bases: usize,
     /// Fixed slots that are written for each block.
     of_block: Vec<(u16, Class, Special)>,
@@ -129,10 +129,14 @@ impl Resident {
             // SAFETY: the slot is one of the program's.
             unsafe {
                 match class {
-                    Class::W32 => by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; BASES])),
+                    Class::W32 => by_bases
+                        .iter()
+                        .for_each(|warp| fill_bases(warp, *slot, [value; GROUPS])),
                     Class::W64 | Class::W128 => {
                         let value = u64::from(value);
-                        by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; BASES]));
+                        by_bases
+                            .iter()
+                            .for_each(|warp| fill_bases(warp, *slot, [value; GROUPS]));
                     }
                 }
                 whole
@@ -268,10 +272,7 @@ impl Resident {
     }
 }
 
-/// Values that groups of lanes start with, in a warp.
-const BASES: usize = LANES / GROUP;
-
-/// Fills a slot, its lanes and its heads.
+/// Fills a slot, its lanes and its bases.
 ///
 /// # Safety
 /// The slot is one of the warp's program, of this class.
@@ -291,8 +292,8 @@ unsafe fn fill(warp: &Warp, slot: u16, class: Class, value: impl Fn(usize) -> u1
 #[inline(always)]
 unsafe fn fill_lanes<T: Copy>(warp: &Warp, slot: u16, value: impl Fn(usize) -> T) {
     let lanes: [T; LANES] = std::array::from_fn(value);
-    let bases: [T; BASES] = std::array::from_fn(|group| lanes[group * GROUP]);
-    // SAFETY: a slot has 32 lanes and a head for each group.
+    let bases: [T; GROUPS] = std::array::from_fn(|group| lanes[group * GROUP]);
+    // SAFETY: a slot has 32 lanes and a base for each group.
     unsafe {
         warp.lanes::<[T; LANES]>(slot).write(lanes);
         fill_bases(warp, slot, bases);
@@ -302,9 +303,9 @@ unsafe fn fill_lanes<T: Copy>(warp: &Warp, slot: u16, value: impl Fn(usize) -> T
 /// # Safety
 /// The slot is one for `T` of the warp's program.
 #[inline(always)]
-unsafe fn fill_bases<T: Copy>(warp: &Warp, slot: u16, bases: [T; BASES]) {
-    // SAFETY: a slot has a head for each group.
-    unsafe { warp.bases::<[T; BASES]>(slot).write_unaligned(bases) };
+unsafe fn fill_bases<T: Copy>(warp: &Warp, slot: u16, bases: [T; GROUPS]) {
+    // SAFETY: a slot has a base for each group.
+    unsafe { warp.bases::<[T; GROUPS]>(slot).write_unaligned(bases) };
 }
 
 impl Context<'_> {

@@ -5,7 +5,7 @@
 use crate::base::lanes::GROUP;
 use crate::base::report::AccessKind;
 use crate::exec::access::{load_contiguous, load_lanes, load_uniform, store_contiguous, store_lanes, store_uniform};
-use crate::exec::memory::{AddressSpace, Addresses, spread, steady};
+use crate::exec::memory::{AddressSpace, Addresses, affine_groups, affine_lanes};
 use crate::exec::processor::Avx2;
 use crate::machine::op::{OpKind, Pc};
 use crate::machine::warp::Warp;
@@ -20,7 +20,7 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
         bytes: (N * E::BYTES as usize) as u8,
         uniform: uniform_load::<E, D, N>,
         bases: if N == 1 && E::BYTES <= 8 {
-            Some(heads_load::<E, D>)
+            Some(bases_load::<E, D>)
         } else {
             None
         },
@@ -46,9 +46,9 @@ pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() ->
 )]
 unsafe fn contiguous_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let bytes = N as u64 * E::BYTES;
-    // SAFETY: the caller runs this in lockstep, for an operation whose address is affine with that step.
+    // SAFETY: the caller runs this in lockstep, for an operation whose address is affine with that stride.
     unsafe {
-        match steady::<D>(warp, pc, bytes, bytes * GROUP as u64, AccessKind::Read) {
+        match affine_groups::<D>(warp, pc, bytes, bytes * GROUP as u64, AccessKind::Read) {
             Some(groups) => load_contiguous::<Avx2, E, N>(warp, pc, groups),
             None => return missed_load::<E, D, N>(warp, pc, bytes),
         }
@@ -64,7 +64,7 @@ unsafe fn uniform_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut W
     let bytes = N as u64 * E::BYTES;
     // SAFETY: as above.
     unsafe {
-        match steady::<D>(warp, pc, bytes, bytes, AccessKind::Read) {
+        match affine_groups::<D>(warp, pc, bytes, bytes, AccessKind::Read) {
             Some(groups) => load_uniform::<E, N>(warp, pc, groups),
             None => return missed_load::<E, D, N>(warp, pc, 0),
         }
@@ -76,17 +76,17 @@ unsafe fn uniform_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut W
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")
 )]
-unsafe fn heads_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as above; the destination has a head for each group.
+unsafe fn bases_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as above; the destination has a base for each group.
     unsafe {
-        match steady::<D>(warp, pc, E::BYTES, E::BYTES, AccessKind::Read) {
+        match affine_groups::<D>(warp, pc, E::BYTES, E::BYTES, AccessKind::Read) {
             Some(groups) => {
                 let bases = warp.bases::<E::Raw>(pc.dst);
                 for (group, from) in groups.into_iter().enumerate() {
                     *bases.add(group) = E::read(from);
                 }
             }
-            None => return missed_heads_load::<E, D>(warp, pc),
+            None => return missed_bases_load::<E, D>(warp, pc),
         }
     }
     pc.next()
@@ -100,7 +100,7 @@ unsafe fn contiguous_store<E: Element, D: AddressSpace, const N: usize>(warp: &m
     let bytes = N as u64 * E::BYTES;
     // SAFETY: as above.
     unsafe {
-        match steady::<D>(warp, pc, bytes, bytes * GROUP as u64, AccessKind::Write) {
+        match affine_groups::<D>(warp, pc, bytes, bytes * GROUP as u64, AccessKind::Write) {
             Some(groups) => store_contiguous::<Avx2, E, N>(warp, pc, groups),
             None => return missed_store::<E, D, N>(warp, pc, bytes),
         }
@@ -116,7 +116,7 @@ unsafe fn uniform_store<E: Element, D: AddressSpace, const N: usize>(warp: &mut 
     let bytes = N as u64 * E::BYTES;
     // SAFETY: as above.
     unsafe {
-        match steady::<D>(warp, pc, bytes, bytes, AccessKind::Write) {
+        match affine_groups::<D>(warp, pc, bytes, bytes, AccessKind::Write) {
             Some(groups) => store_uniform::<E, N>(warp, pc, groups),
             None => return missed_store::<E, D, N>(warp, pc, 0),
         }
@@ -127,11 +127,11 @@ unsafe fn uniform_store<E: Element, D: AddressSpace, const N: usize>(warp: &mut 
 /// Loads lane by lane what did not pass group by group.
 #[cold]
 #[inline(never)]
-unsafe fn missed_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc, step: u64) -> Pc {
+unsafe fn missed_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc, stride: u64) -> Pc {
     let mut addresses = Addresses::new();
     // SAFETY: as above.
     unsafe {
-        match spread::<D>(warp, pc, N as u64 * E::BYTES, step, AccessKind::Read, &mut addresses) {
+        match affine_lanes::<D>(warp, pc, N as u64 * E::BYTES, stride, AccessKind::Read, &mut addresses) {
             Ok(()) => load_lanes::<E, N>(warp, pc, &addresses),
             Err(stop) => return stop,
         }
@@ -141,11 +141,11 @@ unsafe fn missed_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut Wa
 
 #[cold]
 #[inline(never)]
-unsafe fn missed_heads_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn missed_bases_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc) -> Pc {
     let mut addresses = Addresses::new();
-    // SAFETY: as above; the destination has a head for each group.
+    // SAFETY: as above; the destination has a base for each group.
     unsafe {
-        if let Err(stop) = spread::<D>(warp, pc, E::BYTES, 0, AccessKind::Read, &mut addresses) {
+        if let Err(stop) = affine_lanes::<D>(warp, pc, E::BYTES, 0, AccessKind::Read, &mut addresses) {
             return stop;
         }
         let bases = warp.bases::<E::Raw>(pc.dst);
@@ -159,11 +159,11 @@ unsafe fn missed_heads_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc
 /// Stores lane by lane what did not pass group by group.
 #[cold]
 #[inline(never)]
-unsafe fn missed_store<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc, step: u64) -> Pc {
+unsafe fn missed_store<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc, stride: u64) -> Pc {
     let mut addresses = Addresses::new();
     // SAFETY: as above.
     unsafe {
-        match spread::<D>(warp, pc, N as u64 * E::BYTES, step, AccessKind::Write, &mut addresses) {
+        match affine_lanes::<D>(warp, pc, N as u64 * E::BYTES, stride, AccessKind::Write, &mut addresses) {
             Ok(()) => store_lanes::<E, N>(warp, pc, &addresses),
             Err(stop) => return stop,
         }

@@ -49,32 +49,32 @@ pub(crate) unsafe fn leave(warp: &mut Warp, pc: Pc) -> Pc {
     warp.leave_lockstep(exit(pc))
 }
 
-/// Leaves if the value of 32 bits in `a` with step `imm` wraps within a group; signed if `extra` is not 0.
+/// Leaves if the value of 32 bits in `a` with stride `imm` wraps within a group; signed if `extra` is not 0.
 pub(crate) unsafe fn check(warp: &mut Warp, pc: Pc) -> Pc {
     let way = pc.imm.cast_signed().wrapping_mul(GROUP as i64 - 1);
-    // SAFETY: the slot has its heads.
+    // SAFETY: the slot has its bases.
     let bases = unsafe { warp.bases::<[u32; GROUPS]>(pc.a).read_unaligned() };
     let mut good = true;
-    for head in bases {
+    for base in bases {
         good &= if pc.extra != 0 {
-            i32::try_from(i64::from(head.cast_signed()) + way).is_ok()
+            i32::try_from(i64::from(base.cast_signed()) + way).is_ok()
         } else {
-            u32::try_from(i64::from(head) + way).is_ok()
+            u32::try_from(i64::from(base) + way).is_ok()
         };
     }
     if good { pc.next() } else { warp.leave_lockstep(exit(pc)) }
 }
 
-/// Writes out the lanes of `dst`, a value of 32 bits with step `imm`.
+/// Writes out the lanes of `dst`, a value of 32 bits with stride `imm`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub(crate) unsafe fn expand_32(warp: &mut Warp, pc: Pc) -> Pc {
-    let step = pc.imm as u32;
-    let offsets: [u32; GROUP] = std::array::from_fn(|lane| step.wrapping_mul(lane as u32));
-    // SAFETY: the slot has its heads and 32 lanes.
+    let stride = pc.imm as u32;
+    let offsets: [u32; GROUP] = std::array::from_fn(|lane| stride.wrapping_mul(lane as u32));
+    // SAFETY: the slot has its bases and 32 lanes.
     unsafe {
         let bases = warp.bases::<[u32; GROUPS]>(pc.dst).read_unaligned();
-        for (group, head) in bases.into_iter().enumerate() {
-            *warp.lanes::<[u32; GROUP]>(pc.dst).add(group) = offsets.map(|offset| head.wrapping_add(offset));
+        for (group, base) in bases.into_iter().enumerate() {
+            *warp.lanes::<[u32; GROUP]>(pc.dst).add(group) = offsets.map(|offset| base.wrapping_add(offset));
         }
     }
     pc.next()
@@ -83,13 +83,13 @@ pub(crate) unsafe fn expand_32(warp: &mut Warp, pc: Pc) -> Pc {
 /// The same of 64 bits.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub(crate) unsafe fn expand_64(warp: &mut Warp, pc: Pc) -> Pc {
-    let step = pc.imm;
-    let offsets: [u64; GROUP] = std::array::from_fn(|lane| step.wrapping_mul(lane as u64));
-    // SAFETY: the slot has its heads and 32 lanes.
+    let stride = pc.imm;
+    let offsets: [u64; GROUP] = std::array::from_fn(|lane| stride.wrapping_mul(lane as u64));
+    // SAFETY: the slot has its bases and 32 lanes.
     unsafe {
         let bases = warp.bases::<[u64; GROUPS]>(pc.dst).read_unaligned();
-        for (group, head) in bases.into_iter().enumerate() {
-            *warp.lanes::<[u64; GROUP]>(pc.dst).add(group) = offsets.map(|offset| head.wrapping_add(offset));
+        for (group, base) in bases.into_iter().enumerate() {
+            *warp.lanes::<[u64; GROUP]>(pc.dst).add(group) = offsets.map(|offset| base.wrapping_add(offset));
         }
     }
     pc.next()

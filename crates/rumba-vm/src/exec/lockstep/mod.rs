@@ -1,13 +1,13 @@
-//! Programs for warps whose 32 lanes are all active and in step.
+//! Programs for warps whose 32 lanes are all active and execute the same operation.
 //!
 //! While that lasts, a value that is affine (see [`crate::run::lockstep_analysis`]) is computed once per group of 8 lanes, and an access
 //! through such an address is checked and served group by group. A warp that diverges leaves at that operation for the
-//! program that every warp can run: what it holds as heads only is written out to all lanes. It comes back at the start of
+//! program that every warp can run: what it holds as bases only is written out to all lanes. It comes back at the start of
 //! a block where its lanes have met again, if the values are found to be affine there. So nothing rests on the analysis
 //! alone: it says what to look for, and a warp in lockstep has been looked at.
 //!
-//! `analyse` finds the affine values of a program, `build` writes the program, `handlers` and `access` are the
-//! operations that only such programs have. Which instruction can do what is not known here; its kind says so.
+//! `run::lockstep_analysis` finds the affine values of a program, `run::lockstep_build` writes the program, `handlers` and
+//! `access` are the operations that only such programs have. Which instruction can do what is not known here; its kind says so.
 
 pub(crate) mod access;
 pub(crate) mod handlers;
@@ -55,8 +55,8 @@ impl Warp {
             // SAFETY: the slot is one of the program's.
             let affine = unsafe {
                 match value.class {
-                    Class::W32 => gather::<u32>(self, value.slot, value.step as u32, u32::wrapping_add),
-                    Class::W64 => gather::<u64>(self, value.slot, value.step as u64, u64::wrapping_add),
+                    Class::W32 => gather::<u32>(self, value.slot, value.stride as u32, u32::wrapping_add),
+                    Class::W64 => gather::<u64>(self, value.slot, value.stride as u64, u64::wrapping_add),
                     Class::W128 => false,
                 }
             };
@@ -65,13 +65,13 @@ impl Warp {
                 return target;
             }
         }
-        self.in_step_since = self.executed();
+        self.in_lockstep_since = self.executed();
         Pc::new(lockstep.ops.as_ptr().wrapping_add(entry.op as usize))
     }
 
     /// Remembers that it was not worth the trouble, and how often.
     fn bail_out(&mut self) {
-        if self.executed().saturating_sub(self.in_step_since) > WORTHWHILE {
+        if self.executed().saturating_sub(self.in_lockstep_since) > WORTHWHILE {
             self.bail_outs = 0;
         } else {
             self.bail_outs = (self.bail_outs + 1).min(MAX_BAIL_OUTS);
@@ -115,12 +115,12 @@ impl Warp {
         target
     }
 
-    /// Writes out the values of the block that the launch has given as heads only.
+    /// Writes out the values of the block that the launch has given as bases only.
     fn write_of_block(&mut self, lockstep: &Lockstep) {
         if std::mem::take(&mut self.lacks_of_block) {
             for (slot, class) in &lockstep.of_block {
-                let (slot, class, step) = (*slot, *class, 0);
-                self.write_out(&[Affine { slot, class, step }], FULL);
+                let (slot, class, stride) = (*slot, *class, 0);
+                self.write_out(&[Affine { slot, class, stride }], FULL);
             }
         }
     }
@@ -130,12 +130,16 @@ impl Warp {
             // SAFETY: the slot is one of the program's and holds an affine value.
             unsafe {
                 match value.class {
-                    Class::W32 => write_out::<u32>(self, value.slot, value.step as u32, mask, |head, step, lane| {
-                        head.wrapping_add(step.wrapping_mul(lane as u32))
-                    }),
-                    Class::W64 => write_out::<u64>(self, value.slot, value.step as u64, mask, |head, step, lane| {
-                        head.wrapping_add(step.wrapping_mul(lane as u64))
-                    }),
+                    Class::W32 => {
+                        write_out::<u32>(self, value.slot, value.stride as u32, mask, |base, stride, lane| {
+                            base.wrapping_add(stride.wrapping_mul(lane as u32))
+                        })
+                    }
+                    Class::W64 => {
+                        write_out::<u64>(self, value.slot, value.stride as u64, mask, |base, stride, lane| {
+                            base.wrapping_add(stride.wrapping_mul(lane as u64))
+                        })
+                    }
                     Class::W128 => {}
                 }
             }
@@ -143,12 +147,12 @@ impl Warp {
     }
 }
 
-/// Writes the heads of a slot if its value is affine with this step.
+/// Writes the bases of a slot if its value is affine with this stride.
 ///
 /// # Safety
 /// `slot` is a slot for `T` of the warp's program.
-unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, step: T, plus: fn(T, T) -> T) -> bool {
-    // SAFETY: a slot has 32 lanes and a head for each group.
+unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, stride: T, plus: fn(T, T) -> T) -> bool {
+    // SAFETY: a slot has 32 lanes and a base for each group.
     let (lanes, bases) = unsafe { (&*warp.lanes::<[[T; GROUP]; GROUPS]>(slot), warp.bases::<T>(slot)) };
     for (index, group) in lanes.iter().enumerate() {
         let mut expected = group[0];
@@ -156,7 +160,7 @@ unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, step: T, plus: fn(
             if *value != expected {
                 return false;
             }
-            expected = plus(expected, step);
+            expected = plus(expected, stride);
         }
         // SAFETY: as above.
         unsafe { bases.add(index).write(group[0]) };
@@ -167,13 +171,13 @@ unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, step: T, plus: fn(
 /// Writes lanes of an affine value.
 ///
 /// # Safety
-/// `slot` is a slot for `T` of the warp's program, and its heads are good.
-unsafe fn write_out<T: Copy>(warp: &Warp, slot: u16, step: T, mask: u32, at: impl Fn(T, T, usize) -> T) {
+/// `slot` is a slot for `T` of the warp's program, and its bases are good.
+unsafe fn write_out<T: Copy>(warp: &Warp, slot: u16, stride: T, mask: u32, at: impl Fn(T, T, usize) -> T) {
     for lane in lanes_of(mask) {
-        // SAFETY: a slot has 32 lanes and a head for each group.
+        // SAFETY: a slot has 32 lanes and a base for each group.
         unsafe {
-            let head = *warp.bases::<T>(slot).add(lane / GROUP);
-            *warp.lanes::<T>(slot).add(lane) = at(head, step, lane % GROUP);
+            let base = *warp.bases::<T>(slot).add(lane / GROUP);
+            *warp.lanes::<T>(slot).add(lane) = at(base, stride, lane % GROUP);
         }
     }
 }

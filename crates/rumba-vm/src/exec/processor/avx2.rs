@@ -31,9 +31,9 @@ impl Processor for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
+    unsafe fn is_affine(lanes: *const u64, stride: u64) -> bool {
         // SAFETY: as the caller promises.
-        unsafe { is_stepped(lanes, step) }
+        unsafe { is_affine(lanes, stride) }
     }
 
     #[inline(always)]
@@ -231,8 +231,8 @@ impl Processor for Avx2 {
 /// The pointer is good for 32 lanes of a slot.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
-    let at = |lane: u64| step.wrapping_mul(lane).cast_signed();
+unsafe fn is_affine(lanes: *const u64, stride: u64) -> bool {
+    let at = |lane: u64| stride.wrapping_mul(lane).cast_signed();
     let low = _mm256_setr_epi64x(at(0), at(1), at(2), at(3));
     let high = _mm256_add_epi64(low, _mm256_set1_epi64x(at(4)));
     let mut off = _mm256_setzero_si256();

@@ -31,13 +31,13 @@ impl Processor for Baseline {
 
     // Out of line: each of the handlers that load and store would have its own copy.
     #[inline(never)]
-    unsafe fn is_stepped(lanes: *const u64, step: u64) -> bool {
+    unsafe fn is_affine(lanes: *const u64, stride: u64) -> bool {
         // SAFETY: as the caller promises.
         let lanes = unsafe { &*lanes.cast::<[u64; LANES]>() };
         let mut off = 0;
         for (lane, value) in lanes.iter().enumerate() {
             let (group, within) = (lane / GROUP * GROUP, lane % GROUP);
-            off |= value ^ lanes[group].wrapping_add(step.wrapping_mul(within as u64));
+            off |= value ^ lanes[group].wrapping_add(stride.wrapping_mul(within as u64));
         }
         off == 0
     }

@@ -162,11 +162,11 @@ proptest! {
 }
 
 const SAMPLES: &[&str] = &[
-    include_str!("../samples/forms.ptx"),
-    include_str!("../samples/legacy.ptx"),
-    include_str!("../samples/llvm.ptx"),
-    include_str!("../samples/numba.ptx"),
-    include_str!("../samples/nvcc_lineinfo.ptx"),
+    include_str!("../../samples/forms.ptx"),
+    include_str!("../../samples/legacy.ptx"),
+    include_str!("../../samples/llvm.ptx"),
+    include_str!("../../samples/numba.ptx"),
+    include_str!("../../samples/nvcc_lineinfo.ptx"),
 ];
 
 #[derive(Clone, Debug)]

@@ -79,7 +79,7 @@ fn what_is_printed_reads_back_as_the_same_tree() {
 fn every_form_is_printed_as_expected() {
     let source = sample("forms.ptx");
     let printed = read(Path::new("forms.ptx"), &source).to_string();
-    expect_file!["samples/forms.printed"].assert_eq(&printed);
+    expect_file![folder("samples").join("forms.printed")].assert_eq(&printed);
 }
 
 #[test]

@@ -1,0 +1,4 @@
+//! The tests of launchers and of the compiler's messages, in one program.
+
+mod launch;
+mod refused;
