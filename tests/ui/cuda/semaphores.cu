@@ -36,7 +36,7 @@ extern "C" __global__ void latch_one_waits(const unsigned *x, unsigned *y) {
     latch.count_down();
     if (t != 0) return;
     latch.wait();
-    //@ wrong, latch_nobody_waits:
+    //@ wrong, latch_without_wait:
     unsigned sum = 0;
     for (unsigned i = 0; i < 64; i++) sum += tile[i]; //~ data-race, unwritten-read?
     *y = sum; //~ unwritten-read?
