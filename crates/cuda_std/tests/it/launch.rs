@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 /// A structure that a kernel takes by value.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub struct Settings {
+pub(crate) struct Settings {
     gain: f32,
     steps: [u32; 4],
 }
