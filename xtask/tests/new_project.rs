@@ -254,6 +254,13 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
         write(to.join(test).with_extension("rs"), &text);
     }
     write(to.join("main.rs"), &tests.map(|test| format!("mod {test};\n")).concat());
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("it was written just now");
+    let helper = workspace().join("tests/processes");
+    let helper = format!(
+        "\n[dev-dependencies]\ntest-processes = {{ path = \"{}\" }}\n",
+        helper.display()
+    );
+    write(folder.join("Cargo.toml"), &with_sections(&manifest, &helper));
     let mut run = cargo(Path::new("/"));
     run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     run.env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", place.path());

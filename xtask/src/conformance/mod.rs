@@ -81,10 +81,10 @@ impl Client {
     fn suite(self) -> Box<dyn Suite> {
         match self {
             Self::Numba => Box::new(numba::Numba),
-            Self::NumbaCuda => Box::new(numba_cuda::NumbaCuda),
+            Self::NumbaCuda => Box::new(numba_cuda::CLIENT),
             Self::Cust => Box::new(cust::Cust::default()),
             Self::Cudarc => Box::new(cudarc::Cudarc::default()),
-            Self::Tinygrad => Box::new(tinygrad::Tinygrad),
+            Self::Tinygrad => Box::new(tinygrad::CLIENT),
         }
     }
 }

@@ -4,10 +4,7 @@
 //! nvJitLink is left out: it would link to machine code, which the software device does not run. Without it numba-cuda
 //! links through the driver.
 
-use super::python::{self, Environment, Process};
-use super::suite::{Driver, Suite, Worker};
-use anyhow::Result;
-use std::process::Command;
+use super::python::{self, Client};
 
 const PACKAGES: &[&str] = &[
     "numba-cuda==0.30.4",
@@ -30,61 +27,20 @@ const PACKAGES: &[&str] = &[
 
 const TESTS: &str = "numba.cuda.tests";
 
-pub(super) struct NumbaCuda;
-
-fn environment() -> Result<Environment> {
-    Ok(Environment::new(super::folder("numba-cuda")?.join("venv"), PACKAGES))
-}
-
-fn interpreter(driver: &Driver) -> Result<Command> {
-    let mut python = Command::new(environment()?.python());
-    python
-        .current_dir(super::folder("numba-cuda")?)
-        .env("LD_LIBRARY_PATH", &driver.folder)
-        .env("RUMBA_DEVICE", "soft")
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env_remove("CUDA_HOME")
-        .env_remove("CUDA_PATH");
-    Ok(python)
-}
-
-impl Suite for NumbaCuda {
-    fn name(&self) -> &'static str {
-        "numba-cuda"
-    }
-
-    fn about(&self) -> String {
-        format!("numba-cuda ({})", PACKAGES[0])
-    }
-
-    fn is_installed(&self) -> bool {
-        environment().is_ok_and(|environment| environment.is_installed())
-    }
-
-    fn install(&self) -> Result<()> {
-        environment()?.install()
-    }
-
-    fn list(&self, driver: &Driver) -> Result<Vec<String>> {
-        python::list(interpreter(driver)?, TESTS)
-    }
-
-    fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
-        Ok(Box::new(Process::new(self.name(), driver, interpreter)))
-    }
-
-    fn group<'t>(&self, test: &'t str) -> &'t str {
-        python::folder_of(test, TESTS)
-    }
-
-    fn slice(&self) -> &'static [&'static str] {
-        &[
-            "numba.cuda.tests.cudadrv.test_cuda_memory.TestCudaMemory.test_pinned_memory",
-            "numba.cuda.tests.cudadrv.test_events.TestCudaEvent.test_event_elapsed",
-            "numba.cuda.tests.cudapy.test_atomics.TestCudaAtomics.test_atomic_cas_1dim",
-            "numba.cuda.tests.cudapy.test_recursion.TestSelfRecursion.test_global_explicit_sig",
-            "numba.cuda.tests.cudapy.test_reduction.TestReduction.test_sum_reduce",
-            "numba.cuda.tests.cudapy.test_warp_ops.TestCudaWarpOperations.test_shfl_sync_types",
-        ]
-    }
-}
+pub(super) const CLIENT: Client = Client {
+    name: "numba-cuda",
+    packages: PACKAGES,
+    tests: TESTS,
+    prepare: |python| {
+        python.env_remove("CUDA_HOME").env_remove("CUDA_PATH");
+    },
+    group: |test| python::folder_of(test, TESTS),
+    slice: &[
+        "numba.cuda.tests.cudadrv.test_cuda_memory.TestCudaMemory.test_pinned_memory",
+        "numba.cuda.tests.cudadrv.test_events.TestCudaEvent.test_event_elapsed",
+        "numba.cuda.tests.cudapy.test_atomics.TestCudaAtomics.test_atomic_cas_1dim",
+        "numba.cuda.tests.cudapy.test_recursion.TestSelfRecursion.test_global_explicit_sig",
+        "numba.cuda.tests.cudapy.test_reduction.TestReduction.test_sum_reduce",
+        "numba.cuda.tests.cudapy.test_warp_ops.TestCudaWarpOperations.test_shfl_sync_types",
+    ],
+};

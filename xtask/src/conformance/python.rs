@@ -1,7 +1,7 @@
 //! Suites of Python's unittest: a virtual environment, and a process that runs tests by name (`run_tests.py`).
 //! Knows no client.
 
-use super::suite::{Driver, Outcome, Verdict, Worker};
+use super::suite::{Driver, Outcome, Suite, Verdict, Worker};
 use crate::quiet::run_quietly;
 use crate::shell;
 use anyhow::{Context, Result, bail};
@@ -88,6 +88,73 @@ impl Environment {
     }
 }
 
+/// A client of which everything is installed from the registry.
+#[derive(Clone, Copy)]
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    /// The client itself is the first.
+    pub(super) packages: &'static [&'static str],
+    /// The package or the module that has its tests.
+    pub(super) tests: &'static str,
+    /// What else its environment needs.
+    pub(super) prepare: fn(&mut Command),
+    pub(super) group: for<'t> fn(&'t str) -> &'t str,
+    pub(super) slice: &'static [&'static str],
+}
+
+impl Client {
+    fn environment(&self) -> Result<Environment> {
+        Ok(Environment::new(super::folder(self.name)?.join("venv"), self.packages))
+    }
+
+    fn interpreter(&self, driver: &Driver) -> Result<Command> {
+        let mut python = Command::new(self.environment()?.python());
+        python
+            .current_dir(super::folder(self.name)?)
+            .env("LD_LIBRARY_PATH", &driver.folder)
+            .env("RUMBA_DEVICE", "soft")
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        (self.prepare)(&mut python);
+        Ok(python)
+    }
+}
+
+impl Suite for Client {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> String {
+        format!("{} ({})", self.name, self.packages[0])
+    }
+
+    fn is_installed(&self) -> bool {
+        self.environment().is_ok_and(|environment| environment.is_installed())
+    }
+
+    fn install(&self) -> Result<()> {
+        self.environment()?.install()
+    }
+
+    fn list(&self, driver: &Driver) -> Result<Vec<String>> {
+        list(self.interpreter(driver)?, self.tests)
+    }
+
+    fn worker(&self, driver: &Driver) -> Result<Box<dyn Worker>> {
+        let client = *self;
+        let interpreter = move |driver: &Driver| client.interpreter(driver);
+        Ok(Box::new(Process::new(self.name, driver, interpreter)))
+    }
+
+    fn group<'t>(&self, test: &'t str) -> &'t str {
+        (self.group)(test)
+    }
+
+    fn slice(&self) -> &'static [&'static str] {
+        self.slice
+    }
+}
+
 /// Every test of a package.
 pub(super) fn list(python: Command, package: &str) -> Result<Vec<String>> {
     let mut python = python;
@@ -125,7 +192,11 @@ struct Answer {
 
 impl Process {
     /// For a client's tests; `interpreter` is Python with its environment variables.
-    pub(super) fn new(client: &str, driver: &Driver, interpreter: fn(&Driver) -> Result<Command>) -> Self {
+    pub(super) fn new(
+        client: &str,
+        driver: &Driver,
+        interpreter: impl Fn(&Driver) -> Result<Command> + 'static,
+    ) -> Self {
         static PROCESSES: AtomicUsize = AtomicUsize::new(0);
         let number = PROCESSES.fetch_add(1, Ordering::Relaxed);
         let driver = driver.clone();
