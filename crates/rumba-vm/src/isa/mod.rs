@@ -125,6 +125,7 @@ pub mod unsupported;
 mod video;
 mod video_simd;
 mod vote;
+mod wgmma;
 mod wmma;
 mod xor;
 
@@ -257,6 +258,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &video::VSUB,
     &video_simd::VSUB2,
     &video_simd::VSUB4,
+    &wgmma::WGMMA,
     &wmma::WMMA,
     &xor::XOR,
 ];

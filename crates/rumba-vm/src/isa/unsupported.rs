@@ -19,10 +19,6 @@ pub const UNSUPPORTED: &[Unsupported] = &[
         reason: "tensor cores of the fifth generation, with memory of their own (sm_100)",
     },
     Unsupported {
-        opcodes: &["wgmma"],
-        reason: "tensor cores on warp groups (sm_90a)",
-    },
-    Unsupported {
         opcodes: &[
             "cp.async.bulk.tensor",
             "cp.async.bulk.prefetch.tensor",

@@ -27,3 +27,4 @@ mod seeds;
 mod sync;
 mod vectors;
 mod warps;
+mod wgmma;

@@ -37,7 +37,7 @@ pub(super) fn module(instruction: &str) -> String {
     .reg .pred %p<10>;
     .reg .b8 %b<10>;
     .reg .b16 %h<10>;
-    .reg .b32 %r<99>;
+    .reg .b32 %r<160>;
     .reg .b64 %rd<99>;
     .reg .b128 %q<10>;
     .local .align 128 .b8 lmem[1024];
@@ -263,6 +263,7 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "clusterlaunchcontrol" if opcode.has("query_cancel") => opcode.with("%r0, %q1"),
         "clusterlaunchcontrol" => opcode.with("[smem], [smem+64]"),
         "mma" | "wmma" | "ldmatrix" | "stmatrix" => fragments::statement(&opcode)?,
+        "wgmma" => fragments::by_group(&opcode, kind)?,
         mnemonic if mnemonic.starts_with('v') => video(&opcode, kind),
         _ => opcode.lanes(ty, &vec![ty; opcode.operands()?.checked_sub(1)?]),
     })
