@@ -117,6 +117,7 @@ mod sub;
 mod subc;
 mod szext;
 mod tanh;
+mod tensor;
 #[cfg(test)]
 mod testing;
 mod testp;

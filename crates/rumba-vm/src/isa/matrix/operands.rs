@@ -55,23 +55,33 @@ pub(crate) fn emit_beside(
         ..virtual_op
     };
     l.emit_control(first, Control::Park);
-    for (places, defines, handlers) in [
-        (sources, 0, CARRY),
-        (beside, 0, CARRY_ANY),
-        (destinations, 0b11111, CARRY),
-    ] {
-        for part in places.chunks(CARRIED) {
-            let place = |index: usize| part.get(index).copied().unwrap_or(VReg::None);
-            l.emit(VirtualOp {
-                dst: place(0),
-                a: place(1),
-                b: place(2),
-                c: place(3),
-                d: place(4),
-                defines,
-                ..VirtualOp::new(handlers)
-            });
-        }
+    carriers(l, sources, 0, CARRY);
+    carriers(l, beside, 0, CARRY_ANY);
+    carriers(l, destinations, 0b11111, CARRY);
+}
+
+/// The same for an operation that each lane executes by itself. Its `d` is free.
+pub(crate) fn emit_apart(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]) {
+    l.emit(VirtualOp {
+        extra: sources.len().div_ceil(CARRIED) as u16,
+        ..virtual_op
+    });
+    carriers(l, sources, 0, CARRY);
+}
+
+/// Appends operations that carry operands.
+fn carriers(l: &mut Lowering<'_>, places: &[VReg], defines: u8, handlers: Handlers) {
+    for part in places.chunks(CARRIED) {
+        let place = |index: usize| part.get(index).copied().unwrap_or(VReg::None);
+        l.emit(VirtualOp {
+            dst: place(0),
+            a: place(1),
+            b: place(2),
+            c: place(3),
+            d: place(4),
+            defines,
+            ..VirtualOp::new(handlers)
+        });
     }
 }
 

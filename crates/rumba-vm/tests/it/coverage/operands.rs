@@ -438,6 +438,30 @@ fn mbarrier(opcode: &Opcode<'_>, kind: &str) -> String {
     }
 }
 
+/// The operands of a tensor copy.
+fn tensor_copy(opcode: &Opcode<'_>) -> Option<String> {
+    let dimensions = ["1d", "2d", "3d", "4d", "5d"]
+        .iter()
+        .position(|name| opcode.has(name))?
+        + 1;
+    let four_rows = opcode.starts("tile::gather4") || opcode.starts("tile::scatter4");
+    let map = format!("[%rd20, {}]", vector("b32", 0, if four_rows { 5 } else { dimensions }));
+    let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
+    let offsets = if opcode.has("im2col") {
+        format!(", {}", vector("b16", 0, dimensions - 2))
+    } else {
+        String::new()
+    };
+    if opcode.has("prefetch") {
+        return Some(format!("{map}{offsets}{policy}"));
+    }
+    if opcode.has("bulk_group") {
+        return Some(format!("{map}, [smem]{policy}"));
+    }
+    let mask = if opcode.has("multicast::cluster") { ", %h1" } else { "" };
+    Some(format!("[smem], {map}, [smem+256]{offsets}{mask}{policy}"))
+}
+
 /// The operands of a bulk copy.
 fn bulk_copy(opcode: &Opcode<'_>) -> String {
     let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
@@ -454,8 +478,8 @@ fn bulk_copy(opcode: &Opcode<'_>) -> String {
 }
 
 fn async_copy(opcode: &Opcode<'_>) -> Option<String> {
-    if opcode.has("reduce") {
-        return None;
+    if opcode.has("tensor") {
+        return Some(opcode.with(tensor_copy(opcode)?));
     }
     if opcode.has("bulk") && !opcode.has("commit_group") && !opcode.has("wait_group") {
         return Some(opcode.with(bulk_copy(opcode)));
