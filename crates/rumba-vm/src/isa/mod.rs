@@ -79,6 +79,7 @@ mod mov;
 mod movmatrix;
 mod mul;
 mod mul24;
+mod multimem;
 mod nanosleep;
 pub(crate) mod native;
 mod neg;
@@ -118,6 +119,7 @@ mod subc;
 mod szext;
 mod tanh;
 mod tensor;
+mod tensormap;
 #[cfg(test)]
 mod testing;
 mod testp;
@@ -198,6 +200,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &movmatrix::MOVMATRIX,
     &mul::MUL,
     &mul24::MUL24,
+    &multimem::MULTIMEM,
     &nanosleep::NANOSLEEP,
     &neg::NEG,
     &not::NOT,
@@ -233,6 +236,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &subc::SUBC,
     &szext::SZEXT,
     &tanh::TANH,
+    &tensormap::TENSORMAP,
     &testp::TESTP,
     &trap::TRAP,
     &video::VABSDIFF,

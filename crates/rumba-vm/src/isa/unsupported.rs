@@ -27,11 +27,6 @@ pub const UNSUPPORTED: &[Unsupported] = &[
         reason: "tensor copies along one dimension of a convolution (sm_100)",
     },
     Unsupported {
-        opcodes: &["tensormap", "multimem"],
-        with: &[],
-        reason: "changes of tensor maps, and memory of several devices at once",
-    },
-    Unsupported {
         opcodes: &["tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"],
         with: &[],
         reason: "textures, samplers and surfaces",

@@ -97,6 +97,14 @@ declare! {
     cuMemHostGetDevicePointer_v2(P<u64>, u64, c_uint);
     cuMemHostGetFlags(P<c_uint>, u64);
     cuMemHostRegister_v2(u64, usize, c_uint);
+    cuTensorMapEncodeTiled(
+        P<TensorMap>, c_uint, c_uint, u64, *const u64, *const u64, *const c_uint, *const c_uint, c_uint, c_uint, c_uint, c_uint
+    );
+    cuTensorMapEncodeIm2col(
+        P<TensorMap>, c_uint, c_uint, u64, *const u64, *const u64, *const c_int, *const c_int, c_uint, c_uint,
+        *const c_uint, c_uint, c_uint, c_uint, c_uint
+    );
+    cuTensorMapReplaceAddress(P<TensorMap>, u64);
     cuMemHostUnregister(u64);
     cuMemAllocAsync(P<u64>, usize, usize);
     cuMemFreeAsync(u64, usize);

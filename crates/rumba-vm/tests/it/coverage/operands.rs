@@ -263,6 +263,17 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "clusterlaunchcontrol" if opcode.has("query_cancel") => opcode.with("%r0, %q1"),
         "clusterlaunchcontrol" => opcode.with("[smem], [smem+64]"),
         "mma" | "wmma" | "ldmatrix" | "stmatrix" => fragments::statement(&opcode)?,
+        "tensormap" if opcode.has("replace") => {
+            let value = if ty == "b64" { "%rd1" } else { "1" };
+            let axis = ["box_dim", "global_dim", "global_stride", "element_stride"];
+            let axis = if axis.iter().any(|name| opcode.has(name)) {
+                "1, "
+            } else {
+                ""
+            };
+            opcode.with(format!("{}, {axis}{value}", opcode.address()))
+        }
+        "tensormap" => opcode.with("[gmem], [smem], 128"),
         "wgmma" => fragments::by_group(&opcode, kind)?,
         mnemonic if mnemonic.starts_with('v') => video(&opcode, kind),
         _ => opcode.lanes(ty, &vec![ty; opcode.operands()?.checked_sub(1)?]),
