@@ -72,11 +72,10 @@ impl TensorCopy {
     /// The address of the row of elements that has these coordinates, if it lies in the tensor. The first is not looked at.
     fn base(&self, at: &[i64; MAX_RANK]) -> Option<u64> {
         let mut base = self.map.address;
-        for axis in 1..self.map.rank {
-            let index = u64::try_from(at[axis])
-                .ok()
-                .filter(|index| *index < self.map.sizes[axis])?;
-            base = base.wrapping_add(index.wrapping_mul(self.map.strides[axis - 1]));
+        let map = &self.map;
+        for ((at, size), stride) in at[1..map.rank].iter().zip(&map.sizes[1..]).zip(&map.strides) {
+            let index = u64::try_from(*at).ok().filter(|index| index < size)?;
+            base = base.wrapping_add(index.wrapping_mul(*stride));
         }
         Some(base)
     }
@@ -100,8 +99,8 @@ impl TensorCopy {
                 let rows: i64 = (1..map.rank).map(count).product();
                 for number in 0..rows {
                     let (mut rest, mut place) = (number, at);
-                    for axis in 1..map.rank {
-                        place[axis] += rest % count(axis) * i64::from(map.steps[axis]);
+                    for (axis, place) in place.iter_mut().enumerate().take(map.rank).skip(1) {
+                        *place += rest % count(axis) * i64::from(map.steps[axis]);
                         rest /= count(axis);
                     }
                     body(number as u64, self.base(&place))?;

@@ -202,8 +202,8 @@ impl TensorMap {
         words[13] |= self.row().wrapping_sub(1) << 24;
         match self.shape {
             Shape::Tile(extent) => {
-                for axis in 1..self.rank {
-                    words[14] |= (extent[axis].wrapping_sub(1) & 0xff) << (8 * (axis - 1));
+                for (axis, extent) in extent[1..self.rank].iter().enumerate() {
+                    words[14] |= (extent.wrapping_sub(1) & 0xff) << (8 * axis);
                 }
             }
             Shape::Columns {
@@ -288,8 +288,8 @@ impl TensorMap {
         } else {
             let mut extent = [1; MAX_RANK];
             extent[0] = row;
-            for axis in 1..rank {
-                extent[axis] = (word(14) >> (8 * (axis - 1)) & 0xff) + 1;
+            for (axis, extent) in extent[1..rank].iter_mut().enumerate() {
+                *extent = (word(14) >> (8 * axis) & 0xff) + 1;
             }
             Shape::Tile(extent)
         };

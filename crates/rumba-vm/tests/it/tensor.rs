@@ -303,7 +303,8 @@ fn stores_keep_within_the_tensor() {
             assert_eq!(found, expected, "at {column}, {row}: element {index}");
         }
     }
-    let operations: [(&str, fn(u32, u32) -> u32); 8] = [
+    type Operation = (&'static str, fn(u32, u32) -> u32);
+    let operations: [Operation; 8] = [
         ("add", |old, x| old + x),
         ("min", u32::min),
         ("max", u32::max),

@@ -70,7 +70,7 @@ fn encode(ty: &str, x: i32) -> u32 {
             return 0;
         }
         let magnitude = (float & 0x7fff_ffff) >> (23 - mantissa);
-        magnitude - ((127 - bias) << mantissa) | u32::from(x < 0) << sign
+        (magnitude - ((127 - bias) << mantissa)) | (u32::from(x < 0) << sign)
     };
     match ty {
         "f32" | "tf32" => float,
@@ -153,7 +153,7 @@ fn kept(ty: &str, row: usize, index: usize) -> usize {
         2 * index + (row + index) % 2
     } else {
         let pattern = [(0, 1), (0, 3), (1, 2), (2, 3), (0, 2), (1, 3)][(row + index / 2) % 6];
-        index / 2 * 4 + if index % 2 == 0 { pattern.0 } else { pattern.1 }
+        index / 2 * 4 + if index.is_multiple_of(2) { pattern.0 } else { pattern.1 }
     }
 }
 
@@ -173,7 +173,11 @@ fn metadata(ty: &str, first: usize, lane: usize) -> u32 {
         let (row, code) = (first + row, |position: usize| (position % 4) as u32);
         let bits = if ty == "tf32" {
             // The positions of both halves.
-            if kept(ty, row, group) % 2 == 0 { 0b0100 } else { 0b1110 }
+            if kept(ty, row, group).is_multiple_of(2) {
+                0b0100
+            } else {
+                0b1110
+            }
         } else {
             code(kept(ty, row, 2 * group)) | code(kept(ty, row, 2 * group + 1)) << 2
         };
