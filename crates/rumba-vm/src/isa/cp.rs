@@ -111,7 +111,12 @@ pub(super) static CP: Instruction = Instruction {
             },
         },
     ],
-    availability: &[Availability::since((7, 0), 80).with(&[".async"])],
+    availability: &[
+        Availability::since((7, 0), 80).with(&[".async"]),
+        Availability::since((8, 0), 90).with(&[".bulk"]),
+        Availability::since((8, 6), 100).with(&[".tile::gather4"]),
+        Availability::since((8, 6), 100).with(&[".tile::scatter4"]),
+    ],
     convergence: Convergence::Warp,
     memory: Memory::Copies,
     undefined: Undefined::Decides,

@@ -93,8 +93,11 @@ pub(super) static MULTIMEM: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// A load or store of numbers has 32, 64 or 128 bits.
+/// A load or store of numbers has 32, 64 or 128 bits. There are no sums of `.s64`.
 fn expect_size(m: &Matched<'_>) -> Result<(), LowerError> {
+    if (m.get("op"), m.get("type")) == (Some(".add"), Some(".s64")) {
+        return Err(LowerError::new("`.add` is for .u64 where it is of 64 bits"));
+    }
     let count = match m.get("vec") {
         Some(".v2") => 2,
         Some(".v4") => 4,

@@ -443,6 +443,9 @@ fn lower_bulk_reduce(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerE
     let ty = m.ty("type")?;
     let is_global = m.has(".global");
     let space = if is_global { Space::Global } else { Space::Shared };
+    if (name, ty) == (".add", ScalarType::S64) {
+        return Err(LowerError::new("`.add` is for .u64 where it is of 64 bits"));
+    }
     let refused = || LowerError::new(format!("the reduction `{name}` does not exist for values of type {ty}"));
     if (m.get("noftz").is_some()) != (name == ".add" && matches!(ty, ScalarType::F16 | ScalarType::Bf16)) {
         return Err(LowerError::new("`.noftz` belongs to `.add` of .f16 and .bf16"));

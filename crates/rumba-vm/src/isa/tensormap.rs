@@ -60,7 +60,11 @@ pub(super) static TENSORMAP: Instruction = Instruction {
             lower: lower_copy,
         },
     ],
-    availability: &[Availability::since((8, 3), 90)],
+    availability: &[
+        Availability::since((8, 3), 90),
+        Availability::specific((8, 3), 90).with(&[".replace"]),
+        Availability::specific((8, 6), 100).with(&[".swizzle_atomicity"]),
+    ],
     convergence: Convergence::Warp,
     undefined: Undefined::Decides,
     ..Instruction::NEW

@@ -58,7 +58,7 @@ fn kernel(body: &str) -> String {
             {body}
             ret;
         }}",
-        HEADER.replace("sm_100a", "sm_90a")
+        HEADER
     )
 }
 
