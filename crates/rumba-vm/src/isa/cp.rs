@@ -6,7 +6,7 @@ use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
-use crate::exec::range::{Range, range};
+use crate::exec::range::{Range, observe_range, range};
 use crate::exec::shape;
 use crate::isa::mbarrier::{objects, update};
 use crate::isa::memory;
@@ -513,9 +513,13 @@ pub(super) fn deliver_to(
         // Whether there is an mbarrier is seen at once, and not when the copy arrives.
         update(warp, pc, lane, barrier, |_| Ok(()))?;
         let delivery = delivery(base + to_offset);
+        let bytes = u64::from(delivery.bytes());
         if rank == to_rank {
-            let end = to + u64::from(delivery.bytes());
-            warp.begin_flight(pc, lane, to..end, from.clone(), Some(barrier));
+            warp.begin_flight(pc, lane, to..to + bytes, from.clone(), Some(barrier));
+        } else {
+            // What the checks were told of one block is so of each.
+            observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write));
+            observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic));
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*state).tracked.push(Tracked { barrier, delivery }) };

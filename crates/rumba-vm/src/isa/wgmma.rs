@@ -1,8 +1,8 @@
 //! `wgmma`: products of matrices by warp groups, whose second factor, and mostly the first, lies in shared memory.
 //!
 //! What is computed is told in [`crate::isa::matrix::warpgroup`], how the factors lie in shared memory in
-//! [`crate::isa::matrix::descriptor`]. A product is computed where it is begun; `commit_group` and `wait_group` are the places
-//! where it could end, and change nothing.
+//! [`crate::isa::matrix::descriptor`]. A product is computed where it is begun, warp by warp; `wait_group` is where the warps
+//! of the group wait for each other.
 
 use crate::base::types::ScalarType;
 use crate::isa::matrix::element::ElementType;
@@ -17,8 +17,8 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
-use crate::machine::warp::Warp;
+use crate::machine::op::{Handler, Handlers, Pc};
+use crate::machine::warp::{Wait, Warp};
 
 /// The definition of `.shape`: every width that numbers have, or that integers and bits have, and a depth.
 macro_rules! shapes {
@@ -109,14 +109,18 @@ pub(super) static WGMMA: Instruction = Instruction {
             lower: lower_product,
         },
         Form {
-            syntax: "wgmma.fence!.sync.aligned; wgmma.commit_group!.sync.aligned;",
-            lower: |l, _| lower_group(l),
+            syntax: "wgmma.fence!.sync.aligned;",
+            lower: |l, _| lower_group(l, fence, 0),
+        },
+        Form {
+            syntax: "wgmma.commit_group!.sync.aligned;",
+            lower: |l, _| lower_group(l, commit, 0),
         },
         Form {
             syntax: "wgmma.wait_group!.sync.aligned  n;",
             lower: |l, _| {
-                numbers(l, 0, 1, 8)?;
-                lower_group(l)
+                let left = numbers(l, 0, 1, 8)?[0];
+                lower_group(l, wait, left)
             },
         },
     ],
@@ -128,15 +132,48 @@ pub(super) static WGMMA: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// What all lanes of a warp of a group come to, and what changes nothing.
-fn lower_group(l: &mut Lowering<'_>) -> Result<(), LowerError> {
-    emit(l, VirtualOp::new(Handlers::same(group)), &[], &[]);
+/// What all lanes of a warp of a group come to.
+fn lower_group(l: &mut Lowering<'_>, handler: Handler, imm: u64) -> Result<(), LowerError> {
+    let virtual_op = VirtualOp {
+        imm,
+        ..VirtualOp::new(Handlers::same(handler))
+    };
+    emit(l, virtual_op, &[], &[]);
     Ok(())
 }
 
-unsafe fn group(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn fence(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the operation was made by `operands::emit`.
     unsafe { whole_warp(warp, pc, |warp| expect_group(warp, pc)) }
+}
+
+unsafe fn commit(warp: &mut Warp, pc: Pc) -> Pc {
+    let body = |warp: &mut Warp| {
+        expect_group(warp, pc)?;
+        // SAFETY: the block is not in use elsewhere while one of its warps runs.
+        let groups = unsafe { (*warp.block).commit(warp.index) };
+        warp.observe_commit(groups, warp.active);
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { whole_warp(warp, pc, body) }
+}
+
+/// Waits until the other warps have committed all groups of products but the last `imm` of this one.
+unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
+    let body = |warp: &mut Warp| {
+        expect_group(warp, pc)?;
+        // SAFETY: the block is not in use elsewhere while one of its warps runs.
+        let block = unsafe { &*warp.block };
+        let groups = block.commits[warp.index as usize].saturating_sub(pc.imm as u32);
+        if block.has_committed(warp.index, groups) {
+            warp.observe_products(groups, warp.active);
+            return Ok(());
+        }
+        Err(warp.park(pc.next(), Wait::Products { groups }))
+    };
+    // SAFETY: as above.
+    unsafe { whole_warp(warp, pc, body) }
 }
 
 /// Operand `index`, a factor of plus or minus one: whether it is minus one.

@@ -653,3 +653,84 @@ fn an_accumulator_that_does_not_count_may_hold_nothing() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!((found[0].kind, found[0].count), (FindingKind::UnwrittenRegister, 128));
 }
+
+/// Five warps: four multiply factors of ones, the fourth of them last, and the fifth overwrites the factors with twos as soon as
+/// one thread says that its wait is over.
+fn late(body: &str) -> String {
+    format!(
+        "{}
+        .visible .entry k(.param .u64 out) {{
+            .shared .align 1024 .b8 memory[4096];
+            .shared .align 8 .b64 over;
+            .reg .pred %p<4>; .reg .b32 %r<30>; .reg .b64 %rd<20>;
+            ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
+            mov.u32 %r2, memory; shl.b32 %r3, %r1, 2; add.u32 %r3, %r3, %r2; mov.u32 %r4, 0x3c003c00; mov.u32 %r5, %r3;
+        FILL:
+            st.shared.u32 [%r5], %r4; add.u32 %r5, %r5, 640; add.u32 %r6, %r2, 4096;
+            setp.lt.u32 %p1, %r5, %r6; @%p1 bra FILL;
+            setp.eq.u32 %p2, %r1, 0; mov.u32 %r7, over;
+            @%p2 mbarrier.init.shared.b64 [%r7], 1;
+            fence.proxy.async; bar.sync 0;
+            setp.ge.u32 %p1, %r1, 128; @%p1 bra OVERWRITE;
+            shr.u32 %r8, %r1, 5; mul.lo.u32 %r8, %r8, 20000;
+        DELAY:
+            setp.eq.u32 %p1, %r8, 0; @!%p1 sub.u32 %r8, %r8, 1; @!%p1 bra DELAY;
+            mov.b64 %rd3, {}; mov.u32 %r20, 0;
+            {body}
+        OVERWRITE:
+            mbarrier.try_wait.parity.shared.b64 %p1, [%r7], 0; @!%p1 bra OVERWRITE;
+            mov.u32 %r4, 0x40004000; sub.u32 %r5, %r1, 128; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r2;
+        AGAIN:
+            st.shared.u32 [%r5], %r4; add.u32 %r5, %r5, 128; setp.lt.u32 %p1, %r5, %r6; @%p1 bra AGAIN;
+            ret;
+        }}",
+        HEADER.replace("sm_100a", "sm_90a"),
+        64_u64 | 8 << 32,
+    )
+}
+
+const PRODUCT: &str = "wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r20, %r21, %r22, %r23}, %rd3, %rd3, 0, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+
+#[test]
+fn a_wait_is_for_the_whole_group() {
+    let ptx = late(&format!(
+        "{PRODUCT} @%p2 mbarrier.arrive.shared.b64 _, [%r7]; st.global.u32 [%rd1], %r20; ret;"
+    ));
+    for (seed, racecheck) in [(None, false), (None, true), (Some(1), true), (Some(2), true)] {
+        let config = Config {
+            seed,
+            checks: Checks {
+                racecheck,
+                ..Checks::default()
+            },
+            ..Config::default()
+        };
+        let bench = Bench::with(&ptx, config);
+        let out = bench.zeros(512);
+        bench.run("k", 1, 160, &[out.into()]).unwrap();
+        assert_eq!(f32s(&bench.download(out, 512)), [16.0; 128]);
+        let found = bench.device.take_findings();
+        assert!(found.is_empty(), "{}", found[0]);
+    }
+}
+
+#[test]
+fn a_warp_that_never_comes_is_missed() {
+    let ptx = late(&format!("setp.lt.u32 %p1, %r1, 96; @!%p1 bra OUT; {PRODUCT} OUT: ret;"));
+    let config = Config::default();
+    let bench = Bench::with(&ptx.replace("OVERWRITE:", "OVERWRITE: ret;"), config);
+    let out = bench.zeros(512);
+    match bench.run("k", 1, 160, &[out.into()]) {
+        Err(LaunchFailure::Fault(fault)) => {
+            assert_eq!(fault.kind, FaultKind::Deadlock, "{fault}");
+            let text = fault.to_string();
+            assert!(
+                text.contains("waiting for the other warps of the warp group to commit products"),
+                "{text}"
+            );
+        }
+        other => panic!("a fault was expected, not {other:?}"),
+    }
+}

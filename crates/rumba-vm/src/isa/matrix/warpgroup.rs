@@ -2,6 +2,7 @@
 //!
 //! The second factor lies in shared memory, the first there or in registers, the accumulator in registers. A program may
 //! change none of them before it has waited for the product, so it is computed where it is begun, by each warp when it comes.
+//! A wait is for the whole warp group: a warp goes on when the others have committed as many groups of products.
 //! The arithmetic is that of [`super::dot`]; how an instruction is written is the business of its file.
 
 use std::cell::UnsafeCell;
@@ -19,12 +20,13 @@ use crate::isa::matrix::fragment::Fragment;
 use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
 use crate::isa::matrix::product::widen;
 use crate::isa::matrix::sparse::Sparsity;
+use crate::machine::block::GROUP_WARPS;
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// Warps of a group.
-const WARPS: u32 = 4;
+const WARPS: u32 = GROUP_WARPS as u32;
 
 /// Columns of the largest second factor.
 const MAX_N: usize = 256;
