@@ -201,6 +201,7 @@ macro_rules! with_calls {
             cuMemPoolGetAccess, cuMemAllocAsync_ptsz = cuMemAllocAsync,
             cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync, cuMemFreeAsync_ptsz = cuMemFreeAsync;
         pointer: cuPointerGetAttribute, cuPointerGetAttributes, cuPointerSetAttribute;
+        tensor: cuTensorMapEncodeIm2col, cuTensorMapEncodeTiled, cuTensorMapReplaceAddress;
         stream: cuStreamCreate, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize,
             cuStreamQuery, cuStreamWaitEvent, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx,
             cuStreamGetDevice, cuStreamGetId, cuLaunchHostFunc, cuStreamAddCallback,
@@ -335,8 +336,7 @@ macro_rules! with_calls {
         cuStreamCopyAttributes_ptsz, cuStreamGetAttribute, cuStreamGetAttribute_ptsz, cuStreamGetCtx_v2,
         cuStreamGetCtx_v2_ptsz, cuStreamGetGreenCtx, cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
         cuSurfObjectCreate, cuSurfObjectDestroy, cuSurfObjectGetResourceDesc, cuSurfRefGetArray,
-        cuSurfRefSetArray, cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2colWide, cuTensorMapEncodeTiled,
-        cuTensorMapReplaceAddress, cuTexObjectCreate, cuTexObjectDestroy, cuTexObjectGetResourceDesc,
+        cuSurfRefSetArray, cuTensorMapEncodeIm2colWide, cuTexObjectCreate, cuTexObjectDestroy, cuTexObjectGetResourceDesc,
         cuTexObjectGetResourceViewDesc, cuTexObjectGetTextureDesc, cuTexRefCreate, cuTexRefDestroy,
         cuTexRefGetAddress, cuTexRefGetAddressMode, cuTexRefGetAddress_v2, cuTexRefGetArray,
         cuTexRefGetBorderColor, cuTexRefGetFilterMode, cuTexRefGetFlags, cuTexRefGetFormat,

@@ -1,15 +1,26 @@
 //! Makes the lines of `tests/h200.txt` on a GPU: each line on standard input, an instruction and its types, comes out with
 //! the hash of its results. With `--dump`, operands and results come out instead; with `--errors`, the worst errors of
-//! the GPU's approximate functions. Needs NVIDIA's driver and nothing else; the software device has no part in it.
+//! the GPU's approximate functions. With `--matrix` the lines are those of `tests/matrix/h200.txt`: an instruction and what
+//! follows it, with the hash for each kind of operands; `--groups` writes lines of products of warp groups, which that takes:
+//! `golden --groups | golden --matrix`. Needs NVIDIA's driver and nothing else; the software device has no part in it.
 
+#[path = "../tests/it/matrix/form.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod form;
+#[path = "../tests/it/matrix/group.rs"]
+mod group;
 #[path = "../tests/it/vectors/mod.rs"]
 mod vectors;
+#[path = "../tests/it/matrix/warp.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod warp;
 
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::{BufRead, Write};
 use std::ptr::{null, null_mut};
 
+use form::{Form, KINDS, TILES};
 use vectors::errors::{FUNCTIONS, INPUTS};
 use vectors::{COUNT, Line};
 
@@ -52,7 +63,16 @@ impl Library {
 }
 
 /// Bytes of operands, and of results.
-const BYTES: usize = 16 * INPUTS;
+const BYTES: usize = 16 << 20;
+
+const _: () = assert!(16 * INPUTS <= BYTES);
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
 
 /// The device's memory for operands and results.
 struct Gpu {
@@ -81,8 +101,41 @@ impl Gpu {
         Ok(Self { library, input, output })
     }
 
-    /// The results of a kernel.
+    /// The results of a kernel whose blocks have 256 threads.
     fn run(&self, kernel: &str, operands: &[u64], blocks: usize, count: usize) -> Result<Vec<u64>, String> {
+        let bytes: Vec<u8> = operands.iter().flat_map(|operand| operand.to_le_bytes()).collect();
+        let results = self.run_bytes(kernel, &bytes, (blocks, 256), 8 * count)?;
+        let (words, _) = results.as_chunks();
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    /// The hashes of the results of a matrix instruction for each kind of operands.
+    fn matrix(&self, line: &str) -> Result<Vec<u64>, String> {
+        let kernel = warp::kernel(line);
+        let results = KINDS.iter().map(|kind| {
+            let input = if line.starts_with("mma") {
+                Form::parse(line).input(kind, TILES)
+            } else {
+                kernel.input(line, kind, kernel.tiles)
+            };
+            let size = (kernel.tiles, kernel.threads);
+            Ok(hash(&self.run_bytes(
+                &kernel.ptx,
+                &input,
+                size,
+                kernel.tiles * kernel.output_bytes,
+            )?))
+        });
+        results.collect()
+    }
+
+    fn run_bytes(
+        &self,
+        kernel: &str,
+        operands: &[u8],
+        (blocks, threads): (usize, usize),
+        bytes: usize,
+    ) -> Result<Vec<u8>, String> {
         let library = &self.library;
         let text = CString::new(kernel).map_err(|error| error.to_string())?;
         let (mut module, mut function) = (null_mut::<c_void>(), null_mut::<c_void>());
@@ -115,10 +168,10 @@ impl Gpu {
         call!(
             library,
             "cuMemcpyHtoD_v2",
-            (u64, *const u64, usize),
+            (u64, *const u8, usize),
             self.input,
             operands.as_ptr(),
-            operands.len() * 8
+            operands.len()
         )?;
         let (mut input, mut output) = (self.input, self.output);
         let mut parameters = [(&raw mut input).cast::<c_void>(), (&raw mut output).cast::<c_void>()];
@@ -142,7 +195,7 @@ impl Gpu {
             blocks as c_uint,
             1,
             1,
-            256,
+            threads as c_uint,
             1,
             1,
             0,
@@ -150,14 +203,14 @@ impl Gpu {
             parameters.as_mut_ptr(),
             null()
         )?;
-        let mut results = vec![0_u64; count];
+        let mut results = vec![0; bytes];
         call!(
             library,
             "cuMemcpyDtoH_v2",
-            (*mut u64, u64, usize),
+            (*mut u8, u64, usize),
             results.as_mut_ptr(),
             self.output,
-            results.len() * 8
+            results.len()
         )?;
         call!(library, "cuModuleUnload", (*mut c_void), module)?;
         Ok(results)
@@ -165,8 +218,12 @@ impl Gpu {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = Gpu::new()?;
     let mode = std::env::args().nth(1);
+    if mode.as_deref() == Some("--groups") {
+        group::lines().iter().for_each(|line| println!("{line}"));
+        return Ok(());
+    }
+    let gpu = Gpu::new()?;
     if mode.as_deref() == Some("--errors") {
         for function in FUNCTIONS {
             let operands = function.operands();
@@ -184,6 +241,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     for text in std::io::stdin().lock().lines() {
         let text = text?;
+        if mode.as_deref() == Some("--matrix") {
+            match gpu.matrix(&text) {
+                Ok(hashes) => {
+                    let hashes: Vec<String> = hashes.iter().map(|hash| format!("{hash:016x}")).collect();
+                    writeln!(out, "{text} {}", hashes.join(" "))?;
+                }
+                Err(error) => eprintln!("{text}: {error}"),
+            }
+            continue;
+        }
         let line = Line::parse(&text);
         let operands = line.operands();
         match gpu.run(&line.kernel(), &operands, COUNT / 256, 2 * COUNT) {

@@ -6,6 +6,7 @@
 mod compare;
 mod gpu;
 pub mod programs;
+mod tensor_map;
 
 pub use gpu::{Arg, Gpu, Size};
 pub use programs::Program;

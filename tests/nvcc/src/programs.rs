@@ -29,7 +29,7 @@ macro_rules! programs {
 
 programs![
     bits, debug, finance, grid_sync, heap, histogram, image, kmeans, life, linear, locks, math, matmul, nbody, objects,
-    parameters, pipeline, print, reduce, scan, sort, sparse, stencil, tensor, warps, wavefront,
+    parameters, pipeline, print, reduce, scan, sort, sparse, stencil, tensor, tma, warps, wavefront, wgmma,
 ];
 
 /// Numbers from 0 to 1.

@@ -194,6 +194,36 @@ settings! {
         "no description"                 cuMemcpy3D_v2(null()) => INVALID_VALUE;
         "an unknown kind of memory"      cuMemcpy3D_v2(&Copy3d { width: 1, height: 1, depth: 1, ..Copy3d::default() }) => INVALID_VALUE;
 
+        "of no dimensions"               tiled(&mut w.map, &Tile { rank: 0, ..TILE }) => INVALID_VALUE;
+        "of six dimensions"              tiled(&mut w.map, &Tile { rank: 6, ..TILE }) => INVALID_VALUE;
+        "an unknown type"                tiled(&mut w.map, &Tile { element: 16, ..TILE }) => INVALID_VALUE;
+        "at no address"                  tiled(&mut w.map, &Tile { address: 0, ..TILE }) => INVALID_VALUE;
+        "an address not of 16 bytes"     tiled(&mut w.map, &Tile { address: TILE.address + 8, ..TILE }) => INVALID_VALUE;
+        "a dimension of no elements"     tiled(&mut w.map, &Tile { sizes: [64, 0, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "a dimension of 2^32 + 1"        tiled(&mut w.map, &Tile { sizes: [64, (1 << 32) + 1, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "rows not of 16 bytes"           tiled(&mut w.map, &Tile { strides: [264, 0, 0, 0], ..TILE }) => INVALID_VALUE;
+        "rows of 2^40 bytes"             tiled(&mut w.map, &Tile { strides: [1 << 40, 0, 0, 0], ..TILE }) => INVALID_VALUE;
+        "a box of no elements"           tiled(&mut w.map, &Tile { extent: [32, 0, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "a box of 257 rows"              tiled(&mut w.map, &Tile { extent: [32, 257, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "a box with rows of 8 bytes"     tiled(&mut w.map, &Tile { extent: [2, 8, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "wider than it is swizzled"      tiled(&mut w.map, &Tile { swizzle: 2, ..TILE }) => INVALID_VALUE;
+        "an unknown swizzle"             tiled(&mut w.map, &Tile { swizzle: 7, ..TILE }) => INVALID_VALUE;
+        "every 0th element"              tiled(&mut w.map, &Tile { steps: [1, 0, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "every 9th element"              tiled(&mut w.map, &Tile { steps: [1, 9, 1, 1, 1], ..TILE }) => INVALID_VALUE;
+        "an unknown interleave"          tiled(&mut w.map, &Tile { interleave: 3, ..TILE }) => INVALID_VALUE;
+        "interleaved in two dimensions"  tiled(&mut w.map, &Tile { interleave: 1, swizzle: 0, ..TILE }) => INVALID_VALUE;
+        "an unknown promotion"           tiled(&mut w.map, &Tile { promotion: 4, ..TILE }) => INVALID_VALUE;
+        "an unknown fill"                tiled(&mut w.map, &Tile { fill: 2, ..TILE }) => INVALID_VALUE;
+        "NaN for integers"               tiled(&mut w.map, &Tile { element: 2, fill: 1, ..TILE }) => INVALID_VALUE;
+        "a box of 256 rows"              tiled(&mut w.map, &Tile { extent: [32, 256, 1, 1, 1], ..TILE }) => SUCCESS;
+        "NaN for floats"                 tiled(&mut w.map, &Tile { fill: 1, ..TILE }) => SUCCESS;
+        "columns in two dimensions"      columns(&mut w.map, &TILE, -1, -1, 32) => INVALID_VALUE;
+        "a corner beyond 8 bits"         columns(&mut w.map, &Tile { rank: 4, ..TILE }, -1, 128, 32) => INVALID_VALUE;
+        "columns of no pixels"           columns(&mut w.map, &Tile { rank: 4, ..TILE }, -1, -1, 0) => INVALID_VALUE;
+        "columns of 1025 pixels"         columns(&mut w.map, &Tile { rank: 4, ..TILE }, -1, -1, 1025) => INVALID_VALUE;
+        "pixels of 257 channels"         columns(&mut w.map, &Tile { rank: 4, swizzle: 0, extent: [257, 1, 1, 1, 1], ..TILE }, -1, -1, 32) => INVALID_VALUE;
+        "an address not of 16 bytes"     cuTensorMapReplaceAddress({ tiled(&mut w.map, &TILE); &mut w.map }, TILE.address + 8) => INVALID_VALUE;
+
         "memory that is not managed"     cuMemPrefetchAsync(w.device, 64, 0, NONE) => INVALID_VALUE;
         "memory that is not managed"     cuMemAdvise(w.device, 64, 1, 0) => INVALID_VALUE;
         "unknown advice"                 cuMemAdvise(w.managed, 64, 99, 0) => INVALID_VALUE;

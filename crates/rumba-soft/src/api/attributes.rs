@@ -162,7 +162,7 @@ const VALUES: [i32; 147] = [
     0,          // 124 DMA_BUF_SUPPORTED
     0,          // 125 IPC_EVENT_SUPPORTED
     0,          // 126 MEM_SYNC_DOMAIN_COUNT
-    0,          // 127 TENSOR_MAP_ACCESS_SUPPORTED
+    1,          // 127 TENSOR_MAP_ACCESS_SUPPORTED
     0,          // 128 HANDLE_TYPE_FABRIC_SUPPORTED
     0,          // 129 UNIFIED_FUNCTION_POINTERS
     0,          // 130 NUMA_CONFIG

@@ -31,4 +31,5 @@ pub(crate) mod primary;
 pub(crate) mod profiler;
 pub(crate) mod rectangle;
 pub(crate) mod stream;
+pub(crate) mod tensor;
 pub(crate) mod vmm;

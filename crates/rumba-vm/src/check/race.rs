@@ -542,6 +542,16 @@ impl Races {
         self.barriers.insert(barrier, arrived);
     }
 
+    /// Lanes learn of those who came to a meeting, and keep what they have learnt since they came themselves.
+    pub(crate) fn learn(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32) {
+        let Some(arrived) = self.meetings.get_mut(&meeting) else {
+            return;
+        };
+        let known = arrived.result(None);
+        self.warp(block, number)
+            .each(lanes, |_, clock| clock.acquire(&known, block));
+    }
+
     /// All have come: lanes that waited go on, knowing of all.
     pub(crate) fn leave(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32) {
         let threads = self.threads;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is decided here; the detectors of [`crate::check`] do. A launch without checks pays one test.
 
-use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
+use crate::base::lanes::{BARRIERS, FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
 use crate::check::flight::Flight;
@@ -12,6 +12,7 @@ use crate::check::order::Order;
 use crate::check::race;
 use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::ThreadAccess;
+use crate::machine::block::GROUP_WARPS;
 use crate::machine::context::Context;
 use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
@@ -207,6 +208,16 @@ impl Warp {
         self.tell_races(|races, block, warp| races.leave(BarrierPhase::Block { block, id, phase }, block, warp, mask));
     }
 
+    /// A warp has committed this many groups of products: others of its warp group learn of it by their waits.
+    pub(crate) fn observe_commit(&self, groups: u32, mask: u32) {
+        self.tell_races(|races, block, warp| races.arrive(products(block, warp, groups), block, warp, mask, true));
+    }
+
+    /// Lanes have waited for this many groups of products of their warp group.
+    pub(crate) fn observe_products(&self, groups: u32, mask: u32) {
+        self.tell_races(|races, block, warp| races.learn(products(block, warp, groups), block, warp, mask));
+    }
+
     /// Lanes arrive at the barrier of their cluster, or go on from it.
     pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
         let size = self.context().cluster_size();
@@ -235,6 +246,18 @@ impl Warp {
     fn tell_races(&self, join_into: impl FnOnce(&mut Races, u32, u8)) {
         self.context()
             .tell_races(|races| join_into(races, self.block_number(), self.index as u8));
+    }
+}
+
+/// Where the warps of a group meet that have committed so many groups of products: behind the numbers of barriers. Of the last
+/// eight each has one of its own, since that many can be left when a wait is over.
+fn products(block: u32, warp: u8, groups: u32) -> BarrierPhase {
+    const LEFT: u32 = 8;
+    let id = BARRIERS as u32 + u32::from(warp) / GROUP_WARPS as u32 * LEFT + groups % LEFT;
+    BarrierPhase::Block {
+        block,
+        id: id as u8,
+        phase: groups / LEFT,
     }
 }
 

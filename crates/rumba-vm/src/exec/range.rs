@@ -123,7 +123,7 @@ pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, 
 }
 
 /// Tells the monitor of a lane's access to a range that has passed the access check.
-fn observe_range(warp: &Warp, pc: Pc, lane: usize, host: u64, (bytes, kind): (u64, AccessKind)) {
+pub(crate) fn observe_range(warp: &Warp, pc: Pc, lane: usize, host: u64, (bytes, kind): (u64, AccessKind)) {
     let what = (bytes, kind, Order::usual(kind));
     let place = |address| describe(warp, address, 1, Space::Generic);
     warp.observe(pc.source, 1 << lane, |_| host, what, place);

@@ -360,7 +360,8 @@ impl Warp {
                 | Wait::Barrier { .. }
                 | Wait::BarrierResult { .. }
                 | Wait::Cluster { .. }
-                | Wait::Grid { .. } => {}
+                | Wait::Grid { .. }
+                | Wait::Products { .. } => {}
             }
         }
     }
@@ -401,9 +402,13 @@ impl PartialOrd for Position<'_> {
 /// The operation that lanes wait at: those at barriers go on behind it.
 pub(crate) fn back(pc: Pc, wait: Option<Wait>) -> Pc {
     match wait {
-        Some(Wait::Barrier { .. } | Wait::AnyLanes { .. } | Wait::Cluster { .. } | Wait::Grid { .. }) => {
-            Pc::new(pc.as_ptr().wrapping_sub(1))
-        }
+        Some(
+            Wait::Barrier { .. }
+            | Wait::AnyLanes { .. }
+            | Wait::Cluster { .. }
+            | Wait::Grid { .. }
+            | Wait::Products { .. },
+        ) => Pc::new(pc.as_ptr().wrapping_sub(1)),
         Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. }) | None => pc,
     }
 }

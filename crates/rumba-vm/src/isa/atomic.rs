@@ -3,7 +3,6 @@
 //! The lanes of one operation take turns in their order. Shared memory belongs to a block, which stays on one thread, so
 //! that nothing there needs an atomic instruction of the processor.
 
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,6 +23,7 @@ use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
+use crate::mem::tensor::Reduction;
 
 /// An element that can be exchanged if it has not changed.
 trait Exchange: Element {
@@ -130,28 +130,80 @@ where
 /// Set in an operation's `extra` if the old value is not used.
 const NO_RESULT: u16 = 0x100;
 
-struct Kind<E>(PhantomData<E>);
+/// What a function of the old value and two others is made into.
+trait Make {
+    type Made;
 
-impl<E: Exchange> Kind<E>
-where
-    E::Raw: PartialEq,
-{
-    fn handlers<F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(space: Space, _: F) -> Handlers {
-        match space {
+    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, f: F) -> Self::Made
+    where
+        E::Raw: PartialEq;
+}
+
+/// Handlers of an operation on a state space.
+struct Updates(Space);
+
+impl Make for Updates {
+    type Made = Handlers;
+
+    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, _: F) -> Handlers
+    where
+        E::Raw: PartialEq,
+    {
+        match self.0 {
             Space::Shared => Handlers::same(update::<E, Shared, F>),
             _ => Handlers::same(update::<E, Flat, F>),
         }
     }
 }
 
+/// What combines an element with another one in memory.
+struct Reductions;
+
+impl Make for Reductions {
+    type Made = Reduction;
+
+    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, _: F) -> Reduction
+    where
+        E::Raw: PartialEq,
+    {
+        reduce::<E, F>
+    }
+}
+
+unsafe fn reduce<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(to: u64, from: u64)
+where
+    E::Raw: PartialEq,
+{
+    let f = conjure::<F>();
+    // SAFETY: the caller promises that both are addresses of live, aligned elements.
+    unsafe {
+        let (mut old, b) = (E::read(to), E::read(from));
+        while let Err(found) = E::exchange(to, old, f(old, b, b)) {
+            old = found;
+        }
+    }
+}
+
+/// What bulk reductions do for a name and a type with an element of a state space.
+pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Reduction> {
+    use ScalarType::{B32, B64, S32, S64, U32, U64};
+    let ty = match (name, ty) {
+        (".and" | ".or" | ".xor", U32 | S32) => B32,
+        (".and" | ".or" | ".xor", U64 | S64) => B64,
+        (".add", S64) => U64,
+        _ => ty,
+    };
+    find(name, ty, space, Reductions)
+}
+
 /// The operation for a name and a type.
-fn find(name: &str, ty: ScalarType, space: Space) -> Option<Handlers> {
+fn find<M: Make>(name: &str, ty: ScalarType, space: Space, make: M) -> Option<M::Made> {
     use ScalarType::{
         B16, B32, B64, B128, Bf16 as TypeBf16, Bf16x2, F16 as TypeF16, F16x2, F32, F64, S32, S64, U32, U64,
     };
     macro_rules! on {
         ($ty:ty, $f:expr) => {
-            Kind::<$ty>::handlers(space, $f)
+            make.make::<$ty, _>($f)
         };
     }
     Some(match (name, ty) {
@@ -296,7 +348,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
         Space::Generic
     };
     let name = operation(m);
-    let handlers = find(name, ty, space)
+    let handlers = find(name, ty, space, Updates(space))
         .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
     let first = usize::from(has_result);
     let address = memory::address(l, first, space)?;
@@ -338,7 +390,7 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let ty = m.ty("type")?;
     let name = operation(m);
     let space = memory::space(l, m, usize::from(has_result));
-    let handlers = find(name, ty, space)
+    let handlers = find(name, ty, space, Updates(space))
         .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
     let first = usize::from(has_result);
     let address = memory::address(l, first, space)?;

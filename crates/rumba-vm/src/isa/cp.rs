@@ -1,16 +1,16 @@
 //! `cp.async` and `cp.async.bulk`: copies that arrive later.
 //!
-//! When they arrive is told in [`crate::mem::copies`]. Tensor copies are not here: they are on the list of what is not
-//! executed.
+//! When they arrive is told in [`crate::mem::copies`]. Tensor copies and reductions are in [`crate::isa::tensor`].
 
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
-use crate::exec::range::{Range, range};
+use crate::exec::range::{Range, observe_range, range};
 use crate::exec::shape;
 use crate::isa::mbarrier::{objects, update};
 use crate::isa::memory;
+use crate::isa::tensor;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Convergence, Form, Instruction, Memory, Undefined};
@@ -85,6 +85,11 @@ pub(super) static CP: Instruction = Instruction {
             ",
             lower: |l, m| lower_bulk(l, m, TO_GLOBAL),
         },
+        tensor::LOAD,
+        tensor::STORE,
+        tensor::REDUCE,
+        tensor::PREFETCH,
+        tensor::BULK_REDUCE,
         Form {
             syntax: "cp.async.bulk.commit_group!;",
             lower: |l, _| emit(l, Handlers::same(commit::<true>)),
@@ -106,7 +111,12 @@ pub(super) static CP: Instruction = Instruction {
             },
         },
     ],
-    availability: &[Availability::since((7, 0), 80).with(&[".async"])],
+    availability: &[
+        Availability::since((7, 0), 80).with(&[".async"]),
+        Availability::since((8, 0), 90).with(&[".bulk"]),
+        Availability::since((8, 6), 100).with(&[".tile::gather4"]),
+        Availability::since((8, 6), 100).with(&[".tile::scatter4"]),
+    ],
     convergence: Convergence::Warp,
     memory: Memory::Copies,
     undefined: Undefined::Decides,
@@ -132,7 +142,7 @@ fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError>
 }
 
 /// Operand `index` as an address without an offset.
-fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<VReg, LowerError> {
+pub(super) fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) -> Result<VReg, LowerError> {
     let address = memory::address(l, index, space)?;
     if address.offset == 0 {
         return Ok(address.base);
@@ -320,7 +330,7 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
             zeros: size - take,
             ..Copy::whole(from, to, take)
         };
-        warp.copies.begin(lane, copy);
+        warp.copies.begin(lane, Delivery::Copy(copy));
         let (to, from) = (to..to + u64::from(size), from..from + u64::from(take));
         warp.begin_flight(pc, lane, to, from, None);
     }
@@ -440,13 +450,32 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             mask,
             ..Copy::whole(from, to, bytes)
         };
-        warp.bulk_copies.begin(lane, copy);
+        warp.bulk_copies.begin(lane, Delivery::Copy(copy));
         let length = u64::from(bytes);
         warp.begin_flight(pc, lane, to..to + length, from..from + length, None);
         return Ok(());
     }
+    let source = from..from + u64::from(bytes);
     // SAFETY: `d` is a 64-bit slot.
     let barrier = unsafe { *warp.lanes::<u64>(pc.d).add(lane) };
+    deliver_to(warp, pc, lane, (to, barrier, masked.then_some(mask)), source, |to| {
+        Delivery::Copy(Copy::whole(from, to, bytes))
+    })
+}
+
+/// Lets an mbarrier, whose address in shared memory is given, keep track of what goes to a host address in shared memory; with
+/// a mask, in each of these blocks of the cluster. `from` is the memory that it comes from, if that lies in a row.
+pub(super) fn deliver_to(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    (to, barrier, mask): (u64, u64, Option<u16>),
+    from: std::ops::Range<u64>,
+    delivery: impl Fn(u64) -> Delivery,
+) -> Result<(), Pc> {
+    let mistake = |warp: &mut Warp, message: String| {
+        Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)))
+    };
     let wanted = Range {
         address: barrier,
         bytes: 8,
@@ -468,10 +497,9 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             "the mbarrier of a bulk copy lies in the block that the copy goes to".into(),
         );
     }
-    let ranks = if masked {
-        lanes_of(u32::from(mask)).map(|rank| rank as u32).collect()
-    } else {
-        vec![to_rank]
+    let ranks = match mask {
+        Some(mask) => lanes_of(u32::from(mask)).map(|rank| rank as u32).collect(),
+        None => vec![to_rank],
     };
     for rank in ranks {
         let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
@@ -481,24 +509,20 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             );
             return mistake(warp, message);
         };
+        let barrier = base + barrier_offset;
         // Whether there is an mbarrier is seen at once, and not when the copy arrives.
-        update(warp, pc, lane, base + barrier_offset, |_| Ok(()))?;
-        let tracked = Tracked {
-            barrier: base + barrier_offset,
-            delivery: Delivery::Copy(Copy::whole(from, base + to_offset, bytes)),
-        };
+        update(warp, pc, lane, barrier, |_| Ok(()))?;
+        let delivery = delivery(base + to_offset);
+        let bytes = u64::from(delivery.bytes());
         if rank == to_rank {
-            let length = u64::from(bytes);
-            warp.begin_flight(
-                pc,
-                lane,
-                to..to + length,
-                from..from + length,
-                Some(base + barrier_offset),
-            );
+            warp.begin_flight(pc, lane, to..to + bytes, from.clone(), Some(barrier));
+        } else {
+            // What the checks were told of one block is so of each.
+            observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write));
+            observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic));
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
-        unsafe { (*state).tracked.push(tracked) };
+        unsafe { (*state).tracked.push(Tracked { barrier, delivery }) };
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `mma`: the product of two matrices that lie in the registers of a warp, and its sum with a third.
 //!
-//! What is computed is told in [`crate::isa::matrix::product`]. `wgmma` and `tcgen05`, which multiply matrices in shared and
-//! in tensor memory, are other instructions and not supported.
+//! What is computed is told in [`crate::isa::matrix::product`]. Matrices in shared and in tensor memory are multiplied by other
+//! instructions, `wgmma` and `tcgen05`.
 
 use crate::isa::float::Rounding;
 use crate::isa::matrix::element::ElementType;

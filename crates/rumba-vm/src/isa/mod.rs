@@ -79,6 +79,7 @@ mod mov;
 mod movmatrix;
 mod mul;
 mod mul24;
+mod multimem;
 mod nanosleep;
 pub(crate) mod native;
 mod neg;
@@ -117,6 +118,8 @@ mod sub;
 mod subc;
 mod szext;
 mod tanh;
+mod tensor;
+mod tensormap;
 #[cfg(test)]
 mod testing;
 mod testp;
@@ -125,6 +128,7 @@ pub mod unsupported;
 mod video;
 mod video_simd;
 mod vote;
+mod wgmma;
 mod wmma;
 mod xor;
 
@@ -196,6 +200,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &movmatrix::MOVMATRIX,
     &mul::MUL,
     &mul24::MUL24,
+    &multimem::MULTIMEM,
     &nanosleep::NANOSLEEP,
     &neg::NEG,
     &not::NOT,
@@ -231,6 +236,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &subc::SUBC,
     &szext::SZEXT,
     &tanh::TANH,
+    &tensormap::TENSORMAP,
     &testp::TESTP,
     &trap::TRAP,
     &video::VABSDIFF,
@@ -257,6 +263,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &video::VSUB,
     &video_simd::VSUB2,
     &video_simd::VSUB4,
+    &wgmma::WGMMA,
     &wmma::WMMA,
     &xor::XOR,
 ];

@@ -1,10 +1,16 @@
-//! `setmaxnreg`: a hint about registers. It does nothing here.
+//! `setmaxnreg`: registers that a warp group gives back or takes. The machine has enough of them, so that only what is asked
+//! for is checked.
 
+use crate::isa::matrix::operands::{emit, whole_warp};
+use crate::isa::matrix::warpgroup::expect_group;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
+use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::{Handlers, Pc};
+use crate::machine::warp::Warp;
 
 /// `setmaxnreg`
 pub(super) static SETMAXNREG: Instruction = Instruction {
@@ -18,6 +24,20 @@ pub(super) static SETMAXNREG: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-fn lower(_: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    Ok(())
+fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+    match l.literal(0) {
+        Some(count @ 24..=256) if count % 8 == 0 => {
+            emit(l, VirtualOp::new(Handlers::same(setmaxnreg)), &[], &[]);
+            Ok(())
+        }
+        _ => {
+            let message = "a number of registers is needed here: a multiple of 8, from 24 to 256";
+            Err(LowerError::new(message).at(l.operand(0)?.span))
+        }
+    }
+}
+
+unsafe fn setmaxnreg(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: the operation was made by `operands::emit`.
+    unsafe { whole_warp(warp, pc, |warp| expect_group(warp, pc)) }
 }

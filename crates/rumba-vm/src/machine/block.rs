@@ -59,6 +59,8 @@ pub(crate) struct BlockState {
     pub(crate) tracked: Vec<Tracked>,
     /// Copies under way, if races are looked for.
     pub(crate) flights: Vec<Flight>,
+    /// Groups of products of warp groups that each warp has committed.
+    pub(crate) commits: [u32; MAX_WARPS],
     /// How often an mbarrier was changed.
     pub(crate) mbarrier_changes: u64,
     /// What the check of synchronisation remembers, if it is on.
@@ -66,6 +68,9 @@ pub(crate) struct BlockState {
     /// Threads that have arrived at the barrier of the grid; the block arrives there when all have.
     pub(crate) grid_arrived: u32,
 }
+
+/// Warps of a warp group.
+pub(crate) const GROUP_WARPS: usize = 4;
 
 /// In [`BlockState::completed`]: a barrier beyond the block.
 const OUTSIDE: u32 = 1 << BARRIERS;
@@ -86,6 +91,7 @@ impl BlockState {
             mbarriers: Vec::new(),
             tracked: Vec::new(),
             flights: Vec::new(),
+            commits: [0; MAX_WARPS],
             mbarrier_changes: 0,
             sync_history: None,
             grid_arrived: 0,
@@ -101,6 +107,7 @@ impl BlockState {
         self.mbarriers.clear();
         self.tracked.clear();
         self.flights.clear();
+        self.commits = [0; MAX_WARPS];
         self.grid_arrived = 0;
         self.live_threads = threads;
         let (whole, rest) = self.live.split_at_mut((threads as usize / LANES).min(MAX_WARPS));
@@ -162,6 +169,21 @@ impl BlockState {
             unsafe { (*self.grid).arrive() };
             self.completed |= OUTSIDE;
         }
+    }
+
+    /// A warp commits a group of products, for which the others of its warp group may be waiting. Says how many it has committed.
+    pub(crate) fn commit(&mut self, warp: u32) -> u32 {
+        let commits = &mut self.commits[warp as usize];
+        *commits += 1;
+        self.completed |= OUTSIDE;
+        *commits
+    }
+
+    /// Whether all warps of a warp's group have committed so many groups of products.
+    pub(crate) fn has_committed(&self, warp: u32, groups: u32) -> bool {
+        let first = warp as usize / GROUP_WARPS * GROUP_WARPS;
+        let others = self.commits[first..].iter().take(GROUP_WARPS);
+        others.copied().all(|commits| commits >= groups)
     }
 
     /// How often a barrier was completed.

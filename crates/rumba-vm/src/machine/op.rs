@@ -47,6 +47,7 @@ impl Handlers {
         match self.kind {
             OpKind::Lanes { bases, .. } => self.with_kind(OpKind::Lanes { bases, linear }),
             OpKind::Opaque
+            | OpKind::Carrier { .. }
             | OpKind::Test { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
@@ -160,6 +161,11 @@ impl Deref for Pc {
 pub enum OpKind {
     /// Nothing: it reads and writes whole slots.
     Opaque,
+    /// Nothing: its operands belong to the last operation that is none of these. Nothing comes between them.
+    Carrier {
+        /// Whether the operands may be undefined.
+        optional: bool,
+    },
     /// `dst` is a function of the sources, lane by lane.
     Lanes {
         /// Computes the bases of `dst` from the bases of the sources.

@@ -42,6 +42,8 @@ pub(crate) enum Wait {
     Cluster { phase: u32 },
     /// The barrier of the grid.
     Grid { phase: u32 },
+    /// The other warps of the warp group: until they have committed so many groups of products.
+    Products { groups: u32 },
 }
 
 /// Lanes that stand somewhere else than the active ones.

@@ -1,4 +1,4 @@
-//! Asynchronous copies that were begun and have not arrived: `cp.async` and `cp.async.bulk`.
+//! Asynchronous copies that were begun and have not arrived: `cp.async`, `cp.async.bulk`, tensor copies and reductions.
 //!
 //! A copy may arrive at any time up to the wait that asks for it. Here it arrives exactly then, so that a program that
 //! forgets to wait finds what was there before: copies of groups arrive in `wait_group`, those that an mbarrier keeps
@@ -9,6 +9,7 @@
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::mem::atomic::Element;
+use crate::mem::tensor::{Reduction, TensorCopy};
 
 /// A copy. The memory at both ends stays mapped as long as the launch runs.
 #[derive(Debug, Clone, Copy)]
@@ -56,11 +57,11 @@ impl Copy {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Pending {
     lane: usize,
     group: u32,
-    copy: Copy,
+    delivery: Delivery,
 }
 
 /// The copies of a warp's lanes that come in groups.
@@ -100,14 +101,14 @@ impl Groups {
     pub(crate) fn holds(&self, lane: usize, to: u64) -> bool {
         self.pending
             .iter()
-            .any(|pending| pending.lane == lane && pending.copy.to == to)
+            .any(|pending| pending.lane == lane && pending.delivery.target() == to)
     }
 
     /// Begins a copy in the lane's open group.
-    pub(crate) fn begin(&mut self, lane: usize, copy: Copy) {
+    pub(crate) fn begin(&mut self, lane: usize, delivery: Delivery) {
         self.used = true;
         let group = self.committed[lane];
-        self.pending.push(Pending { lane, group, copy });
+        self.pending.push(Pending { lane, group, delivery });
     }
 
     /// Closes the open groups of lanes.
@@ -143,7 +144,7 @@ impl Groups {
             let now = mask >> pending.lane & 1 != 0 && due(pending);
             if now {
                 // SAFETY: as the caller promises.
-                unsafe { pending.copy.arrive() };
+                unsafe { pending.delivery.arrive() };
             }
             !now
         });
@@ -151,17 +152,30 @@ impl Groups {
 }
 
 /// What an mbarrier keeps track of, by the bytes that it brings.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tracked {
     /// The host address of the mbarrier.
     pub(crate) barrier: u64,
     pub(crate) delivery: Delivery,
 }
 
-/// What arrives.
+/// Elements that are combined with what is there.
 #[derive(Debug, Clone, Copy)]
+pub(crate) struct Reduce {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Bytes of all of them, and of one.
+    pub(crate) bytes: u32,
+    pub(crate) unit: u32,
+    pub(crate) reduction: Reduction,
+}
+
+/// What arrives.
+#[derive(Debug, Clone)]
 pub(crate) enum Delivery {
     Copy(Copy),
+    Reduce(Reduce),
+    Tensor(Box<TensorCopy>),
     /// Sixteen bytes that come from nowhere in memory.
     Value {
         to: u64,
@@ -171,10 +185,22 @@ pub(crate) enum Delivery {
 
 impl Delivery {
     /// Bytes that it brings.
-    pub(crate) fn bytes(self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         match self {
             Self::Copy(copy) => copy.bytes,
+            Self::Reduce(reduce) => reduce.bytes,
+            Self::Tensor(tensor) => tensor.bytes() as u32,
             Self::Value { .. } => 16,
+        }
+    }
+
+    /// A host address that it goes to; of a tensor the one in shared memory, which it goes to or comes from.
+    fn target(&self) -> u64 {
+        match self {
+            Self::Copy(copy) => copy.to,
+            Self::Reduce(reduce) => reduce.to,
+            Self::Tensor(tensor) => tensor.shared,
+            Self::Value { to, .. } => *to,
         }
     }
 
@@ -182,12 +208,18 @@ impl Delivery {
     ///
     /// # Safety
     /// As for [`Copy::arrive`].
-    pub(crate) unsafe fn arrive(self) {
+    pub(crate) unsafe fn arrive(&self) {
         // SAFETY: as the caller promises.
         unsafe {
             match self {
                 Self::Copy(copy) => copy.arrive(),
-                Self::Value { to, bits } => (to as *mut u128).write_unaligned(bits),
+                Self::Reduce(reduce) => {
+                    for offset in (0..u64::from(reduce.bytes)).step_by(reduce.unit as usize) {
+                        (reduce.reduction)(reduce.to + offset, reduce.from + offset);
+                    }
+                }
+                Self::Tensor(tensor) => tensor.run(),
+                Self::Value { to, bits } => (*to as *mut u128).write_unaligned(*bits),
             }
         }
     }
@@ -205,10 +237,10 @@ mod tests {
         let seen = || unsafe { (to as *const [u8; 4]).read() };
         let mut groups = Groups::new();
         for index in 0..3 {
-            groups.begin(0, Copy::whole(from + index, to + index, 1));
+            groups.begin(0, Delivery::Copy(Copy::whole(from + index, to + index, 1)));
             groups.commit(1);
         }
-        groups.begin(1, Copy::whole(from + 3, to + 3, 1));
+        groups.begin(1, Delivery::Copy(Copy::whole(from + 3, to + 3, 1)));
         // SAFETY: the arrays are alive.
         unsafe { groups.wait(0b11, 1) };
         assert_eq!(seen(), [1, 2, 9, 9]);

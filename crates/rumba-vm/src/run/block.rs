@@ -261,13 +261,19 @@ impl Block {
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
+                    Wait::Products { groups } if state.has_committed(warp.index, groups) => {
+                        warp.observe_products(groups, split.mask);
+                        warp.splits[index].wait = Wait::Ready;
+                        woken = true;
+                    }
                     Wait::Ready
                     | Wait::Lanes { .. }
                     | Wait::AnyLanes { .. }
                     | Wait::Barrier { .. }
                     | Wait::BarrierResult { .. }
                     | Wait::Cluster { .. }
-                    | Wait::Grid { .. } => {}
+                    | Wait::Grid { .. }
+                    | Wait::Products { .. } => {}
                 }
             }
             if woken && warp.stop == Stop::Blocked {
@@ -368,6 +374,9 @@ impl Block {
                         format!("waiting at the barrier of the cluster, where {arrived} of {live} threads have arrived")
                     }
                     Wait::Grid { .. } => "waiting at the barrier of the grid".to_owned(),
+                    Wait::Products { .. } => {
+                        "waiting for the other warps of the warp group to commit products".to_owned()
+                    }
                 };
                 let debug = &context.program.debug;
                 let (ptx, ptx_line) = debug.ptx(pc.source);

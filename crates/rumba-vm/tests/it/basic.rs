@@ -170,9 +170,9 @@ const PARTLY: &str = "
 .version 8.0
 .target sm_90a
 .address_size 64
-.func sampled() { wgmma.fence.sync.aligned; ret; }
+.func sampled() { tcgen05.fence::before_thread_sync; ret; }
 .visible .entry good(.param .u64 out) { .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 7; ret; }
-.visible .entry bad() { wgmma.fence.sync.aligned; ret; }
+.visible .entry bad() { tcgen05.fence::before_thread_sync; ret; }
 .visible .entry indirectly() { call sampled; ret; }
 ";
 
@@ -186,7 +186,7 @@ fn a_kernel_that_is_not_executed_does_not_spoil_its_module() {
         assert!(bench.module.function(name).is_none());
         let refusal = bench.module.refusal(name).unwrap().to_string();
         assert!(
-            refusal.contains("`wgmma.fence.sync.aligned` is not executed by this device"),
+            refusal.contains("`tcgen05.fence::before_thread_sync` is not executed by this device"),
             "{refusal}"
         );
         assert!(refusal.contains(line), "{refusal}");

@@ -25,5 +25,7 @@ mod random;
 mod registers;
 mod seeds;
 mod sync;
+mod tensor;
 mod vectors;
 mod warps;
+mod wgmma;

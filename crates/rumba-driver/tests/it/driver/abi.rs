@@ -97,6 +97,14 @@ declare! {
     cuMemHostGetDevicePointer_v2(P<u64>, u64, c_uint);
     cuMemHostGetFlags(P<c_uint>, u64);
     cuMemHostRegister_v2(u64, usize, c_uint);
+    cuTensorMapEncodeTiled(
+        P<TensorMap>, c_uint, c_uint, u64, *const u64, *const u64, *const c_uint, *const c_uint, c_uint, c_uint, c_uint, c_uint
+    );
+    cuTensorMapEncodeIm2col(
+        P<TensorMap>, c_uint, c_uint, u64, *const u64, *const u64, *const c_int, *const c_int, c_uint, c_uint,
+        *const c_uint, c_uint, c_uint, c_uint, c_uint
+    );
+    cuTensorMapReplaceAddress(P<TensorMap>, u64);
     cuMemHostUnregister(u64);
     cuMemAllocAsync(P<u64>, usize, usize);
     cuMemFreeAsync(u64, usize);
@@ -329,4 +337,85 @@ pub struct PoolProperties {
     pub handle_types: c_int,
     pub location: [c_int; 2],
     pub rest: [u64; 9],
+}
+
+/// A `CUtensorMap`.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TensorMap(pub [u64; 16]);
+
+/// The arguments of `cuTensorMapEncodeTiled`.
+#[derive(Debug, Clone, Copy)]
+pub struct Tile {
+    pub element: c_uint,
+    pub rank: c_uint,
+    pub address: u64,
+    pub sizes: [u64; 5],
+    pub strides: [u64; 4],
+    pub extent: [c_uint; 5],
+    pub steps: [c_uint; 5],
+    pub interleave: c_uint,
+    pub swizzle: c_uint,
+    pub promotion: c_uint,
+    pub fill: c_uint,
+}
+
+/// Boxes of 32 by 8 floats of a matrix.
+pub const TILE: Tile = Tile {
+    element: 7,
+    rank: 2,
+    address: 0x7f00_0000_0000,
+    sizes: [64, 48, 8, 4, 2],
+    strides: [256, 256 * 48, 256 * 48 * 8, 256 * 48 * 8 * 4],
+    extent: [32, 8, 4, 2, 1],
+    steps: [1; 5],
+    interleave: 0,
+    swizzle: 3,
+    promotion: 2,
+    fill: 0,
+};
+
+/// `cuTensorMapEncodeTiled` with these arguments.
+pub fn tiled(map: P<TensorMap>, tile: &Tile) -> c_int {
+    // SAFETY: the arrays have as many elements as a tensor can have dimensions.
+    unsafe {
+        cuTensorMapEncodeTiled(
+            map,
+            tile.element,
+            tile.rank,
+            tile.address,
+            tile.sizes.as_ptr(),
+            tile.strides.as_ptr(),
+            tile.extent.as_ptr(),
+            tile.steps.as_ptr(),
+            tile.interleave,
+            tile.swizzle,
+            tile.promotion,
+            tile.fill,
+        )
+    }
+}
+
+/// `cuTensorMapEncodeIm2col` with these arguments, corners that are the same everywhere, and the box's channels.
+pub fn columns(map: P<TensorMap>, tile: &Tile, lower: c_int, upper: c_int, pixels: c_uint) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        cuTensorMapEncodeIm2col(
+            map,
+            tile.element,
+            tile.rank,
+            tile.address,
+            tile.sizes.as_ptr(),
+            tile.strides.as_ptr(),
+            [lower; 3].as_ptr(),
+            [upper; 3].as_ptr(),
+            tile.extent[0],
+            pixels,
+            tile.steps.as_ptr(),
+            tile.interleave,
+            tile.swizzle,
+            tile.promotion,
+            tile.fill,
+        )
+    }
 }

@@ -32,6 +32,7 @@ scenarios! {
     boxes,
     fills,
     host_memory,
+    tensor_maps,
     managed_memory,
     pointers,
     pools,

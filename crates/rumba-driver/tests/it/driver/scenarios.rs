@@ -10,6 +10,7 @@ mod library;
 mod memory;
 mod module;
 mod order;
+mod tensor;
 
 pub use array::*;
 pub use asynchrony::*;
@@ -21,6 +22,7 @@ pub use library::*;
 pub use memory::*;
 pub use module::*;
 pub use order::*;
+pub use tensor::*;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};

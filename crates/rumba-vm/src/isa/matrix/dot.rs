@@ -1,10 +1,11 @@
 //! Sums of products as the tensor cores of an H200 form them.
 //!
-//! Up to sixteen products and an accumulator are added at once. The products are exact. All terms are aligned to the
+//! Up to sixteen products (thirty-two of numbers of eight bits) and an accumulator are added at once. The products are exact. All terms are aligned to the
 //! largest exponent among them, where that of a product is the sum of its factors' exponents, and cut off (towards zero)
 //! 25 bits below it; the cut terms are added exactly; the sum is cut to an `f32`, or rounded to nearest for an `f16`. That
 //! is what random operands on an H200 show, without an exception; Fasi and others, "Numerical behavior of NVIDIA tensor
-//! cores", describe the scheme for earlier ones.
+//! cores", describe the scheme for earlier ones. Where numbers of eight bits are multiplied as such, by warp groups, 13 bits
+//! are kept instead of 25, and of the `f32` as many (Xie and others, "MMA-Sim", 2025).
 //!
 //! [`Terms::multiply`] does this for a block of sixteen rows by eight columns at once, a row of eight sums in a vector. It
 //! needs terms that are not too far from one for `f32`; [`sum`] is the plain way, which serves the others, and the
@@ -26,8 +27,27 @@ pub(super) const DEPTH: usize = 16;
 /// Rows of the second factor that the products of a row can be chosen from.
 pub(super) const CHOICE: usize = 2 * DEPTH;
 
-/// Bits that terms keep below the largest exponent.
-const KEPT: i32 = 25;
+/// What a sum keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Precision {
+    /// Bits that terms keep below the largest exponent.
+    kept: i32,
+    /// The bits of a result in `f32` that are not cut off.
+    result: u32,
+}
+
+impl Precision {
+    /// That of numbers of ten bits and more, and of everything that is multiplied as such.
+    pub(super) const FULL: Self = Self {
+        kept: 25,
+        result: u32::MAX,
+    };
+    /// That of numbers of eight bits.
+    pub(super) const EIGHT_BITS: Self = Self {
+        kept: 13,
+        result: u32::MAX << (23 - 13),
+    };
+}
 
 /// The exponent of zero: below all others, and so is the sum of two.
 const ZERO: i32 = -100_000;
@@ -38,20 +58,28 @@ const SPECIAL: i32 = 128;
 /// Largest sum of exponents, and smallest, that `f32` leaves room for.
 const RANGE: i32 = 100;
 
-/// The factors of a block.
+/// The factors of a block: `D` products for each sum, of `C` rows of the second factor.
 #[derive(Clone)]
-pub(super) struct Terms {
+pub(super) struct Terms<const D: usize = DEPTH, const C: usize = CHOICE> {
     /// The first factor, by rows.
-    pub(super) a: [[f32; DEPTH]; ROWS],
+    pub(super) a: [[f32; D]; ROWS],
     /// The second factor, by rows.
-    pub(super) b: [[f32; COLUMNS]; CHOICE],
+    pub(super) b: [[f32; COLUMNS]; C],
     /// Which row of `b` belongs to an element of `a`; itself if there is no choice.
-    pub(super) chosen: Option<[[u8; DEPTH]; ROWS]>,
-    /// The exponents of subnormal numbers of the factors, and of the accumulator.
-    pub(super) least: i32,
-    pub(super) least_sum: i32,
-    a_exponents: [[i32; DEPTH]; ROWS],
-    b_exponents: [[i32; COLUMNS]; CHOICE],
+    pub(super) chosen: Option<[[u8; D]; ROWS]>,
+    /// The exponents of subnormal numbers.
+    pub(super) least: Least,
+    pub(super) precision: Precision,
+    a_exponents: [[i32; D]; ROWS],
+    b_exponents: [[i32; COLUMNS]; C],
+}
+
+/// The exponents of subnormal numbers of the factors, and of the accumulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Least {
+    pub(super) a: i32,
+    pub(super) b: i32,
+    pub(super) sum: i32,
 }
 
 /// The exponents of the elements of a matrix that are not zero: the smallest and the largest.
@@ -106,17 +134,21 @@ unsafe fn exponents<X: Processor, const COUNT: usize>(
     }
 }
 
-impl Terms {
+impl<const D: usize, const C: usize> Terms<D, C> {
     /// No terms.
     pub(super) const fn new() -> Self {
         Self {
-            a: [[0.0; DEPTH]; ROWS],
-            b: [[0.0; COLUMNS]; CHOICE],
+            a: [[0.0; D]; ROWS],
+            b: [[0.0; COLUMNS]; C],
             chosen: None,
-            least: -14,
-            least_sum: -126,
-            a_exponents: [[0; DEPTH]; ROWS],
-            b_exponents: [[0; COLUMNS]; CHOICE],
+            least: Least {
+                a: -14,
+                b: -14,
+                sum: -126,
+            },
+            precision: Precision::FULL,
+            a_exponents: [[0; D]; ROWS],
+            b_exponents: [[0; COLUMNS]; C],
         }
     }
 
@@ -138,8 +170,8 @@ impl Terms {
         // SAFETY: as the caller promises.
         let (a, b) = unsafe {
             (
-                exponents::<X, DEPTH>(&self.a[..rows], &mut self.a_exponents[..rows], self.least),
-                exponents::<X, COLUMNS>(&self.b[..choice.min(CHOICE)], &mut self.b_exponents, self.least),
+                exponents::<X, D>(&self.a[..rows], &mut self.a_exponents[..rows], self.least.a),
+                exponents::<X, COLUMNS>(&self.b[..choice.min(C)], &mut self.b_exponents, self.least.b),
             )
         };
         let special = a.1 == SPECIAL || b.1 == SPECIAL;
@@ -152,12 +184,10 @@ impl Terms {
                 match (&self.chosen, depth) {
                     (None, 4) => self.rows::<X, 4>(rows, |_, k| k, c, odd),
                     (None, 8) => self.rows::<X, 8>(rows, |_, k| k, c, odd),
-                    (None, _) => self.rows::<X, 16>(rows, |_, k| k, c, odd),
-                    (Some(chosen), 4) => self.rows::<X, 4>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
-                    (Some(chosen), 8) => self.rows::<X, 8>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd),
-                    (Some(chosen), _) => {
-                        self.rows::<X, 16>(rows, |row, k| usize::from(chosen[row][k]) % CHOICE, c, odd)
-                    }
+                    (None, _) => self.rows::<X, D>(rows, |_, k| k, c, odd),
+                    (Some(chosen), 4) => self.rows::<X, 4>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
+                    (Some(chosen), 8) => self.rows::<X, 8>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
+                    (Some(chosen), _) => self.rows::<X, D>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
                 }
             };
         if !done {
@@ -177,10 +207,11 @@ impl Terms {
     ) -> bool {
         // SAFETY: the caller promises that the processor is `X`.
         unsafe {
+            let (kept, result_bits) = (self.precision.kept, self.precision.result.cast_signed());
             let mut bad = X::splat_integer(0);
             for (row, c) in c[..rows].iter_mut().enumerate() {
                 let accumulator = X::load(c);
-                let (mut top, empty) = exponents_of::<X>(accumulator, X::splat_integer(self.least_sum));
+                let (mut top, empty) = exponents_of::<X>(accumulator, X::splat_integer(self.least.sum));
                 for k in 0..K {
                     let a = X::splat_integer(self.a_exponents[row][k]);
                     let b = X::load_integers(&self.b_exponents[chosen(row, k)]);
@@ -191,12 +222,12 @@ impl Terms {
                 let large = X::subtract(X::splat_integer(RANGE), top);
                 bad = X::or(bad, X::or(small, large));
                 top = X::max(top, X::splat_integer(-RANGE - 1));
-                let scale = X::from_bits(X::shift_left::<23>(X::subtract(X::splat_integer(KEPT + 127), top)));
+                let scale = X::from_bits(X::shift_left::<23>(X::subtract(X::splat_integer(kept + 127), top)));
                 let mut sum = X::splat_integer(0);
                 for k in 0..K {
                     let product = X::multiply(X::splat(self.a[row][k]), X::load(&self.b[chosen(row, k)]));
                     // A product is less than four times the power of two that `top` stands for, which `scale` makes 2 to
-                    // the 25th; sixteen of them do not reach the 31st.
+                    // the 25th; sixteen of them do not reach the 31st. With fewer bits there is room for more.
                     sum = X::add(sum, X::cut(X::multiply(product, scale)));
                 }
                 // With the accumulator, which is less than 2 to the 26th, they might: if they reach half of that.
@@ -211,8 +242,11 @@ impl Terms {
                     let exact = X::equal(X::cut(X::from_bits(bits)), magnitude);
                     bits = X::or(bits, X::add(X::splat_integer(1), exact));
                 }
-                let down = X::from_bits(X::shift_left::<23>(X::add(top, X::splat_integer(127 - KEPT))));
-                let result = X::bits(X::multiply(X::from_bits(bits), down));
+                let down = X::from_bits(X::shift_left::<23>(X::add(top, X::splat_integer(127 - kept))));
+                let mut result = X::bits(X::multiply(X::from_bits(bits), down));
+                if !odd {
+                    result = X::and(result, X::splat_integer(result_bits));
+                }
                 let sign = X::and(total, X::splat_integer(i32::MIN));
                 X::store(X::from_bits(X::or(result, sign)), c);
             }
@@ -227,13 +261,10 @@ impl Terms {
         for (row, c) in c[..rows].iter_mut().enumerate() {
             for (column, c) in c.iter_mut().enumerate() {
                 let factors = (0..depth).map(|k| {
-                    let from = self
-                        .chosen
-                        .as_ref()
-                        .map_or(k, |chosen| usize::from(chosen[row][k]) % CHOICE);
+                    let from = self.chosen.as_ref().map_or(k, |chosen| usize::from(chosen[row][k]) % C);
                     (self.a[row][k], self.b[from][column])
                 });
-                *c = sum(factors, *c, self.least, self.least_sum, odd);
+                *c = sum(factors, *c, self.least, self.precision, odd);
             }
         }
     }
@@ -257,13 +288,12 @@ fn parts(x: f32, least: i32) -> (i64, i32) {
     (significand as i64, exponent - 23)
 }
 
-/// The sum of products and an accumulator, term by term. `least` and `least_sum` are the exponents of subnormal factors
-/// and accumulators.
+/// The sum of products and an accumulator, term by term.
 pub(super) fn sum(
     factors: impl Iterator<Item = (f32, f32)> + Clone,
     c: f32,
-    least: i32,
-    least_sum: i32,
+    least: Least,
+    precision: Precision,
     odd: bool,
 ) -> f32 {
     let products = factors.clone().map(|(a, b)| f64::from(a) * f64::from(b));
@@ -283,20 +313,20 @@ pub(super) fn sum(
         (false, false) => {}
     }
     let product = |(a, b): (f32, f32)| {
-        let ((x, i), (y, j)) = (parts(a, least), parts(b, least));
+        let ((x, i), (y, j)) = (parts(a, least.a), parts(b, least.b));
         (
             i128::from(x) * i128::from(y),
             i + j,
-            exponent(a, least) + exponent(b, least),
+            exponent(a, least.a) + exponent(b, least.b),
         )
     };
-    let (x, i) = parts(c, least_sum);
-    let accumulator = (i128::from(x), i, exponent(c, least_sum));
+    let (x, i) = parts(c, least.sum);
+    let accumulator = (i128::from(x), i, exponent(c, least.sum));
     let terms = factors.map(product).chain([accumulator]).filter(|(x, ..)| *x != 0);
     let Some(top) = terms.clone().map(|(.., exponent)| exponent).max() else {
         return 0.0;
     };
-    let unit = top - KEPT;
+    let unit = top - precision.kept;
     let total: i128 = terms
         .map(|(x, power, _)| match power - unit {
             up @ 0.. => x << up.min(63),
@@ -308,12 +338,16 @@ pub(super) fn sum(
         .sum();
     // The sum has at most 32 bits, and the power is that of an `f64`.
     let total = total as f64 * f64::from_bits(((unit + 1023) as u64) << 52);
-    if odd { to_odd_f32(total) } else { cut(total) }
+    if odd {
+        to_odd_f32(total)
+    } else {
+        f32::from_bits(cut(total).to_bits() & precision.result)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COLUMNS, DEPTH, ROWS, Terms, sum};
+    use super::{CHOICE, COLUMNS, DEPTH, Least, Precision, ROWS, Terms, sum};
     use crate::exec::processor::{Avx2, Baseline};
     use crate::machine::op::has_avx2;
 
@@ -333,7 +367,12 @@ mod tests {
         f32::from_bits((bits as u32 & 0x807f_e000) | (exponent as u32) << 23)
     }
 
-    fn check_block(terms: &mut Terms, depth: usize, c: [[f32; COLUMNS]; ROWS], odd: bool) {
+    fn check_block<const D: usize, const C: usize>(
+        terms: &mut Terms<D, C>,
+        depth: usize,
+        c: [[f32; COLUMNS]; ROWS],
+        odd: bool,
+    ) {
         let mut results = vec![c];
         // SAFETY: any processor is one of the baseline.
         unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut results[0], odd) };
@@ -349,7 +388,7 @@ mod tests {
                     let from = terms.chosen.map_or(k, |chosen| usize::from(chosen[row][k]));
                     (terms.a[row][k], terms.b[from][column])
                 });
-                let expected = sum(factors, c[column], terms.least, terms.least_sum, odd);
+                let expected = sum(factors, c[column], terms.least, terms.precision, odd);
                 for result in &results {
                     let found = result[row][column];
                     assert_eq!(found.to_bits(), expected.to_bits(), "row {row}, column {column}");
@@ -360,7 +399,7 @@ mod tests {
 
     #[test]
     fn accumulators_may_be_tiny_and_sums_large() {
-        let mut terms = Terms::new();
+        let mut terms = Terms::<DEPTH, CHOICE>::new();
         let edges = [
             0.0,
             f32::from_bits(1),
@@ -387,8 +426,8 @@ mod tests {
         let mut state = 7;
         for round in 0..60 {
             let range = [0, 3, 14, 30, 60][round % 5];
-            let mut terms = Terms::new();
-            terms.least = -126;
+            let mut terms = Terms::<DEPTH, CHOICE>::new();
+            (terms.least.a, terms.least.b) = (-126, -126);
             terms
                 .a
                 .as_flattened_mut()
@@ -411,9 +450,51 @@ mod tests {
         }
     }
 
+    #[test]
+    fn blocks_of_eight_bits_are_the_sums_of_their_rows() {
+        let mut state = 9;
+        for round in 0..40 {
+            let mut terms = Terms::<32, 64>::new();
+            terms.precision = Precision::EIGHT_BITS;
+            terms.least = Least {
+                a: -6,
+                b: -14,
+                sum: -126,
+            };
+            let range = [2, 7, 14][round % 3];
+            let mut any = |x: &mut f32| *x = f32::from_bits(number(&mut state, range).to_bits() & 0xfff0_0000);
+            terms.a.as_flattened_mut().iter_mut().for_each(&mut any);
+            terms.b.as_flattened_mut().iter_mut().for_each(&mut any);
+            if round % 2 == 0 {
+                let mut any = || (random(&mut state) % 64) as u8;
+                terms.chosen = Some([[0; 32]; ROWS].map(|row| row.map(|_| any())));
+            }
+            let c = [[0.0; COLUMNS]; ROWS].map(|row| row.map(|_: f32| number(&mut state, 2 * range)));
+            for odd in [false, true] {
+                check_block(&mut terms, 32, c, odd);
+            }
+        }
+    }
+
+    const LEAST: Least = Least {
+        a: -14,
+        b: -14,
+        sum: -126,
+    };
+
+    #[test]
+    fn sums_of_eight_bits_keep_thirteen() {
+        let small = 2f32.powi(-13);
+        let sum = |factors: &[(f32, f32)], c| sum(factors.iter().copied(), c, LEAST, Precision::EIGHT_BITS, false);
+        assert_eq!(sum(&[(1.0, 1.0), (small, 1.0)], 0.0), 1.0 + small);
+        assert_eq!(sum(&[(1.0, 1.0), (small / 2.0, 1.0)], small / 2.0), 1.0);
+        assert_eq!(sum(&[(1.0, 1.0), (1.0, 1.0), (small, 1.0)], 0.0), 2.0);
+        assert_eq!(sum(&[(0.0, 1.0)], 1.9999999), 2.0 - small);
+    }
+
     #[track_caller]
     fn check(factors: &[(f32, f32)], c: f32, expected: f32) {
-        let result = sum(factors.iter().copied(), c, -14, -126, false);
+        let result = sum(factors.iter().copied(), c, LEAST, Precision::FULL, false);
         assert_eq!(result.to_bits(), expected.to_bits(), "{result} instead of {expected}");
     }
 

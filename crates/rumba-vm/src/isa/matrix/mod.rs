@@ -2,6 +2,7 @@
 //!
 //! The instructions themselves are in files of their own.
 
+pub(crate) mod descriptor;
 pub(crate) mod dot;
 pub(crate) mod element;
 pub(crate) mod fragment;
@@ -9,3 +10,4 @@ pub(crate) mod operands;
 pub(crate) mod product;
 pub(crate) mod rows;
 pub(crate) mod sparse;
+pub(crate) mod warpgroup;

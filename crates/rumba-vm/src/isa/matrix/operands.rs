@@ -16,23 +16,38 @@ use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::virtual_op::{Control, VReg, VirtualOp};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// Operands that an operation carries.
 const CARRIED: usize = 5;
 
 /// Does nothing: its operands belong to an operation before.
-const CARRY: Handlers = Handlers::same(carry);
+const CARRY: Handlers = Handlers::same(carry).with_kind(OpKind::Carrier { optional: false });
 
 unsafe fn carry(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
+/// The same, for operands that may be undefined.
+const CARRY_ANY: Handlers = CARRY.with_kind(OpKind::Carrier { optional: true });
+
 /// Appends an operation with any number of operands, which all lanes of the warp execute together. Its `d` and `extra`
 /// are taken.
 pub(crate) fn emit(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg], destinations: &[VReg]) {
-    let operations = sources.len().div_ceil(CARRIED) + destinations.len().div_ceil(CARRIED);
+    emit_beside(l, virtual_op, sources, &[], destinations);
+}
+
+/// The same with sources beside the others, which may be undefined.
+pub(crate) fn emit_beside(
+    l: &mut Lowering<'_>,
+    virtual_op: VirtualOp,
+    sources: &[VReg],
+    beside: &[VReg],
+    destinations: &[VReg],
+) {
+    let all = [sources, beside, destinations];
+    let operations: usize = all.iter().map(|places| places.len().div_ceil(CARRIED)).sum();
     let members = l.constant(ScalarType::U32, FULL.into());
     let first = VirtualOp {
         d: members,
@@ -40,19 +55,33 @@ pub(crate) fn emit(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]
         ..virtual_op
     };
     l.emit_control(first, Control::Park);
-    for (places, defines) in [(sources, 0), (destinations, 0b11111)] {
-        for part in places.chunks(CARRIED) {
-            let place = |index: usize| part.get(index).copied().unwrap_or(VReg::None);
-            l.emit(VirtualOp {
-                dst: place(0),
-                a: place(1),
-                b: place(2),
-                c: place(3),
-                d: place(4),
-                defines,
-                ..VirtualOp::new(CARRY)
-            });
-        }
+    carriers(l, sources, 0, CARRY);
+    carriers(l, beside, 0, CARRY_ANY);
+    carriers(l, destinations, 0b11111, CARRY);
+}
+
+/// The same for an operation that each lane executes by itself. Its `d` is free.
+pub(crate) fn emit_apart(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]) {
+    l.emit(VirtualOp {
+        extra: sources.len().div_ceil(CARRIED) as u16,
+        ..virtual_op
+    });
+    carriers(l, sources, 0, CARRY);
+}
+
+/// Appends operations that carry operands.
+fn carriers(l: &mut Lowering<'_>, places: &[VReg], defines: u8, handlers: Handlers) {
+    for part in places.chunks(CARRIED) {
+        let place = |index: usize| part.get(index).copied().unwrap_or(VReg::None);
+        l.emit(VirtualOp {
+            dst: place(0),
+            a: place(1),
+            b: place(2),
+            c: place(3),
+            d: place(4),
+            defines,
+            ..VirtualOp::new(handlers)
+        });
     }
 }
 
@@ -61,12 +90,18 @@ pub(crate) fn emit(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]
 pub(crate) struct Slots {
     pc: Pc,
     sources: usize,
+    beside: usize,
 }
 
 impl Slots {
     /// Those of an operation with this many sources.
     pub(crate) fn new(pc: Pc, sources: usize) -> Self {
-        Self { pc, sources }
+        Self::beside(pc, sources, 0)
+    }
+
+    /// Those of an operation with this many sources, and this many beside them.
+    pub(crate) fn beside(pc: Pc, sources: usize, beside: usize) -> Self {
+        Self { pc, sources, beside }
     }
 
     #[inline(always)]
@@ -91,7 +126,8 @@ impl Slots {
     /// The slot of a destination.
     #[inline(always)]
     pub(crate) fn destination(self, index: usize) -> u16 {
-        self.at(self.sources.div_ceil(CARRIED) + index / CARRIED, index % CARRIED)
+        let carriers = self.sources.div_ceil(CARRIED) + self.beside.div_ceil(CARRIED);
+        self.at(carriers + index / CARRIED, index % CARRIED)
     }
 
     /// The lanes of a source of 32 bits.
@@ -102,6 +138,18 @@ impl Slots {
     pub(crate) unsafe fn register(self, warp: &Warp, index: usize) -> &Register {
         // SAFETY: a slot has 32 lanes; it is not written as long as the operation reads.
         unsafe { &*warp.lanes::<Register>(self.source(index)) }
+    }
+
+    /// The lanes of a source of 32 bits among those beside the others.
+    ///
+    /// # Safety
+    /// The operation is one of the warp's program, and has such a source.
+    #[inline(always)]
+    pub(crate) unsafe fn register_beside(self, warp: &Warp, index: usize) -> &Register {
+        debug_assert!(index < self.beside);
+        let slot = self.at(self.sources.div_ceil(CARRIED) + index / CARRIED, index % CARRIED);
+        // SAFETY: as above.
+        unsafe { &*warp.lanes::<Register>(slot) }
     }
 
     /// The lanes of a source of 64 bits.

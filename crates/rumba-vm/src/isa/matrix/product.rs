@@ -291,9 +291,9 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
     let small = a.is_small_float();
     let odd = d == ElementType::F16 && c == ElementType::F16;
     let terms = &mut work.terms;
-    terms.least = a.least_exponent();
+    (terms.least.a, terms.least.b) = (a.least_exponent(), a.least_exponent());
     // Where the result has 32 bits, the accumulator is widened first.
-    terms.least_sum = if odd {
+    terms.least.sum = if odd {
         c.least_exponent()
     } else {
         ElementType::F32.least_exponent()
@@ -448,7 +448,7 @@ unsafe fn load_halves<X: Processor, const BRAIN: bool>(
 
 /// The numbers that bits stand for, as `bf16` or as `f16`.
 #[inline(always)]
-unsafe fn widen<X: Processor, const BRAIN: bool>(bits: &[u16; GROUP]) -> X::Floats {
+pub(super) unsafe fn widen<X: Processor, const BRAIN: bool>(bits: &[u16; GROUP]) -> X::Floats {
     // SAFETY: the caller promises that the processor is `X`.
     unsafe { if BRAIN { X::brain_floats(bits) } else { X::halves(bits) } }
 }

@@ -65,9 +65,21 @@ pub(crate) struct Rewriter {
     nodes: Vec<Node>,
     /// Where the guard begins that the last operation is in.
     guard: Option<usize>,
+    /// Where the operation is to which carriers belong, and whether the next node is one of these.
+    head: usize,
+    carries: bool,
 }
 
 impl Rewriter {
+    /// Says what is kept next. Nothing comes between an operation and its carriers, so what is inserted before one of these
+    /// stands before the operation.
+    pub(crate) fn expect(&mut self, node: &Node) {
+        self.carries = matches!(
+            node,
+            Node::Op { virtual_op, .. } if matches!(virtual_op.handlers.kind, OpKind::Carrier { .. })
+        );
+    }
+
     /// Adds an operation that belongs to the instruction `source`.
     pub(crate) fn insert(&mut self, virtual_op: VirtualOp, source: u32) {
         if let Some(begin) = self.guard
@@ -76,12 +88,18 @@ impl Rewriter {
             // The distance that lanes jump for which the guard is false.
             virtual_op.imm += 1;
         }
-        self.nodes.push(Node::Op {
+        let node = Node::Op {
             virtual_op,
             control: crate::lower::virtual_op::Control::Next,
             source,
             conditional: self.guard.is_some(),
-        });
+        };
+        if self.carries {
+            self.nodes.insert(self.head, node);
+            self.head += 1;
+        } else {
+            self.nodes.push(node);
+        }
     }
 
     /// Adds an operation that was there before.
@@ -91,11 +109,15 @@ impl Rewriter {
                 OpKind::GuardBegin => self.guard = Some(self.nodes.len()),
                 OpKind::GuardEnd => self.guard = None,
                 OpKind::Opaque
+                | OpKind::Carrier { .. }
                 | OpKind::Lanes { .. }
                 | OpKind::Test { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }
+        }
+        if !self.carries {
+            self.head = self.nodes.len();
         }
         self.nodes.push(node);
     }

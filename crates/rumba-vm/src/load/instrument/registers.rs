@@ -527,6 +527,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
     }
     pool.shadows += usize::from(tracking.predicates - predicates);
     for node in nodes {
+        tracking.out.expect(&node);
         let Node::Op {
             virtual_op,
             control,

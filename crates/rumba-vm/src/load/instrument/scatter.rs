@@ -72,6 +72,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 OpKind::GuardEnd => guarded = true,
                 OpKind::GuardBegin => guarded = false,
                 OpKind::Opaque
+                | OpKind::Carrier { .. }
                 | OpKind::Lanes { .. }
                 | OpKind::Test { .. }
                 | OpKind::Load { .. }

@@ -56,6 +56,26 @@ const COMPLETIONS: &[(&str, &str)] = &[
          cvt.rs{,.relu}.satfinite.{e4m3x4,e5m2x4,e2m3x4,e3m2x4,e2m1x4}.f32 \
          cvt.{rz,rp}{,.satfinite}.ue8m0x2.{f32,bf16x2}",
     ),
+    (
+        "cp.reduce.async.bulk.tensor.1d.global.shared::cta",
+        "cp.reduce.async.bulk.tensor.1d.global.shared::cta.{add,min,max,inc,dec,and,or,xor}.tile.bulk_group{,.L2::cache_hint}",
+    ),
+    (
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta",
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{add,min,max,inc,dec,and,or,xor}.tile.bulk_group{,.L2::cache_hint}",
+    ),
+    (
+        "cp.reduce.async.bulk.tensor.3d.global.shared::cta",
+        "cp.reduce.async.bulk.tensor.3d.global.shared::cta.{add,min,max,inc,dec,and,or,xor}{.tile,.im2col_no_offs}.bulk_group{,.L2::cache_hint}",
+    ),
+    (
+        "cp.reduce.async.bulk.tensor.4d.global.shared::cta",
+        "cp.reduce.async.bulk.tensor.4d.global.shared::cta.{add,min,max,inc,dec,and,or,xor}{.tile,.im2col_no_offs}.bulk_group{,.L2::cache_hint}",
+    ),
+    (
+        "cp.reduce.async.bulk.tensor.5d.global.shared::cta",
+        "cp.reduce.async.bulk.tensor.5d.global.shared::cta.{add,min,max,inc,dec,and,or,xor}{.tile,.im2col_no_offs}.bulk_group{,.L2::cache_hint}",
+    ),
     ("div.approx", "div.approx{,.ftz}.f32"),
     ("div.full", "div.full{,.ftz}.f32"),
     ("div.rn", "div.rn{,.ftz}.f32 div.rn.f64"),

@@ -139,6 +139,40 @@ fn by_warp(opcode: &Opcode<'_>) -> Option<String> {
     })
 }
 
+/// A complete statement of an instruction of a warp group; `kind` is `rs` if the first factor lies in registers.
+pub(super) fn by_group(opcode: &Opcode<'_>, kind: &str) -> Option<String> {
+    let operands = match opcode.modifiers[0] {
+        "mma_async" => {
+            let (m, n, k) = shape(opcode)?;
+            let types = elements(opcode);
+            let [d, a, _] = types[..] else { return None };
+            let is_sparse = opcode.has("sp");
+            let mut operands = vec![registers(0, d, m * n / 4, false)];
+            operands.push(if kind == "rs" {
+                registers(140, a, m * k / if is_sparse { 8 } else { 4 }, false)
+            } else {
+                "%rd1".into()
+            });
+            operands.push("%rd2".into());
+            if is_sparse {
+                operands.extend(["%r150".into(), "0".into()]);
+            }
+            operands.push("%p1".into());
+            if !matches!(a, "s8" | "u8" | "b1") {
+                operands.extend(["1".into(), "-1".into()]);
+            }
+            if matches!(a, "f16" | "bf16") {
+                let both = if kind == "rs" { 1 } else { 2 };
+                operands.extend(std::iter::repeat_n("1".to_owned(), both));
+            }
+            operands.join(", ")
+        }
+        "wait_group" => "0".into(),
+        _ => String::new(),
+    };
+    Some(format!("{} {operands};", opcode.text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::operands::statement;

@@ -37,7 +37,7 @@ pub(super) fn module(instruction: &str) -> String {
     .reg .pred %p<10>;
     .reg .b8 %b<10>;
     .reg .b16 %h<10>;
-    .reg .b32 %r<99>;
+    .reg .b32 %r<160>;
     .reg .b64 %rd<99>;
     .reg .b128 %q<10>;
     .local .align 128 .b8 lmem[1024];
@@ -263,6 +263,18 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "clusterlaunchcontrol" if opcode.has("query_cancel") => opcode.with("%r0, %q1"),
         "clusterlaunchcontrol" => opcode.with("[smem], [smem+64]"),
         "mma" | "wmma" | "ldmatrix" | "stmatrix" => fragments::statement(&opcode)?,
+        "tensormap" if opcode.has("replace") => {
+            let value = if ty == "b64" { "%rd1" } else { "1" };
+            let axis = ["box_dim", "global_dim", "global_stride", "element_stride"];
+            let axis = if axis.iter().any(|name| opcode.has(name)) {
+                "1, "
+            } else {
+                ""
+            };
+            opcode.with(format!("{}, {axis}{value}", opcode.address()))
+        }
+        "tensormap" => opcode.with("[gmem], [smem], 128"),
+        "wgmma" => fragments::by_group(&opcode, kind)?,
         mnemonic if mnemonic.starts_with('v') => video(&opcode, kind),
         _ => opcode.lanes(ty, &vec![ty; opcode.operands()?.checked_sub(1)?]),
     })
@@ -437,6 +449,30 @@ fn mbarrier(opcode: &Opcode<'_>, kind: &str) -> String {
     }
 }
 
+/// The operands of a tensor copy.
+fn tensor_copy(opcode: &Opcode<'_>) -> Option<String> {
+    let dimensions = ["1d", "2d", "3d", "4d", "5d"]
+        .iter()
+        .position(|name| opcode.has(name))?
+        + 1;
+    let four_rows = opcode.starts("tile::gather4") || opcode.starts("tile::scatter4");
+    let map = format!("[%rd20, {}]", vector("b32", 0, if four_rows { 5 } else { dimensions }));
+    let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
+    let offsets = if opcode.has("im2col") {
+        format!(", {}", vector("b16", 0, dimensions - 2))
+    } else {
+        String::new()
+    };
+    if opcode.has("prefetch") {
+        return Some(format!("{map}{offsets}{policy}"));
+    }
+    if opcode.has("bulk_group") {
+        return Some(format!("{map}, [smem]{policy}"));
+    }
+    let mask = if opcode.has("multicast::cluster") { ", %h1" } else { "" };
+    Some(format!("[smem], {map}, [smem+256]{offsets}{mask}{policy}"))
+}
+
 /// The operands of a bulk copy.
 fn bulk_copy(opcode: &Opcode<'_>) -> String {
     let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
@@ -453,8 +489,8 @@ fn bulk_copy(opcode: &Opcode<'_>) -> String {
 }
 
 fn async_copy(opcode: &Opcode<'_>) -> Option<String> {
-    if opcode.has("reduce") {
-        return None;
+    if opcode.has("tensor") {
+        return Some(opcode.with(tensor_copy(opcode)?));
     }
     if opcode.has("bulk") && !opcode.has("commit_group") && !opcode.has("wait_group") {
         return Some(opcode.with(bulk_copy(opcode)));

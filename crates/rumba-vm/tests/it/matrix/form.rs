@@ -79,6 +79,11 @@ impl Element {
         }
     }
 
+    /// The metadata of a sparse factor: fields of four bits.
+    pub(crate) fn metadata(of: Self) -> Self {
+        integer(if of.name == "tf32" { "one of two" } else { "two of four" }, 4)
+    }
+
     /// Bits of the register that holds it.
     pub(crate) fn register_bits(self) -> usize {
         self.bits.max(32)
@@ -112,6 +117,15 @@ impl Element {
     /// An element of a kind, made from a random number.
     pub(crate) fn random(self, kind: &str, seed: u64) -> u64 {
         let random = mix(seed);
+        // The patterns that structured sparsity knows; with `tf32` there are only two.
+        let patterns: &[u64] = match self.name {
+            "one of two" => &[0x4, 0xe],
+            "two of four" => &[0x4, 0x8, 0x9, 0xc, 0xd, 0xe],
+            _ => &[],
+        };
+        if !patterns.is_empty() {
+            return patterns[random as usize % patterns.len()];
+        }
         match kind {
             "sparse" if !seed.is_multiple_of(8) => 0,
             "sparse" | "small" if self.float.is_some() => {

@@ -2,15 +2,19 @@
 
 use std::fmt::Write;
 
-use super::form::{Element, Form, HEADER, KINDS, mix};
+use super::form::{Element, Form, HEADER, KINDS, TILES, mix};
+use super::group;
 
 /// A kernel in which every warp reads its bytes of the input and writes its bytes of the output.
 pub(crate) struct Kernel {
     pub(crate) ptx: String,
+    /// Threads of a block, and blocks.
+    pub(crate) threads: usize,
+    pub(crate) tiles: usize,
     pub(crate) input_bytes: usize,
     pub(crate) output_bytes: usize,
     /// The elements that the input consists of.
-    elements: Vec<(Element, usize)>,
+    pub(crate) elements: Vec<(Element, usize)>,
 }
 
 impl Kernel {
@@ -46,6 +50,7 @@ pub(crate) fn kernel(text: &str) -> Kernel {
         Some("ldmatrix") => ldmatrix(text),
         Some("stmatrix") => stmatrix(text),
         Some("movmatrix") => movmatrix(text),
+        Some("wgmma") => group::kernel(text),
         _ => mma(text),
     }
 }
@@ -54,6 +59,8 @@ fn mma(text: &str) -> Kernel {
     let form = Form::parse(text);
     Kernel {
         ptx: form.kernel(),
+        threads: 32,
+        tiles: TILES,
         input_bytes: form.input_bytes(),
         output_bytes: form.output_bytes(),
         elements: Vec::new(),
@@ -183,6 +190,8 @@ fn wmma(line: &str) -> Kernel {
     ptx.push_str("ret;\n}\n");
     Kernel {
         ptx,
+        threads: 32,
+        tiles: TILES,
         input_bytes,
         output_bytes,
         elements: (1..4)
@@ -237,6 +246,8 @@ fn ldmatrix(text: &str) -> Kernel {
     ptx.push_str("ret;\n}\n");
     Kernel {
         ptx,
+        threads: 32,
+        tiles: TILES,
         input_bytes: 4096,
         output_bytes,
         elements: vec![(Element::named("b16"), 2048)],
@@ -259,6 +270,8 @@ fn stmatrix(text: &str) -> Kernel {
     ptx.push_str("ret;\n}\n");
     Kernel {
         ptx,
+        threads: 32,
+        tiles: TILES,
         input_bytes: 4096,
         output_bytes: 4096,
         elements: vec![(Element::named("b16"), 2048)],
@@ -277,6 +290,8 @@ fn movmatrix(text: &str) -> Kernel {
     ptx.push_str("ret;\n}\n");
     Kernel {
         ptx,
+        threads: 32,
+        tiles: TILES,
         input_bytes: 128,
         output_bytes: 128,
         elements: vec![(Element::named("b16"), 64)],

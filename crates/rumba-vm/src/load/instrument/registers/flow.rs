@@ -30,6 +30,7 @@ pub(super) fn flow(virtual_op: &VirtualOp, control: &Control, undefined: Undefin
     match (virtual_op.handlers.kind, control) {
         (OpKind::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
         (OpKind::Lanes { .. } | OpKind::Test { .. }, _) => (Flow::Computes, 0),
+        (OpKind::Carrier { optional: true }, _) => (Flow::Decides, 0),
         _ if virtual_op.moves != 0 && virtual_op.defines == 0 => (Flow::Stores, A),
         _ if virtual_op.moves != 0 => (Flow::Loads, A),
         _ => match undefined {

@@ -1,0 +1,29 @@
+//! Tensor maps: what they are made of, and that they may be made before there is a context.
+
+use super::*;
+
+pub fn tensor_maps() {
+    steps! { 0 => cuInit(0); }
+    let mut map = TensorMap([0; 16]);
+    let mut other = TensorMap([0; 16]);
+    steps! {
+        0 => tiled(&mut map, &TILE);
+        1 => tiled(null_mut(), &TILE);
+        0 => tiled(&mut other, &Tile { address: 0x7f00_0001_0000, ..TILE });
+    }
+    assert_ne!(map, other);
+    steps! {
+        0 => cuTensorMapReplaceAddress(&mut map, 0x7f00_0001_0000);
+        1 => cuTensorMapReplaceAddress(&mut map, 0x7f00_0001_0004);
+        1 => cuTensorMapReplaceAddress(null_mut(), 0x7f00_0001_0000);
+    }
+    assert_eq!(map, other);
+    steps! {
+        0 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 32);
+        1 => columns(&mut map, &TILE, -1, 1, 32);
+        1 => columns(&mut map, &Tile { rank: 4, ..TILE }, -129, 1, 32);
+        1 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 0);
+        0 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1024);
+        1 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1025);
+    }
+}
