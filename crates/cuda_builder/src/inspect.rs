@@ -67,13 +67,14 @@ pub fn kernels(ptx: &str) -> Vec<&str> {
     all
 }
 
-/// The text for devices of an architecture. A single one is for all: what they make of it, NVIDIA's tools say.
+/// The text for devices of an architecture, where the builder has made several. What is one is for all: what they make of it,
+/// NVIDIA's tools say.
 ///
 /// # Errors
 /// There are several, and such a device runs none of them.
 pub fn text_for(ptx: &str, arch: NvvmArch) -> Result<&str, InspectError> {
     let texts = set::texts(ptx);
-    if texts.len() == 1 {
+    if texts.len() == 1 || set::check(ptx).is_err() {
         return Ok(ptx);
     }
     let capability = (arch.capability() / 10, arch.capability() % 10);

@@ -1,7 +1,7 @@
 //! The values of `cuDeviceGetAttribute`, as a list.
 //!
 //! Limits are those of an H200, whose instruction set the software device has; features that it does not
-//! serve are 0.
+//! serve are 0. `device` has those of older generations, which a software device can have as well.
 
 /// Value of the attribute `index + 1`, with its number and its name after `CU_DEVICE_ATTRIBUTE_`.
 pub(crate) const ATTRIBUTES: [i32; 147] = [

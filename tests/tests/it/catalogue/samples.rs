@@ -506,6 +506,15 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "ModuleError::NoImage",
+            ModuleError::NoImage {
+                kernel: "product".into(),
+                module: "the PTX text".into(),
+                architectures: vec!["sm_90a".into()],
+                compute_capability: (8, 6),
+            },
+        ),
+        (
             "ModuleError::StaleKernel",
             ModuleError::StaleKernel {
                 kernel: kernel.into(),
@@ -609,8 +618,24 @@ pub fn samples() -> Vec<(&'static str, String)> {
         (
             "BuildError::TooNew",
             BuildError::TooNew {
-                version: "9.9".into(),
-                capability: 130,
+                kernel: "product".into(),
+                version: "8.0".into(),
+                arch: "sm_90a".into(),
+            },
+        ),
+        (
+            "BuildError::BelowFloor",
+            BuildError::BelowFloor {
+                kernel: "product".into(),
+                stated: "sm_80".parse().expect("an architecture"),
+                arch: "sm_90a".into(),
+            },
+        ),
+        (
+            "BuildError::Arch",
+            BuildError::Arch {
+                kernel: "product".into(),
+                source: "sm_91".parse::<NvvmArch>().expect_err("there is no such architecture"),
             },
         ),
         (
@@ -643,6 +668,15 @@ pub fn samples() -> Vec<(&'static str, String)> {
             InspectError::Io {
                 path: path("ptxas"),
                 source: no_such_file(),
+            },
+        ),
+        (
+            "InspectError::NoText",
+            InspectError::NoText {
+                arch: NvvmArch::ALL[0],
+                texts: ["sm_80", "sm_90a"]
+                    .map(|name| name.parse().expect("an architecture"))
+                    .into(),
             },
         ),
         (
