@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         }
         println!(
             "{}",
-            table(inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row)))
+            table(&ptx, inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row)))
         );
         return Ok(());
     };
@@ -132,7 +132,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
                 names(&floors)
             );
         }
-        println!("{}", table(rows));
+        println!("{}", table(&ptx, rows));
     }
     Ok(())
 }
@@ -211,12 +211,20 @@ fn panics(builder: CudaBuilder, arch: NvvmArch) -> Result<()> {
     Ok(())
 }
 
-fn table(rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
+/// The resources of kernels on devices; where there are several texts, with the architecture of the variant that runs there.
+fn table(ptx: &str, rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
+    let several = set::texts(ptx).len() > 1;
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["kernel", "for", "registers", "shared", "stack", "spills", "barriers"]);
+    let mut header = vec!["kernel", "for", "registers", "shared", "stack", "spills", "barriers"];
+    if several {
+        header.insert(2, "variant");
+    }
+    table.set_header(header);
     for (arch, row) in rows {
-        table.add_row([
+        let floors = set::floors(ptx, &row.kernel).into_iter().rev();
+        let variant = floors.into_iter().find(|floor| floor.runs_on(capability(arch)));
+        let mut cells = vec![
             row.kernel,
             arch.to_string(),
             row.registers.to_string(),
@@ -224,9 +232,13 @@ fn table(rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
             format!("{} B", row.stack),
             format!("{} B", row.spill_stores + row.spill_loads),
             row.barriers.to_string(),
-        ]);
+        ];
+        if several {
+            cells.insert(2, variant.map(|floor| floor.to_string()).unwrap_or_default());
+        }
+        table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(2) {
+    for column in table.column_iter_mut().skip(if several { 3 } else { 2 }) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
