@@ -188,7 +188,7 @@ fn bytes(parameter: &ast::Variable<'_>) -> usize {
 mod tests {
     use super::{Declarations, Signature, declarations};
     #[cfg(feature = "algorithms")]
-    use rumba_ptx::foot;
+    use rumba_ptx::{Target, foot, set};
 
     #[test]
     fn kernels_and_parameter_sizes() {
@@ -219,5 +219,37 @@ mod tests {
         let one = one.expect("any device runs it");
         assert_eq!(foot::check(&one), Ok(()));
         assert_eq!(foot::without(&one).trim_end(), format!("{head}{needed}").trim_end());
+    }
+
+    #[cfg(feature = "algorithms")]
+    #[test]
+    fn of_several_texts_that_for_the_device() {
+        let member = |target: &str, kernels: &[&str]| {
+            let entries = kernels.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n"));
+            let head = format!(".version 8.0\n.target {target}\n.address_size 64\n");
+            set::Member {
+                text: entries.fold(head, |text, entry| text + &entry),
+                descriptions: Vec::new(),
+                floors: Vec::new(),
+            }
+        };
+        let sealed = set::seal([member("sm_80", &["first"]), member("sm_90a", &["first", "second"])]);
+        let pieces = super::Pieces::new(sealed.leak());
+        let target = |kernel, capability| {
+            let one = pieces.only(kernel, capability).map_err(|error| error.to_string())?;
+            assert_eq!(foot::check(&one), Ok(()));
+            assert_eq!(set::kernels(&one), [kernel]);
+            Ok(Target::of(&one).expect("it has one").to_string())
+        };
+        assert_eq!(target("first", (9, 0)).as_deref(), Ok("sm_90a"));
+        assert_eq!(target("first", (10, 0)).as_deref(), Ok("sm_80"));
+        assert_eq!(target("second", (9, 0)).as_deref(), Ok("sm_90a"));
+        for (kernel, capability, parts) in [
+            ("second", (8, 0), ["`second`", "sm_90a", "8.0"]),
+            ("first", (7, 5), ["`first`", "sm_80 and sm_90a", "7.5"]),
+        ] {
+            let refusal = target(kernel, capability).expect_err("the device runs none");
+            assert!(parts.iter().all(|part| refusal.contains(part)), "{refusal}");
+        }
     }
 }
