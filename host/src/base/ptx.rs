@@ -225,7 +225,9 @@ mod tests {
     #[test]
     fn of_several_texts_that_for_the_device() {
         let member = |target: &str, kernels: &[&str]| {
-            let entries = kernels.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n"));
+            let entries = kernels
+                .iter()
+                .map(|name| format!(".visible .entry {name}() {{ ret; }}\n"));
             let head = format!(".version 8.0\n.target {target}\n.address_size 64\n");
             set::Member {
                 text: entries.fold(head, |text, entry| text + &entry),
@@ -239,7 +241,7 @@ mod tests {
             let one = pieces.only(kernel, capability).map_err(|error| error.to_string())?;
             assert_eq!(foot::check(&one), Ok(()));
             assert_eq!(set::kernels(&one), [kernel]);
-            Ok(Target::of(&one).expect("it has one").to_string())
+            Ok::<String, String>(Target::of(&one).expect("it has one").to_string())
         };
         assert_eq!(target("first", (9, 0)).as_deref(), Ok("sm_90a"));
         assert_eq!(target("first", (10, 0)).as_deref(), Ok("sm_80"));

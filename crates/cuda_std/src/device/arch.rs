@@ -14,7 +14,7 @@
 //!     let smallest = if cfg_arch!("sm_80") {
 //!         warp::reduce_min(x[grid::<1>()])
 //!     } else {
-//!         warp::reduce(x[grid::<1>()], |a, b| a.min(b))
+//!         warp::reduce(x[grid::<1>()], u32::min)
 //!     };
 //!     if let Some(y) = y.own() {
 //!         *y = smallest;
