@@ -27,8 +27,9 @@ pub(crate) fn image(name: &str, source: Text, capability: (u32, u32)) -> Result<
     let Text { ptx, sealed } = &source;
     let texts = set::texts(ptx);
     let chosen = match texts.as_slice() {
+        [only] if Target::of(only).is_none_or(|target| target.runs_on(capability)) => return Ok((source, Vec::new())),
         // The driver decides, and says why not.
-        [only] if !*sealed || Target::of(only).is_none() => return Ok((source, Vec::new())),
+        [_] if !*sealed => return Ok((source, Vec::new())),
         _ => set::choose(ptx, capability),
     };
     let here = chosen.map(set::kernels).unwrap_or_default();
@@ -41,11 +42,7 @@ pub(crate) fn image(name: &str, source: Text, capability: (u32, u32)) -> Result<
             });
         }
     }
-    let ptx = match chosen {
-        Some(chosen) if texts.len() > 1 => chosen.to_owned(),
-        Some(_) => return Ok((source, elsewhere)),
-        None => nothing(capability),
-    };
+    let ptx = chosen.map_or_else(|| nothing(capability), str::to_owned);
     let sealed = *sealed;
     Ok((Text { ptx, sealed }, elsewhere))
 }
