@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         ("INDICES_PTX", CudaBuilder::new("indices").overflow_checks(false)),
         ("UI_PTX", CudaBuilder::new("ui").overflow_checks(false)),
         ("UNSOUND_PTX", CudaBuilder::new("unsound").overflow_checks(false)),
+        ("VARIANTS_PTX", CudaBuilder::new("variants").overflow_checks(false)),
         (
             "ARRAY_KERNELS_PTX",
             CudaBuilder::new("../crates/array-kernels")

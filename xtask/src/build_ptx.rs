@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cuda_builder::inspect::{self, Resources};
-use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch, OptLevel, Ptx};
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch, OptLevel, Ptx, set};
 
 use crate::shell;
 
@@ -19,7 +19,7 @@ use crate::shell;
   cargo xtask build-ptx --crate ../mine -o k.ptx   another crate, to another file
   cargo xtask build-ptx --stats                    registers, spills and shared memory of each kernel")]
 pub(crate) struct Args {
-    /// Virtual architecture, such as sm_80 [default: what the crate states, or the oldest that the kernels allow]
+    /// Virtual architecture of kernels that state none, such as sm_80 [default: what the crate states, or the oldest that the kernels allow]
     #[arg(long, value_name = "sm_NN")]
     arch: Option<NvvmArch>,
 
@@ -134,35 +134,52 @@ fn report(ptx: &Ptx, stats: bool) -> Result<()> {
     let path = ptx.path.strip_prefix(&current).unwrap_or(&ptx.path);
     let maths = if ptx.libdevice.is_some() { "libdevice" } else { "libm" };
     println!("{}", path.display());
-    println!(
-        "sha256:{}  {}, PTX {}, maths from {maths}",
-        &ptx.hash()[..16],
-        ptx.arch,
-        ptx.version()
-    );
-    if !stats {
-        for kernel in &ptx.kernels {
-            println!("  {kernel}");
-        }
-        return Ok(());
-    }
-    // ptxas knows no device older than 7.5 any more.
-    let device = ptx.arch.max(NvvmArch::Compute75);
+    let texts = ptx.texts();
+    let several = texts.len() > 1;
+    let made = match texts.as_slice() {
+        [only] => format!("{}, PTX {}", only.target, only.version),
+        texts => format!("{} texts", texts.len()),
+    };
+    println!("sha256:{}  {made}, maths from {maths}", &ptx.hash()[..16]);
     let width = ptx.kernels.iter().map(String::len).max().unwrap_or(0);
-    for Resources {
-        kernel,
-        registers,
-        stack,
-        spill_stores,
-        spill_loads,
-        shared,
-        ..
-    } in inspect::resources(&ptx.text, device)?
-    {
-        println!(
-            "  {kernel:width$}  {registers:3} registers, {shared:5} B shared, {stack:4} B stack, \
-             {spill_stores} B spilled, {spill_loads} B reloaded"
-        );
+    for text in &texts {
+        // Of several texts each has the kernels of older ones, too.
+        let all = set::kernels(text.text);
+        let own = |kernel: &str| !several || set::floors(text.text, kernel).contains(&text.target);
+        if several {
+            let older = all.iter().filter(|kernel| !own(kernel)).count();
+            let older = match older {
+                0 => String::new(),
+                1 => ", with 1 kernel for older devices".to_owned(),
+                many => format!(", with {many} kernels for older devices"),
+            };
+            println!("{}, PTX {}{older}", text.target, text.version);
+        }
+        if !stats {
+            for kernel in all.into_iter().filter(|kernel| own(kernel)) {
+                println!("  {kernel}");
+            }
+            continue;
+        }
+        // ptxas knows no device older than 7.5 any more.
+        let device = text.target.to_string().parse::<NvvmArch>()?.max(NvvmArch::Compute75);
+        for Resources {
+            kernel,
+            registers,
+            stack,
+            spill_stores,
+            spill_loads,
+            shared,
+            ..
+        } in inspect::resources(text.text, device)?
+        {
+            if own(&kernel) {
+                println!(
+                    "  {kernel:width$}  {registers:3} registers, {shared:5} B shared, {stack:4} B stack, \
+                     {spill_stores} B spilled, {spill_loads} B reloaded"
+                );
+            }
+        }
     }
     Ok(())
 }

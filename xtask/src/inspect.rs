@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use cuda_builder::inspect::{self, Resources};
-use cuda_builder::{CudaBuilder, NvvmArch};
+use cuda_builder::{CudaBuilder, NvvmArch, Target, set};
 use std::path::PathBuf;
 
 use crate::{setup, shell};
@@ -16,6 +16,7 @@ use crate::{setup, shell};
   cargo xtask inspect saxpy                    of one, for several architectures
   cargo xtask inspect saxpy --ptx
   cargo xtask inspect saxpy --sass --arch sm_90
+  cargo xtask inspect product --arch sm_80     the variant that such a device runs, of a kernel that has several
   cargo xtask inspect saxpy --llvm
   cargo xtask inspect --panics                 registers with messages of panics and without")]
 pub(crate) struct Args {
@@ -60,14 +61,18 @@ pub(crate) fn run(args: Args) -> Result<()> {
         return panics(CudaBuilder::new(path), args.arch.unwrap_or(hopper));
     }
     if args.llvm {
-        return llvm(CudaBuilder::new(path), args.kernel.as_deref());
+        return llvm(CudaBuilder::new(path), args.kernel.as_deref(), args.arch);
     }
     let built = CudaBuilder::new(path).build()?;
-    let (ptx, floor) = (built.text, built.arch);
+    let ptx = built.text;
     let kernels = inspect::kernels(&ptx);
     let Some(name) = args.kernel else {
         if args.ptx {
-            print!("{ptx}");
+            let text = match args.arch {
+                Some(arch) => inspect::text_for(&ptx, arch)?,
+                None => &ptx,
+            };
+            print!("{text}");
             return Ok(());
         }
         let arch = args.arch.unwrap_or(hopper);
@@ -77,21 +82,35 @@ pub(crate) fn run(args: Args) -> Result<()> {
         }
         println!(
             "{}",
-            table(inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row)))
+            table(&ptx, inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row)))
         );
         return Ok(());
     };
-    let Some(text) = inspect::kernel(&ptx, &name) else {
+    let floors = set::floors(&ptx, &name);
+    if floors.is_empty() {
         bail!("there is no kernel `{name}`; there are: {}", kernels.join(", "));
-    };
+    }
+    let several = set::texts(&ptx).len() > 1;
+    if several {
+        // Not where the text goes that may be wanted alone.
+        eprintln!("{name} is compiled for {}", names(&floors));
+    }
+    let shown = args.arch.unwrap_or(if several { newest(&floors)? } else { hopper });
     if args.ptx {
+        let text = inspect::text_for(&ptx, shown)?;
+        let text = inspect::kernel(text, &name).with_context(|| {
+            format!(
+                "a device of {shown} does not run `{name}`, which is for {}",
+                names(&floors)
+            )
+        })?;
         println!("{text}");
     } else if args.sass {
-        let sass = inspect::sass(&ptx, args.arch.unwrap_or(hopper))?;
+        let sass = inspect::sass(&ptx, shown)?;
         println!(
             "{}",
             inspect::kernel_sass(&sass, &name)
-                .with_context(|| format!("the machine code has no section for `{name}`"))?
+                .with_context(|| format!("the machine code for {shown} has no section for `{name}`"))?
         );
     } else {
         let architectures: Vec<NvvmArch> = match args.arch {
@@ -99,7 +118,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
             None => ARCHITECTURES
                 .iter()
                 .map(|arch| arch.parse().expect("the name of an architecture"))
-                .filter(|arch| *arch >= floor)
+                .filter(|arch: &NvvmArch| floors.iter().any(|floor| floor.runs_on(capability(*arch))))
                 .collect(),
         };
         let mut rows = Vec::new();
@@ -107,13 +126,34 @@ pub(crate) fn run(args: Args) -> Result<()> {
             let all = inspect::resources(&ptx, arch)?;
             rows.extend(all.into_iter().filter(|row| row.kernel == name).map(|row| (arch, row)));
         }
-        println!("{}", table(rows));
+        if rows.is_empty() {
+            bail!(
+                "a device of {shown} does not run `{name}`, which is for {}",
+                names(&floors)
+            );
+        }
+        println!("{}", table(&ptx, rows));
     }
     Ok(())
 }
 
-/// Prints LLVM's assembly, of one kernel or of all.
-fn llvm(builder: CudaBuilder, kernel: Option<&str>) -> Result<()> {
+/// Of a device of an architecture, major and minor.
+fn capability(arch: NvvmArch) -> (u32, u32) {
+    (arch.capability() / 10, arch.capability() % 10)
+}
+
+fn names(floors: &[Target]) -> String {
+    floors.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// The newest of architectures, oldest first.
+fn newest(floors: &[Target]) -> Result<NvvmArch> {
+    let newest = floors.last().context("a kernel is compiled for something")?;
+    Ok(newest.to_string().parse()?)
+}
+
+/// Prints LLVM's assembly, of one kernel or of all; of several architectures, of those that a device runs the newest.
+fn llvm(builder: CudaBuilder, kernel: Option<&str>, arch: Option<NvvmArch>) -> Result<()> {
     let ptx = shell::target().join("ptx/llvm.ptx");
     let built = builder.emit_llvm_ir(true).copy_to(ptx).build()?;
     let file = built.path.with_extension("ll");
@@ -122,8 +162,18 @@ fn llvm(builder: CudaBuilder, kernel: Option<&str>) -> Result<()> {
         None => print!("{text}"),
         Some(name) => {
             let all = built.kernels.join(", ");
-            let text = inspect::kernel_llvm(&text, name)
-                .with_context(|| format!("there is no kernel `{name}`; there are: {all}"))?;
+            let mut variants: Vec<(Option<Target>, &str)> = text
+                .split("; for sm_")
+                .filter_map(|part| {
+                    let target = part.lines().next().and_then(|line| format!("sm_{line}").parse().ok());
+                    Some((target, inspect::kernel_llvm(part, name)?))
+                })
+                .collect();
+            if let Some(arch) = arch {
+                variants.retain(|(target, _)| target.is_none_or(|target| target.runs_on(capability(arch))));
+            }
+            let text = variants.into_iter().max_by_key(|&(target, _)| target);
+            let (_, text) = text.with_context(|| format!("there is no kernel `{name}`; there are: {all}"))?;
             println!("{text}");
         }
     }
@@ -161,12 +211,20 @@ fn panics(builder: CudaBuilder, arch: NvvmArch) -> Result<()> {
     Ok(())
 }
 
-fn table(rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
+/// The resources of kernels on devices; where there are several texts, with the architecture of the variant that runs there.
+fn table(ptx: &str, rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
+    let several = set::texts(ptx).len() > 1;
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["kernel", "for", "registers", "shared", "stack", "spills", "barriers"]);
+    let mut header = vec!["kernel", "for", "registers", "shared", "stack", "spills", "barriers"];
+    if several {
+        header.insert(2, "variant");
+    }
+    table.set_header(header);
     for (arch, row) in rows {
-        table.add_row([
+        let floors = set::floors(ptx, &row.kernel).into_iter().rev();
+        let variant = floors.into_iter().find(|floor| floor.runs_on(capability(arch)));
+        let mut cells = vec![
             row.kernel,
             arch.to_string(),
             row.registers.to_string(),
@@ -174,9 +232,13 @@ fn table(rows: impl IntoIterator<Item = (NvvmArch, Resources)>) -> Table {
             format!("{} B", row.stack),
             format!("{} B", row.spill_stores + row.spill_loads),
             row.barriers.to_string(),
-        ]);
+        ];
+        if several {
+            cells.insert(2, variant.map(|floor| floor.to_string()).unwrap_or_default());
+        }
+        table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(2) {
+    for column in table.column_iter_mut().skip(if several { 3 } else { 2 }) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rumba_ptx::Target;
+
 /// Declares the architectures once: variant, name, and the first PTX version that knows it.
 macro_rules! architectures {
     ($($variant:ident = $number:literal $suffix:literal, $version:literal;)*) => {
@@ -54,12 +56,23 @@ architectures! {
     Compute100f = "100" "f", 88;
     Compute103 = "103" "", 88;
     Compute103a = "103" "a", 88;
+    Compute103f = "103" "f", 88;
     Compute120 = "120" "", 87;
     Compute120a = "120" "a", 87;
     Compute121 = "121" "", 88;
 }
 
 impl NvvmArch {
+    /// The architecture as `.target` names it.
+    pub fn target(self) -> Target {
+        self.to_string().parse().expect("every name is that of a target")
+    }
+
+    /// The architecture of this name, if it is one of ours.
+    pub(crate) fn of(target: Target) -> Option<Self> {
+        Self::ALL.iter().copied().find(|arch| arch.target() == target)
+    }
+
     /// The compute capability without its suffix: 90 for `sm_90a`.
     pub fn capability(self) -> u32 {
         self.short().trim_end_matches(['a', 'f']).parse().unwrap_or_default()
@@ -109,9 +122,11 @@ mod tests {
     fn names_round_trip() {
         for &arch in NvvmArch::ALL {
             assert_eq!(arch.to_string().parse(), Ok(arch));
+            assert_eq!(NvvmArch::of(arch.target()), Some(arch));
             assert_eq!(arch.to_string().replace("sm_", "compute_").parse(), Ok(arch));
         }
         assert_eq!(NvvmArch::Compute90a.capability(), 90);
+        assert!(NvvmArch::ALL.is_sorted());
     }
 
     #[test]

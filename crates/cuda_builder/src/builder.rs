@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use rumba_ptx::{Target, set};
+
 use crate::arch::NvvmArch;
 use crate::cargo::{self, Built, Library};
 use crate::error::BuildError;
@@ -60,11 +62,11 @@ pub struct CudaBuilder {
 pub struct Ptx {
     /// The file.
     pub path: PathBuf,
-    /// What is in it.
+    /// What is in it: a text, or one for each architecture that kernels state ([`Ptx::texts`]).
     pub text: String,
     /// The kernels, sorted by name.
     pub kernels: Vec<String>,
-    /// The architecture that it is written for.
+    /// The architecture that it is written for; of several texts, the oldest.
     pub arch: NvvmArch,
     /// The libdevice that was linked; without one the crate's own maths is used.
     pub libdevice: Option<PathBuf>,
@@ -78,11 +80,38 @@ impl Ptx {
         stamp::hash(&self.text)
     }
 
-    /// The version of PTX that the text declares, such as `6.0`.
+    /// The version of PTX that the text declares, such as `6.0`; of several texts, the oldest.
     pub fn version(&self) -> &str {
-        let declared = self.text.lines().find_map(|line| line.strip_prefix(".version "));
-        declared.unwrap_or_default().trim()
+        version(&self.text)
     }
+
+    /// The texts, oldest architecture first. A device runs the last that it can.
+    pub fn texts(&self) -> Vec<Text<'_>> {
+        let texts = set::texts(&self.text).into_iter();
+        let texts = texts.filter_map(|text| {
+            let target = Target::of(text)?;
+            let version = version(text);
+            Some(Text { text, target, version })
+        });
+        texts.collect()
+    }
+}
+
+/// One of the texts of a build.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Text<'p> {
+    /// The text.
+    pub text: &'p str,
+    /// The architecture that it is written for.
+    pub target: Target,
+    /// The version of PTX that it declares, such as `6.0`.
+    pub version: &'p str,
+}
+
+fn version(text: &str) -> &str {
+    let declared = text.lines().find_map(|line| line.strip_prefix(".version "));
+    declared.unwrap_or_default().trim()
 }
 
 impl CudaBuilder {
@@ -110,7 +139,7 @@ impl CudaBuilder {
         }
     }
 
-    /// The virtual architecture to write for. By default the one that the crate states in its `Cargo.toml`,
+    /// The virtual architecture to write for, of kernels that state none in `#[kernel(arch = "sm_90a")]`. By default the one that the crate states in its `Cargo.toml`,
     ///
     /// ```toml
     /// [package.metadata.cuda_builder]

@@ -109,13 +109,41 @@ pub enum BuildError {
         message: String,
     },
 
-    /// Inline assembly needs more than any known version of PTX has.
-    #[error("the kernels (their inline assembly, or clusters) need PTX {version} and compute capability {}.{}: ask for that architecture with CudaBuilder::arch", capability / 10, capability % 10)]
+    /// A kernel needs more than an architecture that is chosen for it has.
+    #[error(
+        "the kernel `{kernel}` (its inline assembly, or its cluster) needs PTX {version} and {arch}: state that, \
+         `#[kernel(arch = \"{arch}\")]`, or ask for it for all kernels with CudaBuilder::arch"
+    )]
     TooNew {
+        /// The kernel.
+        kernel: String,
         /// The PTX version.
         version: String,
-        /// The compute capability, times ten.
-        capability: u32,
+        /// The oldest architecture that has what it needs.
+        arch: String,
+    },
+
+    /// A kernel needs more than an architecture that it states has.
+    #[error(
+        "the kernel `{kernel}` states `{stated}`, and what it is compiled to there (its inline assembly, or its cluster) needs \
+         {arch}: put that into `if cfg_arch!(\"{arch}\") {{ .. }}`, or leave `{stated}` out"
+    )]
+    BelowFloor {
+        /// The kernel.
+        kernel: String,
+        /// The architecture that it states.
+        stated: NvvmArch,
+        /// The oldest architecture that has what it needs.
+        arch: String,
+    },
+
+    /// A kernel states what is no architecture.
+    #[error("the kernel `{kernel}` states an architecture that there is not: {source}")]
+    Arch {
+        /// The kernel.
+        kernel: String,
+        /// What it states, and what it could.
+        source: UnknownArch,
     },
 
     /// A variable or a kernel has the name of a function, which calls of the function would reach.

@@ -1,11 +1,13 @@
 //! Looks at finished PTX: which kernels it holds, and, with NVIDIA's tools, what becomes of them on a
-//! device.
+//! device. Of texts for several architectures ([`rumba_ptx::set`]) it is that which the device runs.
 //!
 //! Works on text alone; no device is needed, and nothing here understands instructions.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use rumba_ptx::{Target, set};
 
 use crate::arch::NvvmArch;
 use crate::wheels;
@@ -30,6 +32,18 @@ pub enum InspectError {
         source: io::Error,
     },
 
+    /// There is no text for the device.
+    #[error(
+        "no text of this PTX runs on a device of {arch}: there are texts for {}",
+        texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    NoText {
+        /// The device's architecture.
+        arch: NvvmArch,
+        /// What there is.
+        texts: Vec<Target>,
+    },
+
     /// The tool refused its input.
     #[error("{tool} refused the PTX: {message}")]
     Refused {
@@ -40,18 +54,38 @@ pub enum InspectError {
     },
 }
 
-/// The names of the kernels in a PTX text, in its order.
+/// The names of the kernels, in the order of the texts; each once.
 pub fn kernels(ptx: &str) -> Vec<&str> {
-    ptx.lines()
-        .filter_map(|line| {
-            let (_, rest) = line.split_once(".entry")?;
-            let name = rest.trim_start().split(['(', ' ', '\t']).next()?;
-            (!name.is_empty() && !line.trim_start().starts_with("//")).then_some(name)
-        })
-        .collect()
+    let mut all: Vec<&str> = Vec::new();
+    for text in set::texts(ptx) {
+        let new: Vec<&str> = set::kernels(text)
+            .into_iter()
+            .filter(|name| !all.contains(name))
+            .collect();
+        all.extend(new);
+    }
+    all
 }
 
-/// The part of a PTX text that defines one kernel, from its `.entry` to its closing brace.
+/// The text for devices of an architecture, where the builder has made several. What is one is for all: what they make of it,
+/// NVIDIA's tools say.
+///
+/// # Errors
+/// There are several, and such a device runs none of them.
+pub fn text_for(ptx: &str, arch: NvvmArch) -> Result<&str, InspectError> {
+    let texts = set::texts(ptx);
+    if texts.len() == 1 || set::check(ptx).is_err() {
+        return Ok(ptx);
+    }
+    let capability = (arch.capability() / 10, arch.capability() % 10);
+    set::choose(ptx, capability).ok_or_else(|| InspectError::NoText {
+        arch,
+        texts: texts.iter().filter_map(|text| Target::of(text)).collect(),
+    })
+}
+
+/// The part of a PTX text that defines one kernel, from its `.entry` to its closing brace; of several texts, the first that
+/// has it.
 pub fn kernel<'a>(ptx: &'a str, name: &str) -> Option<&'a str> {
     let start = ptx.match_indices(".entry").find_map(|(at, entry)| {
         let rest = ptx.get(at + entry.len()..)?.trim_start();
@@ -143,6 +177,10 @@ pub fn kernel_llvm<'a>(text: &'a str, kernel: &str) -> Option<&'a str> {
 /// Runs ptxas: the machine code, and its report.
 fn assemble(ptx: &str, arch: NvvmArch) -> Result<(Vec<u8>, String), InspectError> {
     let ptxas = wheels::find().ptxas.ok_or(InspectError::Missing { tool: "ptxas" })?;
+    let ptx = text_for(ptx, arch)?;
+    // The assembler takes a text of one generation by that name only.
+    let specific = Target::of(ptx).filter(|target| target.is_specific() && target.number() == arch.capability());
+    let arch = specific.unwrap_or(arch.target());
     let folder = Scratch::new()?;
     let source = folder.write("kernels.ptx", ptx.as_bytes())?;
     let binary = folder.0.join("kernels.cubin");

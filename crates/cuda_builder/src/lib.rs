@@ -31,6 +31,7 @@ pub mod toolchain;
 pub mod wheels;
 
 pub use arch::{NvvmArch, UnknownArch};
-pub use builder::{CudaBuilder, DebugInfo, Ptx};
+pub use builder::{CudaBuilder, DebugInfo, Ptx, Text};
 pub use error::BuildError;
 pub use llvm::OptLevel;
+pub use rumba_ptx::{Target, set};

@@ -54,6 +54,7 @@
 //! | constant memory, memory that kernels allocate | [`mod@constant`], [`heap`] |
 //! | printing | [`io`] |
 //! | panics | [`panic`](mod@panic) |
+//! | kernels for several generations of devices | [`arch`] |
 //! | what the host does | `launch` |
 //!
 //! Functions that only a device can carry out panic on the host and name themselves. Nothing here
@@ -90,7 +91,7 @@ pub use array::vectorize;
 pub use array::{output, view};
 pub use collective::{groups, mma, warp};
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
-pub use device::{bits, memory, sync, thread};
+pub use device::{arch, bits, memory, sync, thread};
 pub use glam;
 pub use mem::{atomic, constant, heap, shared};
 pub use number::float::GpuFloat;

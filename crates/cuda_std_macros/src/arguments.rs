@@ -11,8 +11,8 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, ExprLit, GenericParam, Generics, Ident, Lit, Signature, Token, Type, UnOp, bracketed, parenthesized,
-    token,
+    Error, Expr, ExprLit, GenericParam, Generics, Ident, Lit, LitStr, Signature, Token, Type, UnOp, bracketed,
+    parenthesized, token,
 };
 
 use crate::signature::{Problems, source_text};
@@ -22,6 +22,8 @@ pub(crate) struct Arguments {
     contract: Vec<(Ident, TokenStream)>,
     /// Whether mathematics are fast: not stated about launches, but how the kernel is compiled.
     pub(crate) fast_math: bool,
+    /// The architectures that the kernel is compiled for, if it states some.
+    pub(crate) architectures: Vec<LitStr>,
     /// What a generic kernel is compiled for; of any other kernel one, without bindings.
     pub(crate) instances: Vec<Instance>,
 }
@@ -137,29 +139,41 @@ impl Binding {
 enum Takes {
     Shape,
     Number,
+    Architectures,
     Nothing,
 }
 
 /// The keys: name, what it takes, and how it is written.
-const KEYS: [(&str, Takes, &str); 8] = [
+const KEYS: [(&str, Takes, &str); 9] = [
     ("block", Takes::Shape, "block = 256` or `block = (16, 16)"),
     ("max_threads", Takes::Number, "max_threads = 256"),
     ("min_blocks", Takes::Number, "min_blocks = 2"),
     ("max_registers", Takes::Number, "max_registers = 64"),
     ("cluster", Takes::Shape, "cluster = 2` or `cluster = (2, 2)"),
     ("dynamic_shared", Takes::Number, "dynamic_shared = 4096"),
+    (
+        ARCH,
+        Takes::Architectures,
+        "arch = \"sm_90a\"` or `arch = [\"sm_90a\", \"sm_80\"]",
+    ),
     ("cooperative", Takes::Nothing, "cooperative"),
     ("fast_math", Takes::Nothing, "fast_math"),
 ];
 
+/// The key of the architectures.
+const ARCH: &str = "arch";
+
 /// What others call the keys, and what is chosen at the launch.
-const OTHER_NAMES: [(&str, &str); 18] = [
+const OTHER_NAMES: [(&str, &str); 21] = [
+    ("architecture", "arch"),
     ("block_dim", "block"),
     ("block_size", "block"),
     ("blocks", "min_blocks"),
     ("cluster_dim", "cluster"),
     ("cluster_dims", "cluster"),
+    ("compute_capability", "arch"),
     ("fastmath", "fast_math"),
+    ("gencode", "arch"),
     ("launch_bounds", "max_threads"),
     ("max_block", "max_threads"),
     ("max_threads_per_block", "max_threads"),
@@ -167,8 +181,8 @@ const OTHER_NAMES: [(&str, &str); 18] = [
     ("maxntid", "max_threads"),
     ("min_blocks_per_sm", "min_blocks"),
     ("minnctapersm", "min_blocks"),
-    ("reqntid", "block"),
     ("registers", "max_registers"),
+    ("reqntid", "block"),
     ("shared", "dynamic_shared"),
     ("shared_mem", "dynamic_shared"),
     ("threads", "block"),
@@ -190,10 +204,15 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
     .parse2(arguments)?;
     let mut problems = Problems::default();
     let (mut contract, mut lists) = (Vec::new(), Vec::new());
+    let mut architectures = Vec::new();
     for clause in clauses {
         match clause {
             Clause::Contract(key, value) => contract.push((key, value)),
             Clause::List(list) => lists.push(list),
+            Clause::Architectures(key, _) if !architectures.is_empty() => {
+                problems.add(&key, "`arch` is stated twice; put all architectures into one list");
+            }
+            Clause::Architectures(_, stated) => architectures = stated,
         }
     }
     conflicts(&contract, &mut problems);
@@ -203,6 +222,7 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
     contract.retain(|(key, _)| key != "fast_math");
     Ok(Arguments {
         fast_math: contract.len() < clauses,
+        architectures,
         contract,
         instances,
     })
@@ -210,6 +230,7 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
 
 /// One argument.
 enum Clause {
+    Architectures(Ident, Vec<LitStr>),
     Contract(Ident, TokenStream),
     List(List),
 }
@@ -258,7 +279,7 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
             ));
         }
         Takes::Nothing => return Ok(Clause::Contract(key, TokenStream::new())),
-        Takes::Shape | Takes::Number if !input.peek(Token![=]) => {
+        Takes::Shape | Takes::Number | Takes::Architectures if !input.peek(Token![=]) => {
             return Err(Error::new_spanned(
                 &key,
                 format!("`{key}` needs a value: write `{example}`"),
@@ -271,6 +292,11 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
         Takes::Number => {
             input.parse::<Token![=]>()?;
             number(&key, example, &input.parse()?)?
+        }
+        Takes::Architectures => {
+            input.parse::<Token![=]>()?;
+            let stated = architectures(example, input.parse()?)?;
+            return Ok(Clause::Architectures(key, stated));
         }
     };
     Ok(Clause::Contract(key, value))
@@ -374,6 +400,61 @@ fn number(key: &Ident, example: &str, value: &Expr) -> syn::Result<TokenStream> 
         )),
         _ => Ok(quote_spanned! { value.span() => ((#value) as u128) }),
     }
+}
+
+/// `"sm_90a"` or `["sm_90a", "sm_80"]`. Which there are the builder knows.
+fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
+    let place = value.span();
+    let elements: Vec<Expr> = match value {
+        Expr::Array(array) => array.elems.into_iter().collect(),
+        one => vec![one],
+    };
+    if elements.is_empty() {
+        return Err(Error::new(
+            place,
+            "a kernel that is compiled for no architecture is none; leave `arch` out to have it compiled as the others are",
+        ));
+    }
+    let mut stated: Vec<LitStr> = Vec::new();
+    for element in elements {
+        let name = match element {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(name), ..
+            }) => name,
+            other => {
+                return Err(Error::new_spanned(
+                    other,
+                    format!("`arch` takes names of architectures: write `{example}`"),
+                ));
+            }
+        };
+        if !is_architecture(&name.value()) {
+            let digits: String = name.value().chars().skip_while(|c| !c.is_ascii_digit()).collect();
+            let meant = Some(format!("sm_{digits}")).filter(|meant| is_architecture(meant));
+            let advice = meant.map_or_else(|| example.to_owned(), |meant| format!("arch = \"{meant}\""));
+            let message = format!(
+                "`{}` is not the name of an architecture: write `{advice}`",
+                name.value()
+            );
+            return Err(Error::new(name.span(), message));
+        }
+        if stated.iter().any(|known| known.value() == name.value()) {
+            return Err(Error::new(
+                name.span(),
+                format!("`{}` is in the list twice", name.value()),
+            ));
+        }
+        stated.push(name);
+    }
+    Ok(stated)
+}
+
+/// Whether a text is one such as `sm_90`, `sm_90a` or `sm_100f`.
+fn is_architecture(text: &str) -> bool {
+    let digits = text
+        .strip_prefix("sm_")
+        .map(|short| short.strip_suffix(['a', 'f']).unwrap_or(short));
+    digits.is_some_and(|digits| (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Keys that are there twice, or that contradict each other.

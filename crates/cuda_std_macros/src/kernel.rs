@@ -331,6 +331,16 @@ impl Kernel<'_> {
                 unsafe { CONTRACT.assume() };
             };
         }
+        if !self.arguments.architectures.is_empty() {
+            // Where the builder looks for it.
+            let symbol = format!("__rumba_arch_{entry}");
+            let names: Vec<String> = self.arguments.architectures.iter().map(syn::LitStr::value).collect();
+            let names = syn::LitByteStr::new(names.join(" ").as_bytes(), Span::call_site());
+            statics.push(quote! {
+                #[unsafe(export_name = #symbol)]
+                static ARCHITECTURES: [u8; #names.len()] = *#names;
+            });
+        }
         let outlived = self.outlived();
         let contract = self.arguments.contract();
         let (bound, tiles) = self.descriptions();

@@ -73,7 +73,8 @@ use proc_macro::TokenStream;
 /// | `cooperative` | all blocks at the same time | |
 ///
 /// `fast_math` says how the kernel is compiled: nvcc's `-use_fast_math`, for this kernel and what it
-/// calls.
+/// calls. `arch = "sm_90a"` or `arch = ["sm_90a", "sm_80"]` says for which architectures, instead of the one that the crate's
+/// other kernels are compiled for: see `cuda_std::arch`.
 ///
 /// ```
 /// use cuda_std::prelude::*;

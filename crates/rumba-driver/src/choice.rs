@@ -2,8 +2,8 @@
 //!
 //! `RUMBA_DEVICE` is `auto` (NVIDIA's driver if it loads and reports a device, otherwise software), `gpu`
 //! (NVIDIA's driver or an error) or `soft`. `RUMBA_CUDA_LIBRARY` names NVIDIA's library where the loader
-//! does not find it as `libcuda.so.1` (it is ignored in set-uid programs), `RUMBA_SOFT_DEVICES` says how many software devices there are. Nothing here runs a
-//! kernel or knows what the calls mean.
+//! does not find it as `libcuda.so.1` (it is ignored in set-uid programs), `RUMBA_SOFT_DEVICES` says how many software devices there
+//! are, and `RUMBA_SOFT_ARCH` which compute capability they have. Nothing here runs a kernel or knows what the calls mean.
 
 use std::ffi::{OsString, c_int, c_uint};
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use rumba_interface::log::{self, Level};
-use rumba_interface::{Device, MOST_DEVICES, code};
+use rumba_interface::{CAPABILITIES, Device, MOST_DEVICES, code};
 
 use crate::environment::library_from_environment;
 use crate::soft::{self, SoftLibraryError};
@@ -72,9 +72,36 @@ pub enum ChoiceError {
         /// What the variable held.
         value: String,
     },
+    /// The environment asks for a compute capability that software devices cannot have.
+    #[error(
+        "RUMBA_SOFT_ARCH={value} is no compute capability of software devices: set it to one of {}, or remove it to have the \
+         newest",
+        capabilities()
+    )]
+    SoftArch {
+        /// What the variable held.
+        value: String,
+    },
     /// There is no GPU, or none is asked for, and the software device could not be loaded.
     #[error(transparent)]
     SoftLibrary(#[from] SoftLibraryError),
+}
+
+/// All that there are: `7.0, 7.2, ..`.
+fn capabilities() -> String {
+    let all = CAPABILITIES.map(|capability| format!("{}.{}", capability / 10, capability % 10));
+    all.join(", ")
+}
+
+/// The compute capability that a text names: `8.0`, or as an architecture, `sm_80` or `sm_90a`.
+fn capability(text: &str) -> Option<u32> {
+    let short = text.strip_prefix("sm_").unwrap_or(text);
+    let short = short.strip_suffix('a').unwrap_or(short);
+    let spellings = |capability: &u32| {
+        let (major, minor) = (capability / 10, capability % 10);
+        short == format!("{major}.{minor}") || short == format!("{major}{minor}")
+    };
+    CAPABILITIES.into_iter().find(spellings)
 }
 
 /// The decision.
@@ -126,11 +153,12 @@ fn decide(device: Option<OsString>) -> &'static Choice {
             device,
             library: library_from_environment("RUMBA_CUDA_LIBRARY"),
             soft_devices: std::env::var_os("RUMBA_SOFT_DEVICES"),
+            soft_arch: std::env::var_os("RUMBA_SOFT_ARCH"),
             is_library: is_library(),
         };
         let driver = settings.decide().and_then(|decision| match decision {
             Decision::Nvidia(library) => Ok(Driver::Nvidia(library)),
-            Decision::Software { devices } => Ok(Driver::Software(soft::start(devices)?)),
+            Decision::Software { devices, capability } => Ok(Driver::Software(soft::start(devices, capability)?)),
         });
         let choice = Choice { driver };
         match choice.kind() {
@@ -164,15 +192,17 @@ struct Settings {
     device: Option<OsString>,
     library: Option<OsString>,
     soft_devices: Option<OsString>,
+    soft_arch: Option<OsString>,
     is_library: bool,
 }
 
 /// What the environment asks for, as far as it is there.
 enum Decision {
     Nvidia(Library),
-    /// So many software devices.
+    /// So many software devices of a compute capability.
     Software {
         devices: u32,
+        capability: u32,
     },
 }
 
@@ -211,12 +241,18 @@ impl Settings {
                 .ok()
                 .filter(|number| (1..=MOST_DEVICES as u32).contains(number)),
         };
-        match number {
-            Some(devices) => Ok(Decision::Software { devices }),
-            None => Err(ChoiceError::SoftDevices {
-                value: text.unwrap_or_default().into_owned(),
-            }),
-        }
+        let devices = number.ok_or_else(|| ChoiceError::SoftDevices {
+            value: text.unwrap_or_default().into_owned(),
+        })?;
+        let text = self.soft_arch.as_ref().map(|value| value.to_string_lossy());
+        let capability = match text.as_deref().map(str::trim) {
+            None | Some("") => CAPABILITIES.last().copied(),
+            Some(text) => capability(text),
+        };
+        let capability = capability.ok_or_else(|| ChoiceError::SoftArch {
+            value: text.unwrap_or_default().into_owned(),
+        })?;
+        Ok(Decision::Software { devices, capability })
     }
 
     fn nvidia(&self) -> Result<Library, ChoiceError> {
@@ -298,6 +334,7 @@ mod tests {
             device: Some(device.into()),
             library: library.map(Into::into),
             soft_devices: None,
+            soft_arch: None,
             is_library,
         }
         .decide()
@@ -327,11 +364,12 @@ mod tests {
                 device: Some("soft".into()),
                 library: None,
                 soft_devices: devices.map(Into::into),
+                soft_arch: None,
                 is_library: false,
             };
             settings.decide().map(|decision| match decision {
                 Decision::Nvidia(_) => 0,
-                Decision::Software { devices } => devices,
+                Decision::Software { devices, .. } => devices,
             })
         };
         for (asked, number) in [
@@ -347,6 +385,50 @@ mod tests {
             let text = decide(Some(asked)).unwrap_err().to_string();
             assert!(text.contains(&format!("RUMBA_SOFT_DEVICES={asked} ")), "{text}");
             assert!(text.contains("from 1 to 64"), "{text}");
+        }
+    }
+
+    #[test]
+    fn software_devices_have_the_capability_that_is_asked_for() {
+        let decide = |arch: Option<&str>| {
+            let settings = Settings {
+                device: Some("soft".into()),
+                library: None,
+                soft_devices: None,
+                soft_arch: arch.map(Into::into),
+                is_library: false,
+            };
+            settings.decide().map(|decision| match decision {
+                Decision::Nvidia(_) => 0,
+                Decision::Software { capability, .. } => capability,
+            })
+        };
+        for (asked, capability) in [
+            (None, 90),
+            (Some(""), 90),
+            (Some("8.0"), 80),
+            (Some(" 7.5 "), 75),
+            (Some("86"), 86),
+            (Some("sm_89"), 89),
+            (Some("9.0a"), 90),
+            (Some("sm_90a"), 90),
+        ] {
+            assert_eq!(decide(asked), Ok(capability), "{asked:?}");
+        }
+        for asked in [
+            "hopper",
+            "9",
+            "8.1",
+            "6.1",
+            "10.0",
+            "sm_",
+            "9.0aa",
+            "compute_90",
+            "-8.0",
+        ] {
+            let text = decide(Some(asked)).unwrap_err().to_string();
+            assert!(text.contains(&format!("RUMBA_SOFT_ARCH={asked} ")), "{text}");
+            assert!(text.contains("7.0, 7.2") && text.contains("8.9, 9.0"), "{text}");
         }
     }
 

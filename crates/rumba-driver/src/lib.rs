@@ -24,6 +24,7 @@
 //! | `RUMBA_CUDA_LIBRARY` | the path of NVIDIA's library, where the loader does not find `libcuda.so.1` |
 //! | `RUMBA_SOFT_LIBRARY` | the path of the software device, where it is not in the user's folder for data (`~/.local/share/rumba/soft`) |
 //! | `RUMBA_SOFT_DEVICES` | how many software devices there are: 1 (default) to 64, which share one machine |
+//! | `RUMBA_SOFT_ARCH` | the compute capability that they have, `7.0` to `9.0` (default): its limits, and which PTX they take |
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
 //! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
 //! | `RUMBA_WORKERS` | threads that run blocks on the software device; default is 0, one per core |

@@ -82,8 +82,8 @@ pub(crate) fn link(device: &'static Device) {
     let _ = LINKED.set(device);
 }
 
-/// The device, which has been told how many devices it is.
-pub(crate) fn start(devices: u32) -> Result<&'static Device, SoftLibraryError> {
+/// The device, which has been told how many devices it is, and of which compute capability.
+pub(crate) fn start(devices: u32, capability: u32) -> Result<&'static Device, SoftLibraryError> {
     #[cfg(feature = "linked")]
     {
         static DEVICE: Device = rumba_soft::device("linked");
@@ -95,6 +95,7 @@ pub(crate) fn start(devices: u32) -> Result<&'static Device, SoftLibraryError> {
     };
     (device.start)(&Settings {
         devices,
+        capability,
         log: log::level() as u32,
         origin: check::origin,
     });

@@ -9,13 +9,17 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 /// The version of everything in this file.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The release that these sources belong to. A program uses a device of its own release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// Software devices that there can be: `RUMBA_SOFT_DEVICES` asks for more than one.
 pub const MOST_DEVICES: usize = 64;
+
+/// The compute capabilities that software devices can have, 90 for 9.0, oldest first: `RUMBA_SOFT_ARCH` asks for another one
+/// than the newest.
+pub const CAPABILITIES: [u32; 8] = [70, 72, 75, 80, 86, 87, 89, 90];
 
 /// The one symbol of a library that is a software device: an [`Entry`].
 pub const ENTRY: &CStr = c"rumba_soft_device";
@@ -56,6 +60,8 @@ pub struct Device {
 pub struct Settings {
     /// How many devices there are.
     pub devices: u32,
+    /// The compute capability that they have, of [`CAPABILITIES`].
+    pub capability: u32,
     /// The [`Level`](crate::log::Level) of the log, as a number.
     pub log: u32,
     /// Gives the line of the program that allocates in this thread, as far as it is known.

@@ -13,4 +13,4 @@ pub mod log;
 #[doc(hidden)]
 pub mod trampoline;
 
-pub use device::{Bytes, Device, ENTRY, Entry, MOST_DEVICES, RELEASE, Settings, Sink, VERSION, gather};
+pub use device::{Bytes, CAPABILITIES, Device, ENTRY, Entry, MOST_DEVICES, RELEASE, Settings, Sink, VERSION, gather};

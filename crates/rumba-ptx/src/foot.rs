@@ -15,12 +15,14 @@
 //! assert_eq!(foot::check(&text.replace("ret", "trap")), Err(foot::Unsealed::Changed));
 //! ```
 
+use crate::set::{FLOOR, PLACE};
+
 /// What each line of the foot begins with.
 const LINE: &str = "//@ ";
 /// What the line begins with behind which a kernel's description follows.
 const KERNEL: &str = "//@kernel ";
 /// What the last line begins with.
-const SEAL: &str = "//@seal ";
+pub(crate) const SEAL: &str = "//@seal ";
 
 /// Why a text is not sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub fn check(text: &str) -> Result<(), Unsealed> {
 
 /// The text without its foot: the PTX alone.
 pub fn without(text: &str) -> &str {
-    let foot = [KERNEL, SEAL].iter().filter_map(|line| {
+    let foot = [PLACE, FLOOR, KERNEL, SEAL].iter().filter_map(|line| {
         let first = text.starts_with(line).then_some(0);
         first.or_else(|| text.find(&format!("\n{line}")).map(|newline| newline + 1))
     });

@@ -5,7 +5,8 @@
 //! (or any part of it) prints PTX that reads back as the same tree. [`LineIndex`] finds the line of
 //! an instruction at run time.
 //!
-//! [`foot`] is what the builder of kernels writes behind the PTX, as comments.
+//! [`foot`] is what the builder of kernels writes behind the PTX, as comments, and a [`set`] has such texts for several
+//! architectures, of which a device runs what [`Target`] says.
 //!
 //! It covers what today's compilers print (LLVM's NVPTX back end, nvcc, NVRTC, libNVVM) and what
 //! older ones printed since PTX 2. It deliberately knows no semantics: which instructions exist,
@@ -20,8 +21,11 @@ mod lexer;
 mod line_index;
 mod parser;
 mod print;
+pub mod set;
 mod spelling;
+mod target;
 
 pub use diagnostic::{Colour, Diagnostic, Report};
 pub use line_index::{LineIndex, Position};
 pub use parser::parse;
+pub use target::{NoTarget, Target};

@@ -7,6 +7,8 @@ use rumba_interface::check::Options;
 use rumba_interface::log::{self, Level};
 use rumba_interface::{Bytes, Device, RELEASE, Settings, Sink, VERSION, gather};
 
+use rumba_vm::limits::Multiprocessor;
+
 use crate::soft::report;
 use crate::{check, targets};
 
@@ -29,6 +31,7 @@ pub const fn device(sources: &'static str) -> Device {
 /// What the program told of itself.
 struct Process {
     devices: usize,
+    multiprocessor: Multiprocessor,
     origin: extern "C" fn(line: Sink<'_>),
 }
 
@@ -37,6 +40,13 @@ static PROCESS: OnceLock<Process> = OnceLock::new();
 /// How many devices there are.
 pub(crate) fn devices() -> usize {
     PROCESS.get().map_or(1, |process| process.devices)
+}
+
+/// The generation that they are of.
+pub(crate) fn multiprocessor() -> Multiprocessor {
+    PROCESS
+        .get()
+        .map_or(Multiprocessor::NEWEST, |process| process.multiprocessor)
 }
 
 /// The line of the program that allocates in this thread, as far as it is known.
@@ -50,6 +60,7 @@ extern "C" fn start(settings: &Settings) {
     log::set(Level::from_number(settings.log));
     PROCESS.get_or_init(|| Process {
         devices: settings.devices as usize,
+        multiprocessor: Multiprocessor::of(settings.capability).unwrap_or(Multiprocessor::NEWEST),
         origin: settings.origin,
     });
 }
@@ -88,4 +99,13 @@ extern "C" fn results(findings: Sink<'_>, copies: Sink<'_>) {
 
 extern "C" fn close_run() {
     check::end();
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_programs_can_ask_for_there_is() {
+        let all = rumba_vm::limits::Multiprocessor::ALL.map(|generation| generation.capability);
+        assert_eq!(all, rumba_interface::CAPABILITIES);
+    }
 }

@@ -451,7 +451,8 @@ impl Device {
         }
         let fixed = program.shared_end - SHARED_START;
         let dynamic = u64::from(launch.dynamic_shared);
-        let limit = limits::SHARED_PER_BLOCK;
+        let multiprocessor = self.inner.config.multiprocessor;
+        let limit = multiprocessor.shared_per_block;
         if fixed + dynamic > u64::from(limit) || fixed + dynamic > SHARED_STRIDE as u64 - 2 * SHARED_START {
             return Err(LaunchError::TooMuchShared {
                 requested: fixed + dynamic,
@@ -464,7 +465,9 @@ impl Device {
             let (expected, given) = (program.parameter_bytes, launch.parameters.len());
             return Err(LaunchError::Parameters { expected, given });
         }
-        let residency = limits::resident_blocks(threads as u32, 0, (fixed + dynamic) as u32).max(1);
+        let residency = multiprocessor
+            .resident_blocks(threads as u32, 0, (fixed + dynamic) as u32)
+            .max(1);
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let limit = u64::from(residency) * u64::from(self.multiprocessors());
         if launch.cooperative && blocks > limit {

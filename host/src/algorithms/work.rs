@@ -55,7 +55,8 @@ impl Library {
         if let Some(module) = self.modules.get(kernel) {
             return Ok(module.clone());
         }
-        let module = self.device.load_named("the algorithms", &KERNELS.only(kernel))?;
+        let text = KERNELS.only(kernel, self.device.limits().compute_capability)?;
+        let module = self.device.load_named("the algorithms", &text)?;
         Ok(self.modules.insert(kernel, Box::new(module)).clone())
     }
 

@@ -3,9 +3,11 @@
 //! The driver says neither, and both make better errors: a kernel that is not there is named beside
 //! those that are, and PTX that is older than its launcher is noticed before it is launched.
 
-use rumba_ptx::{ast, foot};
+use crate::base::error::{ModuleError, Result};
+use rumba_ptx::{Target, ast, foot, set};
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A kernel as PTX declares it.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,36 +71,85 @@ pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Optio
     Some(all)
 }
 
-/// A text that is looked through once, and of which kernels are then taken one by one: so that the driver compiles nothing
-/// but what is used.
+/// A text, or several for as many architectures, of which kernels are taken one by one: so that the driver compiles nothing but
+/// what is used. Each is looked through once, when a kernel is first taken from it.
 pub(crate) struct Pieces {
+    sealed: &'static str,
+    texts: Vec<Piece>,
+}
+
+/// One of the texts.
+struct Piece {
+    target: Option<Target>,
     sealed: &'static str,
     /// Without its foot.
     text: &'static str,
     /// Functions and variables by name, in the order of the text; of everything else there is little. Empty where the text is
     /// beyond our parser.
-    named: Vec<(&'static str, Range<usize>)>,
+    named: OnceLock<Vec<(&'static str, Range<usize>)>>,
 }
 
 impl Pieces {
     pub(crate) fn new(sealed: &'static str) -> Self {
-        let text = foot::without(sealed);
-        let items = rumba_ptx::parse(text).map_or_else(|_| Vec::new(), |module| module.items);
-        let named = items.iter().filter_map(|item| match item {
-            ast::Item::Function(function) => Some((function.name, function.span.range())),
-            ast::Item::Variable(variable) => Some((variable.name, variable.span.range())),
-            _ => None,
+        let texts = set::texts(sealed).into_iter().map(|sealed| Piece {
+            target: Target::of(sealed),
+            sealed,
+            text: foot::without(sealed),
+            named: OnceLock::new(),
         });
         Self {
             sealed,
-            text,
-            named: named.collect(),
+            texts: texts.collect(),
         }
     }
 
-    /// The text with one kernel alone, and what it needs. It is sealed, with the kernel's description.
-    pub(crate) fn only(&self, kernel: &str) -> String {
-        let (text, named) = (self.text, &self.named);
+    /// The text with one kernel alone, and what it needs, for a device of this compute capability. It is sealed, with the
+    /// kernel's description.
+    ///
+    /// # Errors
+    /// [`ModuleError::NoImage`] if the device runs none that has the kernel.
+    pub(crate) fn only(&self, kernel: &str, capability: (u32, u32)) -> Result<String> {
+        let fitting = self
+            .texts
+            .iter()
+            .filter(|text| text.target.is_some_and(|target| target.runs_on(capability)));
+        let newest = fitting.max_by_key(|text| text.target);
+        match newest.filter(|text| text.has(kernel)) {
+            Some(text) => Ok(text.only(kernel)),
+            None => Err(ModuleError::NoImage {
+                kernel: kernel.to_owned(),
+                module: "the runtime".to_owned(),
+                architectures: set::floors(self.sealed, kernel)
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect(),
+                compute_capability: capability,
+            }
+            .into()),
+        }
+    }
+}
+
+impl Piece {
+    fn named(&self) -> &[(&'static str, Range<usize>)] {
+        self.named.get_or_init(|| {
+            let items = rumba_ptx::parse(self.text).map_or_else(|_| Vec::new(), |module| module.items);
+            let named = items.iter().filter_map(|item| match item {
+                ast::Item::Function(function) => Some((function.name, function.span.range())),
+                ast::Item::Variable(variable) => Some((variable.name, variable.span.range())),
+                _ => None,
+            });
+            named.collect()
+        })
+    }
+
+    fn has(&self, kernel: &str) -> bool {
+        let named = self.named();
+        named.is_empty() || named.iter().any(|(name, _)| *name == kernel)
+    }
+
+    fn only(&self, kernel: &str) -> String {
+        let (text, named) = (self.text, self.named());
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
         let known: HashSet<&str> = named.iter().map(|(name, _)| *name).collect();
         let (mut needed, mut unread) = (HashSet::from([kernel]), vec![kernel]);
@@ -137,7 +188,7 @@ fn bytes(parameter: &ast::Variable<'_>) -> usize {
 mod tests {
     use super::{Declarations, Signature, declarations};
     #[cfg(feature = "algorithms")]
-    use rumba_ptx::foot;
+    use rumba_ptx::{Target, foot, set};
 
     #[test]
     fn kernels_and_parameter_sizes() {
@@ -164,8 +215,43 @@ mod tests {
         let needed = ".global .b32 a;\n.func helper() { .reg .b32 %r; ld.global.b32 %r, [a]; ret; }\n\
                       .visible .entry first() { call helper; ret; }\n";
         let rest = ".global .b32 ab;\n.visible .entry second() { .reg .b32 %r; ld.global.b32 %r, [ab]; ret; }\n";
-        let one = super::Pieces::new(format!("{head}{needed}{rest}").leak()).only("first");
+        let one = super::Pieces::new(format!("{head}{needed}{rest}").leak()).only("first", (9, 0));
+        let one = one.expect("any device runs it");
         assert_eq!(foot::check(&one), Ok(()));
         assert_eq!(foot::without(&one).trim_end(), format!("{head}{needed}").trim_end());
+    }
+
+    #[cfg(feature = "algorithms")]
+    #[test]
+    fn of_several_texts_that_for_the_device() {
+        let member = |target: &str, kernels: &[&str]| {
+            let entries = kernels
+                .iter()
+                .map(|name| format!(".visible .entry {name}() {{ ret; }}\n"));
+            let head = format!(".version 8.0\n.target {target}\n.address_size 64\n");
+            set::Member {
+                text: entries.fold(head, |text, entry| text + &entry),
+                descriptions: Vec::new(),
+                floors: Vec::new(),
+            }
+        };
+        let sealed = set::seal([member("sm_80", &["first"]), member("sm_90a", &["first", "second"])]);
+        let pieces = super::Pieces::new(sealed.leak());
+        let target = |kernel, capability| {
+            let one = pieces.only(kernel, capability).map_err(|error| error.to_string())?;
+            assert_eq!(foot::check(&one), Ok(()));
+            assert_eq!(set::kernels(&one), [kernel]);
+            Ok::<String, String>(Target::of(&one).expect("it has one").to_string())
+        };
+        assert_eq!(target("first", (9, 0)).as_deref(), Ok("sm_90a"));
+        assert_eq!(target("first", (10, 0)).as_deref(), Ok("sm_80"));
+        assert_eq!(target("second", (9, 0)).as_deref(), Ok("sm_90a"));
+        for (kernel, capability, parts) in [
+            ("second", (8, 0), ["`second`", "sm_90a", "8.0"]),
+            ("first", (7, 5), ["`first`", "sm_80 and sm_90a", "7.5"]),
+        ] {
+            let refusal = target(kernel, capability).expect_err("the device runs none");
+            assert!(parts.iter().all(|part| refusal.contains(part)), "{refusal}");
+        }
     }
 }

@@ -36,7 +36,8 @@ impl Builtin {
             return Ok(&loaded.function);
         }
         let operation = || format!("load the kernel `{name}` for arrays");
-        let text = CString::new(text.only(name)).unwrap_or_default();
+        let text = text.only(name, entered.context.limits.compute_capability)?;
+        let text = CString::new(text).unwrap_or_default();
         let module = entered.check(cust::module::Module::from_ptx_cstr(&text, &[]), operation)?;
         let raw = entered.check(module.get_function(name).map_err(Code::from), operation)?;
         // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.

@@ -236,6 +236,10 @@ impl Device {
     /// into the text: what the parameters are and how their elements lie in memory. So safe launchers are safe. The hash is
     /// against accidents: a program that makes such a text by other means answers for it as for [`Device::load_unchecked`].
     ///
+    /// Where kernels state architectures, `#[kernel(arch = ["sm_90a", "sm_80"])]`, there are several texts in one, and the newest
+    /// that this device runs is loaded, with the newest variant of each kernel. A kernel of which the device runs none is
+    /// [`crate::error::ModuleError::NoImage`] when it is first used.
+    ///
     /// # Errors
     /// [`crate::error::ModuleError::ForeignPtx`] if the text is not as `cuda_builder` wrote it; other [`crate::error::ModuleError`]s with
     /// the compiler's messages, their lines and columns.

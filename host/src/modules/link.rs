@@ -7,10 +7,11 @@ use crate::base::compiler_log::CompilerLog;
 use crate::base::driver;
 use crate::base::error::{Code, DriverError, ModuleError, Result, answer};
 use crate::context::Context;
-use crate::modules::module::{Module, Text, checked};
+use crate::modules::image::image;
+use crate::modules::module::{Module, Text, c_string};
 use cuda_std::panic::RECORD_SYMBOL;
 use cust::sys;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
@@ -88,23 +89,18 @@ impl Linker {
             names => format!("the link of {}", names.join(" and ")),
         };
         let operation = || format!("load {name}");
-        let mut texts = Vec::new();
+        let (mut texts, mut elsewhere) = (Vec::new(), Vec::new());
         let mut with_record = None;
-        for (name, text) in &self.texts {
-            checked(name, text)?;
-            let ptx = &text.ptx;
-            let ptx = match (defines_record(ptx), with_record) {
-                (Some(_), Some(_)) => without_record(ptx),
-                (Some(_), None) => {
-                    with_record = Some(texts.len());
-                    ptx.clone()
+        for (name, source) in &self.texts {
+            let (mut text, missing) = image(name, source.clone(), self.context.limits.compute_capability)?;
+            elsewhere.extend(missing);
+            if defines_record(&text.ptx).is_some() {
+                match with_record {
+                    Some(_) => text.ptx = without_record(&text.ptx),
+                    None => with_record = Some(texts.len()),
                 }
-                (None, _) => ptx.clone(),
-            };
-            texts.push(Text {
-                ptx,
-                sealed: text.sealed,
-            });
+            }
+            texts.push(text);
         }
         let Some(first) = texts.first() else {
             let reason = "it is empty".to_owned();
@@ -133,7 +129,7 @@ impl Linker {
                 .attach(&raw, &with_record.map_or(first, |index| &texts[index]).ptx);
             (raw, entered.check(bell, operation)?)
         };
-        Ok(Module::from_raw(self.context, name, raw, bell, texts))
+        Ok(Module::from_raw(self.context, name, raw, bell, texts, elsewhere))
     }
 }
 
@@ -178,11 +174,6 @@ fn link(names: &[&str], texts: &[Text], log: &mut CompilerLog) -> Result<Vec<u8>
     // SAFETY: made above, destroyed once.
     let _ = unsafe { sys::cuLinkDestroy(state) };
     image
-}
-
-fn c_string(text: &str) -> CString {
-    let end = text.find('\0').unwrap_or(text.len());
-    CString::new(&text[..end]).unwrap_or_default()
 }
 
 /// Where a text defines the record of its kernels' panics: the range of the definition's line.

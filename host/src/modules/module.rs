@@ -9,10 +9,11 @@ use crate::base::{driver, ptx};
 use crate::context::function::Function;
 use crate::context::panics::Bell;
 use crate::context::{Context, Entered};
+use crate::modules::image::{Elsewhere, image};
 use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::sys;
 use elsa::sync::FrozenMap;
-use rumba_ptx::foot::{self, Unsealed};
+use rumba_ptx::foot;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -59,12 +60,15 @@ struct Inner {
     ptx: String,
     /// The same apart, where several were linked.
     texts: Vec<Text>,
+    /// Kernels that are in texts for other devices.
+    elsewhere: Vec<Elsewhere>,
     declarations: OnceLock<Option<Declarations>>,
     /// Where its kernels ring when they panic, if they can.
     bell: Option<Arc<Bell>>,
 }
 
 /// A PTX text of a module.
+#[derive(Clone)]
 pub(crate) struct Text {
     pub(crate) ptx: String,
     /// Whether its end says that it is as `cuda_builder` wrote it, with what its kernels take.
@@ -96,9 +100,11 @@ impl Module {
         )
     }
 
-    /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers.
+    /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers; of several texts, that for the
+    /// device.
     pub(crate) fn from_text(context: Arc<Context>, name: String, source: Text) -> Result<Module> {
-        let text = checked(&name, &source)?;
+        let (source, elsewhere) = image(&name, source, context.limits.compute_capability)?;
+        let text = c_string(&source.ptx);
         let operation = || format!("load {name}");
         let (raw, bell) = {
             let entered = context.enter(operation)?;
@@ -109,7 +115,7 @@ impl Module {
             let bell = entered.check(context.panics.attach(&raw, &source.ptx), operation)?;
             (raw, bell)
         };
-        Ok(Module::from_raw(context, name, raw, bell, vec![source]))
+        Ok(Module::from_raw(context, name, raw, bell, vec![source], elsewhere))
     }
 
     /// A module that the driver has loaded from these texts.
@@ -119,6 +125,7 @@ impl Module {
         raw: cust::module::Module,
         bell: Option<Arc<Bell>>,
         texts: Vec<Text>,
+        elsewhere: Vec<Elsewhere>,
     ) -> Module {
         let inner = Inner {
             context,
@@ -133,6 +140,7 @@ impl Module {
                 .collect::<Vec<_>>()
                 .join("\n"),
             texts,
+            elsewhere,
             declarations: OnceLock::new(),
             bell,
         };
@@ -146,12 +154,13 @@ impl Module {
         &self.inner.name
     }
 
-    /// The text that was loaded; of a module that was linked, its texts one after the other.
+    /// The text that was loaded: of texts for several architectures, that for this device; of a module that was linked, its
+    /// texts one after the other.
     pub fn ptx(&self) -> &str {
         &self.inner.ptx
     }
 
-    /// The names of its kernels.
+    /// The names of its kernels that this device runs.
     pub fn kernels(&self) -> Vec<&str> {
         self.signatures()
             .unwrap_or_default()
@@ -250,6 +259,15 @@ impl Module {
     }
 
     fn missing(&self, name: &str, kernel: Option<&'static Kernel>) -> Error {
+        if let Some(known) = self.inner.elsewhere.iter().find(|known| known.kernel == name) {
+            let no_image = ModuleError::NoImage {
+                kernel: name.to_owned(),
+                module: self.inner.name.clone(),
+                architectures: known.architectures.iter().map(ToString::to_string).collect(),
+                compute_capability: self.inner.context.limits.compute_capability,
+            };
+            return no_image.into();
+        }
         const ALIKE: f64 = 0.8;
         let available: Vec<String> = self.kernels().into_iter().map(str::to_owned).collect();
         let near = available
@@ -335,28 +353,10 @@ impl Module {
     }
 }
 
-/// The text as the driver takes it, if it can be PTX at all and is sealed if it is to be.
-pub(crate) fn checked(name: &str, Text { ptx, sealed }: &Text) -> Result<CString> {
-    let not_ptx = |reason: &str| ModuleError::NotPtx {
-        module: name.to_owned(),
-        reason: reason.to_owned(),
-    };
-    if ptx.trim().is_empty() {
-        return Err(not_ptx("it is empty").into());
-    }
-    if !ptx.contains(".version") {
-        return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
-    }
-    let text =
-        CString::new(ptx.as_str()).map_err(|error| not_ptx(&format!("byte {} is zero", error.nul_position())))?;
-    if *sealed && let Err(unsealed) = foot::check(ptx) {
-        let foreign = ModuleError::ForeignPtx {
-            module: name.to_owned(),
-            changed: unsealed == Unsealed::Changed,
-        };
-        return Err(foreign.into());
-    }
-    Ok(text)
+/// The text as the driver takes it, of which [`image`] has made sure that there is no zero in it.
+pub(crate) fn c_string(ptx: &str) -> CString {
+    let end = ptx.find('\0').unwrap_or(ptx.len());
+    CString::new(&ptx[..end]).unwrap_or_default()
 }
 
 fn place(kernel: &'static Kernel) -> String {

@@ -6,6 +6,7 @@
 use cuda_std::launch::Call;
 use rumba::{Device, LaunchConfig, Module};
 use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
+use rumba_ptx::set;
 use std::sync::OnceLock;
 
 /// The kernels of all examples.
@@ -67,7 +68,7 @@ pub fn avoids(kernel: &str, opcodes: &[&str]) {
     }
 }
 
-/// A kernel's instructions, as opcodes with their modifiers.
+/// A kernel's instructions, as opcodes with their modifiers: of all its variants.
 fn instructions(kernel: &str) -> Vec<String> {
     fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
         for statement in &block.statements {
@@ -81,17 +82,18 @@ fn instructions(kernel: &str) -> Vec<String> {
             }
         }
     }
-    let module = rumba_ptx::parse(PTX).expect("the builder's PTX is valid");
-    let body = module.items.iter().find_map(|item| match item {
-        Item::Function(function) if function.kind == FunctionKind::Entry && function.name == kernel => {
-            function.body.as_ref()
-        }
-        _ => None,
-    });
     let mut opcodes = Vec::new();
-    collect(
-        body.unwrap_or_else(|| panic!("there is no kernel `{kernel}`")),
-        &mut opcodes,
-    );
+    for text in set::texts(PTX) {
+        let module = rumba_ptx::parse(text).expect("the builder's PTX is valid");
+        for item in &module.items {
+            if let Item::Function(function) = item
+                && (function.kind, function.name) == (FunctionKind::Entry, kernel)
+                && let Some(body) = &function.body
+            {
+                collect(body, &mut opcodes);
+            }
+        }
+    }
+    assert!(!opcodes.is_empty(), "there is no kernel `{kernel}`");
     opcodes
 }

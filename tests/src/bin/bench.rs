@@ -196,7 +196,7 @@ fn launch_overhead(device: &Device, module: &Module) -> Result<()> {
         Ok(elapsed.as_secs_f64() / f64::from(LAUNCHES))
     })?;
 
-    let bare_module = cust::module::Module::from_ptx(PTX, &[])?;
+    let bare_module = cust::module::Module::from_ptx(module.ptx(), &[])?;
     let function = bare_module.get_function("saxpy")?.to_raw();
     let mut a = 2.0_f32;
     let (mut x_address, mut y_address) = (x.as_device_pointer().address(), y.as_device_pointer().address());

@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     stream.synchronize()?;
 
     // The device has made its context current on this thread.
-    let bare_module = cust::module::Module::from_ptx(PTX, &[])?;
+    let bare_module = cust::module::Module::from_ptx(module.ptx(), &[])?;
     let function = bare_module.get_function("add")?;
     let bare_stream = cust::stream::Stream::new(cust::stream::StreamFlags::DEFAULT, None)?;
     let buffers: [cust::memory::DeviceBuffer<f32>; 3] = [

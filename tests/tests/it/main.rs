@@ -16,3 +16,4 @@ mod reports;
 mod rooms;
 mod shared;
 mod traffic;
+mod variants;

@@ -5,7 +5,7 @@ use rumba_tests::PTX;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Each kernel's instructions, as opcodes with their modifiers.
+/// Each kernel's instructions, as opcodes with their modifiers; of its variants the newest's.
 fn kernels() -> BTreeMap<&'static str, Vec<String>> {
     fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
         for statement in &block.statements {
@@ -22,9 +22,10 @@ fn kernels() -> BTreeMap<&'static str, Vec<String>> {
             }
         }
     }
-    let module = rumba_ptx::parse(PTX).expect("the builder's PTX is valid");
     let mut kernels = BTreeMap::new();
-    for item in &module.items {
+    let texts = rumba_ptx::set::texts(PTX).into_iter();
+    let modules = texts.map(|text| rumba_ptx::parse(text).expect("the builder's PTX is valid"));
+    for item in modules.flat_map(|module| module.items) {
         if let Item::Function(function) = item
             && function.kind == FunctionKind::Entry
             && let Some(body) = &function.body

@@ -5,6 +5,8 @@
 //! for the kernel `NAME`: 32-bit words in little-endian order, in the order of [`DIRECTIVES`], 0 for
 //! what is not stated. The static becomes LLVM's attributes of the function, and goes.
 
+use std::collections::HashMap;
+
 use super::version::Need;
 use crate::llvm::{Module, Value};
 
@@ -28,25 +30,25 @@ const DIRECTIVES: [Directive; 5] = [
 
 impl Directive {
     const fn new(attribute: &'static str, words: usize, version: u32, capability: u32) -> Self {
-        let need = Need { version, capability };
+        let need = Need::new(version, capability);
         Self { attribute, words, need }
     }
 }
 
-/// Turns each static into attributes, and says what the directives need.
-pub(super) fn apply(module: &Module<'_>) -> Need {
-    let mut need = Need::default();
+/// Turns each static into attributes, and says what the directives of each kernel need.
+pub(super) fn apply(module: &Module<'_>) -> HashMap<String, Need> {
+    let mut needs = HashMap::new();
     for global in module.globals() {
         let symbol = global.name();
         let Some(name) = symbol.strip_prefix(PREFIX) else {
             continue;
         };
         if let (Some(kernel), Some(bytes)) = (module.function(name), global.constant_bytes()) {
-            need = need.max(state(kernel, &bytes));
+            needs.insert(name.to_owned(), state(kernel, &bytes));
         }
         global.delete();
     }
-    need
+    needs
 }
 
 /// Adds the attributes that a static states.

@@ -5,15 +5,31 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use rumba_ptx::Target;
+
 use super::symbols::CONSTANT;
 
-/// Makes one text of the parts' texts. Variables that are not among `statics` become private again.
-pub(super) fn texts(parts: &[&str], statics: &BTreeSet<String>) -> String {
+/// Makes one text of the parts' texts, for an architecture and a version of PTX (times ten) that all parts may be read as.
+/// Variables that are not among `statics` become private again.
+pub(super) fn texts(parts: &[&str], target: Target, version: u32, statics: &BTreeSet<String>) -> String {
     let mut merged = Merged::default();
     for part in parts {
         merged.add(&Part::read(part), statics);
     }
-    merged.write(parts.first().map_or("", |part| head(part)))
+    let head = parts.first().map_or("", |part| head(part));
+    merged.write(&head_for(head, target, version))
+}
+
+/// The head of a text with another architecture and version.
+fn head_for(head: &str, target: Target, version: u32) -> String {
+    let lines = head
+        .split_inclusive('\n')
+        .map(|line| match line.split_whitespace().next() {
+            Some(".version") => format!(".version {}.{}\n", version / 10, version % 10),
+            Some(".target") => format!(".target {target}\n"),
+            _ => line.to_owned(),
+        });
+    lines.collect()
 }
 
 /// Version, target and address size, with the lines before them.
@@ -172,7 +188,9 @@ impl Merged {
         mut names: HashMap<String, String>,
     ) -> Vec<&'t str> {
         for text in &part.declarations {
-            if !self.declarations.iter().any(|known| known == text) {
+            // Another version of PTX may have other words for the same.
+            let name = function_name(text);
+            if !self.declarations.iter().any(|known| function_name(known) == name) {
                 self.declarations.push((*text).to_owned());
             }
         }
@@ -363,8 +381,23 @@ mod tests {
     fn merge(parts: &[&str]) -> String {
         let parts: Vec<String> = parts.iter().map(|body| part(body)).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let text = texts(&parts, &BTreeSet::from(["LIMIT".to_owned()]));
+        let target = "sm_80".parse().expect("an architecture");
+        let text = texts(&parts, target, 70, &BTreeSet::from(["LIMIT".to_owned()]));
         text.strip_prefix(&part("")).expect("the head").to_owned()
+    }
+
+    #[test]
+    fn parts_for_older_architectures_are_read_as_newer() {
+        let old = part(".extern .func f(\n)\n;\n.visible .entry a(\n)\n{\n\tret;\n}\n");
+        let new = part(".extern .func f(\n)\n.noreturn;\n.visible .entry b(\n)\n{\n\tret;\n}\n");
+        let target = "sm_90a".parse().expect("an architecture");
+        let text = texts(&[&old, &new], target, 80, &BTreeSet::new());
+        assert!(
+            text.contains("\n.version 8.0\n.target sm_90a\n.address_size 64\n"),
+            "{text}"
+        );
+        assert_eq!(text.matches(" f(").count(), 1, "{text}");
+        assert_eq!(text.matches(".entry").count(), 2, "{text}");
     }
 
     #[test]

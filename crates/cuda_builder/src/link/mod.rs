@@ -1,9 +1,9 @@
 //! The link stage: the bitcode of all crates becomes one PTX text.
 //!
 //! All crates become one module ([`gather`]), of which each kernel with what it needs is a part that is optimised and
-//! printed by itself ([`print`]): on all cores, and not again while nothing in the part changes. The parts' texts become
-//! one ([`merge`]). One step, one file; this one runs the steps in order. Everything happens in the compiler's own LLVM,
-//! in this process.
+//! printed by itself ([`print`]): on all cores, once for each architecture that the kernel states, and not again while nothing
+//! in the part changes. The parts' texts become one for each architecture ([`texts`], [`merge`]). One step, one file; this one
+//! runs the steps in order. Everything happens in the compiler's own LLVM, in this process.
 
 mod atomics;
 mod clash;
@@ -18,14 +18,15 @@ mod merge;
 mod parts;
 mod redirect;
 mod reflect;
+mod stated;
 mod symbols;
+mod texts;
 mod version;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rumba_ptx::foot;
 
 use crate::arch::NvvmArch;
 use crate::error::BuildError;
@@ -34,6 +35,7 @@ use crate::stamp::Cache;
 
 pub(crate) use lines::Sources;
 use parts::Whole;
+use texts::Group;
 use version::{Floor, Need};
 
 /// What the link stage is given. Owned, because the work moves to a thread of its own.
@@ -44,7 +46,7 @@ pub(crate) struct Input {
     pub(crate) libraries: Vec<LibraryFile>,
     /// NVIDIA's device library, where there is one.
     pub(crate) libdevice: Option<PathBuf>,
-    /// The architecture asked for; otherwise the oldest.
+    /// The architecture asked for, of kernels that state none; otherwise the oldest.
     pub(crate) arch: Option<NvvmArch>,
     /// Arithmetic and optimisation.
     pub(crate) codegen: Codegen,
@@ -99,21 +101,13 @@ impl Codegen {
 
 /// What the link stage makes.
 pub(crate) struct Output {
+    /// The text, or the texts of several architectures ([`rumba_ptx::set`]).
     pub(crate) ptx: String,
     pub(crate) kernels: Vec<String>,
+    /// The architecture of the oldest text.
     pub(crate) arch: NvvmArch,
     /// Optimised LLVM assembly, if it was asked for.
     pub(crate) ir: Option<String>,
-}
-
-impl Output {
-    /// With what the kernels say of themselves, and a hash over all of it.
-    fn sealed(mut self, whole: &Whole) -> Self {
-        let descriptions = whole.descriptions.iter();
-        let descriptions = descriptions.map(|(kernel, text)| (kernel.as_str(), text.as_str()));
-        foot::seal(&mut self.ptx, descriptions);
-        self
-    }
 }
 
 /// Failures inside a thread that runs LLVM.
@@ -143,53 +137,129 @@ impl Failure {
     }
 }
 
-/// Links, optimises and prints, for the oldest version of PTX that the code allows.
+/// Links, optimises and prints, for the architectures that kernels state, and of all others for the oldest version of PTX that
+/// their code allows.
 pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
-    let floors = version::ladder(input.arch);
-    let oldest = floors.first().copied().unwrap_or(Floor::OLDEST);
     let llvm = llvm::load(&input.llvm).map_err(|source| BuildError::LoadLlvm {
         path: input.llvm.clone(),
         source,
     })?;
     let input = Arc::new(input);
+    let oldest = version::ladder(input.arch).first().copied().unwrap_or(Floor::OLDEST);
     let whole = {
         let input = Arc::clone(&input);
         llvm::guarded(move || gather(llvm, &input, oldest))
     };
     let whole = Arc::new(whole.map_err(|failure| failure.at(oldest.arch))?);
-    let mut refused = None;
-    let mut need = Need::default();
-    for floor in floors {
-        if !floor.allows(need) {
-            continue;
-        }
-        match print_all(llvm, &input, &whole, floor) {
-            Ok(output) => {
-                // What inline assembly needs shows only in the text. An architecture that was asked
-                // for stays; then only the version rises.
-                need = version::need(&output.ptx);
-                if input.arch.is_some() {
-                    need.capability = 0;
-                }
-                need = need.max(whole.directives);
-                if floor.allows(need) {
-                    return Ok(output.sealed(&whole));
-                }
-            }
-            // An instruction that this version lacks: a newer one may have it.
-            Err(Failure::Llvm(error)) if error.0.starts_with("Cannot select") => {
-                refused.get_or_insert((floor.arch, error));
-            }
-            Err(failure) => return Err(failure.at(floor.arch)),
-        }
-    }
-    Err(match refused {
-        Some((arch, error)) => BuildError::llvm(arch)(error),
-        None => BuildError::TooNew {
-            version: format!("{}.{}", need.version / 10, need.version % 10),
-            capability: need.capability,
-        },
+    let printer = Printer { llvm, input, whole };
+    let groups = texts::groups(&printer.whole)
+        .into_iter()
+        .map(|(stated, parts)| printer.group(stated, &parts))
+        .collect::<Result<Vec<_>, _>>()?;
+    let keys = groups.iter().flat_map(|group| &group.printed);
+    printer.input.cache.keep(keys.map(|part| part.key.as_str()));
+    let (ptx, arch) = texts::compose(&groups, &printer.whole);
+    Ok(Output {
+        ptx,
+        kernels: printer.whole.symbols.kernels.clone(),
+        arch,
+        ir: printer.input.keep_ir.then(|| printer.assembly(groups)).transpose()?,
     })
+}
+
+/// What parts are printed with.
+struct Printer {
+    llvm: &'static Llvm,
+    input: Arc<Input>,
+    whole: Arc<Whole>,
+}
+
+impl Printer {
+    /// Parts for the architecture that their kernels state, or else for that asked for, or else for the oldest that they allow;
+    /// and in the oldest version of PTX.
+    fn group(&self, stated: Option<NvvmArch>, parts: &[Option<String>]) -> Result<Group, BuildError> {
+        let mut refused = None;
+        let mut need = Need::default();
+        let mut neediest = None;
+        for floor in version::ladder(stated.or(self.input.arch)) {
+            if !floor.allows(need) {
+                continue;
+            }
+            match self.print_all(parts, floor) {
+                Ok(printed) => {
+                    // What inline assembly needs shows only in the text.
+                    for part in &printed {
+                        let Some(kernel) = &part.kernel else { continue };
+                        let directives = self.whole.directives.get(kernel).copied().unwrap_or_default();
+                        let mut own = version::need(&part.ptx);
+                        if stated.is_none() && self.input.arch.is_some() {
+                            // An architecture that was asked for stays; then only the version rises.
+                            own = Need::new(own.version, 0);
+                        }
+                        own = own.max(directives);
+                        if let Some(stated) = stated.filter(|stated| !own.is_met_by(*stated)) {
+                            return Err(BuildError::BelowFloor {
+                                kernel: kernel.clone(),
+                                stated,
+                                arch: own.arch(),
+                            });
+                        }
+                        if need.max(own) != need {
+                            neediest = Some((kernel.clone(), own));
+                        }
+                        need = need.max(own);
+                    }
+                    if floor.allows(need) {
+                        return Ok(Group { floor, printed });
+                    }
+                }
+                // An instruction that this version lacks: a newer one may have it.
+                Err(Failure::Llvm(error)) if error.0.starts_with("Cannot select") => {
+                    refused.get_or_insert((floor.arch, error));
+                }
+                Err(failure) => return Err(failure.at(floor.arch)),
+            }
+        }
+        Err(match (refused, neediest) {
+            (Some((arch, error)), _) => BuildError::llvm(arch)(error),
+            (None, neediest) => {
+                let (kernel, own) = neediest.unwrap_or_default();
+                BuildError::TooNew {
+                    kernel,
+                    version: format!("{}.{}", need.version / 10, need.version % 10),
+                    arch: own.arch(),
+                }
+            }
+        })
+    }
+
+    /// Optimises and prints parts.
+    fn print_all(&self, parts: &[Option<String>], floor: Floor) -> Result<Vec<Printed>, Failure> {
+        let printed: Vec<Result<Printed, Failure>> = parts
+            .par_iter()
+            .map(|kernel| {
+                let (llvm, input, whole) = (self.llvm, Arc::clone(&self.input), Arc::clone(&self.whole));
+                let kernel = kernel.clone();
+                llvm::guarded(move || print(llvm, &input, &whole, kernel, floor))
+            })
+            .collect();
+        all(printed)
+    }
+
+    /// LLVM's assembly of all parts, for one architecture behind the other.
+    fn assembly(&self, groups: Vec<Group>) -> Result<String, BuildError> {
+        let (mut text, count) = (String::new(), groups.len());
+        for Group { floor, printed } in groups {
+            let parts: Vec<Vec<u8>> = printed.into_iter().filter_map(|part| part.bitcode).collect();
+            let (llvm, input) = (self.llvm, Arc::clone(&self.input));
+            let joined = llvm::guarded(move || join(llvm, &input, &parts, floor));
+            if count > 1 {
+                text.push_str(&format!("; for {}\n", floor.arch));
+            }
+            text.push_str(&joined.map_err(|failure| failure.at(floor.arch))?);
+        }
+        Ok(text)
+    }
 }
 
 /// Everything of all crates that kernels or the host may need, with our meaning of it, in one module.
@@ -207,6 +277,7 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
     redirect::halves(&module, &machine)?;
     let directives = contract::apply(&module);
     let descriptions = description::take(&module);
+    let stated = stated::take(&module)?;
     memory::place(&module);
     let symbols = symbols::internalise(&module);
     machine.run(&module, c"globaldce")?;
@@ -215,40 +286,14 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
         symbols,
         directives,
         descriptions,
-    })
-}
-
-/// Optimises and prints all parts.
-fn print_all(llvm: &'static Llvm, input: &Arc<Input>, whole: &Arc<Whole>, floor: Floor) -> Result<Output, Failure> {
-    let printed: Vec<Result<Printed, Failure>> = whole
-        .parts()
-        .into_par_iter()
-        .map(|kernel| {
-            let (input, whole) = (Arc::clone(input), Arc::clone(whole));
-            llvm::guarded(move || print(llvm, &input, &whole, kernel.as_deref(), floor))
-        })
-        .collect();
-    let printed = all(printed)?;
-    let texts: Vec<&str> = printed.iter().map(|part| part.ptx.as_str()).collect();
-    let ptx = merge::texts(&texts, &whole.symbols.statics);
-    input.cache.keep(printed.iter().map(|part| part.key.as_str()));
-    let ir = if input.keep_ir {
-        let input = Arc::clone(input);
-        let parts: Vec<Vec<u8>> = printed.into_iter().filter_map(|part| part.bitcode).collect();
-        Some(llvm::guarded(move || join(llvm, &input, &parts, floor))?)
-    } else {
-        None
-    };
-    Ok(Output {
-        ptx,
-        kernels: whole.symbols.kernels.clone(),
-        arch: floor.arch,
-        ir,
+        stated,
     })
 }
 
 /// A part as PTX.
 struct Printed {
+    /// None: what the host may look up.
+    kernel: Option<String>,
     ptx: String,
     /// By which it is found again.
     key: String,
@@ -261,17 +306,18 @@ fn print(
     llvm: &'static Llvm,
     input: &Input,
     whole: &Whole,
-    kernel: Option<&str>,
+    kernel: Option<String>,
     floor: Floor,
 ) -> Result<Printed, Failure> {
     let context = Context::new(llvm);
     let machine = floor.machine(&context, input.codegen.level)?;
-    let module = parts::extract(&context, &machine, whole, kernel)?;
+    let module = parts::extract(&context, &machine, whole, kernel.as_deref())?;
     let key = input.cache.key(&module.to_bitcode(), &floor);
     if !input.keep_ir
         && let Some(ptx) = input.cache.find(&key)
     {
         return Ok(Printed {
+            kernel,
             ptx,
             key,
             bitcode: None,
@@ -283,6 +329,7 @@ fn print(
         fast_math::approximate(&module, &machine)?;
     }
     reflect::answer(&module, floor.arch, &codegen);
+    machine.fold(&module)?;
     floats::prepare(&module, &codegen);
     machine.optimise(&module)?;
     redirect::raise(&module, &machine)?;
@@ -298,7 +345,12 @@ fn print(
     let bitcode = input.keep_ir.then(|| module.to_bitcode());
     let ptx = lines::clean(&machine.emit(module)?, &input.sources);
     input.cache.store(&key, &ptx);
-    Ok(Printed { ptx, key, bitcode })
+    Ok(Printed {
+        kernel,
+        ptx,
+        key,
+        bitcode,
+    })
 }
 
 /// All parts as one text of LLVM's assembly.

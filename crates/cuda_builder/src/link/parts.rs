@@ -3,29 +3,24 @@
 //! A part depends on nothing else of the crate: a kernel's code is the same whatever stands beside it. What several
 //! kernels use is in several parts, and one again in the text (see `merge`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Failure;
 use super::symbols::{self, Symbols};
 use super::version::Need;
+use crate::arch::NvvmArch;
 use crate::llvm::{Context, Linkage, Machine, Module};
 
 /// All crates as one module.
 pub(super) struct Whole {
     pub(super) bitcode: Vec<u8>,
     pub(super) symbols: Symbols,
-    /// What the kernels' directives need, which an older floor leaves out.
-    pub(super) directives: Need,
+    /// What each kernel's directives need, which an older floor leaves out.
+    pub(super) directives: HashMap<String, Need>,
     /// What the kernels say of themselves.
     pub(super) descriptions: BTreeMap<String, String>,
-}
-
-impl Whole {
-    /// The parts by their kernels. The first has none: it is what the host may look up.
-    pub(super) fn parts(&self) -> Vec<Option<String>> {
-        let kernels = self.symbols.kernels.iter().cloned().map(Some);
-        std::iter::once(None).chain(kernels).collect()
-    }
+    /// The architectures of those kernels that state some.
+    pub(super) stated: BTreeMap<String, Vec<NvvmArch>>,
 }
 
 /// Takes a part out of the whole.

@@ -1,7 +1,10 @@
-//! Answers to `__nvvm_reflect("…")`, with which libdevice asks how it is being compiled.
+//! Answers to code that asks how it is being compiled: libdevice by `__nvvm_reflect("…")`, a device library by
+//! `__rumba_arch_has(code)`, whether its text is for an architecture that has all of another one ([`Target::code`]).
 //!
 //! LLVM has a pass for this, but it answers two of the four questions and says 0 to the rest: square
 //! roots would become approximations that were not asked for.
+
+use rumba_ptx::Target;
 
 use super::Codegen;
 use crate::arch::NvvmArch;
@@ -11,23 +14,37 @@ use crate::llvm::Module;
 pub(super) fn answer(module: &Module<'_>, arch: NvvmArch, codegen: &Codegen) {
     for function in module.functions() {
         for instruction in function.instructions() {
-            let asks = instruction
-                .callee()
-                .is_some_and(|callee| matches!(callee.name().as_str(), "__nvvm_reflect" | "__nvvm_reflect_ocl"));
-            if !asks {
+            let Some(callee) = instruction.callee() else {
                 continue;
-            }
-            // NVVM IR Specification, "NVVM Reflect"; libdevice User's Guide, "Reflection Parameters".
-            let answer = match instruction.string_argument().as_deref() {
-                Some("__CUDA_FTZ") => u64::from(codegen.ftz),
-                Some("__CUDA_PREC_SQRT") => u64::from(!codegen.fast_sqrt),
-                Some("__CUDA_PREC_DIV") => u64::from(!codegen.fast_div),
-                Some("__CUDA_ARCH") => u64::from(arch.capability() * 10),
-                Some(_) => 0,
-                // Not a constant: the missing function will be reported.
-                None => continue,
             };
-            instruction.replace_with_integer(answer);
+            let answer = match callee.name().as_str() {
+                "__nvvm_reflect" | "__nvvm_reflect_ocl" => instruction
+                    .string_argument()
+                    .map(|question| reflection(&question, arch, codegen)),
+                "__rumba_arch_has" => instruction.integer_argument().map(|code| u64::from(has(arch, code))),
+                _ => continue,
+            };
+            // Not a constant: the missing function will be reported.
+            if let Some(answer) = answer {
+                instruction.replace_with_integer(answer);
+            }
         }
     }
+}
+
+/// NVVM IR Specification, "NVVM Reflect"; libdevice User's Guide, "Reflection Parameters".
+fn reflection(question: &str, arch: NvvmArch, codegen: &Codegen) -> u64 {
+    match question {
+        "__CUDA_FTZ" => u64::from(codegen.ftz),
+        "__CUDA_PREC_SQRT" => u64::from(!codegen.fast_sqrt),
+        "__CUDA_PREC_DIV" => u64::from(!codegen.fast_div),
+        "__CUDA_ARCH" => u64::from(arch.capability() * 10),
+        _ => 0,
+    }
+}
+
+/// Whether an architecture has all of another one.
+fn has(arch: NvvmArch, code: u64) -> bool {
+    let other = u32::try_from(code).ok().and_then(Target::from_code);
+    other.is_some_and(|other| arch.target().includes(other))
 }

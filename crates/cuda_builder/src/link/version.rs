@@ -42,9 +42,9 @@ impl Floor {
         Machine::new(context, &self.arch.to_string(), &format!("+ptx{}", self.version), level)
     }
 
-    /// Whether code that needs `(version, capability)` may be written here.
+    /// Whether code that needs this may be written here.
     pub(super) fn allows(self, need: Need) -> bool {
-        self.version >= need.version && self.arch.capability() >= need.capability
+        self.version >= need.version && need.is_met_by(self.arch)
     }
 }
 
@@ -59,26 +59,48 @@ pub(super) fn ladder(asked: Option<NvvmArch>) -> Vec<Floor> {
     }
 }
 
-/// The oldest PTX version and compute capability that some instruction works on.
+/// The oldest PTX version and architecture that some instruction works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Need {
     pub(super) version: u32,
     pub(super) capability: u32,
+    /// Whether architectures of that capability have it only where PTX is written for them alone, or for their family.
+    pub(super) specific: bool,
 }
 
 impl Need {
+    pub(super) const fn new(version: u32, capability: u32) -> Self {
+        Self {
+            version,
+            capability,
+            specific: false,
+        }
+    }
+
     /// What both need.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             version: self.version.max(other.version),
             capability: self.capability.max(other.capability),
+            specific: self.specific || other.specific,
         }
+    }
+
+    /// Whether an architecture has it, in some version of PTX.
+    pub(super) fn is_met_by(self, arch: NvvmArch) -> bool {
+        arch.capability() >= self.capability && (arch.target().is_specific() || !self.specific)
+    }
+
+    /// The oldest architecture that has it.
+    pub(super) fn arch(self) -> String {
+        let oldest = NvvmArch::ALL.iter().find(|arch| self.is_met_by(**arch));
+        oldest.map_or_else(|| format!("sm_{}", self.capability), ToString::to_string)
     }
 }
 
 /// Instructions and modifiers newer than the first floor: opcode (`*` is any), a modifier that must be
 /// among its dotted parts (empty is none), PTX version, compute capability. From the "PTX ISA Notes"
-/// and "Target ISA Notes" of each instruction's page.
+/// and "Target ISA Notes" of each instruction's page. What [`SPECIFIC`] names as well needs more than that.
 const NEWER: [(&str, &str, u32, u32); 52] = [
     ("*", "L2::cache_hint", 74, 80),
     ("*", "b128", 83, 70),
@@ -134,6 +156,9 @@ const NEWER: [(&str, &str, u32, u32); 52] = [
     ("wgmma", "", 80, 90),
 ];
 
+/// Of these, instructions of an architecture or a family alone, as `sm_90a` is.
+const SPECIFIC: [&str; 3] = ["setmaxnreg", "tcgen05", "wgmma"];
+
 /// What the text needs.
 pub(super) fn need(ptx: &str) -> Need {
     let mut need = Need::default();
@@ -156,9 +181,10 @@ pub(super) fn need(ptx: &str) -> Need {
         let modifiers: Vec<&str> = parts.collect();
         for (name, modifier, version, capability) in NEWER {
             if (name == "*" || name == mnemonic) && (modifier.is_empty() || modifiers.contains(&modifier)) {
-                need = need.max(Need { version, capability });
+                need = need.max(Need::new(version, capability));
             }
         }
+        need.specific |= SPECIFIC.contains(&mnemonic);
     }
     need
 }
@@ -175,7 +201,7 @@ mod tests {
 
     #[test]
     fn inline_assembly_is_read() {
-        let need_of = |version, capability| Need { version, capability };
+        let need_of = Need::new;
         assert_eq!(need("\tactivemask.b32 %r1;\n"), need_of(62, 30));
         assert_eq!(
             need("\t@%p1 cp.async.ca.shared.global [%r1], [%rd2], 16;\n"),
@@ -188,9 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn what_one_generation_has_needs_its_name() {
+        let wgmma = need("\twgmma.fence.sync.aligned;\n");
+        assert_eq!((wgmma.version, wgmma.arch().as_str()), (80, "sm_90a"));
+        assert!(!LADDER.iter().any(|floor| floor.allows(wgmma)));
+        assert_eq!(need("\ttcgen05.fence::before_thread_sync;\n").arch(), "sm_100a");
+        assert_eq!(need("\telect.sync %r1|%p1, -1;\n").arch(), "sm_90");
+        assert_eq!(Need::new(99, 130).arch(), "sm_130");
+    }
+
+    #[test]
     fn every_need_has_a_step() {
         for (name, modifier, version, capability) in NEWER {
-            let need = Need { version, capability };
+            let need = Need::new(version, capability);
             assert!(LADDER.iter().any(|floor| floor.allows(need)), "{name} {modifier}");
         }
     }

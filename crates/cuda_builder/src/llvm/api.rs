@@ -152,6 +152,8 @@ functions! {
     LLVMIsConstantString(ValueRef) -> Bool;
     LLVMGetAsString(ValueRef, *mut usize) -> *const c_char;
     LLVMConstInt(TypeRef, u64, Bool) -> ValueRef;
+    LLVMIsAConstantInt(ValueRef) -> ValueRef;
+    LLVMConstIntGetZExtValue(ValueRef) -> u64;
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;

@@ -600,6 +600,19 @@ impl<'c> Instruction<'c> {
         }
     }
 
+    /// The first argument of a call, where that is a constant integer.
+    pub(crate) fn integer_argument(self) -> Option<u64> {
+        if self.opcode() != Opcode::Call {
+            return None;
+        }
+        let api = self.api();
+        // SAFETY: a call has at least one operand, the callee; the answer is null if that is no constant integer.
+        unsafe {
+            let integer = (api.LLVMIsAConstantInt)((api.LLVMGetOperand)(self.raw, 0));
+            (!integer.is_null()).then(|| (api.LLVMConstIntGetZExtValue)(integer))
+        }
+    }
+
     /// Puts an integer in the place of the instruction and removes it.
     pub(crate) fn replace_with_integer(self, value: u64) {
         let api = self.api();

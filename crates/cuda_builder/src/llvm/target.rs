@@ -114,6 +114,15 @@ impl<'c> Machine<'c> {
         self.run(module, self.level.pipeline())
     }
 
+    /// Drops branches that are never taken where the pipeline of this machine's level does not: what is in them may be more
+    /// than the architecture has.
+    pub(crate) fn fold(&self, module: &Module<'c>) -> Result<(), LlvmError> {
+        match self.level {
+            OptLevel::O0 => self.run(module, c"always-inline,function(instsimplify,simplifycfg),globaldce"),
+            OptLevel::O1 | OptLevel::O2 | OptLevel::O3 => Ok(()),
+        }
+    }
+
     /// Runs a pass pipeline, in the syntax of `opt -passes=`.
     pub(crate) fn run(&self, module: &Module<'c>, passes: &CStr) -> Result<(), LlvmError> {
         self.run_for(self.raw, module, passes)

@@ -25,7 +25,7 @@ const KERNELS: [&str; 11] = [
     "sine",
 ];
 
-fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
@@ -36,7 +36,7 @@ fn target() -> PathBuf {
 }
 
 /// Builds a crate with some settings, into a folder that nothing else uses.
-fn try_build(path: &Path, configure: impl FnOnce(CudaBuilder) -> CudaBuilder) -> Result<Ptx, BuildError> {
+pub fn try_build(path: &Path, configure: impl FnOnce(CudaBuilder) -> CudaBuilder) -> Result<Ptx, BuildError> {
     let folder = TempDir::new().expect("a temporary folder");
     let builder = CudaBuilder::new(path)
         .target_dir(target())
@@ -55,14 +55,14 @@ fn kernel<'a>(ptx: &'a Ptx, name: &str) -> &'a str {
 }
 
 #[track_caller]
-fn assert_has(text: &str, needles: &[&str]) {
+pub fn assert_has(text: &str, needles: &[&str]) {
     for needle in needles {
         assert!(text.contains(needle), "no `{needle}` in\n{text}");
     }
 }
 
 #[track_caller]
-fn assert_lacks(text: &str, needles: &[&str]) {
+pub fn assert_lacks(text: &str, needles: &[&str]) {
     for needle in needles {
         assert!(!text.contains(needle), "`{needle}` in\n{text}");
     }

@@ -7,6 +7,7 @@ pub use crate::array::output::{
 pub use crate::array::strided::{View, ViewMut};
 pub use crate::array::vectorize;
 pub use crate::collective::warp;
+pub use crate::device::arch::cfg_arch;
 pub use crate::device::sync::sync_threads;
 pub use crate::device::thread::{self, grid, grid_stride, gridsize};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -64,6 +64,15 @@ fn a_number_of_software_devices_that_is_none() {
 }
 
 #[test]
+fn a_compute_capability_that_is_none() {
+    let name = "choice::a_compute_capability_that_is_none";
+    match child(name, &[("RUMBA_DEVICE", &"soft"), ("RUMBA_SOFT_ARCH", &"9.5")]) {
+        None => there_is_no_device(&["RUMBA_SOFT_ARCH=9.5 ", "8.0, 8.6", "9.0"]),
+        Some(output) => drop(said(&output)),
+    }
+}
+
+#[test]
 fn the_software_device_logs_what_it_is_asked_to() {
     let said = alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "calls")], || {
         // SAFETY: as cuda.h declares them.

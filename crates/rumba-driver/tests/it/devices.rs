@@ -1,6 +1,6 @@
-//! Several software devices: `RUMBA_SOFT_DEVICES`.
+//! Several software devices, and such of an older generation: `RUMBA_SOFT_DEVICES`, `RUMBA_SOFT_ARCH`.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use rumba_driver as _;
 
@@ -9,6 +9,17 @@ use test_processes::{Outcome, alone};
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
+    fn cuDeviceGetAttribute(value: *mut c_int, number: c_int, device: c_int) -> c_int;
+    fn cuDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, device: c_int) -> c_int;
+    fn cuModuleLoadData(module: *mut usize, image: *const c_void) -> c_int;
+    fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) -> c_int;
+    fn cuFuncSetAttribute(function: usize, number: c_int, value: c_int) -> c_int;
+    fn cuLaunchKernelEx(
+        config: *const LaunchConfig,
+        function: usize,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> c_int;
     fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> c_int;
     fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> c_int;
     fn cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int) -> c_int;
@@ -21,6 +32,82 @@ unsafe extern "C" {
     fn cuMemcpyPeer(target: u64, to: usize, source: u64, from: usize, bytes: usize) -> c_int;
     fn cuMemcpyDtoH_v2(target: *mut c_void, source: u64, bytes: usize) -> c_int;
     fn cuPointerGetAttribute(data: *mut c_void, number: c_int, pointer: u64) -> c_int;
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: usize,
+    attributes: *const LaunchAttribute,
+    count: c_uint,
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C)]
+struct LaunchAttribute {
+    number: c_uint,
+    padding: c_uint,
+    value: [c_uint; 16],
+}
+
+/// The numbers are those of the CUDA C++ Programming Guide, "Compute Capabilities", for 8.6.
+#[test]
+fn a_device_of_an_older_generation_has_its_limits() {
+    const NAME: &str = "devices::a_device_of_an_older_generation_has_its_limits";
+    if let Some(output) = child(NAME, &[("RUMBA_DEVICE", &"soft"), ("RUMBA_SOFT_ARCH", &"8.6")]) {
+        said(&output);
+        return;
+    }
+    const KERNEL: &[u8] = b".version 7.1 .target sm_86 .address_size 64 .visible .entry k() { ret; }\0";
+    let cluster = LaunchAttribute {
+        number: 4,
+        padding: 0,
+        value: [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    };
+    let config = LaunchConfig {
+        grid: [2, 1, 1],
+        block: [32, 1, 1],
+        shared: 0,
+        stream: 0,
+        attributes: &raw const cluster,
+        count: 1,
+    };
+    let (mut major, mut minor, mut value) = (0, 0, 0);
+    let (mut context, mut module, mut function) = (0, 0, 0);
+    // SAFETY: the calls are declared as in cuda.h and get pointers to local variables and to text that ends with NUL.
+    unsafe {
+        assert_eq!(cuInit(0), 0);
+        assert_eq!(cuDeviceComputeCapability(&raw mut major, &raw mut minor, 0), 0);
+        assert_eq!((major, minor), (8, 6));
+        for (number, expected) in [
+            (39, 1536),
+            (75, 8),
+            (76, 6),
+            (81, 100 << 10),
+            (97, 99 << 10),
+            (106, 16),
+            (111, 1024),
+            (120, 0),
+        ] {
+            assert_eq!(cuDeviceGetAttribute(&raw mut value, number, 0), 0);
+            assert_eq!(value, expected, "attribute {number}");
+        }
+        assert_eq!(cuDevicePrimaryCtxRetain(&raw mut context, 0), 0);
+        assert_eq!(cuCtxSetCurrent(context), 0);
+        assert_eq!(cuModuleLoadData(&raw mut module, KERNEL.as_ptr().cast()), 0);
+        assert_eq!(cuModuleGetFunction(&raw mut function, module, c"k".as_ptr()), 0);
+        assert_eq!(cuFuncSetAttribute(function, 8, 99 << 10), 0);
+        assert_eq!(cuFuncSetAttribute(function, 8, (99 << 10) + 1), 1);
+        // CUDA_ERROR_INVALID_CLUSTER_SIZE
+        let launched = cuLaunchKernelEx(&raw const config, function, std::ptr::null_mut(), std::ptr::null_mut());
+        assert_eq!(launched, 912);
+        // CUDA_ERROR_INVALID_PTX: it is for newer devices.
+        let newer = String::from_utf8_lossy(KERNEL).replace("7.1 .target sm_86", "8.0 .target sm_90");
+        assert_eq!(cuModuleLoadData(&raw mut module, newer.as_ptr().cast()), 218);
+    }
 }
 
 #[test]

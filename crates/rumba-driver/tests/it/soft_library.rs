@@ -3,6 +3,7 @@
 //!
 //! Each case runs in a process of its own.
 
+use rumba_interface::VERSION;
 use std::ffi::{c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -141,7 +142,7 @@ fn a_library_of_another_release() {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, library) = (folder.path().join("other.rs"), folder.path().join(FILE));
     let own = env!("CARGO_PKG_VERSION");
-    for (version, release) in [(2, "7.1.0"), (1, "0.0.9"), (2, own)] {
+    for (version, release) in [(VERSION + 1, "7.1.0"), (VERSION, "0.0.9"), (VERSION + 1, own)] {
         let text = format!(
             "#[repr(C)] pub struct Head {{ version: u32, size: u32, release: &'static [u8; {}], length: usize }}\n\
              static HEAD: Head = Head {{ version: {version}, size: 24, release: b\"{release}\", length: {} }};\n\
@@ -160,7 +161,7 @@ fn a_library_of_another_release() {
         let said = ask(&[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here");
         let expected = format!(
             "100: Version: `{}` is the software device of Rumba {release} (interface {version}), and this program is of Rumba \
-             {own} (interface 1): `cargo xtask setup` in a clone of Rumba {own} (interface 1) builds the one that it needs",
+             {own} (interface {VERSION}): `cargo xtask setup` in a clone of Rumba {own} (interface {VERSION}) builds the one that it needs",
             library.display()
         );
         assert_eq!(said, expected);

@@ -1,7 +1,7 @@
 //! The values of `cuDeviceGetAttribute`, as a list.
 //!
 //! Limits are those of an H200, whose instruction set the software device has; features that it does not
-//! serve are 0.
+//! serve are 0. `device` has those of older generations, which a software device can have as well.
 
 use rumba_vm::limits;
 
@@ -26,12 +26,7 @@ const LIMITS: &[(usize, u32)] = &[
     (7, limits::GRID[2]),
     (10, limits::WARP),
     (12, limits::REGISTERS_PER_MULTIPROCESSOR),
-    (39, limits::WARPS_PER_MULTIPROCESSOR * limits::WARP),
-    (81, limits::SHARED_PER_MULTIPROCESSOR),
     (82, limits::REGISTERS_PER_MULTIPROCESSOR),
-    (97, limits::SHARED_PER_BLOCK),
-    (106, limits::BLOCKS_PER_MULTIPROCESSOR),
-    (111, limits::RESERVED_SHARED_PER_BLOCK),
 ];
 
 /// The values of the others, with the number and the name after `CU_DEVICE_ATTRIBUTE_`.
@@ -74,7 +69,7 @@ const VALUES: [i32; 147] = [
     1000000,    // 36 MEMORY_CLOCK_RATE
     6016,       // 37 GLOBAL_MEMORY_BUS_WIDTH
     62914560,   // 38 L2_CACHE_SIZE
-    0,          // 39 MAX_THREADS_PER_MULTIPROCESSOR (a limit)
+    0,          // 39 MAX_THREADS_PER_MULTIPROCESSOR (the generation's)
     1,          // 40 ASYNC_ENGINE_COUNT
     1,          // 41 UNIFIED_ADDRESSING
     32768,      // 42 MAXIMUM_TEXTURE1D_LAYERED_WIDTH
@@ -116,7 +111,7 @@ const VALUES: [i32; 147] = [
     1,          // 78 STREAM_PRIORITIES_SUPPORTED
     1,          // 79 GLOBAL_L1_CACHE_SUPPORTED
     1,          // 80 LOCAL_L1_CACHE_SUPPORTED
-    0,          // 81 MAX_SHARED_MEMORY_PER_MULTIPROCESSOR (a limit)
+    0,          // 81 MAX_SHARED_MEMORY_PER_MULTIPROCESSOR (the generation's)
     0,          // 82 MAX_REGISTERS_PER_MULTIPROCESSOR (a limit)
     1,          // 83 MANAGED_MEMORY
     0,          // 84 MULTI_GPU_BOARD
@@ -132,7 +127,7 @@ const VALUES: [i32; 147] = [
     0,          // 94 CAN_USE_STREAM_WAIT_VALUE_NOR_V1
     1,          // 95 COOPERATIVE_LAUNCH
     0,          // 96 COOPERATIVE_MULTI_DEVICE_LAUNCH
-    0,          // 97 MAX_SHARED_MEMORY_PER_BLOCK_OPTIN (a limit)
+    0,          // 97 MAX_SHARED_MEMORY_PER_BLOCK_OPTIN (the generation's)
     0,          // 98 CAN_FLUSH_REMOTE_WRITES
     0,          // 99 HOST_REGISTER_SUPPORTED
     0,          // 100 PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
@@ -141,12 +136,12 @@ const VALUES: [i32; 147] = [
     0,          // 103 HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     0,          // 104 HANDLE_TYPE_WIN32_HANDLE_SUPPORTED
     0,          // 105 HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED
-    0,          // 106 MAX_BLOCKS_PER_MULTIPROCESSOR (a limit)
+    0,          // 106 MAX_BLOCKS_PER_MULTIPROCESSOR (the generation's)
     0,          // 107 GENERIC_COMPRESSION_SUPPORTED
     0,          // 108 MAX_PERSISTING_L2_CACHE_SIZE
     0,          // 109 MAX_ACCESS_POLICY_WINDOW_SIZE
     0,          // 110 GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED
-    0,          // 111 RESERVED_SHARED_MEMORY_PER_BLOCK (a limit)
+    0,          // 111 RESERVED_SHARED_MEMORY_PER_BLOCK (the generation's)
     0,          // 112 SPARSE_CUDA_ARRAY_SUPPORTED
     0,          // 113 READ_ONLY_HOST_REGISTER_SUPPORTED
     0,          // 114 TIMELINE_SEMAPHORE_INTEROP_SUPPORTED

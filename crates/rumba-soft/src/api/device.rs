@@ -2,11 +2,14 @@
 
 use std::ffi::{c_char, c_int};
 
+use rumba_vm::limits::Multiprocessor;
+
 use crate::abi::{CUdevice, Out, Text, answer, wrong};
 use crate::api::attributes::ATTRIBUTES;
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::table;
 
 /// The number of the attribute that tells devices apart.
 const PCI_BUS: c_int = 33;
@@ -27,8 +30,29 @@ pub(crate) fn attribute(driver: &Driver, number: c_int) -> Option<c_int> {
     if number == MULTIPROCESSOR_COUNT {
         return Some(driver.machine.multiprocessors() as c_int);
     }
+    if let Some(value) = of_generation(table::multiprocessor(), number) {
+        return Some(value as c_int);
+    }
     ATTRIBUTES.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
 }
+
+/// The attributes in which generations of devices differ; of the newest they are those of the list.
+fn of_generation(generation: Multiprocessor, number: c_int) -> Option<u32> {
+    Some(match number {
+        39 => generation.threads,
+        CAPABILITY_MAJOR => generation.capability / 10,
+        CAPABILITY_MINOR => generation.capability % 10,
+        81 => generation.shared,
+        97 => generation.shared_per_block,
+        106 => generation.blocks,
+        111 => generation.reserved_shared,
+        120 => generation.has_clusters().into(),
+        _ => return None,
+    })
+}
+
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
 
 pub(crate) extern "C" fn cuDeviceGetCount(count: Out<c_int>) -> Code {
     answer(|| count.put("count", Driver::get()?.device_count()))
@@ -85,11 +109,11 @@ pub(crate) extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, number: c_int, 
 
 pub(crate) extern "C" fn cuDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int>, device: CUdevice) -> Code {
     answer(|| {
-        Driver::device(device)?;
+        let driver = Driver::device(device)?;
         major.required("major")?;
         minor.required("minor")?;
-        major.put("major", ATTRIBUTES[74])?;
-        minor.put("minor", ATTRIBUTES[75])
+        major.put("major", attribute(driver, CAPABILITY_MAJOR).unwrap_or(0))?;
+        minor.put("minor", attribute(driver, CAPABILITY_MINOR).unwrap_or(0))
     })
 }
 

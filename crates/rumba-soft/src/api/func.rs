@@ -11,14 +11,11 @@ use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::machine::Kernel;
 use crate::soft::module::Function;
-use rumba_vm::limits::SHARED_PER_BLOCK;
+use crate::table;
 
 const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 const PREFERRED_SHARED_MEMORY_CARVEOUT: c_int = 9;
 const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
-
-/// Device code of the architecture that the software device has: 9.0.
-const BINARY_VERSION: c_int = 90;
 
 /// The function behind a handle.
 pub(crate) fn function_of(handle: CUfunction) -> Result<Arc<Function>, Error> {
@@ -43,7 +40,8 @@ pub(crate) fn attribute(function: &Function, number: c_int) -> Result<c_int, Err
         3 => needs.local_bytes as c_int,
         4 => needs.registers as c_int,
         5 => needs.ptx_version as c_int,
-        6 => BINARY_VERSION,
+        // Of its code, which is for the device's architecture.
+        6 => table::multiprocessor().capability as c_int,
         7 => 0,
         MAX_DYNAMIC_SHARED_SIZE_BYTES => function.max_dynamic_shared.load(Ordering::Relaxed),
         PREFERRED_SHARED_MEMORY_CARVEOUT => function.carveout.load(Ordering::Relaxed),
@@ -66,7 +64,8 @@ pub(crate) extern "C" fn cuFuncSetAttribute(function: CUfunction, number: c_int,
 pub(crate) fn set_attribute(function: &Function, number: c_int, value: c_int) -> Result<(), Error> {
     match number {
         MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-            let room = SHARED_PER_BLOCK.saturating_sub(function.kernel.needs().shared_bytes);
+            let most = table::multiprocessor().shared_per_block;
+            let room = most.saturating_sub(function.kernel.needs().shared_bytes);
             if u32::try_from(value).is_ok_and(|bytes| bytes <= room) {
                 function.max_dynamic_shared.store(value, Ordering::Relaxed);
                 return Ok(());
@@ -74,7 +73,7 @@ pub(crate) fn set_attribute(function: &Function, number: c_int, value: c_int) ->
             Err(wrong(
                 "value",
                 value,
-                "static and dynamic shared memory must fit into 227 KiB",
+                "static and dynamic shared memory must fit into what a block can ask for",
             ))
         }
         PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::module::Function;
 use crate::soft::work::{KernelWork, ParameterBlock, Work};
+use crate::table;
 
 /// Blocks of a cluster that every device with clusters takes.
 const PORTABLE_CLUSTER: u64 = 8;
@@ -171,6 +172,14 @@ pub(super) fn kernel_work(
         .iter()
         .map(|extent| u64::from(*extent))
         .product::<u64>();
+    let generation = table::multiprocessor();
+    if cluster > 1 && !generation.has_clusters() {
+        return Err(Error::Cluster(format!(
+            "a device of compute capability {}.{} has no clusters",
+            generation.capability / 10,
+            generation.capability % 10
+        )));
+    }
     if cluster > PORTABLE_CLUSTER && !function.allows_large_clusters.load(Ordering::Relaxed) {
         return Err(Error::Cluster(format!(
             "a cluster of {cluster} blocks needs CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"

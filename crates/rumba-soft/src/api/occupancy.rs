@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
 
-use rumba_vm::limits::{self, SHARED_PER_MULTIPROCESSOR, WARP};
+use rumba_vm::limits::WARP;
 
 use crate::abi::{CUfunction, Out, answer, wrong};
 use crate::api::func::function_of;
@@ -12,10 +12,11 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::machine::Needs;
+use crate::table;
 
 /// Blocks of a kernel that one multiprocessor holds at once.
 pub(crate) fn resident_blocks(needs: &Needs, threads: u32, dynamic_shared: u32) -> u32 {
-    limits::resident_blocks(
+    table::multiprocessor().resident_blocks(
         threads,
         needs.registers,
         needs.shared_bytes.saturating_add(dynamic_shared),
@@ -149,7 +150,7 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
         if blocks > resident_blocks(needs, threads, 0) {
             return Err(wrong("numBlocks", blocks, "a multiprocessor does not hold so many"));
         }
-        let share = (SHARED_PER_MULTIPROCESSOR / blocks).saturating_sub(needs.shared_bytes) as usize;
+        let share = (table::multiprocessor().shared / blocks).saturating_sub(needs.shared_bytes) as usize;
         let most = function.max_dynamic_shared.load(Ordering::Relaxed) as usize;
         shared.put("dynamicSmemSize", share.min(most))
     })

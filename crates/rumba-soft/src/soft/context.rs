@@ -8,12 +8,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use rumba_vm::limits::SHARED_PER_BLOCK;
-
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
 use crate::soft::queue::{ContextStatus, Points, Queue};
+use crate::table;
 
 /// One life of a context.
 pub(crate) struct Context {
@@ -45,6 +44,7 @@ pub(crate) struct Settings {
 impl Settings {
     fn new() -> Self {
         // The values that an H200 starts with; device runtime limits (3) exist on no current device.
+        let shared = table::multiprocessor().shared_per_block;
         let limits = [
             1024,
             8_650_752,
@@ -53,7 +53,7 @@ impl Settings {
             2048,
             64,
             11_796_480,
-            SHARED_PER_BLOCK as usize,
+            shared as usize,
             0,
         ];
         Self {

@@ -7,6 +7,7 @@
 use std::ffi::{CStr, c_void};
 
 use crate::error::Error;
+use crate::table;
 
 /// One PTX text and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +17,6 @@ pub(crate) struct Source {
     /// The most registers that its kernels may use, where the caller asked for a bound (`CU_JIT_MAX_REGISTERS`).
     pub(crate) max_registers: Option<u32>,
 }
-
-/// The newest architecture whose PTX the device takes from a fat binary, as `sm_NN` writes it.
-const NEWEST_PTX: u32 = 90;
 
 /// The newest major version of PTX that is read.
 const NEWEST_PTX_MAJOR: u32 = 9;
@@ -114,7 +112,7 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     if major.parse::<u32>().is_ok_and(|major| major > NEWEST_PTX_MAJOR) {
         return Err(Error::PtxVersion(version.to_owned()));
     }
-    if let Some(log) = foreign_target(ptx) {
+    if let Some(log) = foreign_target(ptx, table::multiprocessor().capability) {
         let report = log.clone();
         return Err(Error::Ptx { log, report });
     }
@@ -130,11 +128,10 @@ const ARCHITECTURES: &[u32] = &[
     10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103,
     110, 120, 121,
 ];
-/// The device's own.
-const ARCHITECTURE: u32 = 90;
 
-/// What NVIDIA's driver logs about text for an architecture that does not exist or is newer than the device.
-fn foreign_target(ptx: &str) -> Option<String> {
+/// What NVIDIA's driver logs about text for an architecture that does not exist, or that a device of this compute capability
+/// does not run.
+fn foreign_target(ptx: &str, device: u32) -> Option<String> {
     let (mut rest, mut line) = (skip_blank(ptx), 1);
     // The directive follows `.version` and its number.
     rest = skip_blank(rest.strip_prefix(".version")?);
@@ -148,8 +145,8 @@ fn foreign_target(ptx: &str) -> Option<String> {
     let variant = number.map_or("", |number| &number[digits.len()..]);
     let known = digits.parse().ok().filter(|base| ARCHITECTURES.contains(base));
     match known {
-        Some(base) if base <= ARCHITECTURE && (variant.is_empty() || (base, variant) == (90, "a")) => None,
-        Some(base) if base > ARCHITECTURE && variant.len() < 2 => {
+        Some(base) if base <= device && (variant.is_empty() || base == device && (base, variant) == (90, "a")) => None,
+        Some(base) if base > device && variant.len() < 2 => {
             Some("ptxas fatal   : SM version specified by .target is higher than default SM version assumed".into())
         }
         _ => Some(format!(
@@ -201,7 +198,10 @@ fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
             .ok_or_else(broken)?;
         let architecture = number::<4>(entry, 28).ok_or_else(broken)? as u32;
         let is_ptx = number::<2>(entry, 0) == Some(u64::from(PTX));
-        if is_ptx && architecture <= NEWEST_PTX && best.is_none_or(|(other, ..)| architecture > other) {
+        if is_ptx
+            && architecture <= table::multiprocessor().capability
+            && best.is_none_or(|(other, ..)| architecture > other)
+        {
             best = Some((architecture, &entry[..header], &entry[header..]));
         }
         entries = rest;
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn text_for_other_devices_is_refused_as_nvidias_driver_does() {
-        let log = |target: &str| foreign_target(&PTX.replace("sm_70", target));
+        let log = |target: &str| foreign_target(&PTX.replace("sm_70", target), 90);
         for target in ["sm_90", "sm_90a", "sm_20", "compute_90", "sm_90, debug", "sm_75 // why"] {
             assert_eq!(log(target), None, "{target}");
         }
@@ -362,6 +362,21 @@ mod tests {
         for target in ["sm_999", "sm_91", "sm_70a", "sm_90f", "fermi"] {
             let expected = format!("line 3; fatal   : Unsupported .target '{target}'");
             assert!(log(target).is_some_and(|log| log.contains(&expected)), "{target}");
+        }
+    }
+
+    #[test]
+    fn an_older_device_takes_what_is_as_old() {
+        let log = |target: &str, device| foreign_target(&PTX.replace("sm_70", target), device);
+        for (target, device) in [("sm_80", 80), ("sm_75", 80), ("sm_70", 70), ("sm_86", 89)] {
+            assert_eq!(log(target, device), None, "{target} on {device}");
+        }
+        for (target, device) in [("sm_90", 80), ("sm_90a", 89), ("sm_86", 80), ("sm_75", 72)] {
+            let refusal = log(target, device).expect("it is newer");
+            assert!(
+                refusal.contains("higher than default SM version assumed"),
+                "{target} on {device}"
+            );
         }
     }
 

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::findings;
 use crate::soft::checks;
 use crate::soft::image::Source;
+use crate::table;
 
 /// The machine.
 pub(crate) struct Machine {
@@ -455,7 +456,10 @@ fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
 
 /// What the environment asks for.
 fn config() -> Result<Config, Error> {
-    let default = Config::default();
+    let default = Config {
+        multiprocessor: table::multiprocessor(),
+        ..Config::default()
+    };
     let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
     let mebibytes = |text: &str| {
         text.parse::<usize>()

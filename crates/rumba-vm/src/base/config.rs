@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use rumba_checks::CheckSet;
 
+use crate::base::limits::Multiprocessor;
+
 /// How long a launch may take by default: a kernel that works is done long before.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// How a device is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// Of which generation its multiprocessors are, for the limits of launches.
+    pub multiprocessor: Multiprocessor,
     /// Bytes of device memory.
     pub memory_bytes: usize,
     /// Threads that execute blocks; 0 for one per core.
@@ -40,6 +44,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            multiprocessor: Multiprocessor::NEWEST,
             memory_bytes: half_of_memory(),
             workers: 0,
             instruction_limit: u64::MAX,

@@ -1,5 +1,5 @@
-//! What a launch may ask for, and what a multiprocessor holds: the limits of compute capability 9.0 (CUDA C++ Programming
-//! Guide, "Compute Capabilities"). The machine runs blocks as it likes; the numbers are those that a GPU would give.
+//! What a launch may ask for, and what a multiprocessor holds (CUDA C++ Programming Guide, "Compute Capabilities"). The machine
+//! runs blocks as it likes; the numbers are those that a GPU would give.
 
 /// Threads of the largest block.
 pub const THREADS_PER_BLOCK: u32 = 1024;
@@ -9,31 +9,113 @@ pub const BLOCK: [u32; 3] = [1024, 1024, 64];
 pub const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Lanes of a warp.
 pub const WARP: u32 = crate::base::lanes::LANES as u32;
-/// Bytes of shared memory that a block can ask for.
-pub const SHARED_PER_BLOCK: u32 = 227 * 1024;
-/// Bytes of shared memory of a multiprocessor.
-pub const SHARED_PER_MULTIPROCESSOR: u32 = 228 * 1024;
-/// Bytes of shared memory of a multiprocessor that the system has of each block.
-pub const RESERVED_SHARED_PER_BLOCK: u32 = 1024;
 /// 32-bit registers of a multiprocessor.
 pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
-/// Warps that a multiprocessor keeps resident.
-pub const WARPS_PER_MULTIPROCESSOR: u32 = 64;
-/// Blocks that a multiprocessor keeps resident.
-pub const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
+/// The most blocks that any multiprocessor keeps resident.
+pub(crate) const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
 
-/// Blocks of so many threads that a multiprocessor keeps resident, given the registers of a thread and the bytes of shared
-/// memory of a block.
-pub fn resident_blocks(threads: u32, registers: u32, shared: u32) -> u32 {
-    if threads == 0 || threads > THREADS_PER_BLOCK || shared > SHARED_PER_BLOCK {
-        return 0;
+/// What a multiprocessor of a generation holds, in which generations differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// The compute capability, as `sm_90` writes it.
+    pub capability: u32,
+    /// Bytes of shared memory that a block can ask for.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory.
+    pub shared: u32,
+    /// Bytes of shared memory that the system has of each block.
+    pub reserved_shared: u32,
+    /// Threads that it keeps resident.
+    pub threads: u32,
+    /// Blocks that it keeps resident.
+    pub blocks: u32,
+}
+
+impl Multiprocessor {
+    /// The generations, oldest first.
+    pub const ALL: [Self; 8] = [
+        Self::new(70, 96, 96, 0, 2048, 32),
+        Self::new(72, 96, 96, 0, 2048, 32),
+        Self::new(75, 64, 64, 0, 1024, 16),
+        Self::new(80, 163, 164, 1, 2048, 32),
+        Self::new(86, 99, 100, 1, 1536, 16),
+        Self::new(87, 163, 164, 1, 1536, 16),
+        Self::new(89, 99, 100, 1, 1536, 24),
+        Self::NEWEST,
+    ];
+
+    /// The newest generation whose instructions the machine has.
+    pub const NEWEST: Self = Self::new(90, 227, 228, 1, 2048, 32);
+
+    /// Shared memory in KiB.
+    const fn new(capability: u32, per_block: u32, shared: u32, reserved: u32, threads: u32, blocks: u32) -> Self {
+        Self {
+            capability,
+            shared_per_block: per_block * 1024,
+            shared: shared * 1024,
+            reserved_shared: reserved * 1024,
+            threads,
+            blocks,
+        }
     }
-    let warps = threads.div_ceil(WARP);
-    // Registers are given out per warp in units of 256, shared memory per block in units of 128 bytes.
-    let per_warp = (registers.max(1).next_multiple_of(8) * WARP).next_multiple_of(256);
-    let shared = (shared + RESERVED_SHARED_PER_BLOCK).next_multiple_of(128);
-    BLOCKS_PER_MULTIPROCESSOR
-        .min(WARPS_PER_MULTIPROCESSOR / warps)
-        .min(REGISTERS_PER_MULTIPROCESSOR / per_warp / warps)
-        .min(SHARED_PER_MULTIPROCESSOR / shared)
+
+    /// That of a compute capability, 90 for 9.0.
+    pub fn of(capability: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.capability == capability)
+    }
+
+    /// Whether blocks can be launched in clusters.
+    pub fn has_clusters(&self) -> bool {
+        self.capability >= 90
+    }
+
+    /// Blocks of so many threads that it keeps resident, given the registers of a thread and the bytes of shared memory of a
+    /// block.
+    pub fn resident_blocks(&self, threads: u32, registers: u32, shared: u32) -> u32 {
+        if threads == 0 || threads > THREADS_PER_BLOCK || shared > self.shared_per_block {
+            return 0;
+        }
+        let warps = threads.div_ceil(WARP);
+        // Registers are given out per warp in units of 256, shared memory per block in units of 128 bytes.
+        let per_warp = (registers.max(1).next_multiple_of(8) * WARP).next_multiple_of(256);
+        let shared = (shared + self.reserved_shared).next_multiple_of(128).max(1);
+        self.blocks
+            .min(self.threads / WARP / warps)
+            .min(REGISTERS_PER_MULTIPROCESSOR / per_warp / warps)
+            .min(self.shared / shared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCKS_PER_MULTIPROCESSOR, Multiprocessor};
+
+    #[test]
+    fn generations_are_in_order_and_hold_a_block_of_any_size() {
+        assert!(Multiprocessor::ALL.is_sorted_by(|a, b| a.capability < b.capability));
+        for generation in Multiprocessor::ALL {
+            assert_eq!(Multiprocessor::of(generation.capability), Some(generation));
+            assert!(generation.blocks <= BLOCKS_PER_MULTIPROCESSOR);
+            assert_eq!(generation.resident_blocks(1024, 32, generation.shared_per_block), 1);
+            assert_eq!(generation.resident_blocks(32, 32, generation.shared_per_block + 1), 0);
+            assert_eq!(generation.resident_blocks(32, 32, 0), generation.blocks);
+        }
+        assert_eq!(Multiprocessor::of(91), None);
+    }
+
+    #[test]
+    fn generations_hold_what_the_guide_says() {
+        let resident = |capability, threads, shared| {
+            let generation = Multiprocessor::of(capability).expect("a generation");
+            generation.resident_blocks(threads, 32, shared)
+        };
+        assert_eq!(
+            [75, 80, 86, 90].map(|capability| resident(capability, 512, 0)),
+            [2, 4, 3, 4]
+        );
+        assert_eq!(
+            [75, 80, 86, 90].map(|capability| resident(capability, 32, 40 << 10)),
+            [1, 4, 2, 5]
+        );
+    }
 }

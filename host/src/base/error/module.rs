@@ -71,6 +71,25 @@ pub enum ModuleError {
         defined_at: Option<String>,
     },
 
+    /// The kernel is compiled for other devices only.
+    #[error(
+        "the kernel `{kernel}` in {module} is compiled for {}, none of which runs on this device of compute capability {}.{}\n\
+         help: {}add one that does, `#[kernel(arch = [{}])]`, and tell the variants apart with `cfg_arch!`; what kernels are \
+         compiled for that state nothing, `CudaBuilder::arch` and their own instructions decide",
+        architectures.join(" and "), compute_capability.0, compute_capability.1, specific(architectures),
+        with_own(architectures, *compute_capability)
+    )]
+    NoImage {
+        /// The kernel asked for.
+        kernel: String,
+        /// Where the module came from.
+        module: String,
+        /// What it is compiled for.
+        architectures: Vec<String>,
+        /// The device's compute capability, major and minor.
+        compute_capability: (u32, u32),
+    },
+
     /// The kernel in the module is not its launcher's: a parameter differs, or what they state.
     #[error(
         "the kernel `{kernel}` in {module} {found}, but its launcher {expected}\n\
@@ -143,6 +162,26 @@ fn has(available: &[String], near: &[String]) -> String {
         names if names.len() <= SHOWN => format!("it has {}", quote(names)),
         names => format!("it has {} and {} more", quote(&names[..SHOWN]), names.len() - SHOWN),
     }
+}
+
+/// What is to be known of architectures that later devices do not run.
+fn specific(architectures: &[String]) -> String {
+    let specific = architectures.iter().find(|name| name.ends_with(['a', 'f']));
+    specific.map_or_else(String::new, |name| {
+        let those = if name.ends_with('a') {
+            "that generation"
+        } else {
+            "that family"
+        };
+        format!("`{name}` runs on {those} alone; ")
+    })
+}
+
+/// The architectures with the device's own behind them, as they are written in an attribute.
+fn with_own(architectures: &[String], (major, minor): (u32, u32)) -> String {
+    let own = format!("sm_{major}{minor}");
+    let all = architectures.iter().chain([&own]).map(|name| format!("{name:?}"));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 fn absent(defined_at: &Option<String>) -> String {

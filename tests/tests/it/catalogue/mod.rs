@@ -2,6 +2,7 @@
 //!
 //! `UPDATE_EXPECT=1` writes the messages into the book; cause and remedy are the author's.
 
+mod builds;
 mod samples;
 
 use std::collections::BTreeSet;

@@ -1,17 +1,14 @@
 //! An example of each error.
 
-use cuda_builder::inspect::InspectError;
-use cuda_builder::toolchain::{Lack, NotFound, Origin, Rejected};
-use cuda_builder::{BuildError, NvvmArch};
 use cuda_std::launch::{ContractError, ShapeError, ViewError};
 use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
 use rumba::{
     Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::ModuleError,
 };
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitStatus;
+
+use super::builds::builds;
 
 fn driver_error() -> DriverError {
     DriverError {
@@ -22,7 +19,7 @@ fn driver_error() -> DriverError {
     }
 }
 
-fn no_such_file() -> std::io::Error {
+pub(super) fn no_such_file() -> std::io::Error {
     std::io::Error::from_raw_os_error(2)
 }
 
@@ -38,7 +35,6 @@ fn panicked() -> (&'static str, String) {
 /// An example of each variant: its name, and what the library says.
 pub fn samples() -> Vec<(&'static str, String)> {
     let path = PathBuf::from;
-    let folder = || path("heat/kernels");
     let device = || "device 0 (NVIDIA H200)".to_owned();
     let kernel = "saxpy";
     let errors: Vec<(&str, Error)> = vec![
@@ -497,6 +493,15 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "ModuleError::NoImage",
+            ModuleError::NoImage {
+                kernel: "product".into(),
+                module: "the PTX text".into(),
+                architectures: vec!["sm_90a".into()],
+                compute_capability: (8, 6),
+            },
+        ),
+        (
             "ModuleError::StaleKernel",
             ModuleError::StaleKernel {
                 kernel: kernel.into(),
@@ -524,123 +529,6 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 module: "the PTX text".into(),
                 expected: 12,
                 found: Some(8),
-            },
-        ),
-    ];
-    let not_found = NotFound {
-        rejected: vec![Rejected {
-            rustc: path("~/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc"),
-            release: Some("rustc 1.95.0".into()),
-            origin: Origin::Rustup("stable".into()),
-            reason: Lack::Sources(path("lib/rustlib/src/rust/library")),
-        }],
-        remedies: vec!["rustup component add rust-src --toolchain stable".into()],
-    };
-    let builds = vec![
-        ("BuildError::Toolchain", BuildError::Toolchain(not_found)),
-        ("BuildError::NoCrate", BuildError::NoCrate { directory: folder() }),
-        (
-            "BuildError::Manifest",
-            BuildError::Manifest {
-                path: folder().join("Cargo.toml"),
-                reason: "`sm_81` is not an architecture".into(),
-            },
-        ),
-        ("BuildError::NoLibrary", BuildError::NoLibrary { directory: folder() }),
-        (
-            "BuildError::Compile",
-            BuildError::Compile {
-                directory: folder(),
-                errors: 2,
-                diagnostics: String::new(),
-            },
-        ),
-        (
-            "BuildError::Cargo",
-            BuildError::Cargo {
-                directory: folder(),
-                status: ExitStatus::from_raw(101 << 8),
-            },
-        ),
-        (
-            "BuildError::Start",
-            BuildError::Start {
-                program: path("cargo"),
-                source: no_such_file(),
-            },
-        ),
-        (
-            "BuildError::Io",
-            BuildError::Io {
-                path: folder().join("src/lib.rs"),
-                source: no_such_file(),
-            },
-        ),
-        (
-            "BuildError::Rlib",
-            BuildError::Rlib {
-                path: path("libcuda_std.rlib"),
-                reason: "it holds no bitcode".into(),
-            },
-        ),
-        (
-            "BuildError::LoadLlvm",
-            BuildError::LoadLlvm {
-                path: path("libLLVM.so.22.1"),
-                source: libloading::Error::DlOpenUnknown,
-            },
-        ),
-        (
-            "BuildError::Llvm",
-            BuildError::Llvm {
-                arch: NvvmArch::ALL[0],
-                message: "cannot select: intrinsic %llvm.x86.rdtsc".into(),
-            },
-        ),
-        (
-            "BuildError::TooNew",
-            BuildError::TooNew {
-                version: "9.9".into(),
-                capability: 130,
-            },
-        ),
-        (
-            "BuildError::Clash",
-            BuildError::Clash {
-                symbol: "table_of".into(),
-                what: "variable",
-                defined: "kernels".into(),
-                function: "tables".into(),
-            },
-        ),
-        (
-            "BuildError::Undefined",
-            BuildError::Undefined {
-                symbols: vec!["`strlen`".into()],
-            },
-        ),
-    ];
-    let lacks = vec![
-        ("Lack::Broken", Lack::Broken("permission denied".into())),
-        ("Lack::Old", Lack::Old),
-        ("Lack::Sources", Lack::Sources(path("lib/rustlib/src/rust/library"))),
-        ("Lack::Cargo", Lack::Cargo),
-        ("Lack::Llvm", Lack::Llvm("22.1".into())),
-    ];
-    let inspects = vec![
-        ("InspectError::Missing", InspectError::Missing { tool: "nvdisasm" }),
-        (
-            "InspectError::Io",
-            InspectError::Io {
-                path: path("ptxas"),
-                source: no_such_file(),
-            },
-        ),
-        (
-            "InspectError::Refused",
-            InspectError::Refused {
-                tool: "ptxas",
-                message: "line 17; error: Unknown symbol 'x'".into(),
             },
         ),
     ];
@@ -737,15 +625,6 @@ pub fn samples() -> Vec<(&'static str, String)> {
             .into(),
         ),
     ];
-    fn said<T: std::fmt::Display + std::fmt::Debug>(
-        of: Vec<(&'static str, T)>,
-    ) -> impl Iterator<Item = (&'static str, String)> {
-        of.into_iter().map(|(name, error)| {
-            // What `main` and `unwrap` print.
-            assert_eq!(format!("{error:?}"), error.to_string(), "the Debug of {name}");
-            (name, error.to_string())
-        })
-    }
     said(errors)
         .chain(said(launches))
         .chain(said(contracts))
@@ -755,9 +634,17 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .chain(said(shapes))
         .chain(said(views))
         .chain(said(modules))
-        .chain(said(builds))
-        .chain(said(lacks))
-        .chain(said(inspects))
+        .chain(builds())
         .chain([panicked()])
         .collect()
+}
+
+/// What the library says of each; what `main` and `unwrap` print is the same.
+pub(super) fn said<T: std::fmt::Display + std::fmt::Debug>(
+    of: Vec<(&'static str, T)>,
+) -> impl Iterator<Item = (&'static str, String)> {
+    of.into_iter().map(|(name, error)| {
+        assert_eq!(format!("{error:?}"), error.to_string(), "the Debug of {name}");
+        (name, error.to_string())
+    })
 }

@@ -1,0 +1,122 @@
+//! Which texts a build makes, and which parts stand in each.
+//!
+//! There is a text for each architecture that a kernel states, and one for all kernels that state none. Each holds all that
+//! runs on the devices which it is chosen for, of every kernel the newest variant: so a device needs one text, in which the
+//! crate's variables are there once. A part that stands in several texts is printed once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rumba_ptx::Target;
+use rumba_ptx::set::{self, Member};
+
+use super::parts::Whole;
+use super::version::Floor;
+use super::{Printed, merge};
+use crate::arch::NvvmArch;
+
+/// Parts that were printed for one architecture.
+pub(super) struct Group {
+    pub(super) floor: Floor,
+    pub(super) printed: Vec<Printed>,
+}
+
+/// The parts by the architectures that their kernels state. The first group begins with what the host may look up, which has
+/// no kernel.
+pub(super) fn groups(whole: &Whole) -> Vec<(Option<NvvmArch>, Vec<Option<String>>)> {
+    let mut groups: BTreeMap<Option<NvvmArch>, Vec<Option<String>>> = BTreeMap::new();
+    for kernel in &whole.symbols.kernels {
+        match whole.stated.get(kernel) {
+            None => groups.entry(None).or_default().push(Some(kernel.clone())),
+            Some(stated) => {
+                for &arch in stated {
+                    groups.entry(Some(arch)).or_default().push(Some(kernel.clone()));
+                }
+            }
+        }
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    match groups.first_mut() {
+        Some((_, first)) => first.insert(0, None),
+        None => groups.push((None, vec![None])),
+    }
+    groups
+}
+
+/// The architectures of the texts: those of the parts, and more where a device runs parts for two of which neither includes the
+/// other, as one of 10.3 does for `sm_100f` and `sm_103`.
+fn targets(floors: impl Iterator<Item = Target>) -> BTreeSet<Target> {
+    let floors: BTreeSet<Target> = floors.collect();
+    let joined = floors.iter().flat_map(|&newer| {
+        let older = floors
+            .iter()
+            .filter(move |&&older| older < newer && !newer.includes(older));
+        older.map(move |&older| (newer.family(), older))
+    });
+    let joined: Vec<Target> = joined
+        .filter(|(family, older)| family.includes(*older) && NvvmArch::of(*family).is_some())
+        .map(|(family, _)| family)
+        .collect();
+    floors.into_iter().chain(joined).collect()
+}
+
+/// The sealed texts, and the architecture of the oldest.
+pub(super) fn compose(groups: &[Group], whole: &Whole) -> (String, NvvmArch) {
+    let targets = targets(groups.iter().map(|group| group.floor.arch.target()));
+    let members = targets.iter().map(|&target| member(target, groups, whole));
+    let oldest = targets.first().and_then(|&target| NvvmArch::of(target));
+    (set::seal(members), oldest.unwrap_or(Floor::OLDEST.arch))
+}
+
+/// The text for an architecture.
+fn member<'w>(target: Target, groups: &'w [Group], whole: &'w Whole) -> Member<'w> {
+    let mut chosen: BTreeMap<Option<&str>, (Target, u32, &Printed)> = BTreeMap::new();
+    for Group { floor, printed } in groups {
+        let own = floor.arch.target();
+        for part in printed {
+            let kernel = part.kernel.as_deref();
+            let is_newest = chosen.get(&kernel).is_none_or(|&(other, ..)| other < own);
+            // What the host may look up has no code.
+            if kernel.is_none() || target.includes(own) && is_newest {
+                chosen.insert(kernel, (own, floor.version, part));
+            }
+        }
+    }
+    let version = chosen.values().map(|&(_, version, _)| version);
+    let oldest = NvvmArch::of(target).map(NvvmArch::ptx_version);
+    let version = version.chain(oldest).max().unwrap_or(Floor::OLDEST.version);
+    let parts: Vec<&str> = chosen.values().map(|(.., part)| part.ptx.as_str()).collect();
+    let kernels = chosen
+        .iter()
+        .filter_map(|(kernel, (floor, ..))| Some(((*kernel)?, *floor)));
+    let descriptions = kernels.clone().filter_map(|(kernel, _)| {
+        let description = whole.descriptions.get(kernel)?;
+        Some((kernel, description.as_str()))
+    });
+    Member {
+        text: merge::texts(&parts, target, version, &whole.symbols.statics),
+        descriptions: descriptions.collect(),
+        floors: kernels.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::targets;
+
+    #[test]
+    fn a_text_for_each_device_has_all_that_it_runs() {
+        for (floors, texts) in [
+            (&["sm_80"][..], &["sm_80"][..]),
+            (&["sm_80", "sm_90a", "sm_90"], &["sm_80", "sm_90", "sm_90a"]),
+            (&["sm_90a", "sm_100"], &["sm_90a", "sm_100"]),
+            (&["sm_100f", "sm_103"], &["sm_100f", "sm_103", "sm_103f"]),
+            (&["sm_100f", "sm_103a"], &["sm_100f", "sm_103a"]),
+            (&["sm_100a", "sm_103"], &["sm_100a", "sm_103"]),
+            (&["sm_100f", "sm_120"], &["sm_100f", "sm_120"]),
+        ] {
+            let floors = floors.iter().map(|name| name.parse().expect("an architecture"));
+            let found: Vec<String> = targets(floors).iter().map(ToString::to_string).collect();
+            assert_eq!(found, texts);
+        }
+    }
+}

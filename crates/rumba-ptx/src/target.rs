@@ -1,0 +1,212 @@
+//! Architectures as `.target` names them, and which devices run a text for one (manual, section 11.1.2, ".target").
+//!
+//! Which architectures there are is up to the reader: a number that no device has yet is one like any other.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A virtual architecture: `sm_80`, `sm_90a`, `sm_100f`. They are ordered by their number, then by how much of the hardware a
+/// text for them may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Target {
+    number: u32,
+    features: Features,
+}
+
+/// What a text may use beside what all later architectures have, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Features {
+    /// Nothing: it runs on every later device.
+    Common,
+    /// What its family has: `sm_100f`.
+    Family,
+    /// What this architecture alone has: `sm_90a`.
+    Specific,
+}
+
+/// The families of more than one architecture (manual, section 11.1.2, the table of family-specific targets).
+const FAMILIES: [&[u32]; 2] = [&[100, 103], &[120, 121]];
+
+impl Target {
+    /// The one that `.target` names in a text. `None`: it has no such directive, or one of another form.
+    pub fn of(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once(".target")?;
+        let end = |c: char| c.is_whitespace() || c == ',';
+        rest.trim_start().split(end).next()?.parse().ok()
+    }
+
+    /// The number: 90 for `sm_90a`.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Whether a text for it runs on some devices only, and not on every later one.
+    pub fn is_specific(self) -> bool {
+        self.features != Features::Common
+    }
+
+    /// The architecture of the same number that has what the family has: `sm_103f` for `sm_103`.
+    #[must_use]
+    pub fn family(self) -> Self {
+        Self {
+            features: Features::Family,
+            ..self
+        }
+    }
+
+    /// Whether a device of this compute capability, major and minor, runs a text for it.
+    pub fn runs_on(self, (major, minor): (u32, u32)) -> bool {
+        let device = Self {
+            number: major * 10 + minor,
+            features: Features::Specific,
+        };
+        device.includes(self)
+    }
+
+    /// Whether code for `other` is code for this one, too.
+    pub fn includes(self, other: Self) -> bool {
+        let is_of_family = || {
+            FAMILIES
+                .iter()
+                .any(|family| family.contains(&self.number) && family.contains(&other.number))
+        };
+        match other.features {
+            Features::Common => self.number >= other.number,
+            Features::Family => {
+                self.is_specific() && self.number >= other.number && (self.number == other.number || is_of_family())
+            }
+            Features::Specific => self == other,
+        }
+    }
+
+    /// The one that a number stands for, as [`code`](Self::code) makes it.
+    pub fn from_code(code: u32) -> Option<Self> {
+        let features = match code % 4 {
+            0 => Features::Common,
+            1 => Features::Family,
+            2 => Features::Specific,
+            _ => return None,
+        };
+        let number = code / 4;
+        Some(Self { number, features })
+    }
+
+    /// A number that stands for it where there are numbers only: `cuda_std::cfg_arch!` makes the same.
+    pub fn code(self) -> u32 {
+        let features = match self.features {
+            Features::Common => 0,
+            Features::Family => 1,
+            Features::Specific => 2,
+        };
+        self.number * 4 + features
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match self.features {
+            Features::Common => "",
+            Features::Family => "f",
+            Features::Specific => "a",
+        };
+        write!(f, "sm_{}{suffix}", self.number)
+    }
+}
+
+/// The text names no architecture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no architecture such as `sm_80`, `sm_90a` or `sm_100f`")]
+pub struct NoTarget(String);
+
+impl FromStr for Target {
+    type Err = NoTarget;
+
+    /// Reads `sm_90a`.
+    fn from_str(text: &str) -> Result<Self, NoTarget> {
+        let unknown = || NoTarget(text.to_owned());
+        let short = text.strip_prefix("sm_").ok_or_else(unknown)?;
+        let digits = short.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let features = match &short[digits.len()..] {
+            "" => Features::Common,
+            "f" => Features::Family,
+            "a" => Features::Specific,
+            _ => return Err(unknown()),
+        };
+        let is_number = (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match digits.parse() {
+            Ok(number) if is_number => Ok(Self { number, features }),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    fn target(name: &str) -> Target {
+        name.parse().expect("an architecture")
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for name in ["sm_70", "sm_90a", "sm_100f", "sm_121"] {
+            assert_eq!(target(name).to_string(), name);
+            assert_eq!(Target::from_code(target(name).code()), Some(target(name)));
+        }
+        for name in [
+            "sm_",
+            "sm_9",
+            "90",
+            "sm_90b",
+            "sm_90aa",
+            "sm_a",
+            "sm_1000",
+            "compute_90",
+            "sm_9a0",
+            "sm_+90",
+        ] {
+            assert!(name.parse::<Target>().is_err(), "{name}");
+        }
+        assert!(target("sm_90") < target("sm_90a") && target("sm_90a") < target("sm_100"));
+    }
+
+    #[test]
+    fn a_text_says_what_it_is_for() {
+        assert_eq!(Target::of(".version 8.0\n.target sm_90a\n"), Some(target("sm_90a")));
+        assert_eq!(
+            Target::of(".version 8.0 .target sm_80, debug .address_size 64"),
+            Some(target("sm_80"))
+        );
+        assert_eq!(Target::of(".version 8.0 .target compute_80"), None);
+        assert_eq!(Target::of(".version 8.0"), None);
+    }
+
+    #[test]
+    fn what_runs_where() {
+        let runs = |name: &str, major, minor| target(name).runs_on((major, minor));
+        for (name, on, not_on) in [
+            ("sm_80", [(8, 0), (8, 9), (12, 0)], [(7, 5), (7, 0), (0, 0)]),
+            ("sm_90a", [(9, 0); 3], [(8, 9), (10, 0), (12, 0)]),
+            ("sm_100f", [(10, 0), (10, 3), (10, 3)], [(9, 0), (10, 1), (12, 0)]),
+            ("sm_100a", [(10, 0); 3], [(10, 3), (9, 0), (12, 0)]),
+            ("sm_120f", [(12, 0), (12, 1), (12, 1)], [(10, 3), (11, 0), (9, 0)]),
+        ] {
+            for (major, minor) in on {
+                assert!(runs(name, major, minor), "{name} on {major}.{minor}");
+            }
+            for (major, minor) in not_on {
+                assert!(!runs(name, major, minor), "{name} on {major}.{minor}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_code_is_code_for_what() {
+        let includes = |this: &str, other: &str| target(this).includes(target(other));
+        assert!(includes("sm_90a", "sm_90") && includes("sm_90a", "sm_80") && includes("sm_90a", "sm_90a"));
+        assert!(!includes("sm_90", "sm_90a") && !includes("sm_100a", "sm_90a") && !includes("sm_80", "sm_90"));
+        assert!(includes("sm_100a", "sm_100f") && includes("sm_103f", "sm_100f") && includes("sm_103a", "sm_100f"));
+        assert!(!includes("sm_103", "sm_100f") && !includes("sm_103f", "sm_100a") && !includes("sm_120f", "sm_100f"));
+    }
+}
