@@ -347,6 +347,13 @@ impl Kernel<'_> {
             #[unsafe(export_name = #symbol)]
             static TEXT: [u8; DESCRIPTION.length()] = DESCRIPTION.text();
         });
+        // Where the builder looks for it.
+        let symbol = format!("__rumba_grid_constants_{entry}");
+        statics.push(quote! {
+            const GRID_CONSTANTS: usize = ::cuda_std::grid_constants::<0>(DESCRIPTION.parameters).1;
+            #[unsafe(export_name = #symbol)]
+            static CONSTANTS: [u32; GRID_CONSTANTS] = ::cuda_std::grid_constants(DESCRIPTION.parameters).0;
+        });
         let parameters = self.type_parameters();
         let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });
         // Where the builder looks for it.

@@ -11,6 +11,7 @@ mod contract;
 mod description;
 mod fast_math;
 mod floats;
+mod grid_constant;
 mod inputs;
 mod lines;
 mod memory;
@@ -206,6 +207,7 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
     redirect::remainders(&module);
     redirect::halves(&module, &machine)?;
     let directives = contract::apply(&module);
+    grid_constant::apply(&module);
     let descriptions = description::take(&module);
     memory::place(&module);
     let symbols = symbols::internalise(&module);

@@ -103,6 +103,8 @@ operations! {
     "__rumba_mma_i8" unsafe fn mma_i8(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
+    /// The address of shared memory in its own window, which instructions for tensors take.
+    "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
     /// The same number, of which the compiler knows nothing.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
 }

@@ -350,7 +350,8 @@ pub(super) fn check(
             | Role::Atomic
             | Role::Shared
             | Role::Tile { .. }
-            | Role::Pointer => {}
+            | Role::Pointer
+            | Role::TensorMap { .. } => {}
         }
     }
     Ok(())
