@@ -17,6 +17,7 @@ mod lines;
 mod memory;
 mod merge;
 mod parts;
+mod products;
 mod redirect;
 mod reflect;
 mod symbols;
@@ -286,6 +287,7 @@ fn print(
     }
     reflect::answer(&module, floor.arch, &codegen);
     floats::prepare(&module, &codegen);
+    products::inline(&module);
     machine.optimise(&module)?;
     redirect::raise(&module, &machine)?;
     atomics::lower(&module, &machine)?;

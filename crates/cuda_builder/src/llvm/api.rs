@@ -156,6 +156,7 @@ functions! {
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;
+    LLVMGetInlineAsmAsmString(ValueRef, *mut usize) -> *const c_char;
     LLVMRemoveCallSiteEnumAttribute(ValueRef, c_uint, c_uint);
     LLVMGetNumOperands(ValueRef) -> c_int;
     LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;

@@ -595,6 +595,27 @@ impl<'c> Instruction<'c> {
         })
     }
 
+    /// The text of inline assembly.
+    pub(crate) fn assembly(self) -> Option<String> {
+        const INLINE_ASM: i32 = 23;
+        if self.opcode() != Opcode::Call {
+            return None;
+        }
+        let api = self.api();
+        // SAFETY: the instruction is a call, and what it calls is asked first whether it is inline assembly; the text is copied
+        // at once.
+        unsafe {
+            let called = (api.LLVMGetCalledValue)(self.raw);
+            if (api.LLVMGetValueKind)(called) != INLINE_ASM {
+                return None;
+            }
+            let mut length = 0;
+            let start = (api.LLVMGetInlineAsmAsmString)(called, &raw mut length);
+            let text = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            Some(String::from_utf8_lossy(text).into_owned())
+        }
+    }
+
     /// Takes back what a call says against inlining.
     pub(crate) fn allow_inlining(self, callee: Value<'c>) {
         // SAFETY: called for calls; the index is the function's own, and removing what is not there does nothing.

@@ -97,7 +97,8 @@ questions! {
 
 // PTX ISA, "barrier.cluster".
 instructions! {
-    fn cluster_arrive() "barrier.cluster.arrive.release;";
+    /// Orders no accesses.
+    fn cluster_arrive() "barrier.cluster.arrive.relaxed;";
     fn cluster_wait() "barrier.cluster.wait.acquire;";
 }
 questions! {
@@ -147,8 +148,10 @@ pub(crate) trait Sums: Copy {
     unsafe fn fence(&mut self);
     /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
     unsafe fn wait(&mut self);
-    /// Calls `work` with the number of each eight registers, which are 16 columns, and these.
-    fn each_eight(&self, work: impl FnMut(u32, [f32; 8]));
+    /// Numbers of 16 bits, two in a register: four registers for each 16 columns.
+    type Packed: bytemuck::Zeroable + AsRef<[[u32; 4]]>;
+    /// The sums as numbers of 16 bits.
+    fn pack(&self, to: &mut Self::Packed, pair: impl Fn(f32, f32) -> u32);
     /// Replaces each number.
     fn each(&mut self, work: impl FnMut(usize, f32) -> f32);
 }
@@ -196,12 +199,16 @@ macro_rules! widths {
                 crate::device::intrinsics::device_only("wgmma_wait")
             }
 
+            type Packed = [[u32; 4]; $columns / 16];
+
             #[inline(always)]
-            fn each_eight(&self, mut work: impl FnMut(u32, [f32; 8])) {
-                $(work($eight, [
-                    self[8 * $eight], self[8 * $eight + 1], self[8 * $eight + 2], self[8 * $eight + 3],
-                    self[8 * $eight + 4], self[8 * $eight + 5], self[8 * $eight + 6], self[8 * $eight + 7],
-                ]);)*
+            fn pack(&self, to: &mut Self::Packed, pair: impl Fn(f32, f32) -> u32) {
+                $(
+                    to[$eight][0] = pair(self[8 * $eight], self[8 * $eight + 1]);
+                    to[$eight][1] = pair(self[8 * $eight + 2], self[8 * $eight + 3]);
+                    to[$eight][2] = pair(self[8 * $eight + 4], self[8 * $eight + 5]);
+                    to[$eight][3] = pair(self[8 * $eight + 6], self[8 * $eight + 7]);
+                )*
             }
 
             #[inline(always)]

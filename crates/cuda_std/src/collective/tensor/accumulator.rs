@@ -1,8 +1,11 @@
 //! Sums of products in the registers of a warp group.
 
+use core::marker::PhantomData;
+
 use ::half::{bf16, f16};
 
-use super::pipeline::{Full, WARP_GROUP};
+use super::output::TensorWriter;
+use super::pipeline::{Consumer, Full, WARP_GROUP};
 use super::tile::{Element, StageTile, Swizzled, TileRef};
 use crate::device::thread::{index_in_block, lane_id};
 use crate::device::wgmma::{self, Sums as _, Wgmma};
@@ -98,11 +101,39 @@ where
             change(row + register / 2 % 2 * 8, column + register / 4 * 8 + register % 2, value)
         });
     }
+}
 
-    /// Calls `work` with the registers of 16 columns each.
+/// What an [`Accumulator`] held, as numbers of 16 bits in half as many registers.
+pub(super) struct Packed<T, const COLUMNS: usize>
+where
+    Columns<COLUMNS>: Width,
+{
+    pairs: <<Columns<COLUMNS> as widths::Width>::Sums as wgmma::Sums>::Packed,
+    element: PhantomData<T>,
+}
+
+impl<T: Element, const COLUMNS: usize> Packed<T, COLUMNS>
+where
+    Columns<COLUMNS>: Width,
+{
     #[inline(always)]
-    pub(super) fn each_sixteen_columns(&self, work: impl FnMut(u32, [f32; 8])) {
-        self.sums.each_eight(work);
+    pub(super) fn zero() -> Self {
+        Self {
+            pairs: bytemuck::Zeroable::zeroed(),
+            element: PhantomData,
+        }
+    }
+
+    /// Rounds the numbers of an accumulator.
+    #[inline(always)]
+    pub(super) fn take(&mut self, accumulator: &Accumulator<COLUMNS>) {
+        accumulator.sums.pack(&mut self.pairs, T::pack);
+    }
+
+    /// The registers of 16 columns. Only constants are to be passed: what has no constant index is not in a register.
+    #[inline(always)]
+    pub(super) fn sixteen(&self, number: usize) -> [u32; 4] {
+        self.pairs.as_ref()[number]
     }
 }
 
@@ -167,6 +198,46 @@ where
         self.add = 1;
         if let Some(done) = self.last.replace(stage) {
             done.release_together();
+        }
+    }
+    /// Adds the products of the next `stages` stages as [`add`](Self::add) does, and while the first of them go on, writes the
+    /// tile that the writer holds.
+    #[inline(always)]
+    pub fn add_all<T: Element, const INNER: usize, const GROUPS: u32>(
+        &mut self,
+        consumer: &mut Consumer<'r, (A, B), STAGES, GROUPS, CLUSTER>,
+        stages: u32,
+        writer: &mut TensorWriter<'_, T, GROUPS, COLUMNS>,
+        operands: impl Copy
+        + for<'s> FnOnce(
+            TileRef<'s, A::Tile>,
+            TileRef<'s, B::Tile>,
+        ) -> (TileRef<'s, Swizzled<T, 64, INNER>>, TileRef<'s, Swizzled<T, COLUMNS, INNER>>),
+    ) {
+        let mut left = stages;
+        if writer.holds() && left >= writer.parts() {
+            left -= writer.parts();
+            self.add(consumer.wait(), operands);
+            writer.part::<0>();
+            if writer.parts() > 1 {
+                self.add(consumer.wait(), operands);
+                writer.part::<1>();
+            }
+            if writer.parts() > 2 {
+                self.add(consumer.wait(), operands);
+                writer.part::<2>();
+            }
+            if writer.parts() > 3 {
+                self.add(consumer.wait(), operands);
+                writer.part::<3>();
+            }
+            writer.empty();
+        } else {
+            writer.write();
+        }
+        while left > 0 {
+            left -= 1;
+            self.add(consumer.wait(), operands);
         }
     }
 }

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use super::tile::{Element, StageTile, Swizzled, Tile, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
+use crate::device::thread::is_first_in_block;
 use crate::device::wgmma;
 
 /// A tensor map as `cuTensorMapEncodeTiled` makes it, of which only the device knows what it means.
@@ -56,13 +57,15 @@ impl<'l, T: Tile> TensorMap<'l, T> {
         }
     }
 
-    /// Has the device read the map before it is used.
+    /// Has the device read the map before it is used, once for the block.
     ///
     /// `prefetch.tensormap`; PTX 8.0, sm_90.
     #[inline(always)]
     pub fn prefetch(&self) {
-        // SAFETY: the map is a parameter of the launch.
-        unsafe { wgmma::prefetch_tensormap(self.image.cast()) }
+        if is_first_in_block() {
+            // SAFETY: the map is a parameter of the launch.
+            unsafe { wgmma::prefetch_tensormap(self.image.cast()) }
+        }
     }
 }
 
@@ -174,6 +177,12 @@ impl<'l, T: Tile> TensorOutput<'l, T> {
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.map.columns()
+    }
+
+    /// Has the device read the map before it is used: see [`TensorMap::prefetch`].
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        self.map.prefetch();
     }
 
     /// Where the matrix is written.

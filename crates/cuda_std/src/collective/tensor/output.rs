@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use super::accumulator::{Accumulator, Columns, Width};
+use super::accumulator::{Accumulator, Columns, Packed, Width};
 use super::map::TensorOutput;
 use super::pipeline::Consumer;
 use super::tile::{Element, Swizzled, Tile, sealed};
@@ -55,11 +55,12 @@ impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator for Place
         if self.next >= self.all {
             return None;
         }
-        let per_band = self.band * self.columns;
+        let t = self.band >> 8; let bandw = self.band & 255;
+        let per_band = bandw * self.columns;
         let (band, rest) = (self.next / per_band, self.next % per_band);
-        let first = band * self.band;
-        let height = self.band.min(self.rows - first);
-        let (row, column) = (first + rest % height, rest / height);
+        let first = band * bandw;
+        let height = bandw.min(self.rows - first);
+        let (row, column) = if t == 0 { (first + rest % height, rest / height) } else { (first + rest / self.columns, rest % self.columns) };
         let step = grid_dim().x / CLUSTER;
         self.next = self.next.checked_add(step).unwrap_or(self.all);
         let rank = block_number() as u32 % CLUSTER;
@@ -104,11 +105,16 @@ impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Outpu
         self.places
     }
 
-    /// The next tile.
+}
+
+/// The next tile.
+impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator
+    for OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER>
+{
+    type Item = OutputTile<'l, T, ROWS, COLUMNS>;
+
     #[inline(always)]
-    #[must_use]
-    #[allow(clippy::should_implement_trait, reason = "a tile borrows the output, which is written to one tile at a time")]
-    pub fn next(&mut self) -> Option<OutputTile<'_, T, ROWS, COLUMNS>> {
+    fn next(&mut self) -> Option<OutputTile<'l, T, ROWS, COLUMNS>> {
         let [row, column] = self.places.next()?;
         Some(OutputTile {
             image: self.output.image(),
@@ -121,79 +127,168 @@ impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Outpu
 
 /// A tile of an output, which this block alone writes.
 #[derive(Debug)]
-pub struct OutputTile<'o, T: Tile, const ROWS: u32, const COLUMNS: u32> {
+pub struct OutputTile<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> {
     image: *const u8,
     row: u32,
     column: u32,
-    output: PhantomData<&'o T>,
+    output: PhantomData<&'l T>,
 }
 
-impl<T: Element, const WIDE: usize, const ROWS: u32, const COLUMNS: u32>
-    OutputTile<'_, Swizzled<T, 16, WIDE>, ROWS, COLUMNS>
-{
+impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> OutputTile<'l, T, ROWS, COLUMNS> {
     /// Its first row and column.
     #[inline(always)]
     #[must_use]
     pub fn place(&self) -> [u32; 2] {
         [self.row, self.column]
     }
+}
 
-    /// Writes the sums of all consumers' warp groups to the tile, the first to its first 64 rows. Each warp takes its 16 rows
-    /// through shared memory, `WIDE` columns at a time, and does not wait for them to arrive.
-    ///
-    /// `stmatrix`; PTX 7.8, sm_90. `cp.async.bulk.tensor.2d.global`; PTX 8.0, sm_90.
+/// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next.
+#[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
+pub struct TensorWriter<'l, T: Element, const GROUPS: u32, const WIDTH: usize>
+where
+    Columns<WIDTH>: Width,
+{
+    staging: TensorStaging<'l, Swizzled<T, 16, 64>, GROUPS>,
+    warp: u32,
+    full: bool,
+    /// Where it is written.
+    image: *const u8,
+    row: u32,
+    column: u32,
+    /// Its numbers, which are only ever changed in place: a move of as many goes through memory.
+    numbers: Packed<T, WIDTH>,
+}
+
+impl<'l, T: Element, const GROUPS: u32> TensorStaging<'l, Swizzled<T, 16, 64>, GROUPS> {
+    /// A writer of tiles as wide as `WIDTH` columns, for the warp group of `consumer`.
     #[inline(always)]
-    pub fn store<S: super::Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32, const WIDTH: usize>(
+    #[must_use]
+    pub fn writer<S: super::Stage, const STAGES: usize, const CLUSTER: u32, const WIDTH: usize>(
         self,
         consumer: &Consumer<'_, S, STAGES, GROUPS, CLUSTER>,
-        staging: &mut TensorStaging<'_, Swizzled<T, 16, WIDE>, GROUPS>,
-        sums: &Accumulator<WIDTH>,
-    ) where
+    ) -> TensorWriter<'l, T, GROUPS, WIDTH>
+    where
         Columns<WIDTH>: Width,
     {
         const {
+            assert!(WIDTH.is_multiple_of(64) && WIDTH <= 256, "a warp writes 64 columns at a time");
+            assert!(size_of::<T>() == 2, "a warp writes numbers of 16 bits");
+        }
+        TensorWriter {
+            staging: self,
+            warp: consumer.warp(),
+            full: false,
+            image: core::ptr::null(),
+            row: 0,
+            column: 0,
+            numbers: Packed::zero(),
+        }
+    }
+}
+
+impl<'l, T: Element, const GROUPS: u32, const WIDTH: usize> TensorWriter<'l, T, GROUPS, WIDTH>
+where
+    Columns<WIDTH>: Width,
+{
+    /// Takes a tile with its numbers: those of each warp group of consumers, the first of which has the first 64 rows. A tile
+    /// that is held already is written. Afterwards the accumulator is free for other products.
+    #[inline(always)]
+    pub fn hold<const ROWS: u32, const COLUMNS: u32>(
+        &mut self,
+        tile: OutputTile<'l, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
+        sums: &Accumulator<WIDTH>,
+    ) {
+        const {
             assert!(ROWS == 64 * GROUPS, "a tile has 64 rows for each warp group of consumers");
             assert!(COLUMNS as usize == WIDTH, "a tile has as many columns as its sums");
-            assert!(
-                WIDE == 64 && size_of::<T>() == 2,
-                "a warp writes 64 columns of 16 bits at a time: the output is of tiles `Swizzled<T, 16, 64>`"
-            );
         }
-        let (warp, lane) = (consumer.warp(), lane_id());
-        let bytes = <Swizzled<T, 16, WIDE> as sealed::Tile>::BYTES;
-        let buffers = staging.base + warp * 2 * bytes;
+        self.write();
+        self.full = true;
+        (self.image, self.row, self.column) = (tile.image, tile.row, tile.column);
+        self.numbers.take(sums);
+    }
+
+    /// Writes the tile that is held, if there is one, in parts of 64 columns. Each warp takes its 16 rows through shared memory,
+    /// and does not wait for them to arrive.
+    ///
+    /// `stmatrix`; PTX 7.8, sm_90. `cp.async.bulk.tensor.2d.global`; PTX 8.0, sm_90.
+    #[inline(always)]
+    pub fn write(&mut self) {
+        if !self.holds() {
+            return;
+        }
+        self.part::<0>();
+        if self.parts() > 1 {
+            self.part::<1>();
+        }
+        if self.parts() > 2 {
+            self.part::<2>();
+        }
+        if self.parts() > 3 {
+            self.part::<3>();
+        }
+        self.empty();
+    }
+
+    /// Whether a tile is held.
+    #[inline(always)]
+    pub(super) fn holds(&self) -> bool {
+        self.full
+    }
+
+    /// Holds no tile.
+    #[inline(always)]
+    pub(super) fn empty(&mut self) {
+        self.full = false;
+    }
+
+    /// In how many parts a tile is written.
+    #[inline(always)]
+    pub(super) const fn parts(&self) -> u32 {
+        WIDTH as u32 / 64
+    }
+
+    /// Writes 64 columns.
+    #[inline(always)]
+    pub(super) fn part<const PART: usize>(&mut self) {
+        let lane = lane_id();
+        let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
+        let buffer = self.staging.base + (self.warp * 2 + PART as u32 % 2) * bytes;
         // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
         // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
-        let row = lane % 16 * 128 + ((lane / 16 ^ lane % 8) << 4);
-        sums.each_sixteen_columns(|sixteen, v| {
-            let buffer = buffers + sixteen / 4 % 2 * bytes;
-            // SAFETY: the buffer is this warp's, all lanes of which come here, and its last copy but one has read it. The rows
-            // of the output are this warp's, of the block's tile.
-            unsafe {
-                if sixteen % 4 == 0 {
-                    if lane == 0 {
-                        wgmma::store_wait_read_1();
-                    }
-                    sync_warp(FULL_MASK);
-                }
-                wgmma::stmatrix_x4(
-                    (buffer + row) ^ sixteen % 4 * 32,
-                    T::pack(v[0], v[1]),
-                    T::pack(v[2], v[3]),
-                    T::pack(v[4], v[5]),
-                    T::pack(v[6], v[7]),
-                );
-                if sixteen % 4 == 3 {
-                    wgmma::fence_proxy_async();
-                    sync_warp(FULL_MASK);
-                    if lane == 0 {
-                        let (row, column) = (self.row + warp * 16, self.column + sixteen / 4 * 64);
-                        wgmma::store_tile(self.image, row, column, buffer);
-                        wgmma::store_commit();
-                    }
-                }
+        let row = buffer + lane % 16 * 128 + ((lane / 16 ^ lane % 8) << 4);
+        // SAFETY: the buffer is this warp's, all lanes of which come here, and its last copy but one has read it. The rows of
+        // the output are this warp's, of the block's tile.
+        unsafe {
+            if lane == 0 {
+                wgmma::store_wait_read_1();
             }
-        });
+            sync_warp(FULL_MASK);
+            let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);
+            store(row, self.numbers.sixteen(4 * PART));
+            store(row ^ 32, self.numbers.sixteen(4 * PART + 1));
+            store(row ^ 64, self.numbers.sixteen(4 * PART + 2));
+            store(row ^ 96, self.numbers.sixteen(4 * PART + 3));
+            wgmma::fence_proxy_async();
+            sync_warp(FULL_MASK);
+            if lane == 0 {
+                let (row, column) = (self.row + self.warp * 16, self.column + PART as u32 * 64);
+                wgmma::store_tile(self.image, row, column, buffer);
+                wgmma::store_commit();
+            }
+        }
+    }
+}
+
+/// Writes the tile that is held.
+impl<T: Element, const GROUPS: u32, const WIDTH: usize> Drop for TensorWriter<'_, T, GROUPS, WIDTH>
+where
+    Columns<WIDTH>: Width,
+{
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.write();
     }
 }
 

@@ -251,11 +251,11 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
         }
     }
 
-    /// Waits for the copies to the stages that were filled last: they write to memory that is not the block's when it ends.
+    /// Waits until the stages that were filled last are full and have been released: copies to them and arrivals from other
+    /// blocks go to memory that is not the block's when it ends.
     #[inline(always)]
-    fn finish(self: &mut Self) {
-        let mut left = self.filled.min(STAGES as u32);
-        while left > 0 {
+    fn finish(&mut self) {
+        for _ in 0..self.filled.min(STAGES as u32) {
             let Position { stage, round } = &mut self.at;
             if *stage == 0 {
                 *stage = STAGES as u32;
@@ -263,7 +263,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
             }
             *stage -= 1;
             wait(full::<S, STAGES>(self.base, *stage), *round);
-            left -= 1;
+            wait(empty::<S, STAGES>(self.base, *stage), *round);
         }
     }
 }
@@ -323,6 +323,12 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     Consumer<'l, S, STAGES, GROUPS, CLUSTER>
 {
     /// Which of the consumers' warp groups this one is.
+    #[inline(always)]
+    #[must_use]
+    pub fn stagger(&self, stage: u32) {
+        if self.rank > 0 { wait(full::<S, STAGES>(self.base, stage), 0); }
+    }
+    ///
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> u32 {
