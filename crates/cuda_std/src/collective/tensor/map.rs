@@ -12,6 +12,33 @@ use crate::device::wgmma;
 #[repr(C, align(64))]
 pub struct Image(pub [u64; 16]);
 
+/// How a tensor map divides a matrix, as `cuTensorMapEncodeTiled` is told it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorTiling {
+    /// Rows and columns of a tile.
+    pub tile: [u32; 2],
+    /// The type of the elements, a `CUtensorMapDataType`.
+    pub data_type: u32,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// The pattern in which a tile lies in shared memory, a `CUtensorMapSwizzle`.
+    pub swizzle: u32,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl TensorTiling {
+    /// That of a map with tiles `T`.
+    pub(crate) fn of<T: Tile>() -> Self {
+        Self {
+            tile: [T::ROWS as u32, T::COLUMNS as u32],
+            data_type: <T::Element as sealed::Element>::DATA_TYPE,
+            element_bytes: size_of::<T::Element>() as u32,
+            swizzle: T::PITCH.trailing_zeros() - 4,
+        }
+    }
+}
+
 /// A matrix in global memory, to be copied from in tiles of type `T`. A parameter of a kernel, for which the host passes a
 /// buffer and its shape: `(&buffer, [rows, columns])`.
 ///

@@ -7,7 +7,7 @@ mod pipeline;
 mod tile;
 
 pub use accumulator::{Accumulator, Columns, Products, Width};
-pub use map::{Image, Source, TensorMap, TensorOutput};
+pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
 pub use output::{Bands, OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
 pub use tile::{Element, Multicast, StageTile, Swizzled, Tile, TileMemory, TileRef};

@@ -55,12 +55,11 @@ impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator for Place
         if self.next >= self.all {
             return None;
         }
-        let t = self.band >> 8; let bandw = self.band & 255;
-        let per_band = bandw * self.columns;
+        let per_band = self.band * self.columns;
         let (band, rest) = (self.next / per_band, self.next % per_band);
-        let first = band * bandw;
-        let height = bandw.min(self.rows - first);
-        let (row, column) = if t == 0 { (first + rest % height, rest / height) } else { (first + rest / self.columns, rest % self.columns) };
+        let first = band * self.band;
+        let height = self.band.min(self.rows - first);
+        let (row, column) = (first + rest % height, rest / height);
         let step = grid_dim().x / CLUSTER;
         self.next = self.next.checked_add(step).unwrap_or(self.all);
         let rank = block_number() as u32 % CLUSTER;

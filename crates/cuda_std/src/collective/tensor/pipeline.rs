@@ -29,6 +29,8 @@ mod memory {
         type Memory;
         /// Bytes of all tiles, which a full stage has received.
         const BYTES: u32;
+        /// Whether the blocks of a cluster have a tile in common.
+        const SHARED: bool;
     }
 
     impl<A: StageTile, B: StageTile> Stage for (A, B) {
@@ -38,6 +40,7 @@ mod memory {
             assert!(bytes < 1 << 20, "a barrier counts less than 1 MiB");
             bytes
         };
+        const SHARED: bool = A::SHARED || B::SHARED;
     }
 
     /// One after the other: each has a multiple of 1024 bytes.
@@ -93,6 +96,10 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             assert!(GROUPS >= 1 && GROUPS <= 7, "a block has 1 to 7 warp groups of consumers");
             assert!(CLUSTER >= 1 && CLUSTER <= 8, "a cluster has 1 to 8 blocks");
             assert!(
+                CLUSTER == 1 || S::SHARED,
+                "blocks of a cluster have at least one tile of a stage in common: `Multicast<..>`"
+            );
+            assert!(
                 WARP_GROUP * (LOW + GROUPS * HIGH) <= REGISTERS,
                 "a multiprocessor has 65536 registers: those of all warp groups are more"
             );
@@ -132,7 +139,9 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             unsafe { wgmma::store_wait_read_0() };
         }
         if CLUSTER > 1 {
-            // Until here, other blocks copy to this one's memory and arrive at its barriers.
+            // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when
+            // each has copied its part, and the producer has waited until it is released by all. If one did not, a
+            // producer still waits, and with it the cluster, so that no memory goes away.
             // SAFETY: all threads of all blocks of the cluster come here.
             unsafe {
                 wgmma::cluster_arrive();
@@ -323,12 +332,6 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     Consumer<'l, S, STAGES, GROUPS, CLUSTER>
 {
     /// Which of the consumers' warp groups this one is.
-    #[inline(always)]
-    #[must_use]
-    pub fn stagger(&self, stage: u32) {
-        if self.rank > 0 { wait(full::<S, STAGES>(self.base, stage), 0); }
-    }
-    ///
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> u32 {
