@@ -81,9 +81,9 @@ pub mod launch;
 pub use abi::contract::Contract;
 #[doc(hidden)]
 pub use abi::description::Description;
+pub use abi::parameter::{Element, KernelParameter, Role};
 #[doc(hidden)]
 pub use abi::parameter::{Parameter, grid_constants};
-pub use abi::parameter::{Element, KernelParameter, Role};
 pub use array::output::{Disjoint, DisjointSlice};
 pub use array::strided::{Dimensions, View, ViewMut};
 #[doc(hidden)]

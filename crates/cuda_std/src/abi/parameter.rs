@@ -235,6 +235,8 @@ pub unsafe trait KernelParameter {
 
     /// How many of the block's barriers are its own: one, or none.
     const BARRIERS: u32 = 0;
+    /// How often it divides the block into roles. A kernel can do so once: threads in one role do not meet those in another.
+    const ROLES: usize = 0;
     /// Whether all blocks of a launch have to run at the same time: `#[kernel(cooperative)]`.
     const COOPERATIVE: bool = false;
 

@@ -83,7 +83,7 @@ instructions! {
     /// Until all of this thread's stores but the last have read shared memory.
     fn store_wait_read_1() "cp.async.bulk.wait_group.read 1;";
     /// Until all of this thread's stores have read shared memory.
-    fn store_wait_read_0() "cp.async.bulk.wait_group.read 0;";
+    fn store_wait_read() "cp.async.bulk.wait_group.read 0;";
     /// PTX ISA, "stmatrix": four matrices of 8 by 8 numbers of 16 bits.
     fn stmatrix_x4(row: u32 => reg32, a: u32 => reg32, b: u32 => reg32, c: u32 => reg32, d: u32 => reg32)
         "stmatrix.sync.aligned.m8n8.x4.shared.b16 [{row}], {{{a}, {b}, {c}, {d}}};";
@@ -120,7 +120,12 @@ instructions! {
 /// All threads of the warp group come here together, and nothing lives in registers beyond the new number.
 #[inline(always)]
 pub(crate) unsafe fn set_registers<const REGISTERS: u32, const GROW: bool>() {
-    const { assert!(REGISTERS % 8 == 0 && REGISTERS >= 24 && REGISTERS <= 256, "24 to 256 registers, in steps of 8") };
+    const {
+        assert!(
+            REGISTERS % 8 == 0 && REGISTERS >= 24 && REGISTERS <= 256,
+            "24 to 256 registers, in steps of 8"
+        )
+    };
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller's.
     unsafe {

@@ -155,15 +155,17 @@ where
 }
 
 // SAFETY: as for the parameter itself.
-unsafe impl<'a, T: Tile, A: Argument<'a, TensorMap<'static, T>>> Argument<'a, Written<for<'l> fn(TensorMap<'l, T>)>> for A {
+unsafe impl<'a, T: Tile, A: Argument<'a, TensorMap<'static, T>>> Argument<'a, Written<for<'l> fn(TensorMap<'l, T>)>>
+    for A
+{
     fn bind(self, arguments: &mut Arguments<'a>) {
         Argument::<'a, TensorMap<'static, T>>::bind(self, arguments);
     }
 }
 
 // SAFETY: as for the parameter itself.
-unsafe impl<'a, T: Tile, A: Argument<'a, TensorOutput<'static, T>>> Argument<'a, Written<for<'l> fn(TensorOutput<'l, T>)>>
-    for A
+unsafe impl<'a, T: Tile, A: Argument<'a, TensorOutput<'static, T>>>
+    Argument<'a, Written<for<'l> fn(TensorOutput<'l, T>)>> for A
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
         Argument::<'a, TensorOutput<'static, T>>::bind(self, arguments);

@@ -98,7 +98,11 @@ where
         let (row, column) = (thread / 32 * 16 + lane / 4, lane % 4 * 2);
         self.sums.each(|register, value| {
             let register = register as u32;
-            change(row + register / 2 % 2 * 8, column + register / 4 * 8 + register % 2, value)
+            change(
+                row + register / 2 % 2 * 8,
+                column + register / 4 * 8 + register % 2,
+                value,
+            )
         });
     }
 }
@@ -170,7 +174,10 @@ where
         operands: impl for<'s> FnOnce(
             TileRef<'s, A::Tile>,
             TileRef<'s, B::Tile>,
-        ) -> (TileRef<'s, Swizzled<T, 64, INNER>>, TileRef<'s, Swizzled<T, COLUMNS, INNER>>),
+        ) -> (
+            TileRef<'s, Swizzled<T, 64, INNER>>,
+            TileRef<'s, Swizzled<T, COLUMNS, INNER>>,
+        ),
     ) {
         let (a, b) = {
             let (a, b) = stage.tiles();
@@ -212,26 +219,16 @@ where
         + for<'s> FnOnce(
             TileRef<'s, A::Tile>,
             TileRef<'s, B::Tile>,
-        ) -> (TileRef<'s, Swizzled<T, 64, INNER>>, TileRef<'s, Swizzled<T, COLUMNS, INNER>>),
+        ) -> (
+            TileRef<'s, Swizzled<T, 64, INNER>>,
+            TileRef<'s, Swizzled<T, COLUMNS, INNER>>,
+        ),
     ) {
         let mut left = stages;
-        if writer.holds() && left >= writer.parts() {
-            left -= writer.parts();
-            self.add(consumer.wait(), operands);
-            writer.part::<0>();
-            if writer.parts() > 1 {
-                self.add(consumer.wait(), operands);
-                writer.part::<1>();
-            }
-            if writer.parts() > 2 {
-                self.add(consumer.wait(), operands);
-                writer.part::<2>();
-            }
-            if writer.parts() > 3 {
-                self.add(consumer.wait(), operands);
-                writer.part::<3>();
-            }
-            writer.empty();
+        let parts = TensorWriter::<'_, T, GROUPS, COLUMNS>::PARTS;
+        if writer.holds() && left >= parts {
+            left -= parts;
+            writer.write_between(|| self.add(consumer.wait(), operands));
         } else {
             writer.write();
         }

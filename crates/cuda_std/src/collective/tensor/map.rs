@@ -77,11 +77,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
     #[inline(always)]
     #[must_use]
     pub fn at(self, [row, column]: [u32; 2]) -> Source<'l, T> {
-        Source {
-            map: self,
-            row,
-            column,
-        }
+        Source { map: self, row, column }
     }
 
     /// Has the device read the map before it is used, once for the block.

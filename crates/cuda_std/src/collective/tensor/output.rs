@@ -103,7 +103,6 @@ impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Outpu
     pub fn places(&self) -> Places<ROWS, COLUMNS, CLUSTER> {
         self.places
     }
-
 }
 
 /// The next tile.
@@ -142,13 +141,15 @@ impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> OutputTile<'l, T, ROWS, C
     }
 }
 
-/// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next.
+/// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next. It lasts as long
+/// as the role of its consumer, `'r`.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
-pub struct TensorWriter<'l, T: Element, const GROUPS: u32, const WIDTH: usize>
+pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize>
 where
     Columns<WIDTH>: Width,
 {
-    staging: TensorStaging<'l, Swizzled<T, 16, 64>, GROUPS>,
+    /// The warp's buffers.
+    buffers: u32,
     warp: u32,
     full: bool,
     /// Where it is written.
@@ -157,36 +158,42 @@ where
     column: u32,
     /// Its numbers, which are only ever changed in place: a move of as many goes through memory.
     numbers: Packed<T, WIDTH>,
+    role: PhantomData<(&'r T, *mut ())>,
 }
 
-impl<'l, T: Element, const GROUPS: u32> TensorStaging<'l, Swizzled<T, 16, 64>, GROUPS> {
+impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS> {
     /// A writer of tiles as wide as `WIDTH` columns, for the warp group of `consumer`.
     #[inline(always)]
     #[must_use]
-    pub fn writer<S: super::Stage, const STAGES: usize, const CLUSTER: u32, const WIDTH: usize>(
+    pub fn writer<'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const WIDTH: usize>(
         self,
-        consumer: &Consumer<'_, S, STAGES, GROUPS, CLUSTER>,
-    ) -> TensorWriter<'l, T, GROUPS, WIDTH>
+        consumer: &Consumer<'r, S, STAGES, GROUPS, CLUSTER>,
+    ) -> TensorWriter<'r, T, GROUPS, WIDTH>
     where
         Columns<WIDTH>: Width,
     {
         const {
-            assert!(WIDTH.is_multiple_of(64) && WIDTH <= 256, "a warp writes 64 columns at a time");
+            assert!(
+                WIDTH.is_multiple_of(64) && WIDTH <= 256,
+                "a warp writes 64 columns at a time"
+            );
             assert!(size_of::<T>() == 2, "a warp writes numbers of 16 bits");
         }
+        let warp = consumer.warp();
         TensorWriter {
-            staging: self,
-            warp: consumer.warp(),
+            buffers: self.base + warp * 2 * <Swizzled<T, 16, 64> as sealed::Tile>::BYTES,
+            warp,
             full: false,
             image: core::ptr::null(),
             row: 0,
             column: 0,
             numbers: Packed::zero(),
+            role: PhantomData,
         }
     }
 }
 
-impl<'l, T: Element, const GROUPS: u32, const WIDTH: usize> TensorWriter<'l, T, GROUPS, WIDTH>
+impl<T: Element, const GROUPS: u32, const WIDTH: usize> TensorWriter<'_, T, GROUPS, WIDTH>
 where
     Columns<WIDTH>: Width,
 {
@@ -195,11 +202,14 @@ where
     #[inline(always)]
     pub fn hold<const ROWS: u32, const COLUMNS: u32>(
         &mut self,
-        tile: OutputTile<'l, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
+        tile: OutputTile<'_, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
         sums: &Accumulator<WIDTH>,
     ) {
         const {
-            assert!(ROWS == 64 * GROUPS, "a tile has 64 rows for each warp group of consumers");
+            assert!(
+                ROWS == 64 * GROUPS,
+                "a tile has 64 rows for each warp group of consumers"
+            );
             assert!(COLUMNS as usize == WIDTH, "a tile has as many columns as its sums");
         }
         self.write();
@@ -208,27 +218,44 @@ where
         self.numbers.take(sums);
     }
 
-    /// Writes the tile that is held, if there is one, in parts of 64 columns. Each warp takes its 16 rows through shared memory,
-    /// and does not wait for them to arrive.
+    /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
+    /// them to arrive.
     ///
     /// `stmatrix`; PTX 7.8, sm_90. `cp.async.bulk.tensor.2d.global`; PTX 8.0, sm_90.
     #[inline(always)]
     pub fn write(&mut self) {
-        if !self.holds() {
-            return;
+        if self.full {
+            self.columns::<0, 2>();
+            if WIDTH > 128 {
+                self.columns::<2, 2>();
+            }
+            self.full = false;
         }
-        self.part::<0>();
-        if self.parts() > 1 {
-            self.part::<1>();
-        }
-        if self.parts() > 2 {
-            self.part::<2>();
-        }
-        if self.parts() > 3 {
-            self.part::<3>();
-        }
-        self.empty();
     }
+
+    /// Writes the tile that is held in parts of 64 columns, and calls `meanwhile` before each with its number: products that it
+    /// starts go on while the part is written.
+    #[inline(always)]
+    pub(super) fn write_between(&mut self, mut meanwhile: impl FnMut()) {
+        meanwhile();
+        self.columns::<0, 1>();
+        if WIDTH > 64 {
+            meanwhile();
+            self.columns::<1, 1>();
+        }
+        if WIDTH > 128 {
+            meanwhile();
+            self.columns::<2, 1>();
+        }
+        if WIDTH > 192 {
+            meanwhile();
+            self.columns::<3, 1>();
+        }
+        self.full = false;
+    }
+
+    /// How often [`write_between`](Self::write_between) calls what it is given.
+    pub(super) const PARTS: u32 = WIDTH as u32 / 64;
 
     /// Whether a tile is held.
     #[inline(always)]
@@ -236,46 +263,67 @@ where
         self.full
     }
 
-    /// Holds no tile.
+    /// Writes 64 columns, the `FIRST`-th of these, or as many as there are buffers for, which is two: the more at once, the fewer
+    /// fences.
     #[inline(always)]
-    pub(super) fn empty(&mut self) {
-        self.full = false;
-    }
-
-    /// In how many parts a tile is written.
-    #[inline(always)]
-    pub(super) const fn parts(&self) -> u32 {
-        WIDTH as u32 / 64
-    }
-
-    /// Writes 64 columns.
-    #[inline(always)]
-    pub(super) fn part<const PART: usize>(&mut self) {
+    fn columns<const FIRST: usize, const BUFFERS: usize>(&mut self) {
+        const {
+            assert!(
+                BUFFERS == 1 || BUFFERS == 2 && FIRST.is_multiple_of(2),
+                "a warp has two buffers"
+            )
+        };
         let lane = lane_id();
         let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
-        let buffer = self.staging.base + (self.warp * 2 + PART as u32 % 2) * bytes;
-        // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
-        // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
-        let row = buffer + lane % 16 * 128 + ((lane / 16 ^ lane % 8) << 4);
-        // SAFETY: the buffer is this warp's, all lanes of which come here, and its last copy but one has read it. The rows of
-        // the output are this warp's, of the block's tile.
+        let buffer = self.buffers + FIRST as u32 % 2 * bytes;
+        let both = BUFFERS == 2 && WIDTH > 64 * (FIRST + 1);
+        // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The rows of the
+        // output are this warp's, of the block's tile.
         unsafe {
             if lane == 0 {
-                wgmma::store_wait_read_1();
+                if BUFFERS == 1 {
+                    wgmma::store_wait_read_1();
+                } else {
+                    wgmma::store_wait_read();
+                }
             }
             sync_warp(FULL_MASK);
-            let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);
-            store(row, self.numbers.sixteen(4 * PART));
-            store(row ^ 32, self.numbers.sixteen(4 * PART + 1));
-            store(row ^ 64, self.numbers.sixteen(4 * PART + 2));
-            store(row ^ 96, self.numbers.sixteen(4 * PART + 3));
+            self.stage(buffer, 4 * FIRST);
+            if both {
+                self.stage(buffer + bytes, 4 * FIRST + 4);
+            }
             wgmma::fence_proxy_async();
             sync_warp(FULL_MASK);
             if lane == 0 {
-                let (row, column) = (self.row + self.warp * 16, self.column + PART as u32 * 64);
+                let (row, column) = (self.row + self.warp * 16, self.column + FIRST as u32 * 64);
                 wgmma::store_tile(self.image, row, column, buffer);
                 wgmma::store_commit();
+                if both {
+                    wgmma::store_tile(self.image, row, column + 64, buffer + bytes);
+                    wgmma::store_commit();
+                }
             }
+        }
+    }
+
+    /// Puts 64 columns into a buffer, from the given sixteen on.
+    ///
+    /// # Safety
+    ///
+    /// The lanes of the warp are together, and nothing else uses the buffer.
+    #[inline(always)]
+    unsafe fn stage(&self, buffer: u32, first: usize) {
+        // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
+        // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
+        let lane = lane_id();
+        let row = buffer + lane % 16 * 128 + ((lane / 16 ^ lane % 8) << 4);
+        // SAFETY: the caller's; a buffer has 16 rows of 128 bytes.
+        unsafe {
+            let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);
+            store(row, self.numbers.sixteen(first));
+            store(row ^ 32, self.numbers.sixteen(first + 1));
+            store(row ^ 64, self.numbers.sixteen(first + 2));
+            store(row ^ 96, self.numbers.sixteen(first + 3));
         }
     }
 }

@@ -6,7 +6,7 @@ use core::mem::ManuallyDrop;
 use super::tile::{StageTile, Swizzled, TileRef, sealed};
 use super::{Element, Source};
 use crate::abi::parameter::{KernelParameter, Role};
-use crate::collective::warp::{WARP_SIZE, shfl_sync, FULL_MASK};
+use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
 use crate::device::sync::{sync_threads_count, sync_warp};
 use crate::device::thread::{index_in_block, lane_id, threads_in_block};
@@ -93,7 +93,10 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     ) {
         const {
             assert!(STAGES >= 1, "a pipeline has a stage at least");
-            assert!(GROUPS >= 1 && GROUPS <= 7, "a block has 1 to 7 warp groups of consumers");
+            assert!(
+                GROUPS >= 1 && GROUPS <= 7,
+                "a block has 1 to 7 warp groups of consumers"
+            );
             assert!(CLUSTER >= 1 && CLUSTER <= 8, "a cluster has 1 to 8 blocks");
             assert!(
                 CLUSTER == 1 || S::SHARED,
@@ -135,16 +138,17 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
                 launch: PhantomData,
             };
             consumer(&mut role);
-            // SAFETY: always.
-            unsafe { wgmma::store_wait_read_0() };
         }
-        if CLUSTER > 1 {
-            // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when
-            // each has copied its part, and the producer has waited until it is released by all. If one did not, a
-            // producer still waits, and with it the cluster, so that no memory goes away.
-            // SAFETY: all threads of all blocks of the cluster come here.
-            unsafe {
+        // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when each
+        // has copied its part, and the producer has waited until it is released by all. If one did not, a producer still
+        // waits, and with it the cluster, so that no memory goes away.
+        // SAFETY: all threads of all blocks of the cluster come here.
+        unsafe {
+            if CLUSTER > 1 {
                 wgmma::cluster_arrive();
+            }
+            wgmma::store_wait_read();
+            if CLUSTER > 1 {
                 wgmma::cluster_wait();
             }
         }
@@ -156,7 +160,10 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         if CLUSTER > 1 {
             // SAFETY: always.
             let blocks = unsafe { wgmma::cluster_size() };
-            assert!(blocks == CLUSTER, "the kernel's cluster has not as many blocks as its pipeline says");
+            assert!(
+                blocks == CLUSTER,
+                "the kernel's cluster has not as many blocks as its pipeline says"
+            );
         }
         if thread == 0 {
             for stage in 0..STAGES as u32 {
@@ -170,15 +177,16 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             // SAFETY: always.
             unsafe { wgmma::fence_mbarrier_init() };
         }
-        // A thread that has returned before is not waited for, and one that is in a role does not come.
-        let here = sync_threads_count(true);
-        assert!(here == threads_in_block(), "all threads of a block take a role, once");
         if CLUSTER > 1 {
             // SAFETY: all threads of all blocks of the cluster come here.
-            unsafe {
-                wgmma::cluster_arrive();
-                wgmma::cluster_wait();
-            }
+            unsafe { wgmma::cluster_arrive() };
+        }
+        // A thread that has returned before is not waited for.
+        let here = sync_threads_count(true);
+        assert!(here == threads_in_block(), "all threads of a block take a role");
+        if CLUSTER > 1 {
+            // SAFETY: they have arrived.
+            unsafe { wgmma::cluster_wait() };
         }
     }
 }
@@ -293,13 +301,7 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<
     ///
     /// `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor.2d`; PTX 8.0, sm_90.
     #[inline(always)]
-    pub fn fill<
-        T: Element,
-        const A_ROWS: usize,
-        const A_COLUMNS: usize,
-        const B_ROWS: usize,
-        const B_COLUMNS: usize,
-    >(
+    pub fn fill<T: Element, const A_ROWS: usize, const A_COLUMNS: usize, const B_ROWS: usize, const B_COLUMNS: usize>(
         self,
         a: Source<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
         b: Source<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
@@ -426,6 +428,7 @@ unsafe impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32
     for TensorPipeline<'_, S, STAGES, GROUPS, CLUSTER>
 {
     const ROLE: Role = Role::Shared;
+    const ROLES: usize = 1;
     type Element = PipelineMemory<S, STAGES>;
     type A = u32;
     type B = u32;
