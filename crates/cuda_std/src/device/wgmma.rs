@@ -101,11 +101,6 @@ instructions! {
     fn cluster_arrive() "barrier.cluster.arrive.relaxed;";
     fn cluster_wait() "barrier.cluster.wait.acquire;";
 }
-questions! {
-    fn cluster_rank() "mov.u32 {result}, %cluster_ctarank;";
-    fn cluster_size() "mov.u32 {result}, %cluster_nctarank;";
-}
-
 // PTX ISA, "wgmma".
 instructions! {
     fn wgmma_commit() "wgmma.commit_group.sync.aligned;";
@@ -122,9 +117,9 @@ instructions! {
 pub(crate) unsafe fn set_registers<const REGISTERS: u32, const GROW: bool>() {
     const {
         assert!(
-            REGISTERS % 8 == 0 && REGISTERS >= 24 && REGISTERS <= 256,
+            REGISTERS.is_multiple_of(8) && REGISTERS >= 24 && REGISTERS <= 256,
             "24 to 256 registers, in steps of 8"
-        )
+        );
     };
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller's.

@@ -19,9 +19,9 @@ pub struct Columns<const COLUMNS: usize>(());
     message = "there is no accumulator of this width",
     note = "accumulators have 32, 64, 128, 192 or 256 columns"
 )]
-pub trait Width: widths::Width {}
+pub trait Width: sealed::Width {}
 
-pub(super) mod widths {
+pub(super) mod sealed {
     use super::{Wgmma, bf16, f16};
 
     pub trait Width {
@@ -33,7 +33,7 @@ pub(super) mod widths {
 macro_rules! widths {
     ($($columns:literal)*) => {$(
         impl Width for Columns<$columns> {}
-        impl widths::Width for Columns<$columns> {
+        impl sealed::Width for Columns<$columns> {
             type Sums = [f32; $columns / 2];
         }
     )*};
@@ -50,7 +50,7 @@ pub struct Accumulator<const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
 {
-    sums: <Columns<COLUMNS> as widths::Width>::Sums,
+    sums: <Columns<COLUMNS> as sealed::Width>::Sums,
 }
 
 impl<const COLUMNS: usize> Accumulator<COLUMNS>
@@ -112,7 +112,7 @@ pub(super) struct Packed<T, const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
 {
-    pairs: <<Columns<COLUMNS> as widths::Width>::Sums as wgmma::Sums>::Packed,
+    pairs: <<Columns<COLUMNS> as sealed::Width>::Sums as wgmma::Sums>::Packed,
     element: PhantomData<T>,
 }
 

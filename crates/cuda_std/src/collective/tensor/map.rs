@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use super::tile::{Element, StageTile, Swizzled, Tile, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::thread::is_first_in_block;
-use crate::device::wgmma;
+use crate::device::{intrinsics, wgmma};
 
 /// A tensor map as `cuTensorMapEncodeTiled` makes it, of which only the device knows what it means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize> Source<'_, Swizzled<T,
         unsafe {
             if D::SHARED && CLUSTER > 1 {
                 let own = all / CLUSTER;
-                let first = wgmma::cluster_rank() * own;
+                let first = intrinsics::rank_in_cluster() * own;
                 for part in first..first + own {
                     let (tile, row) = (tile + part * bytes, self.row + part * ROWS as u32);
                     wgmma::load_tile_multicast(tile, image, row, self.column, barrier, (1 << CLUSTER) - 1);

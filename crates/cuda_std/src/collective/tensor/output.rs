@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Columns, Packed, Width};
 use super::map::TensorOutput;
-use super::pipeline::Consumer;
+use super::pipeline::{Consumer, assert_cluster};
 use super::tile::{Element, Swizzled, Tile, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::FULL_MASK;
@@ -34,16 +34,34 @@ impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Places<ROWS, COLUM
     #[inline(always)]
     fn new([rows, columns]: [u32; 2], Bands(band): Bands) -> Self {
         const { assert!(ROWS > 0 && COLUMNS > 0 && CLUSTER > 0, "tiles have rows and columns") };
-        // Of whole clusters: `block_number` counts the blocks of a cluster one after the other.
+        // Of whole clusters.
         let (rows, columns) = (rows.div_ceil(ROWS).div_ceil(CLUSTER), columns.div_ceil(COLUMNS));
         Self {
             rows,
             columns,
-            band: band.max(1),
-            next: block_number() as u32 / CLUSTER,
+            // No more than there are: nothing that is computed with it wraps.
+            band: band.clamp(1, rows.max(1)),
+            next: cluster::<CLUSTER>().0,
             all: rows * columns,
         }
     }
+}
+
+/// The number of the calling block's cluster, how many there are, and which of its blocks this is. Without clusters, each block
+/// is one.
+#[inline(always)]
+fn cluster<const CLUSTER: u32>() -> (u32, u32, u32) {
+    let (number, rank, [x, y, z]) = if CLUSTER == 1 {
+        (block_number(), 0, grid_dim().to_array())
+    } else {
+        let [x, y, z] = intrinsics::grid_clusters();
+        let [i, j, k] = intrinsics::cluster_idx();
+        let number = (u64::from(k) * u64::from(y) + u64::from(j)) * u64::from(x) + u64::from(i);
+        (number, intrinsics::rank_in_cluster(), [x, y, z])
+    };
+    // Those beyond 32 bits have nothing to do: a matrix has fewer tiles.
+    let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    (narrow(number), narrow(u64::from(x) * u64::from(y) * u64::from(z)), rank)
 }
 
 /// The first row and column of each tile.
@@ -60,9 +78,8 @@ impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator for Place
         let first = band * self.band;
         let height = self.band.min(self.rows - first);
         let (row, column) = (first + rest % height, rest / height);
-        let step = grid_dim().x / CLUSTER;
-        self.next = self.next.checked_add(step).unwrap_or(self.all);
-        let rank = block_number() as u32 % CLUSTER;
+        let (_, step, rank) = cluster::<CLUSTER>();
+        self.next = self.next.saturating_add(step);
         Some([(row * CLUSTER + rank) * ROWS, column * COLUMNS])
     }
 }
@@ -76,21 +93,17 @@ pub struct OutputTiles<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const C
 
 impl<'l, T: Tile> TensorOutput<'l, T> {
     /// The tiles that this block writes, of `ROWS` by `COLUMNS` elements, so that all blocks together write each once. The
-    /// blocks of a cluster have tiles one below the other. The grid has one dimension, and may have any number of blocks.
+    /// blocks of a cluster have tiles one below the other. The grid may have any number of blocks.
     ///
     /// # Panics
-    /// If the grid has more dimensions than one.
+    /// If the cluster has not `CLUSTER` blocks.
     #[inline(always)]
     #[must_use]
     pub fn tiles<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32>(
         self,
         order: Bands,
     ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
-        let grid = grid_dim();
-        assert!(
-            grid.y == 1 && grid.z == 1 && grid.x.is_multiple_of(CLUSTER),
-            "tiles are shared out along one dimension, in whole clusters"
-        );
+        assert_cluster::<CLUSTER>();
         let places = Places::new([self.rows(), self.columns()], order);
         OutputTiles { output: self, places }
     }
@@ -271,7 +284,7 @@ where
             assert!(
                 BUFFERS == 1 || BUFFERS == 2 && FIRST.is_multiple_of(2),
                 "a warp has two buffers"
-            )
+            );
         };
         let lane = lane_id();
         let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
@@ -316,7 +329,7 @@ where
         // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
         // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
         let lane = lane_id();
-        let row = buffer + lane % 16 * 128 + ((lane / 16 ^ lane % 8) << 4);
+        let row = buffer + lane % 16 * 128 + (((lane / 16) ^ (lane % 8)) << 4);
         // SAFETY: the caller's; a buffer has 16 rows of 128 bytes.
         unsafe {
             let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);

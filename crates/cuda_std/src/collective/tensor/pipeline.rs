@@ -3,7 +3,8 @@
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-use super::tile::{StageTile, Swizzled, TileRef, sealed};
+use super::tile::sealed as tile;
+use super::tile::{StageTile, Swizzled, TileRef};
 use super::{Element, Source};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
@@ -19,10 +20,10 @@ pub const WARP_GROUP: u32 = 128;
 const REGISTERS: u32 = 64 << 10;
 
 /// The tiles of a stage: a pair, such as `(Swizzled<f16, 128, 64>, Swizzled<f16, 256, 64>)`.
-pub trait Stage: memory::Stage + 'static {}
+pub trait Stage: sealed::Stage + 'static {}
 
-mod memory {
-    use super::{StageTile, sealed};
+mod sealed {
+    use super::{StageTile, tile};
 
     pub trait Stage {
         /// The tiles' memory.
@@ -34,9 +35,9 @@ mod memory {
     }
 
     impl<A: StageTile, B: StageTile> Stage for (A, B) {
-        type Memory = Tiles<<A::Tile as sealed::Tile>::Memory, <B::Tile as sealed::Tile>::Memory>;
+        type Memory = Tiles<<A::Tile as tile::Tile>::Memory, <B::Tile as tile::Tile>::Memory>;
         const BYTES: u32 = {
-            let bytes = <A::Tile as sealed::Tile>::BYTES + <B::Tile as sealed::Tile>::BYTES;
+            let bytes = <A::Tile as tile::Tile>::BYTES + <B::Tile as tile::Tile>::BYTES;
             assert!(bytes < 1 << 20, "a barrier counts less than 1 MiB");
             bytes
         };
@@ -157,14 +158,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     /// Makes the barriers, once for the block, and known to all of the cluster.
     #[inline(always)]
     fn initialise(&self, thread: u32) {
-        if CLUSTER > 1 {
-            // SAFETY: always.
-            let blocks = unsafe { wgmma::cluster_size() };
-            assert!(
-                blocks == CLUSTER,
-                "the kernel's cluster has not as many blocks as its pipeline says"
-            );
-        }
+        assert_cluster::<CLUSTER>();
         if thread == 0 {
             for stage in 0..STAGES as u32 {
                 // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
@@ -188,6 +182,20 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             // SAFETY: they have arrived.
             unsafe { wgmma::cluster_wait() };
         }
+    }
+}
+
+/// The blocks of a cluster are as many as a type says. No instruction where the kernel states its cluster.
+///
+/// # Panics
+/// If they are not.
+#[inline(always)]
+pub(super) fn assert_cluster<const CLUSTER: u32>() {
+    if CLUSTER > 1 {
+        assert!(
+            intrinsics::blocks_in_cluster() == CLUSTER,
+            "the kernel's cluster has not as many blocks as its types say"
+        );
     }
 }
 
@@ -310,11 +318,11 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<
         B: StageTile<Tile: super::Tile<Element = T>>,
     {
         *self.filled += 1;
-        let second = self.tiles + <A::Tile as sealed::Tile>::BYTES;
+        let second = self.tiles + <A::Tile as tile::Tile>::BYTES;
         // SAFETY: the stage is empty, in all blocks of the cluster if it has several, and as many bytes are copied as are
         // expected: all of each tile, of which the blocks of the cluster copy the same parts if they have it in common.
         unsafe {
-            wgmma::mbarrier_arrive_expect_tx(self.barrier, <(A, B) as memory::Stage>::BYTES);
+            wgmma::mbarrier_arrive_expect_tx(self.barrier, <(A, B) as sealed::Stage>::BYTES);
             a.fill::<A, CLUSTER>(self.tiles, self.barrier);
             b.fill::<B, CLUSTER>(second, self.barrier);
         }
@@ -382,7 +390,7 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Full<'
         unsafe {
             (
                 TileRef::new(first),
-                TileRef::new(first + <A::Tile as sealed::Tile>::BYTES),
+                TileRef::new(first + <A::Tile as tile::Tile>::BYTES),
             )
         }
     }

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use ::half::{bf16, f16};
 use bytemuck::Pod;
 
-use super::accumulator::widths::Width;
+use super::accumulator::sealed::Width;
 use crate::device::wgmma::{self, Wgmma};
 
 /// Numbers that warp groups multiply: `f16` and `bf16`.
@@ -41,11 +41,9 @@ pub trait Tile: sealed::Tile + 'static {
 }
 
 /// A tile of a stage: a [`Swizzled`] that the block copies for itself, or a [`Multicast`] one.
-pub trait StageTile: 'static {
+pub trait StageTile: sealed::StageTile + 'static {
     /// The tile.
     type Tile: Tile;
-    /// Whether the blocks of a cluster have it in common.
-    const SHARED: bool;
 }
 
 pub(crate) mod sealed {
@@ -64,6 +62,11 @@ pub(crate) mod sealed {
         ///
         /// As for `Wgmma`.
         unsafe fn multiply<W: Width>(sums: &mut W::Sums, a: u64, b: u64, add: u32);
+    }
+
+    pub trait StageTile {
+        /// Whether the blocks of a cluster have it in common.
+        const SHARED: bool;
     }
 
     pub trait Tile {
@@ -137,11 +140,17 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Swizz
 
 impl<T: Element, const ROWS: usize, const COLUMNS: usize> StageTile for Swizzled<T, ROWS, COLUMNS> {
     type Tile = Self;
+}
+
+impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::StageTile for Swizzled<T, ROWS, COLUMNS> {
     const SHARED: bool = false;
 }
 
 impl<T: Tile> StageTile for Multicast<T> {
     type Tile = T;
+}
+
+impl<T: Tile> sealed::StageTile for Multicast<T> {
     const SHARED: bool = true;
 }
 
@@ -202,8 +211,8 @@ impl<T: Tile> TileRef<'_, T> {
             64 => 2,
             _ => 3,
         };
-        let eight_rows = u64::from(8 * T::PITCH >> 4);
-        u64::from((self.address & 0x3_ffff) >> 4) | 1 << 16 | eight_rows << 32 | swizzle << 62
+        let eight_rows = u64::from((8 * T::PITCH) >> 4);
+        u64::from((self.address & 0x3_ffff) >> 4) | (1 << 16) | (eight_rows << 32) | (swizzle << 62)
     }
 }
 
