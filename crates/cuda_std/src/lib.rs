@@ -43,6 +43,7 @@
 //! | groups of threads | [`groups`] |
 //! | reductions and scans of whole slices | [`algorithms`] |
 //! | matrices by warps | [`mma`] |
+//! | matrices by warp groups, on compute capability 9.0 | [`tensor`] |
 //! | bits; caches and vectors | [`bits`], [`memory`] |
 //! | matrices and volumes to read | [`view`] |
 //! | arrays of any strides | [`View`], [`output::Array`] |
@@ -81,15 +82,15 @@ pub mod launch;
 pub use abi::contract::Contract;
 #[doc(hidden)]
 pub use abi::description::Description;
-#[doc(hidden)]
-pub use abi::parameter::Parameter;
 pub use abi::parameter::{Element, KernelParameter, Role};
+#[doc(hidden)]
+pub use abi::parameter::{Parameter, grid_constants};
 pub use array::output::{Disjoint, DisjointSlice};
 pub use array::strided::{Dimensions, View, ViewMut};
 #[doc(hidden)]
 pub use array::vectorize;
 pub use array::{output, view};
-pub use collective::{groups, mma, warp};
+pub use collective::{groups, mma, tensor, warp};
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use device::{arch, bits, memory, sync, thread};
 pub use glam;

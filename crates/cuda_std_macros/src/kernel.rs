@@ -264,7 +264,7 @@ impl Kernel<'_> {
         let mut inputs = Vec::new();
         let mut statics = Vec::new();
         let mut values = Vec::new();
-        let (mut barriers, mut copies) = (Vec::new(), Vec::new());
+        let (mut barriers, mut copies, mut roles) = (Vec::new(), Vec::new(), Vec::new());
         for (index, parameter) in self.parameters.iter().enumerate() {
             let words: Vec<Ident> = ["a", "b", "c", "d"]
                 .iter()
@@ -279,6 +279,7 @@ impl Kernel<'_> {
                     }
                     let parameter = quote! { <#ty as ::cuda_std::KernelParameter> };
                     barriers.push(quote! { #parameter::BARRIERS });
+                    roles.push(quote! { + #parameter::ROLES });
                     values.push(quote! {
                         #parameter::with_barrier::<{ __BARRIERS[#index] }>(#parameter::assemble(#(#words),*))
                     });
@@ -314,6 +315,9 @@ impl Kernel<'_> {
         statics.push(quote! {
             // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
             const __BARRIERS: [u32; #many] = ::cuda_std::shared::barriers([#(#barriers),*]);
+        });
+        statics.push(quote! {
+            const _: () = ::core::assert!(0 #(#roles)* <= 1, "a kernel divides its blocks into roles once: it has one tensor pipeline");
         });
         statics.push(self.cooperation());
         let mut assumptions = TokenStream::new();
@@ -356,6 +360,13 @@ impl Kernel<'_> {
             };
             #[unsafe(export_name = #symbol)]
             static TEXT: [u8; DESCRIPTION.length()] = DESCRIPTION.text();
+        });
+        // Where the builder looks for it.
+        let symbol = format!("__rumba_grid_constants_{entry}");
+        statics.push(quote! {
+            const GRID_CONSTANTS: usize = ::cuda_std::grid_constants::<0>(DESCRIPTION.parameters).1;
+            #[unsafe(export_name = #symbol)]
+            static CONSTANTS: [u32; GRID_CONSTANTS] = ::cuda_std::grid_constants(DESCRIPTION.parameters).0;
         });
         let parameters = self.type_parameters();
         let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });

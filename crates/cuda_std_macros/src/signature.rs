@@ -38,7 +38,8 @@ pub(crate) enum Kind {
     Shared,
     /// As `Bound`: shared memory whose length the host passes.
     SharedSlice(Box<Type>),
-    /// As `Bound`, but to memory that the launcher provides: what the blocks of a grid wait with.
+    /// As `Bound`, but to memory that the launcher provides: what the blocks of a grid wait with, or shared memory of a size
+    /// that its type tells.
     Grid(Box<Type>),
 }
 
@@ -336,7 +337,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
         "Shared" | "Alternating" | "Pipeline" => return Some(Kind::Shared),
-        "GridGroup" => return Some(Kind::Grid(Box::new(ty.clone()))),
+        "GridGroup" | "TensorPipeline" | "TensorStaging" => return Some(Kind::Grid(Box::new(ty.clone()))),
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
         "Vec" | "Box" | "Rc" | "Arc" => format!(
             "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \
@@ -366,7 +367,17 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// The types of the library that live as long as the launch.
-const OF_A_LAUNCH: [&str; 5] = ["Disjoint", "DisjointSlice", "GridGroup", "SharedSlice", "View"];
+const OF_A_LAUNCH: [&str; 9] = [
+    "Disjoint",
+    "DisjointSlice",
+    "GridGroup",
+    "SharedSlice",
+    "TensorMap",
+    "TensorOutput",
+    "TensorPipeline",
+    "TensorStaging",
+    "View",
+];
 
 /// A parameter type in the bound of an argument, where a lifetime cannot be left out as it is in the kernel's signature. Types
 /// that are known by their names are given one; whether another has one inside is not known, and it is the argument of a

@@ -32,5 +32,6 @@ pub(crate) mod ordered;
 mod peer;
 pub(crate) mod pinned;
 mod pool_handle;
+mod tensor;
 pub(crate) mod unified;
 pub(crate) mod view;

@@ -616,6 +616,14 @@ define void @__rumba_st_cg_16(ptr %to, ptr %value) alwaysinline nounwind {
   ret void
 }
 
+; The address of shared memory in its own window.
+
+define i32 @__rumba_shared_address(ptr %address) alwaysinline nounwind {
+  %shared = addrspacecast ptr %address to ptr addrspace(3)
+  %number = ptrtoint ptr addrspace(3) %shared to i32
+  ret i32 %number
+}
+
 ; A number that the optimiser does not see through.
 
 define i32 @__rumba_opaque(i32 %value) alwaysinline nounwind {

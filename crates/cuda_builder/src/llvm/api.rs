@@ -128,6 +128,7 @@ functions! {
     LLVMAddAttributeAtIndex(ValueRef, c_uint, Attribute);
     LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
     LLVMCreateEnumAttribute(ContextRef, c_uint, u64) -> Attribute;
+    LLVMCreateTypeAttribute(ContextRef, c_uint, TypeRef) -> Attribute;
     LLVMGetEnumAttributeAtIndex(ValueRef, c_uint, c_uint) -> Attribute;
     LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
     LLVMRemoveStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint);
@@ -157,6 +158,7 @@ functions! {
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
     LLVMSetFastMathFlags(ValueRef, c_uint);
     LLVMGetCalledValue(ValueRef) -> ValueRef;
+    LLVMGetInlineAsmAsmString(ValueRef, *mut usize) -> *const c_char;
     LLVMRemoveCallSiteEnumAttribute(ValueRef, c_uint, c_uint);
     LLVMGetNumOperands(ValueRef) -> c_int;
     LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;

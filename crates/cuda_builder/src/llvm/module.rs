@@ -439,6 +439,32 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// Makes a parameter of a kernel, a pointer, one of `bytes` bytes that is passed by value and stays where the launch
+    /// put it: `__grid_constant__`.
+    pub(crate) fn pass_by_value(self, parameter: u32, bytes: u64, align: u64) {
+        const GRID_CONSTANT: &str = "nvvm.grid_constant";
+        let (api, context) = (self.api(), self.context.raw);
+        // SAFETY: the strings are copied; a function's parameters have the indices from 1 on, and types of LLVM live as long
+        // as the context.
+        unsafe {
+            let memory = (api.LLVMArrayType2)((api.LLVMInt8TypeInContext)(context), bytes);
+            let attributes = [
+                (api.LLVMCreateTypeAttribute)(context, self.attribute_kind("byval"), memory),
+                (api.LLVMCreateEnumAttribute)(context, self.attribute_kind("align"), align),
+                (api.LLVMCreateStringAttribute)(
+                    context,
+                    GRID_CONSTANT.as_ptr().cast(),
+                    GRID_CONSTANT.len() as c_uint,
+                    c"".as_ptr(),
+                    0,
+                ),
+            ];
+            for attribute in attributes {
+                (api.LLVMAddAttributeAtIndex)(self.raw, parameter + 1, attribute);
+            }
+        }
+    }
+
     /// Removes a string attribute from a function.
     pub(crate) fn remove_attribute(self, name: &str) {
         // SAFETY: the string is only read; the index is the function's own.
@@ -567,6 +593,27 @@ impl<'c> Instruction<'c> {
             context: self.context,
             raw,
         })
+    }
+
+    /// The text of inline assembly.
+    pub(crate) fn assembly(self) -> Option<String> {
+        const INLINE_ASM: i32 = 23;
+        if self.opcode() != Opcode::Call {
+            return None;
+        }
+        let api = self.api();
+        // SAFETY: the instruction is a call, and what it calls is asked first whether it is inline assembly; the text is copied
+        // at once.
+        unsafe {
+            let called = (api.LLVMGetCalledValue)(self.raw);
+            if (api.LLVMGetValueKind)(called) != INLINE_ASM {
+                return None;
+            }
+            let mut length = 0;
+            let start = (api.LLVMGetInlineAsmAsmString)(called, &raw mut length);
+            let text = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            Some(String::from_utf8_lossy(text).into_owned())
+        }
     }
 
     /// Takes back what a call says against inlining.

@@ -174,8 +174,8 @@ impl Contract {
         ]
     }
 
-    /// Tells the compiler what blocks the calling kernel is launched with, so that their size is a
-    /// constant. No instruction.
+    /// Tells the compiler what blocks and clusters the calling kernel is launched with, so that their sizes are
+    /// constants. No instruction.
     ///
     /// # Safety
     ///
@@ -183,6 +183,7 @@ impl Contract {
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
     pub unsafe fn assume(self) {
+        use crate::device::intrinsics::blocks_in_cluster;
         use crate::device::thread::{block_dim, thread_idx};
         use core::hint::assert_unchecked;
 
@@ -193,6 +194,10 @@ impl Contract {
                 assert_unchecked(threads.x == x && threads.y == y && threads.z == z);
                 assert_unchecked(thread.x < x && thread.y < y && thread.z < z);
             }
+        }
+        if let Some([x, y, z]) = self.cluster {
+            // SAFETY: the driver refuses launches with other clusters.
+            unsafe { assert_unchecked(blocks_in_cluster() == x * y * z) };
         }
     }
 }

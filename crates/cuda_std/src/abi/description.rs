@@ -165,6 +165,8 @@ impl Writer<'_> {
                 Role::Shared => ("shared", [0; 2], None),
                 Role::Tile { block } => ("tile", [0; 2], Some(block)),
                 Role::Pointer => ("pointer", [0; 2], None),
+                Role::TensorMap { tile, writes: false } => ("tensor-map", tile, None),
+                Role::TensorMap { tile, writes: true } => ("tensor-output", tile, None),
             };
             self.word(word);
             self.number(rank as usize);

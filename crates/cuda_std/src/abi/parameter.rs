@@ -35,6 +35,14 @@ pub enum Role {
     },
     /// A raw pointer: the launcher is an `unsafe fn`, whose caller answers for it.
     Pointer,
+    /// A tensor map, which is passed by value and stays where the launch put it, CUDA's `__grid_constant__`: the kernel has its
+    /// address.
+    TensorMap {
+        /// Rows and columns of the tiles that are copied.
+        tile: [u32; 2],
+        /// Whether the kernel writes to the matrix.
+        writes: bool,
+    },
 }
 
 /// A parameter of a kernel. The compilations for the device and for the host each make one, and a runtime compares what
@@ -78,12 +86,15 @@ impl Parameter {
     /// A parameter that is bound as its type says.
     #[must_use]
     pub const fn bound<P: KernelParameter + ?Sized>(name: &'static str, ty: &'static str) -> Self {
-        let words = [
+        let mut words = [
             size_of::<P::A>(),
             size_of::<P::B>(),
             size_of::<P::C>(),
             size_of::<P::D>(),
         ];
+        if matches!(P::ROLE, Role::TensorMap { .. }) {
+            words[0] = size_of::<P::Element>();
+        }
         Self {
             name,
             ty,
@@ -113,6 +124,33 @@ impl Parameter {
             layout: Layout::of::<T>([size_of::<*const T>(), 0, 0, 0]),
         }
     }
+}
+
+/// Of the parameters of a kernel, those of [`Role::TensorMap`], as the builder reads it: for each its number among the PTX
+/// parameters, its size and its alignment. For the macro, which asks for the `LENGTH` first.
+#[doc(hidden)]
+#[must_use]
+pub const fn grid_constants<const LENGTH: usize>(parameters: &[Parameter]) -> ([u32; LENGTH], usize) {
+    let (mut words, mut length) = ([0; LENGTH], 0);
+    let (mut index, mut number) = (0, 0);
+    while index < parameters.len() {
+        let Parameter { role, layout, .. } = parameters[index];
+        if matches!(role, Role::TensorMap { .. }) {
+            if length < LENGTH {
+                words[length] = number;
+                words[length + 1] = layout.size as u32;
+                words[length + 2] = layout.align as u32;
+            }
+            length += 3;
+        }
+        let mut word = 0;
+        while word < layout.words.len() {
+            number += (layout.words[word] > 0) as u32;
+            word += 1;
+        }
+        index += 1;
+    }
+    (words, length)
 }
 
 /// A type that may be the element of a slice that host and device share.
@@ -165,7 +203,8 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
 /// # Safety
 ///
 /// * `A` to `D` (less those that are `()`) become PTX parameters in that order, and an
-///   [`Argument`](crate::launch::Argument) for this type binds exactly those.
+///   [`Argument`](crate::launch::Argument) for this type binds exactly those. Where `ROLE` is [`Role::TensorMap`], `A` is a
+///   pointer to an `Element`, which is bound by value.
 /// * `assemble` gives a value that is sound to hand to every thread of a launch that keeps to
 ///   `ROLE`.
 #[diagnostic::on_unimplemented(
@@ -196,6 +235,8 @@ pub unsafe trait KernelParameter {
 
     /// How many of the block's barriers are its own: one, or none.
     const BARRIERS: u32 = 0;
+    /// How often it divides the block into roles. A kernel can do so once: threads in one role do not meet those in another.
+    const ROLES: usize = 0;
     /// Whether all blocks of a launch have to run at the same time: `#[kernel(cooperative)]`.
     const COOPERATIVE: bool = false;
 

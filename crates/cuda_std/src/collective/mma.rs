@@ -12,8 +12,8 @@
 //! | `i8` | 16, 8, 32 | `i32` | `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32` |
 //! | `f64` | 8, 8, 4 | `f64` | `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64` |
 //!
-//! All need PTX 7.0 and sm_80. Where elements are is the PTX ISA's "Matrix Fragments for mma". `wgmma` and `tcgen05`, which
-//! belong to one architecture each, are not here.
+//! All need PTX 7.0 and sm_80. Where elements are is the PTX ISA's "Matrix Fragments for mma". Products by warp groups, `wgmma`, are
+//! in [`tensor`](crate::tensor); `tcgen05` is not here.
 //!
 //! ```
 //! use cuda_std::half::f16;

@@ -2,4 +2,5 @@
 
 pub mod groups;
 pub mod mma;
+pub mod tensor;
 pub mod warp;

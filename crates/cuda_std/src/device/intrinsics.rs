@@ -85,6 +85,14 @@ operations! {
     "llvm.nvvm.read.ptx.sreg.lanemask.lt" fn lane_mask_lt() -> u32;
     "llvm.nvvm.read.ptx.sreg.clock64" fn clock() -> u64;
     "llvm.nvvm.read.ptx.sreg.globaltimer" fn global_timer() -> u64;
+    "llvm.nvvm.read.ptx.sreg.clusterid.x" fn cluster_idx_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.clusterid.y" fn cluster_idx_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.clusterid.z" fn cluster_idx_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nclusterid.x" fn grid_clusters_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nclusterid.y" fn grid_clusters_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nclusterid.z" fn grid_clusters_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.cluster.ctarank" fn rank_in_cluster() -> u32;
+    "llvm.nvvm.read.ptx.sreg.cluster.nctarank" fn blocks_in_cluster() -> u32;
     "llvm.nvvm.read.ptx.sreg.dynamic_smem_size" fn dynamic_shared_bytes() -> u32;
 }
 
@@ -103,8 +111,22 @@ operations! {
     "__rumba_mma_i8" unsafe fn mma_i8(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
+    /// The address of shared memory in its own window, which instructions for tensors take.
+    "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
     /// The same number, of which the compiler knows nothing.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
+}
+
+/// Which cluster of the grid the calling block's is, along x, y and z.
+#[inline(always)]
+pub(crate) fn cluster_idx() -> [u32; 3] {
+    [cluster_idx_x(), cluster_idx_y(), cluster_idx_z()]
+}
+
+/// How many clusters the grid has along x, y and z.
+#[inline(always)]
+pub(crate) fn grid_clusters() -> [u32; 3] {
+    [grid_clusters_x(), grid_clusters_y(), grid_clusters_z()]
 }
 
 /// The architecture that the code is built for, ten times its capability: 800 for sm_80. The builder answers before it

@@ -203,6 +203,34 @@ pub enum ViewError {
         /// Its strides, in elements.
         strides: Vec<isize>,
     },
+    /// A matrix without elements, of which there is no tensor map.
+    #[error("a matrix of shape {shape:?} has no elements, and no tensor map; leave the launch out")]
+    TensorEmpty {
+        /// Rows and columns.
+        shape: Vec<usize>,
+    },
+    /// A matrix whose rows do not begin where tensor copies can.
+    #[error(
+        "tensor copies need rows that begin at multiples of 16 bytes: these have {row_bytes} bytes and begin at {address:#x}; pad the rows"
+    )]
+    TensorRows {
+        /// Bytes of a row.
+        row_bytes: usize,
+        /// Where the first one is on the device.
+        address: u64,
+    },
+    /// A tensor map that the driver does not make.
+    #[error(
+        "the driver makes no tensor map with tiles {tile:?} of a matrix of shape {shape:?} (CUDA error {code}); tensor maps need a device of compute capability 9.0 or later"
+    )]
+    TensorRefused {
+        /// Rows and columns.
+        shape: Vec<usize>,
+        /// Rows and columns of its tiles.
+        tile: Vec<usize>,
+        /// The result of `cuTensorMapEncodeTiled`.
+        code: u32,
+    },
 }
 
 crate::__debug_as_display!(ContractError, ViewError);
@@ -350,7 +378,8 @@ pub(super) fn check(
             | Role::Atomic
             | Role::Shared
             | Role::Tile { .. }
-            | Role::Pointer => {}
+            | Role::Pointer
+            | Role::TensorMap { .. } => {}
         }
     }
     Ok(())

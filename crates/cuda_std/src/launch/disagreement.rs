@@ -160,6 +160,8 @@ impl fmt::Display for StatedParameter<'_> {
             "shared" => write!(f, "dynamic shared memory with elements")?,
             "tile" => write!(f, "shared memory for blocks of at most {:?} threads", [x, y, z])?,
             "pointer" => write!(f, "a pointer to something")?,
+            "tensor-map" => write!(f, "a tensor map of tiles of {rank} x {elements}")?,
+            "tensor-output" => write!(f, "an output in tiles of {rank} x {elements}")?,
             other => write!(f, "{other}")?,
         }
         write!(f, " of {size} bytes, aligned to {align}")?;

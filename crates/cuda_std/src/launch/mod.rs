@@ -48,6 +48,7 @@ mod looped;
 mod map;
 mod operand;
 mod reach;
+mod tensor;
 
 #[doc(hidden)]
 pub use argument::Written;
@@ -64,6 +65,7 @@ pub use map::Kernels;
 pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 pub use reach::{Reach, Unreached};
+pub use tensor::{TensorMemory, TensorMemoryMut};
 
 pub use crate::abi::contract::Contract;
 pub use crate::abi::parameter::{Layout, Parameter, Role};

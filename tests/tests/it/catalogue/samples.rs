@@ -591,6 +591,25 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         ("ViewError::TooLong", too_long()),
+        (
+            "ViewError::TensorEmpty",
+            ViewError::TensorEmpty { shape: vec![64, 0] },
+        ),
+        (
+            "ViewError::TensorRows",
+            ViewError::TensorRows {
+                row_bytes: 200,
+                address: 0x7f00_0000_0000,
+            },
+        ),
+        (
+            "ViewError::TensorRefused",
+            ViewError::TensorRefused {
+                shape: vec![4096, 4096],
+                tile: vec![128, 64],
+                code: 801,
+            },
+        ),
     ];
     let arrays = vec![
         (

@@ -175,6 +175,16 @@ pub fn dynamic_shared_mem<T>() -> *mut T {
     DYNAMIC.as_mut_ptr().cast()
 }
 
+/// The same memory, aligned to 1024 bytes, which the patterns of swizzled tiles are laid out by.
+#[inline(always)]
+pub(crate) fn dynamic_shared_tensors() -> *const u8 {
+    #[repr(C, align(1024))]
+    struct Aligned([u8; 1024]);
+    #[cfg_attr(target_arch = "nvptx64", unsafe(link_section = ".shared.dynamic"))]
+    static DYNAMIC: Storage<Aligned> = Storage::uninit();
+    DYNAMIC.as_mut_ptr().cast::<u8>().cast_const()
+}
+
 /// How many bytes of dynamic shared memory the launch asked for. `%dynamic_smem_size`; PTX 4.1,
 /// sm_20.
 #[inline(always)]

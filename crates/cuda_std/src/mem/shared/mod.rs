@@ -73,6 +73,7 @@ mod layout;
 mod pipeline;
 
 pub use alternating::Alternating;
+pub(crate) use dynamic::dynamic_shared_tensors;
 pub use dynamic::{SharedSlice, Slice, dynamic_shared_bytes, dynamic_shared_mem, dynamic_shared_slice};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use layout::smaller;

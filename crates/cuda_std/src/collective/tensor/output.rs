@@ -1,0 +1,391 @@
+//! What warp groups write: which block has which tile of a matrix, and the way there through shared memory.
+
+use core::marker::PhantomData;
+
+use super::accumulator::{Accumulator, Columns, Packed, Width};
+use super::map::TensorOutput;
+use super::pipeline::{Consumer, assert_cluster};
+use super::tile::{Element, Swizzled, Tile, sealed};
+use crate::abi::parameter::{KernelParameter, Role};
+use crate::collective::warp::FULL_MASK;
+use crate::device::intrinsics;
+use crate::device::sync::sync_warp;
+use crate::device::thread::{block_number, grid_dim, lane_id};
+use crate::device::wgmma;
+use crate::mem::shared::dynamic_shared_tensors;
+
+/// In which order the tiles of a matrix are computed: in bands of so many tiles from top to bottom, and in each column by
+/// column. Tiles that are computed at the same time then lie in a square, and their operands stay in the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Bands(pub u32);
+
+/// The tiles of a matrix, `ROWS` by `COLUMNS` each, that one block computes, in turn. The blocks of a cluster have tiles one
+/// below the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32 = 1> {
+    rows: u32,
+    columns: u32,
+    band: u32,
+    next: u32,
+    all: u32,
+}
+
+impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Places<ROWS, COLUMNS, CLUSTER> {
+    #[inline(always)]
+    fn new([rows, columns]: [u32; 2], Bands(band): Bands) -> Self {
+        const { assert!(ROWS > 0 && COLUMNS > 0 && CLUSTER > 0, "tiles have rows and columns") };
+        // Of whole clusters.
+        let (rows, columns) = (rows.div_ceil(ROWS).div_ceil(CLUSTER), columns.div_ceil(COLUMNS));
+        Self {
+            rows,
+            columns,
+            // No more than there are: nothing that is computed with it wraps.
+            band: band.clamp(1, rows.max(1)),
+            next: cluster::<CLUSTER>().0,
+            all: rows * columns,
+        }
+    }
+}
+
+/// The number of the calling block's cluster, how many there are, and which of its blocks this is. Without clusters, each block
+/// is one.
+#[inline(always)]
+fn cluster<const CLUSTER: u32>() -> (u32, u32, u32) {
+    let (number, rank, [x, y, z]) = if CLUSTER == 1 {
+        (block_number(), 0, grid_dim().to_array())
+    } else {
+        let [x, y, z] = intrinsics::grid_clusters();
+        let [i, j, k] = intrinsics::cluster_idx();
+        let number = (u64::from(k) * u64::from(y) + u64::from(j)) * u64::from(x) + u64::from(i);
+        (number, intrinsics::rank_in_cluster(), [x, y, z])
+    };
+    // Those beyond 32 bits have nothing to do: a matrix has fewer tiles.
+    let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    (narrow(number), narrow(u64::from(x) * u64::from(y) * u64::from(z)), rank)
+}
+
+/// The first row and column of each tile.
+impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator for Places<ROWS, COLUMNS, CLUSTER> {
+    type Item = [u32; 2];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<[u32; 2]> {
+        if self.next >= self.all {
+            return None;
+        }
+        let per_band = self.band * self.columns;
+        let (band, rest) = (self.next / per_band, self.next % per_band);
+        let first = band * self.band;
+        let height = self.band.min(self.rows - first);
+        let (row, column) = (first + rest % height, rest / height);
+        let (_, step, rank) = cluster::<CLUSTER>();
+        self.next = self.next.saturating_add(step);
+        Some([(row * CLUSTER + rank) * ROWS, column * COLUMNS])
+    }
+}
+
+/// The tiles of an output that a block writes, in turn: [`TensorOutput::tiles`].
+#[derive(Debug)]
+pub struct OutputTiles<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> {
+    output: TensorOutput<'l, T>,
+    places: Places<ROWS, COLUMNS, CLUSTER>,
+}
+
+impl<'l, T: Tile> TensorOutput<'l, T> {
+    /// The tiles that this block writes, of `ROWS` by `COLUMNS` elements, so that all blocks together write each once. The
+    /// blocks of a cluster have tiles one below the other. The grid may have any number of blocks.
+    ///
+    /// # Panics
+    /// If the cluster has not `CLUSTER` blocks.
+    #[inline(always)]
+    #[must_use]
+    pub fn tiles<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32>(
+        self,
+        order: Bands,
+    ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
+        assert_cluster::<CLUSTER>();
+        let places = Places::new([self.rows(), self.columns()], order);
+        OutputTiles { output: self, places }
+    }
+}
+
+impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
+    /// Where the tiles are, for the producer, which brings what they are computed of.
+    #[inline(always)]
+    #[must_use]
+    pub fn places(&self) -> Places<ROWS, COLUMNS, CLUSTER> {
+        self.places
+    }
+}
+
+/// The next tile.
+impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator
+    for OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER>
+{
+    type Item = OutputTile<'l, T, ROWS, COLUMNS>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<OutputTile<'l, T, ROWS, COLUMNS>> {
+        let [row, column] = self.places.next()?;
+        Some(OutputTile {
+            image: self.output.image(),
+            row,
+            column,
+            output: PhantomData,
+        })
+    }
+}
+
+/// A tile of an output, which this block alone writes.
+#[derive(Debug)]
+pub struct OutputTile<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> {
+    image: *const u8,
+    row: u32,
+    column: u32,
+    output: PhantomData<&'l T>,
+}
+
+impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> OutputTile<'l, T, ROWS, COLUMNS> {
+    /// Its first row and column.
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self) -> [u32; 2] {
+        [self.row, self.column]
+    }
+}
+
+/// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next. It lasts as long
+/// as the role of its consumer, `'r`.
+#[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
+pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize>
+where
+    Columns<WIDTH>: Width,
+{
+    /// The warp's buffers.
+    buffers: u32,
+    warp: u32,
+    full: bool,
+    /// Where it is written.
+    image: *const u8,
+    row: u32,
+    column: u32,
+    /// Its numbers, which are only ever changed in place: a move of as many goes through memory.
+    numbers: Packed<T, WIDTH>,
+    role: PhantomData<(&'r T, *mut ())>,
+}
+
+impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS> {
+    /// A writer of tiles as wide as `WIDTH` columns, for the warp group of `consumer`.
+    #[inline(always)]
+    #[must_use]
+    pub fn writer<'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const WIDTH: usize>(
+        self,
+        consumer: &Consumer<'r, S, STAGES, GROUPS, CLUSTER>,
+    ) -> TensorWriter<'r, T, GROUPS, WIDTH>
+    where
+        Columns<WIDTH>: Width,
+    {
+        const {
+            assert!(
+                WIDTH.is_multiple_of(64) && WIDTH <= 256,
+                "a warp writes 64 columns at a time"
+            );
+            assert!(size_of::<T>() == 2, "a warp writes numbers of 16 bits");
+        }
+        let warp = consumer.warp();
+        TensorWriter {
+            buffers: self.base + warp * 2 * <Swizzled<T, 16, 64> as sealed::Tile>::BYTES,
+            warp,
+            full: false,
+            image: core::ptr::null(),
+            row: 0,
+            column: 0,
+            numbers: Packed::zero(),
+            role: PhantomData,
+        }
+    }
+}
+
+impl<T: Element, const GROUPS: u32, const WIDTH: usize> TensorWriter<'_, T, GROUPS, WIDTH>
+where
+    Columns<WIDTH>: Width,
+{
+    /// Takes a tile with its numbers: those of each warp group of consumers, the first of which has the first 64 rows. A tile
+    /// that is held already is written. Afterwards the accumulator is free for other products.
+    #[inline(always)]
+    pub fn hold<const ROWS: u32, const COLUMNS: u32>(
+        &mut self,
+        tile: OutputTile<'_, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
+        sums: &Accumulator<WIDTH>,
+    ) {
+        const {
+            assert!(
+                ROWS == 64 * GROUPS,
+                "a tile has 64 rows for each warp group of consumers"
+            );
+            assert!(COLUMNS as usize == WIDTH, "a tile has as many columns as its sums");
+        }
+        self.write();
+        self.full = true;
+        (self.image, self.row, self.column) = (tile.image, tile.row, tile.column);
+        self.numbers.take(sums);
+    }
+
+    /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
+    /// them to arrive.
+    ///
+    /// `stmatrix`; PTX 7.8, sm_90. `cp.async.bulk.tensor.2d.global`; PTX 8.0, sm_90.
+    #[inline(always)]
+    pub fn write(&mut self) {
+        if self.full {
+            self.columns::<0, 2>();
+            if WIDTH > 128 {
+                self.columns::<2, 2>();
+            }
+            self.full = false;
+        }
+    }
+
+    /// Writes the tile that is held in parts of 64 columns, and calls `meanwhile` before each with its number: products that it
+    /// starts go on while the part is written.
+    #[inline(always)]
+    pub(super) fn write_between(&mut self, mut meanwhile: impl FnMut()) {
+        meanwhile();
+        self.columns::<0, 1>();
+        if WIDTH > 64 {
+            meanwhile();
+            self.columns::<1, 1>();
+        }
+        if WIDTH > 128 {
+            meanwhile();
+            self.columns::<2, 1>();
+        }
+        if WIDTH > 192 {
+            meanwhile();
+            self.columns::<3, 1>();
+        }
+        self.full = false;
+    }
+
+    /// How often [`write_between`](Self::write_between) calls what it is given.
+    pub(super) const PARTS: u32 = WIDTH as u32 / 64;
+
+    /// Whether a tile is held.
+    #[inline(always)]
+    pub(super) fn holds(&self) -> bool {
+        self.full
+    }
+
+    /// Writes 64 columns, the `FIRST`-th of these, or as many as there are buffers for, which is two: the more at once, the fewer
+    /// fences.
+    #[inline(always)]
+    fn columns<const FIRST: usize, const BUFFERS: usize>(&mut self) {
+        const {
+            assert!(
+                BUFFERS == 1 || BUFFERS == 2 && FIRST.is_multiple_of(2),
+                "a warp has two buffers"
+            );
+        };
+        let lane = lane_id();
+        let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
+        let buffer = self.buffers + FIRST as u32 % 2 * bytes;
+        let both = BUFFERS == 2 && WIDTH > 64 * (FIRST + 1);
+        // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The rows of the
+        // output are this warp's, of the block's tile.
+        unsafe {
+            if lane == 0 {
+                if BUFFERS == 1 {
+                    wgmma::store_wait_read_1();
+                } else {
+                    wgmma::store_wait_read();
+                }
+            }
+            sync_warp(FULL_MASK);
+            self.stage(buffer, 4 * FIRST);
+            if both {
+                self.stage(buffer + bytes, 4 * FIRST + 4);
+            }
+            wgmma::fence_proxy_async();
+            sync_warp(FULL_MASK);
+            if lane == 0 {
+                let (row, column) = (self.row + self.warp * 16, self.column + FIRST as u32 * 64);
+                wgmma::store_tile(self.image, row, column, buffer);
+                wgmma::store_commit();
+                if both {
+                    wgmma::store_tile(self.image, row, column + 64, buffer + bytes);
+                    wgmma::store_commit();
+                }
+            }
+        }
+    }
+
+    /// Puts 64 columns into a buffer, from the given sixteen on.
+    ///
+    /// # Safety
+    ///
+    /// The lanes of the warp are together, and nothing else uses the buffer.
+    #[inline(always)]
+    unsafe fn stage(&self, buffer: u32, first: usize) {
+        // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
+        // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
+        let lane = lane_id();
+        let row = buffer + lane % 16 * 128 + (((lane / 16) ^ (lane % 8)) << 4);
+        // SAFETY: the caller's; a buffer has 16 rows of 128 bytes.
+        unsafe {
+            let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);
+            store(row, self.numbers.sixteen(first));
+            store(row ^ 32, self.numbers.sixteen(first + 1));
+            store(row ^ 64, self.numbers.sixteen(first + 2));
+            store(row ^ 96, self.numbers.sixteen(first + 3));
+        }
+    }
+}
+
+/// Writes the tile that is held.
+impl<T: Element, const GROUPS: u32, const WIDTH: usize> Drop for TensorWriter<'_, T, GROUPS, WIDTH>
+where
+    Columns<WIDTH>: Width,
+{
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.write();
+    }
+}
+
+/// Shared memory through which the warps of `GROUPS` warp groups write: two tiles `T` for each warp. A parameter of a kernel,
+/// which the host does not pass.
+#[derive(Debug)]
+pub struct TensorStaging<'l, T: Tile, const GROUPS: u32> {
+    base: u32,
+    launch: PhantomData<(&'l T, *mut ())>,
+}
+
+/// The memory of one warp group.
+#[derive(Debug)]
+#[repr(C)]
+pub struct TensorStagingMemory<T: Tile>([[T::Memory; 2]; 4]);
+
+macro_rules! staging {
+    ($($groups:literal)*) => {$(
+        // SAFETY: a part of the launch's dynamic shared memory, which the launcher lays out; all threads get the same.
+        unsafe impl<T: Tile> KernelParameter for TensorStaging<'_, T, $groups> {
+            const ROLE: Role = Role::Shared;
+            type Element = [TensorStagingMemory<T>; $groups];
+            type A = u32;
+            type B = u32;
+            type C = ();
+            type D = ();
+            type Value<'l> = TensorStaging<'l, T, $groups>;
+
+            #[inline(always)]
+            unsafe fn assemble(offset: u32, _: u32, (): (), (): ()) -> Self::Value<'static> {
+                TensorStaging {
+                    base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
+                    launch: PhantomData,
+                }
+            }
+        }
+    )*};
+}
+
+staging!(1 2 3 4 5 6 7);

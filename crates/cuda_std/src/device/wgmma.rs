@@ -1,0 +1,268 @@
+//! The instructions of the ninth generation for tensors: products by warp groups (`wgmma`), copies by tensor maps, barriers
+//! that count bytes, clusters, and registers that warp groups give away. They need PTX 8.0 and sm_90, `wgmma` and `setmaxnreg`
+//! sm_90a: code with these runs on devices of compute capability 9.0 and on no others.
+//!
+//! Addresses are those of shared memory in its own window. All of them are `unsafe`: what has to hold is with the types of
+//! `cuda_std::tensor`, which call them, and in the PTX ISA under each name.
+
+/// Declares instructions: in a kernel the text, on the host a function that names itself.
+macro_rules! instructions {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $ty:ty => $class:ident),*) $text:literal;)*) => {$(
+        $(#[$doc])*
+        #[cfg(target_arch = "nvptx64")]
+        #[inline(always)]
+        pub(crate) unsafe fn $name($($argument: $ty),*) {
+            // SAFETY: the caller's.
+            unsafe { core::arch::asm!($text, $($argument = in($class) $argument),*) }
+        }
+
+        $(#[$doc])*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[track_caller]
+        pub(crate) unsafe fn $name($(_: $ty),*) {
+            crate::device::intrinsics::device_only(stringify!($name))
+        }
+    )*};
+}
+
+/// The same for instructions with a result of 32 bits, which the text names `result`.
+macro_rules! questions {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $ty:ty => $class:ident),*) $text:literal;)*) => {$(
+        $(#[$doc])*
+        #[cfg(target_arch = "nvptx64")]
+        #[inline(always)]
+        pub(crate) unsafe fn $name($($argument: $ty),*) -> u32 {
+            let result;
+            // SAFETY: the caller's.
+            unsafe { core::arch::asm!($text, $($argument = in($class) $argument,)* result = out(reg32) result) }
+            result
+        }
+
+        $(#[$doc])*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[track_caller]
+        pub(crate) unsafe fn $name($(_: $ty),*) -> u32 {
+            crate::device::intrinsics::device_only(stringify!($name))
+        }
+    )*};
+}
+
+// PTX ISA, "mbarrier".
+instructions! {
+    fn mbarrier_init(barrier: u32 => reg32, arrivals: u32 => reg32)
+        "mbarrier.init.shared::cta.b64 [{barrier}], {arrivals};";
+    /// Makes initialised barriers known to the other blocks of the cluster and to tensor copies.
+    fn fence_mbarrier_init() "fence.mbarrier_init.release.cluster;";
+    /// An arrival, and the bytes that the phase waits for besides.
+    fn mbarrier_arrive_expect_tx(barrier: u32 => reg32, bytes: u32 => reg32)
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [{barrier}], {bytes};";
+    fn mbarrier_arrive(barrier: u32 => reg32) "mbarrier.arrive.shared::cta.b64 _, [{barrier}];";
+    /// An arrival at the barrier that another block of the cluster has at the same address.
+    fn mbarrier_arrive_cluster(barrier: u32 => reg32, block: u32 => reg32)
+        "{{ .reg .b32 remote; mapa.shared::cluster.u32 remote, {barrier}, {block}; mbarrier.arrive.shared::cluster.b64 _, [remote]; }}";
+}
+questions! {
+    /// Whether the phase of this parity is over; waits for a while.
+    fn mbarrier_try_wait(barrier: u32 => reg32, parity: u32 => reg32)
+        "{{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [{barrier}], {parity}; selp.u32 {result}, 1, 0, done; }}";
+}
+
+// PTX ISA, "cp.async.bulk.tensor".
+instructions! {
+    fn prefetch_tensormap(map: *const u8 => reg64) "prefetch.tensormap [{map}];";
+    fn load_tile(tile: u32 => reg32, map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, barrier: u32 => reg32)
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [{tile}], [{map}, {{{column}, {row}}}], [{barrier}];";
+    /// To the same address in each block of the cluster that the mask has, and their barriers.
+    fn load_tile_multicast(tile: u32 => reg32, map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, barrier: u32 => reg32, blocks: u16 => reg16)
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [{tile}], [{map}, {{{column}, {row}}}], [{barrier}], {blocks};";
+    /// What this thread wrote to shared memory, tensor copies that start afterwards see.
+    fn fence_proxy_async() "fence.proxy.async.shared::cta;";
+    fn store_tile(map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, tile: u32 => reg32)
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{map}, {{{column}, {row}}}], [{tile}];";
+    fn store_commit() "cp.async.bulk.commit_group;";
+    /// Until all of this thread's stores but the last have read shared memory.
+    fn store_wait_read_1() "cp.async.bulk.wait_group.read 1;";
+    /// Until all of this thread's stores have read shared memory.
+    fn store_wait_read() "cp.async.bulk.wait_group.read 0;";
+    /// PTX ISA, "stmatrix": four matrices of 8 by 8 numbers of 16 bits.
+    fn stmatrix_x4(row: u32 => reg32, a: u32 => reg32, b: u32 => reg32, c: u32 => reg32, d: u32 => reg32)
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [{row}], {{{a}, {b}, {c}, {d}}};";
+}
+
+questions! {
+    /// Two numbers rounded to 16 bits, the first in the lower half.
+    fn pack_f16(low: f32 => reg32, high: f32 => reg32) "cvt.rn.f16x2.f32 {result}, {high}, {low};";
+    fn pack_bf16(low: f32 => reg32, high: f32 => reg32) "cvt.rn.bf16x2.f32 {result}, {high}, {low};";
+}
+
+// PTX ISA, "barrier.cluster".
+instructions! {
+    /// Orders no accesses.
+    fn cluster_arrive() "barrier.cluster.arrive.relaxed;";
+    fn cluster_wait() "barrier.cluster.wait.acquire;";
+}
+// PTX ISA, "wgmma".
+instructions! {
+    fn wgmma_commit() "wgmma.commit_group.sync.aligned;";
+    /// Until all groups but the last are over.
+    fn wgmma_wait_1() "wgmma.wait_group.sync.aligned 1;";
+}
+
+/// Changes how many registers the threads of the calling warp group have: `setmaxnreg.dec` where `GROW` is not set.
+///
+/// # Safety
+///
+/// All threads of the warp group come here together, and nothing lives in registers beyond the new number.
+#[inline(always)]
+pub(crate) unsafe fn set_registers<const REGISTERS: u32, const GROW: bool>() {
+    const {
+        assert!(
+            REGISTERS.is_multiple_of(8) && REGISTERS >= 24 && REGISTERS <= 256,
+            "24 to 256 registers, in steps of 8"
+        );
+    };
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's.
+    unsafe {
+        if GROW {
+            core::arch::asm!("setmaxnreg.inc.sync.aligned.u32 {};", const REGISTERS);
+        } else {
+            core::arch::asm!("setmaxnreg.dec.sync.aligned.u32 {};", const REGISTERS);
+        }
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::device::intrinsics::device_only("set_registers");
+}
+
+/// Products of one width: 64 rows of `a` by as many of `b`, in the registers of a warp group's threads.
+///
+/// # Safety
+///
+/// For all methods: the threads of a warp group come to each of them together. Between a product and `wait`, nothing reads or
+/// changes the sums but products into them.
+pub(crate) trait Sums: Copy {
+    /// Zeros, without a loop: what a loop indexes has to be in memory.
+    fn zeroed() -> Self;
+    /// What was done to the sums is done before products that follow: `wgmma.fence`, of which the compiler knows that it
+    /// is about these registers.
+    unsafe fn fence(&mut self);
+    /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
+    unsafe fn wait(&mut self);
+    /// Numbers of 16 bits, two in a register: four registers for each 16 columns.
+    type Packed: bytemuck::Zeroable + AsRef<[[u32; 4]]>;
+    /// The sums as numbers of 16 bits.
+    fn pack(&self, to: &mut Self::Packed, pair: impl Fn(f32, f32) -> u32);
+    /// Replaces each number.
+    fn each(&mut self, work: impl FnMut(usize, f32) -> f32);
+}
+
+/// Products of elements `T`, 32 bytes of each row at a time.
+pub(crate) trait Wgmma<T>: Sums {
+    /// Starts to compute the sum of products, which are added to what is there where `add` is 1 and replace it where it is 0.
+    unsafe fn multiply(&mut self, a: u64, b: u64, add: u32);
+}
+
+/// A line for each width: its columns, the numbers of its registers, and those of each eighth.
+macro_rules! widths {
+    ($($columns:literal [$($i:literal)*] [$($eight:literal)*];)*) => {$(
+        impl Sums for [f32; $columns / 2] {
+            #[inline(always)]
+            fn zeroed() -> Self {
+                bytemuck::Zeroable::zeroed()
+            }
+
+            #[inline(always)]
+            unsafe fn fence(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("wgmma.fence.sync.aligned; //" $(, " {", $i, "}")*),
+                        $(inout(reg32) self[$i]),*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                crate::device::intrinsics::device_only("wgmma_fence")
+            }
+
+            #[inline(always)]
+            unsafe fn wait(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("wgmma.wait_group.sync.aligned 0; //" $(, " {", $i, "}")*),
+                        $(inout(reg32) self[$i]),*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                crate::device::intrinsics::device_only("wgmma_wait")
+            }
+
+            type Packed = [[u32; 4]; $columns / 16];
+
+            #[inline(always)]
+            fn pack(&self, to: &mut Self::Packed, pair: impl Fn(f32, f32) -> u32) {
+                $(
+                    to[$eight][0] = pair(self[8 * $eight], self[8 * $eight + 1]);
+                    to[$eight][1] = pair(self[8 * $eight + 2], self[8 * $eight + 3]);
+                    to[$eight][2] = pair(self[8 * $eight + 4], self[8 * $eight + 5]);
+                    to[$eight][3] = pair(self[8 * $eight + 6], self[8 * $eight + 7]);
+                )*
+            }
+
+            #[inline(always)]
+            fn each(&mut self, mut work: impl FnMut(usize, f32) -> f32) {
+                $(self[$i] = work($i, self[$i]);)*
+            }
+        }
+
+        products!($columns, "f16", ::half::f16, [$($i)*]);
+        products!($columns, "bf16", ::half::bf16, [$($i)*]);
+    )*};
+}
+
+macro_rules! products {
+    ($columns:literal, $name:literal, $ty:ty, [$first:literal $($i:literal)*]) => {
+        impl Wgmma<$ty> for [f32; $columns / 2] {
+            #[inline(always)]
+            unsafe fn multiply(&mut self, a: u64, b: u64, add: u32) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!(
+                            "{{ .reg .pred add; setp.ne.b32 add, {add}, 0; wgmma.mma_async.sync.aligned.m64n", $columns, "k16.f32.",
+                            $name, ".", $name, " {{{0}" $(, ", {", $i, "}")*, "}}, {a}, {b}, add, 1, 1, 0, 0; }}",
+                        ),
+                        inout(reg32) self[0],
+                        $(inout(reg32) self[$i],)*
+                        a = in(reg64) a,
+                        b = in(reg64) b,
+                        add = in(reg32) add,
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    let _ = (a, b, add);
+                    crate::device::intrinsics::device_only("wgmma")
+                }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+widths! {
+        32 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] [0 1];
+        64 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] [0 1 2 3];
+        128 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+        40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63] [0 1 2 3 4 5 6 7];
+        192 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+        40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77
+        78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95] [0 1 2 3 4 5 6 7 8 9 10 11];
+        256 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+        40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77
+        78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111
+        112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127] [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
+}

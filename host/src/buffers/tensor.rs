@@ -1,0 +1,91 @@
+//! Device memory as a matrix that kernels copy in tiles: tensor maps.
+
+use bytemuck::Pod;
+use cuda_std::launch::{Borrowed, TensorMemory, TensorMemoryMut};
+use cuda_std::tensor::{Image, TensorTiling};
+use std::ffi::c_void;
+
+use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
+
+unsafe extern "C" {
+    /// cuda.h's; cust does not have it.
+    fn cuTensorMapEncodeTiled(
+        map: *mut Image,
+        data_type: u32,
+        rank: u32,
+        address: *mut c_void,
+        lengths: *const u64,
+        strides: *const u64,
+        tile: *const u32,
+        steps: *const u32,
+        interleave: u32,
+        swizzle: u32,
+        l2_promotion: u32,
+        beyond: u32,
+    ) -> u32;
+}
+
+/// A tensor map of a matrix in row-major order. What lies beyond it reads as zero.
+fn encode(address: u64, [rows, columns]: [usize; 2], tiling: TensorTiling) -> Result<Image, u32> {
+    const NO_INTERLEAVE: u32 = 0;
+    const L2_256_BYTES: u32 = 3;
+    const ZEROS: u32 = 0;
+    let mut image = Image::default();
+    // The fastest dimension first.
+    let lengths = [columns as u64, rows as u64];
+    let strides = [columns as u64 * u64::from(tiling.element_bytes)];
+    let tile = [tiling.tile[1], tiling.tile[0]];
+    // SAFETY: the map is aligned to 64 bytes, and the lists have as many numbers as two dimensions need; the driver keeps none.
+    let result = unsafe {
+        cuTensorMapEncodeTiled(
+            &raw mut image,
+            tiling.data_type,
+            2,
+            std::ptr::without_provenance_mut(address as usize),
+            lengths.as_ptr(),
+            strides.as_ptr(),
+            tile.as_ptr(),
+            [1, 1].as_ptr(),
+            NO_INTERLEAVE,
+            tiling.swizzle,
+            L2_256_BYTES,
+            ZEROS,
+        )
+    };
+    if result == 0 { Ok(image) } else { Err(result) }
+}
+
+fn borrowed<T: Pod>(view: DeviceSlice<'_, T>, writes: bool) -> (Borrowed<'_>, usize) {
+    let memory = Borrowed {
+        owner: view.memory(),
+        address: view.address(),
+        bytes: view.bytes() as u64,
+        writes,
+    };
+    (memory, view.len())
+}
+
+macro_rules! tensors {
+    ($($memory:ident, $ty:ty, |$view:ident| $slice:expr, $writes:literal;)*) => {$(
+        // SAFETY: the view is of device memory that is borrowed for `'a`, mutably where the kernel writes; what a launch that
+        // outlasts `'a` still uses is kept until its stream is done. The driver encodes.
+        unsafe impl<'a, T: Pod> $memory<'a, T> for $ty {
+            fn place(self) -> (Borrowed<'a>, usize) {
+                let $view = self;
+                borrowed($slice, $writes)
+            }
+
+            fn encode(address: u64, matrix: [usize; 2], tiling: TensorTiling) -> Result<Image, u32> {
+                encode(address, matrix, tiling)
+            }
+        }
+    )*};
+}
+
+tensors! {
+    TensorMemory, &'a DeviceBuffer<T>, |buffer| buffer.as_slice(), false;
+    TensorMemory, DeviceSlice<'a, T>, |view| view, false;
+    TensorMemoryMut, &'a mut DeviceBuffer<T>, |buffer| buffer.as_slice_mut().into_view(), true;
+    TensorMemoryMut, DeviceSliceMut<'a, T>, |view| view.into_view(), true;
+}
