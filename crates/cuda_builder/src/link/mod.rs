@@ -182,7 +182,7 @@ impl Printer {
     fn group(&self, stated: Option<NvvmArch>, parts: &[Option<String>]) -> Result<Group, BuildError> {
         let mut refused = None;
         let mut need = Need::default();
-        let mut neediest = None;
+        let mut neediest: Option<(String, Need)> = None;
         for floor in version::ladder(stated.or(self.input.arch)) {
             if !floor.allows(need) {
                 continue;
@@ -206,10 +206,10 @@ impl Printer {
                                 arch: own.arch(),
                             });
                         }
-                        if need.max(own) != need {
+                        need = need.max(own);
+                        if neediest.as_ref().is_none_or(|(_, known)| known < &own) {
                             neediest = Some((kernel.clone(), own));
                         }
-                        need = need.max(own);
                     }
                     if floor.allows(need) {
                         return Ok(Group { floor, printed });
@@ -228,7 +228,7 @@ impl Printer {
                 let (kernel, own) = neediest.unwrap_or_default();
                 BuildError::TooNew {
                     kernel,
-                    version: format!("{}.{}", need.version / 10, need.version % 10),
+                    version: format!("{}.{}", own.version / 10, own.version % 10),
                     arch: own.arch(),
                 }
             }

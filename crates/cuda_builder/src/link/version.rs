@@ -59,13 +59,13 @@ pub(super) fn ladder(asked: Option<NvvmArch>) -> Vec<Floor> {
     }
 }
 
-/// The oldest PTX version and architecture that some instruction works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The oldest PTX version and architecture that some instruction works on. Ordered by how few architectures have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub(super) struct Need {
-    pub(super) version: u32,
-    pub(super) capability: u32,
     /// Whether architectures of that capability have it only where PTX is written for them alone, or for their family.
     pub(super) specific: bool,
+    pub(super) capability: u32,
+    pub(super) version: u32,
 }
 
 impl Need {
