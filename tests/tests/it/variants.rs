@@ -7,9 +7,10 @@ use cuda_builder::set;
 use cuda_std::launch::Call;
 use rumba::{Device, Error, Module, error::ModuleError};
 use rumba_ptx::Target;
+use test_processes::alone;
 use variant_kernels as kernels;
 
-use crate::common::alone;
+use On::{Gpu, Playing};
 
 const PTX: &str = include_str!(env!("VARIANTS_PTX"));
 
@@ -17,6 +18,29 @@ fn load(device: &Device) -> Module {
     device
         .load_named("variants.ptx", PTX)
         .expect("any device takes the set")
+}
+
+/// A device that a process starts on.
+enum On {
+    /// The software device with this compute capability.
+    Playing(&'static str),
+    /// A GPU.
+    Gpu,
+}
+
+/// What `test` returns in a process of its own on this device; in that process itself nothing.
+fn on(device: On, test: impl FnOnce() -> String) -> Option<String> {
+    const MARK: &str = "\u{1}";
+    let variables: &[_] = match device {
+        Playing(capability) => &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", capability)],
+        Gpu => &[("RUMBA_DEVICE", "gpu")],
+    };
+    let printed = alone(variables, || {
+        println!("{MARK}{}{MARK}", test());
+        Ok(())
+    })?;
+    let said = printed.split(MARK).nth(1).expect("the process came to its end");
+    Some(said.to_owned())
 }
 
 /// What a kernel writes, or why it does not run.
@@ -88,24 +112,21 @@ fn without_capability(said: &str) -> String {
 
 #[test]
 fn hopper_runs_what_is_compiled_for_it() {
-    let name = "variants::hopper_runs_what_is_compiled_for_it";
-    let said = alone(name, &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", "9.0")], all);
+    let Some(said) = on(Playing("9.0"), all) else { return };
     let names = "generic_u32 generic_u64 hopper plain product reads_too_far";
     assert_eq!(without_capability(&said), expected(names, [700, 901, 901, 900], 9));
 }
 
 #[test]
 fn ampere_runs_the_older_variants() {
-    let name = "variants::ampere_runs_the_older_variants";
-    let said = alone(name, &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", "sm_86")], all);
+    let Some(said) = on(Playing("sm_86"), all) else { return };
     let names = "generic_u32 generic_u64 plain product reads_too_far";
     assert_eq!(without_capability(&said), expected(names, [700, 800, 0, 800], 8));
 }
 
 #[test]
 fn turing_runs_what_states_nothing() {
-    let name = "variants::turing_runs_what_states_nothing";
-    let said = alone(name, &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", "7.5")], || {
+    let Some(said) = on(Playing("7.5"), || {
         let device = Device::new().expect("there is a device");
         let module = load(&device);
         let error = module
@@ -144,7 +165,9 @@ fn turing_runs_what_states_nothing() {
             ran(&module, |y| kernels::plain(y)),
             unknown
         )
-    });
+    }) else {
+        return;
+    };
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[..2], ["plain", "700 as thread 0"]);
     assert!(lines[2].starts_with("there is no kernel `products`"), "{said}");
@@ -152,8 +175,7 @@ fn turing_runs_what_states_nothing() {
 
 #[test]
 fn the_software_device_is_what_it_plays() {
-    let name = "variants::the_software_device_is_what_it_plays";
-    let said = alone(name, &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", "8.6")], || {
+    let Some(said) = on(Playing("8.6"), || {
         let device = Device::new().expect("there is a device");
         let limits = device.limits();
         // What is newer is refused as a GPU of that capability refuses it.
@@ -168,15 +190,16 @@ fn the_software_device_is_what_it_plays() {
             limits.threads_per_multiprocessor,
             limits.blocks_per_multiprocessor
         )
-    });
+    }) else {
+        return;
+    };
     assert_eq!(said, "(8, 6) 101376 1536 16");
 }
 
 /// A text for one generation is a single one, and no other device is given it.
 #[test]
 fn a_single_text_is_chosen_too() {
-    let name = "variants::a_single_text_is_chosen_too";
-    alone(name, &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", "8.0")], || {
+    on(Playing("8.0"), || {
         let device = Device::new().expect("there is a device");
         let mut text =
             ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry hopper(\n)\n{ ret; }\n".to_owned();
@@ -227,11 +250,12 @@ fn a_gpu_runs_the_newest_variants_that_it_can() {
     if std::env::var_os("RUMBA_TEST_GPU").is_none() {
         return;
     }
-    let name = "variants::a_gpu_runs_the_newest_variants_that_it_can";
-    let said = alone(name, &[("RUMBA_DEVICE", "gpu")], || {
+    let Some(said) = on(Gpu, || {
         let device = Device::new().expect("there is a GPU");
         format!("{:?}\n{}", device.limits().compute_capability, all())
-    });
+    }) else {
+        return;
+    };
     let (capability, said) = said.split_once('\n').expect("two parts");
     let (names, numbers, index) = match capability {
         "(9, 0)" => (

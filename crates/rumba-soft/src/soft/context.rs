@@ -45,17 +45,7 @@ impl Settings {
     fn new() -> Self {
         // The values that an H200 starts with; device runtime limits (3) exist on no current device.
         let shared = table::multiprocessor().shared_per_block;
-        let limits = [
-            1024,
-            8_650_752,
-            8_388_608,
-            0,
-            2048,
-            64,
-            11_796_480,
-            shared as usize,
-            0,
-        ];
+        let limits = [1024, 8_650_752, 8_388_608, 0, 2048, 64, 11_796_480, shared as usize, 0];
         Self {
             limits,
             cache_config: 0,

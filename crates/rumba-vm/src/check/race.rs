@@ -542,9 +542,9 @@ impl Races {
         self.barriers.insert(barrier, arrived);
     }
 
-    /// Lanes learn of those who came to a meeting, and keep what they have learnt since they came themselves.
-    pub(crate) fn learn(&mut self, meeting: BarrierPhase, block: u32, number: u8, lanes: u32) {
-        let Some(arrived) = self.meetings.get_mut(&meeting) else {
+    /// Lanes learn of those who came to a barrier, and keep what they have learnt since they came themselves.
+    pub(crate) fn learn(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32) {
+        let Some(arrived) = self.barriers.get_mut(&barrier) else {
             return;
         };
         let known = arrived.result(None);

@@ -591,10 +591,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         ("ViewError::TooLong", too_long()),
-        (
-            "ViewError::TensorEmpty",
-            ViewError::TensorEmpty { shape: vec![64, 0] },
-        ),
+        ("ViewError::TensorEmpty", ViewError::TensorEmpty { shape: vec![64, 0] }),
         (
             "ViewError::TensorRows",
             ViewError::TensorRows {
