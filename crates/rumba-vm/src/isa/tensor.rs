@@ -23,7 +23,7 @@ use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::read;
 use crate::mem::copies::{Delivery, Reduce};
-use crate::mem::tensor::{Direction, Start, TensorCopy};
+use crate::mem::tensor::{Direction, Reduction, Start, TensorCopy};
 use crate::mem::tensor_map::{BYTES, MAX_RANK, Shape, TensorElement, TensorMap};
 
 /// Bytes that a tensor map and a box in shared memory are aligned to.
@@ -376,7 +376,6 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         Direction::Store => (AccessKind::Read, AccessKind::Write),
         Direction::Reduce(_) => (AccessKind::Read, AccessKind::Atomic),
     };
-    check_spans(warp, pc, lane, &copy, there)?;
     let wanted = Range {
         address,
         bytes,
@@ -385,6 +384,8 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         space: Space::Shared,
     };
     copy.shared = range(warp, pc, lane, wanted)?;
+    // A box that lies in shared memory has no more rows than can be looked at.
+    check_spans(warp, pc, lane, &copy, there)?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let cluster = unsafe { (*warp.block).cluster() };
     let Some((_, window)) = cluster.owner(copy.shared) else {
@@ -486,7 +487,7 @@ const GLOBAL: u16 = 0x100;
 unsafe fn begin_reduce(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(warp.active) {
         // SAFETY: `lower_bulk_reduce` put the address of such a function there.
-        let reduction = unsafe { std::mem::transmute::<usize, crate::mem::tensor::Reduction>(pc.imm as usize) };
+        let reduction = unsafe { std::mem::transmute::<usize, Reduction>(pc.imm as usize) };
         if let Err(stop) = reduce_lane(warp, pc, lane, reduction) {
             return stop;
         }
@@ -494,7 +495,7 @@ unsafe fn begin_reduce(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: crate::mem::tensor::Reduction) -> Result<(), Pc> {
+fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Result<(), Pc> {
     let (unit, is_global) = (u32::from(pc.extra & 0xff), pc.extra & GLOBAL != 0);
     // SAFETY: the slots are the operation's, with 32 lanes of 64, 64 and 32 bits.
     let (to, from, bytes) = unsafe {

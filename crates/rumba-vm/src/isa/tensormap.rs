@@ -169,7 +169,11 @@ fn set(map: &mut TensorMap, field: usize, axis: usize, value: u64) -> Result<(),
         ".global_address" if value.is_multiple_of(16) => map.address = value,
         ".global_address" => return Err("an address is a multiple of 16"),
         ".rank" => {
-            map.rank = 1 + below(MAX_RANK as u64, "it is the number of dimensions less one, from 0 to 4")? as usize;
+            let rank = 1 + below(MAX_RANK as u64, "it is the number of dimensions less one, from 0 to 4")? as usize;
+            if rank < 3 && matches!(map.shape, Shape::Columns { .. }) {
+                return Err("columns of pixels have at least three dimensions");
+            }
+            map.rank = rank;
         }
         ".elemtype" => map.element = TensorElement::ALL[below(16, "there are 16 types")? as usize],
         ".interleave_layout" => map.interleave = below(3, "there are 3 layouts")?,

@@ -241,12 +241,13 @@ impl TensorMap {
             .into_iter()
             .find(|element| element.code() == (code, rounds));
         let is_columns = flags & 1 != 0;
-        let (Some(element), VERSION, 1..=MAX_RANK, false) = (element, flags >> 1 & 7, rank, is_columns && rank < 3)
-        else {
+        let address = u64::from(word(0)) | u64::from(word(1)) << 32;
+        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16);
+        let (Some(element), VERSION, 1..=MAX_RANK, false) = (element, flags >> 1 & 7, rank, is_wrong) else {
             return Err(NoTensorMap);
         };
         let mut map = Self {
-            address: u64::from(word(0)) | u64::from(word(1)) << 32,
+            address,
             rank,
             element,
             interleave: flags >> 11 & 3,
@@ -362,6 +363,9 @@ mod tests {
         }
         assert_eq!(TensorMap::decode(&[0; BYTES]), Err(NoTensorMap));
         assert_eq!(TensorMap::decode(&[0xff; BYTES]), Err(NoTensorMap));
+        let mut image = map(TensorElement::F32, 2, Shape::Tile([4; MAX_RANK])).encode();
+        image[0] += 4;
+        assert_eq!(TensorMap::decode(&image), Err(NoTensorMap));
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn map(address: u64, element: TensorElement, sizes: &[u64], extent: &[u32]) -> T
 /// of shared memory, which are filled with 0x77 first, and `%r3` that of an mbarrier for one arrival.
 fn kernel(body: &str) -> String {
     format!(
-        "{}
+        "{HEADER}
         .global .align 128 .b8 copied[128];
         .const .align 64 .b8 constant[128];
         .visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) {{
@@ -57,8 +57,7 @@ fn kernel(body: &str) -> String {
             fence.mbarrier_init.release.cluster; fence.proxy.async; bar.sync 0;
             {body}
             ret;
-        }}",
-        HEADER
+        }}"
     )
 }
 
@@ -509,6 +508,21 @@ fn misuse_is_told() {
         invalid,
         "300 as `box_dim` of a tensor map: a box has 1 to 256 elements",
     );
+    let replace = "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;";
+    let columns = |data| TensorMap {
+        shape: Shape::Columns {
+            lower: [0; 3],
+            upper: [0; 3],
+            channels: 4,
+            pixels: 4,
+        },
+        ..map(data, TensorElement::U32, &[16, 4, 2], &[1; 3])
+    };
+    let message = "1 as `rank` of a tensor map: columns of pixels have at least three dimensions";
+    fault(columns, replace, invalid, message);
+    let huge = |data| map(data, TensorElement::U8, &[256; 5], &[256; 5]);
+    let load = load.replace(".2d.", ".5d.").replace("{5, 2}", "{0, 0, 0, 0, 0}");
+    fault(huge, &load, FaultKind::IllegalAddress, "of shared memory");
     fault(
         good,
         "setmaxnreg.dec.sync.aligned.u32 40;",
