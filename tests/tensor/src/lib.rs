@@ -6,7 +6,6 @@
 //! tiles one below the other, and copy the columns' tile of `b` once for both.
 
 #![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
@@ -26,7 +25,9 @@ pub fn product_large<T: Element>(
     stages: TensorPipeline<(Swizzled<T, 128, DEPTH>, Multicast<Swizzled<T, 256, DEPTH>>), 4, 2, 2>,
     staging: TensorStaging<Swizzled<T, 16, 64>, 2>,
 ) {
-    (a.prefetch(), b.prefetch(), c.prefetch());
+    a.prefetch();
+    b.prefetch();
+    c.prefetch();
     let steps = a.columns().div_ceil(DEPTH as u32);
     let tiles = c.tiles::<128, 256, 2>(Bands(8));
     let places = tiles.places();
@@ -62,7 +63,9 @@ pub fn product_small<T: Element>(
     stages: TensorPipeline<(Swizzled<T, 64, DEPTH>, Multicast<Swizzled<T, 128, DEPTH>>), 8, 1, 2>,
     staging: TensorStaging<Swizzled<T, 16, 64>, 1>,
 ) {
-    (a.prefetch(), b.prefetch(), c.prefetch());
+    a.prefetch();
+    b.prefetch();
+    c.prefetch();
     let steps = a.columns().div_ceil(DEPTH as u32);
     let tiles = c.tiles::<64, 128, 2>(Bands(16));
     let places = tiles.places();
