@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::common::{Bench, HEADER, f32s, u32s};
-use rumba_vm::{Checks, Config, FaultKind, Finding, FindingKind, LaunchFailure};
+use rumba_vm::{Check, CheckSet, Config, FaultKind, Finding, FindingKind, LaunchFailure};
 
 /// Shared memory of a kernel; the first factor starts at [`A`], the second one at [`B`].
 const SHARED: usize = 48 << 10;
@@ -603,10 +603,7 @@ fn misuse_is_told() {
 /// What is found in a kernel whose accumulator holds nothing before.
 fn findings(a: &str, scale_d: &str) -> Vec<Finding> {
     let config = Config {
-        checks: Checks {
-            initcheck: true,
-            ..Checks::default()
-        },
+        checks: CheckSet::default().with(Check::Init),
         ..Config::default()
     };
     let ptx = format!(
@@ -699,12 +696,10 @@ fn a_wait_is_for_the_whole_group() {
         "{PRODUCT} @%p2 mbarrier.arrive.shared.b64 _, [%r7]; st.global.u32 [%rd1], %r20; ret;"
     ));
     for (seed, racecheck) in [(None, false), (None, true), (Some(1), true), (Some(2), true)] {
+        let checks = CheckSet::default();
         let config = Config {
             seed,
-            checks: Checks {
-                racecheck,
-                ..Checks::default()
-            },
+            checks: if racecheck { checks.with(Check::Race) } else { checks },
             ..Config::default()
         };
         let bench = Bench::with(&ptx, config);
