@@ -1,6 +1,6 @@
-//! Products by warp groups: what their PTX must be, which matrices are refused, and on a GPU the numbers.
+//! Products by warp groups: what their PTX must be, which matrices are refused, and the numbers.
 //!
-//! `RUMBA_TEST_GPU=1` runs the products on a GPU of compute capability 9.0. Where the kernels cannot be built, `TENSOR_PTX` names
+//! The products run on the software device, or with `RUMBA_DEVICE=gpu` on a GPU of compute capability 9.0. Where the kernels cannot be built, `TENSOR_PTX` names
 //! the file that this test wrote elsewhere (`TENSOR_PTX_TO`).
 
 use std::process::Command;
@@ -237,20 +237,9 @@ fn products<T: Number>(device: &Device, [m, n, k]: [usize; 3]) {
 }
 
 #[test]
-fn products_on_a_gpu_are_those_in_f64() {
-    if std::env::var_os("RUMBA_TEST_GPU").is_none() {
-        eprintln!("runs where `RUMBA_TEST_GPU=1`");
-        return;
-    }
+fn products_are_those_in_f64() {
     let device = Device::new().expect("a device");
-    for shape in [
-        [256, 512, 320],
-        [1000, 520, 136],
-        [8, 8, 8],
-        [1, 8, 64],
-        [130, 264, 1000],
-        [700, 1200, 72],
-    ] {
+    for shape in [[256, 512, 192], [300, 520, 136], [1, 8, 64], [130, 264, 1000]] {
         products::<f16>(&device, shape);
         products::<bf16>(&device, shape);
     }

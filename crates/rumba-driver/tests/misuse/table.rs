@@ -197,7 +197,7 @@ settings! {
         "of no dimensions"               tiled(&mut w.map, &Tile { rank: 0, ..TILE }) => INVALID_VALUE;
         "of six dimensions"              tiled(&mut w.map, &Tile { rank: 6, ..TILE }) => INVALID_VALUE;
         "an unknown type"                tiled(&mut w.map, &Tile { element: 16, ..TILE }) => INVALID_VALUE;
-        "at no address"                  tiled(&mut w.map, &Tile { address: 0, ..TILE }) => INVALID_VALUE;
+        "at no address"                  tiled(&mut w.map, &Tile { address: 0, ..TILE }) => SUCCESS;
         "an address not of 16 bytes"     tiled(&mut w.map, &Tile { address: TILE.address + 8, ..TILE }) => INVALID_VALUE;
         "a dimension of no elements"     tiled(&mut w.map, &Tile { sizes: [64, 0, 1, 1, 1], ..TILE }) => INVALID_VALUE;
         "a dimension of 2^32 + 1"        tiled(&mut w.map, &Tile { sizes: [64, (1 << 32) + 1, 1, 1, 1], ..TILE }) => INVALID_VALUE;

@@ -83,9 +83,6 @@ impl Common<'_> {
         let rank = self.rank as usize;
         let wide = matches!(element, TensorElement::B4x16P64 | TensorElement::B6x16P32);
         let unit = if interleave == 2 || wide { 32 } else { 16 };
-        if self.address == 0 {
-            return Err(Error::Null("globalAddress"));
-        }
         if !self.address.is_multiple_of(unit) {
             let rule = if unit == 32 {
                 "it is a multiple of 32"

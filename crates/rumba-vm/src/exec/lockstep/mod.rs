@@ -133,12 +133,12 @@ impl Warp {
                     Class::W32 => {
                         write_out::<u32>(self, value.slot, value.stride as u32, mask, |base, stride, lane| {
                             base.wrapping_add(stride.wrapping_mul(lane as u32))
-                        })
+                        });
                     }
                     Class::W64 => {
                         write_out::<u64>(self, value.slot, value.stride as u64, mask, |base, stride, lane| {
                             base.wrapping_add(stride.wrapping_mul(lane as u64))
-                        })
+                        });
                     }
                     Class::W128 => {}
                 }
