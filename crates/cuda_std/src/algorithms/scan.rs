@@ -57,8 +57,8 @@ const _: () = assert!(
 /// `initial` and `x[0]` to `x[i - 1]`. The order is kept.
 ///
 /// A launch is 1-D, with blocks of [`BLOCK`] threads, one for each [`TILE`] vectors, which start in the order of their
-/// numbers: a block waits for earlier ones only. `published` is all zero, and has as many elements as the [`places`](super::places) for all
-/// blocks have words of 32 bits. `V` elements are 16 bytes.
+/// numbers: a block waits for earlier ones only. `published` is all zero, and has as many elements as the
+/// [`scan_places`](super::scan_places) for all blocks have words of 32 bits. `V` elements are 16 bytes.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
