@@ -23,7 +23,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure_beside(soft::ensure)?;
     build_ptx::gallery()?;
     let programs = gallery::programs()?;
-    gallery::build(&programs, gallery::Profile::Dev)?;
+    gallery::compile(&programs, gallery::Profile::Dev)?;
 
     let bar = ProgressBar::new(programs.len() as u64)
         .with_style(ProgressStyle::with_template("{spinner} {pos}/{len} {msg}").expect("the template is constant"));

@@ -92,6 +92,11 @@ impl Profile {
 /// Builds the programs, and the software device that they load. Cargo shows its own progress.
 pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     soft::ensure()?;
+    compile(names, profile)
+}
+
+/// Builds the programs alone, where the software device is there.
+pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
     let mut cargo = shell::cargo();
     // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
     cargo.args(["build", "--package", "gallery", "--package", "xtask"]);

@@ -57,7 +57,7 @@
 //! | [`Swizzled<T, R, C>`](Swizzled) | a tile in shared memory | its rows lie so that neither copies nor products meet in a bank; no thread has a reference to it |
 //! | [`TensorMap<Tile>`](TensorMap) | a matrix to copy from, a parameter of the kernel | element, tile and swizzle are those that its stages have; zeros beyond the matrix |
 //! | [`TensorOutput<Tile>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
-//! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is [`Empty`] or [`Full`], and whoever has it gives it on |
+//! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
 //! | [`Accumulator<N>`](Accumulator) | 64 by `N` sums in a warp group's registers | it is borrowed while products are under way, and has no index |
 //! | [`TensorStaging`], [`TensorWriter`] | the way from registers to the output | a tile is written while the next one is being computed |
