@@ -1,24 +1,32 @@
-//! Builds the kernels of the feature `algorithms` to PTX, and tells the library where the text is.
+//! Builds the kernels of the features `algorithms` and `linalg` to PTX, and tells the library where the texts are.
 //!
 //! They are the same in all profiles, without overflow checks: measured in one, they are known in all.
 //!
-//! Without it there is nothing to build, and no kernel toolchain is needed.
+//! Without these features there is nothing to build, and no kernel toolchain is needed.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    #[cfg(feature = "algorithms")]
-    match cuda_builder::CudaBuilder::new("../crates/rumba-algorithms")
-        .overflow_checks(false)
-        .build()
-    {
-        Ok(ptx) => println!("cargo::rustc-env=ALGORITHMS_PTX={}", ptx.path.display()),
-        Err(error) => {
-            eprintln!("error: the kernels of the algorithms were not built\n\n{error}\n");
-            eprintln!(
-                "help: `cargo xtask setup` installs what a kernel build needs, `cargo xtask doctor` shows what is there"
-            );
-            return ExitCode::FAILURE;
+    #[cfg(any(feature = "algorithms", feature = "linalg"))]
+    for (is_wanted, package, variable) in [
+        (cfg!(feature = "algorithms"), "rumba-algorithms", "ALGORITHMS_PTX"),
+        (cfg!(feature = "linalg"), "rumba-linalg", "LINALG_PTX"),
+    ] {
+        if !is_wanted {
+            continue;
+        }
+        match cuda_builder::CudaBuilder::new(format!("../crates/{package}"))
+            .overflow_checks(false)
+            .build()
+        {
+            Ok(ptx) => println!("cargo::rustc-env={variable}={}", ptx.path.display()),
+            Err(error) => {
+                eprintln!("error: the kernels of `{package}` were not built\n\n{error}\n");
+                eprintln!(
+                    "help: `cargo xtask setup` installs what a kernel build needs, `cargo xtask doctor` shows what is there"
+                );
+                return ExitCode::FAILURE;
+            }
         }
     }
     ExitCode::SUCCESS

@@ -24,6 +24,7 @@
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
 //! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
+//! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
 //! * [`check()`]: a program under every check of the software device, for tests.
 //! * [`profile()`]: what ran on the device, when, and how well. [`capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //! * [`Error`]: what went wrong, where, and what to do about it; [`error`](mod@error) has the kinds. [`warning`]: what may be wrong.
@@ -40,6 +41,8 @@ mod buffers;
 mod context;
 mod devices;
 mod launch;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 mod modules;
 mod performance;
 mod streams;

@@ -35,6 +35,7 @@ const HOUSES: &[House] = &[
             "launch",
             "algorithms",
             "array",
+            "linalg",
             "performance",
         ],
         knot: 4,

@@ -1,0 +1,1 @@
+//! Attention: `softmax(q kᵀ) v`, without its matrix of scores in memory.

@@ -1,0 +1,1 @@
+//! Convolutions as products whose left operand is gathered from the image (implicit products).

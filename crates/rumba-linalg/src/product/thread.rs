@@ -1,0 +1,1 @@
+//! By threads, each with its part of the sums in registers: any device, any type.
