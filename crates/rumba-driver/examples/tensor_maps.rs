@@ -5,13 +5,23 @@
 #[allow(dead_code, reason = "the tests use the rest")]
 mod abi;
 
-use abi::{TILE, TensorMap, Tile, columns, cuInit, tiled};
+use abi::{
+    TILE, TensorMap, Tile, columns, cuCtxSetCurrent, cuDevicePrimaryCtxRetain, cuInit, cuTensorMapReplaceAddress, tiled,
+};
 use rumba_driver as _;
 
 fn main() {
     // SAFETY: the call takes no pointer.
     let code = unsafe { cuInit(0) };
     assert_eq!(code, 0, "cuInit");
+    print("without a context, tiled", |map| tiled(map, &TILE));
+    print("without a context, columns", |map| {
+        columns(map, &Tile { rank: 4, ..TILE }, -1, 1, 32)
+    });
+    let mut context = Default::default();
+    // SAFETY: as cuda.h declares them; the context is a local variable.
+    let codes = unsafe { [cuDevicePrimaryCtxRetain(&raw mut context, 0), cuCtxSetCurrent(context)] };
+    assert_eq!(codes, [0; 2], "a context, which NVIDIA's driver wants");
     let mut tiles = vec![("tile".to_owned(), TILE)];
     for element in 0..16 {
         let tile = Tile {
@@ -77,6 +87,13 @@ fn main() {
     for (name, tile) in tiles {
         print(&name, |map| tiled(map, &tile));
     }
+    // SAFETY: as above; the map is a local variable.
+    let replace = |map: &mut TensorMap, address| unsafe { cuTensorMapReplaceAddress(map, address) };
+    print("another address", |map| {
+        tiled(map, &TILE) | replace(map, 0x7f00_0001_0000)
+    });
+    print("address 0", |map| tiled(map, &TILE) | replace(map, 0));
+    print("another address of zeros", |map| replace(map, 0x7f00_0001_0000));
     for rank in 3..=5 {
         for (lower, upper, pixels) in [(-1, -1, 32), (0, 2, 1024), (-16, 15, 1)] {
             let name = format!("columns of {rank} dimensions, {lower} to {upper}, {pixels} pixels");
