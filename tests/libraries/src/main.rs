@@ -1,4 +1,4 @@
-//! Our side of the comparison with NVIDIA's libraries. `torch.py` leads: it starts this program and says by lines of JSON on the
+//! Our side of the comparison with NVIDIA's libraries. `beside_torch.py` leads: it starts this program and says by lines of JSON on the
 //! standard input what to prepare, and when to run it how often. So both sides take turns on one GPU, in one run.
 //!
 //! ```text

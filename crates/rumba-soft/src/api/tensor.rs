@@ -363,6 +363,9 @@ pub(crate) unsafe extern "C" fn cuTensorMapReplaceAddress(image: Out<Image>, add
                 "these bytes are no tensor map",
             )
         })?;
+        if address == 0 {
+            return Err(wrong("globalAddress", "0x0", "it is not null"));
+        }
         check_address(map.element, map.interleave, address)?;
         map.address = address;
         put(image, &map)

@@ -1,6 +1,6 @@
 """Rumba's linear algebra beside NVIDIA's libraries, through PyTorch: both in turns on one GPU, in one run.
 
-    python torch.py PROGRAM [CASES]      PROGRAM: the binary `libraries`; CASES: part of the names of cases
+    python beside_torch.py PROGRAM [CASES]      PROGRAM: the binary `libraries`; CASES: part of the names of cases
 
 Each side runs a graph of launches without a pause; after a warm-up they take turns. A line per case: the median of our time,
 that of the library, the median of the ratios of neighbours, our speed, and the error of both against f64.
