@@ -1,5 +1,6 @@
 //! Tensor maps: what they are made of, and that a context is wanted.
 
+use super::super::tensor_maps::words;
 use super::*;
 
 pub fn tensor_maps() {
@@ -31,4 +32,6 @@ pub fn tensor_maps() {
         0 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1024);
         1 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1025);
     }
+    // The images are those of an H200, byte for byte: `cargo run -p rumba-driver --example tensor_maps`.
+    assert_eq!(words(), include_str!("../tensor_maps.txt"));
 }
