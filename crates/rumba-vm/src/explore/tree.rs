@@ -250,25 +250,13 @@ impl Tree {
     /// Adds the operation that was chosen last, with what it did. `own` is the past of its lanes. Gives the past of what follows.
     pub(crate) fn add(&mut self, process: Process, at: u64, accesses: Vec<(Access, Left)>, own: Past) -> Arc<Past> {
         let index = self.events.len();
-        let mut related: Vec<usize> = Vec::new();
-        for (access, _) in &accesses {
-            let earlier = self.objects.get(&access.object.cell()).into_iter().flatten();
-            related.extend(earlier.filter(|event| {
-                let mut theirs = self.events[**event].accesses.iter();
-                theirs.any(|(other, _)| access.depends(other))
-            }));
-        }
-        related.sort_unstable();
-        related.dedup();
-        related.retain(|event| !own.has(*event));
-        let is_direct = |event: &&usize| !related.iter().any(|other| self.events[*other].past.has(**event));
-        let direct: Vec<usize> = related.iter().filter(is_direct).copied().collect();
-        let mut past = own;
-        for event in &related {
+        let what: Vec<Access> = accesses.iter().map(|(access, _)| *access).collect();
+        let (direct, mut past) = self.related(&what, own);
+        let overtaken = self.overtaken(&accesses, &past);
+        for event in &overtaken {
             past.unite(&self.events[*event].past);
             past.insert(*event);
         }
-        let overtaken = self.overtaken(&accesses, &past);
         let id = match process {
             Process::Lanes {
                 launch,
@@ -298,11 +286,60 @@ impl Tree {
         });
         // What was there in the last order had its alternatives then.
         if !self.plain && self.given.is_none() && index + 1 >= self.known {
+            let past = Arc::clone(&self.events[index].past);
             for event in direct.into_iter().chain(overtaken) {
-                self.reverse(event, index);
+                self.reverse(event, index, &process, &past);
             }
         }
         Arc::new(behind)
+    }
+
+    /// The events that an operation does not commute with, and that come right before it; and its past, given that of its lanes.
+    fn related(&self, accesses: &[Access], own: Past) -> (Vec<usize>, Past) {
+        let mut related: Vec<usize> = Vec::new();
+        for access in accesses {
+            let earlier = self.objects.get(&access.object.cell()).into_iter().flatten();
+            related.extend(earlier.filter(|event| {
+                let mut theirs = self.events[**event].accesses.iter();
+                theirs.any(|(other, _)| access.depends(other))
+            }));
+        }
+        related.sort_unstable();
+        related.dedup();
+        related.retain(|event| !own.has(*event));
+        let is_direct = |event: &&usize| !related.iter().any(|other| self.events[*other].past.has(**event));
+        let direct: Vec<usize> = related.iter().filter(is_direct).copied().collect();
+        let mut past = own;
+        for event in &related {
+            past.unite(&self.events[*event].past);
+            past.insert(*event);
+        }
+        (direct, past)
+    }
+
+    /// Wants orders in which waits that find nothing here, and are not executed again for that, come before what they would have
+    /// to come before to find something else. `own` gives the past of a candidate's lanes.
+    pub(crate) fn look_back(&mut self, candidates: &[Candidate], own: impl Fn(&Candidate) -> Past) {
+        if self.plain || self.given.is_some() || self.events.len() + 1 < self.known {
+            return;
+        }
+        for candidate in candidates {
+            if !self.is_vain(candidate) {
+                continue;
+            }
+            let reads = |access: &Access| Access {
+                effect: match access.effect {
+                    Effect::Writes | Effect::Combines(_) => Effect::Reads,
+                    effect => effect,
+                },
+                ..*access
+            };
+            let accesses: Vec<Access> = candidate.accesses.iter().map(reads).collect();
+            let (direct, past) = self.related(&accesses, own(candidate));
+            for event in direct {
+                self.reverse(event, self.events.len(), &candidate.process, &past);
+            }
+        }
     }
 
     /// The events that another order could put behind the end of the phase that an operation ends.
@@ -360,19 +397,22 @@ impl Tree {
         }
     }
 
-    /// Wants an order in which the event `late` comes before `early`.
-    fn reverse(&mut self, early: usize, late: usize) {
-        let behind = (early + 1..late).filter(|event| !self.events[*event].past.has(early));
-        let behind: Vec<usize> = behind.chain([late]).collect();
-        let first = behind.iter().filter(|event| {
-            let past = &self.events[**event].past;
-            !behind.iter().any(|other| past.has(*other))
-        });
-        let first: Vec<usize> = first.copied().collect();
+    /// Wants an order in which an operation, which comes as event `late` and has this past, comes before the event `early`.
+    fn reverse(&mut self, early: usize, late: usize, process: &Process, past: &Past) {
+        let behind: Vec<usize> = (early + 1..late)
+            .filter(|event| !self.events[*event].past.has(early))
+            .collect();
+        let is_first = |past: &Past| !behind.iter().any(|other| past.has(*other));
+        let first = behind.iter().filter(|event| is_first(&self.events[**event].past));
+        let mut first: Vec<Process> = first.map(|event| self.events[*event].process).collect();
+        let is_alone = first.is_empty();
+        if is_first(past) {
+            first.push(*process);
+        }
         let node = &mut self.nodes[early];
-        let find = |event: &usize| {
+        let find = |process: &Process| {
             let mut candidates = node.candidates.iter();
-            candidates.position(|candidate| candidate.process.holds(&self.events[*event].process))
+            candidates.position(|candidate| candidate.process.holds(process))
         };
         let found: Vec<usize> = first.iter().filter_map(find).collect();
         if found.iter().any(|one| node.wanted.has(*one) || node.asleep.has(*one)) {
@@ -381,7 +421,7 @@ impl Tree {
         match found.iter().find(|one| node.enabled.has(**one)) {
             Some(one) => node.wanted.insert(*one),
             // It waits for the early one.
-            None if first == [late] && found.len() == 1 => {}
+            None if is_alone && found.len() == 1 => {}
             None => {
                 let enabled = node.enabled.clone();
                 node.wanted.unite(&enabled);

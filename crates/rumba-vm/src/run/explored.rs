@@ -307,8 +307,15 @@ impl Run<'_, '_> {
                     if matches!(point.kind, ChoiceKind::Meet | ChoiceKind::Done | ChoiceKind::Unexplored) {
                         continue;
                     }
-                    let accesses = choice::accesses(warp, one, point, index);
-                    let past = pasts(self.context).map(|mut pasts| pasts.of_lanes(index, number as u32, one.mask));
+                    let mut accesses = choice::accesses(warp, one, point, index);
+                    let past = pasts(self.context).map(|mut pasts| {
+                        for access in &mut accesses {
+                            if let Effect::Phase { phase, .. } = &mut access.effect {
+                                *phase = pasts.phase_of(&access.object);
+                            }
+                        }
+                        pasts.of_lanes(index, number as u32, one.mask)
+                    });
                     let view = past.map(|past| View {
                         at: ((one.pc.as_ptr() as usize - first) / 32) as u64,
                         past: self.state.tree.hash_of(&past),
@@ -341,6 +348,13 @@ impl Run<'_, '_> {
                 });
             }
         }
+        self.state.tree.look_back(&candidates, |candidate| {
+            let own = pasts(self.context).map(|mut pasts| match candidate.process {
+                Process::Lanes { block, warp, mask, .. } => pasts.of_lanes(block, warp, mask),
+                Process::Copy { number } => pasts.of_copy(number),
+            });
+            own.unwrap_or_default()
+        });
         let mut enabled = Set::none(candidates.len());
         for (index, candidate) in candidates.iter().enumerate() {
             if !self.state.tree.is_vain(candidate) {
