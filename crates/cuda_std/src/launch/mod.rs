@@ -65,7 +65,7 @@ pub use map::Kernels;
 pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 pub use reach::{Reach, Unreached};
-pub use tensor::{TensorMemory, TensorMemoryMut};
+pub use tensor::{TensorMemory, TensorMemoryMut, TensorShape};
 
 pub use crate::abi::contract::Contract;
 pub use crate::abi::parameter::{Layout, Parameter, Role};

@@ -36,7 +36,7 @@
 //!             let mut writer = staging.writer(consumer);
 //!             for tile in tiles {
 //!                 sum.products(|products| {
-//!                     products.add_all(consumer, steps, &mut writer, |a, b| (a.rows(first), b));
+//!                     products.add_all(consumer, steps, &mut writer, first);
 //!                 });
 //!                 writer.hold(tile, &sum);
 //!             }
@@ -99,12 +99,18 @@
 
 mod accumulator;
 mod map;
+mod matrix;
 mod output;
 mod pipeline;
+mod product;
 mod tile;
 
-pub use accumulator::{Accumulator, Columns, Products, Width};
+pub use accumulator::{Accumulator, Columns, Number, Products, Width};
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
-pub use output::{Bands, OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter};
+pub use matrix::{ExchangeMemory, Extent, MatrixOutput, MatrixTile, MatrixTiles, TensorExchange};
+pub use output::{Bands, Grouping, OutputTile, OutputTiles, Place, Places, TensorStaging, TensorStagingMemory, TensorWriter};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
-pub use tile::{Element, Multicast, StageTile, Swizzled, Tile, TileMemory, TileRef};
+pub use product::{Results, product};
+pub use tile::{
+    Element, Multicast, Operand, Panels, StageTile, Stored, Swizzled, Tile, TileMemory, TileRef, TileSource,
+};
