@@ -47,6 +47,8 @@ macro_rules! questions {
     )*};
 }
 
+pub(super) use instructions;
+
 // PTX ISA, "mbarrier".
 instructions! {
     fn mbarrier_init(barrier: u32 => reg32, arrivals: u32 => reg32)
@@ -148,6 +150,10 @@ pub(crate) trait Sums: Copy {
     unsafe fn fence(&mut self);
     /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
     unsafe fn wait(&mut self);
+    /// The numbers are computed before what follows: of no instruction, but LLVM orders arithmetic by it.
+    unsafe fn pin(&mut self);
+    /// Waits for all but those that were committed last: `wgmma.wait_group 1`, which gives the sums of the others.
+    unsafe fn wait_1(&mut self);
     /// Numbers of 16 bits, two in a register: four registers for each 16 columns.
     type Packed: bytemuck::Zeroable + AsRef<[[u32; 4]]>;
     /// The sums as numbers of 16 bits.
@@ -168,7 +174,8 @@ macro_rules! widths {
         impl Sums for [f32; $columns / 2] {
             #[inline(always)]
             fn zeroed() -> Self {
-                bytemuck::Zeroable::zeroed()
+                // SAFETY: numbers. `bytemuck` has not every length.
+                unsafe { core::mem::zeroed() }
             }
 
             #[inline(always)]
@@ -197,6 +204,34 @@ macro_rules! widths {
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 crate::device::intrinsics::device_only("wgmma_wait")
+            }
+
+            #[inline(always)]
+            unsafe fn wait_1(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("wgmma.wait_group.sync.aligned 1; //" $(, " {", $i, "}")*),
+                        $(inout(reg32) self[$i]),*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                crate::device::intrinsics::device_only("wgmma_wait_1")
+            }
+
+            #[inline(always)]
+            unsafe fn pin(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("// pinned" $(, " {", $i, "}")*),
+                        $(inout(reg32) self[$i]),*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                crate::device::intrinsics::device_only("pin")
             }
 
             type Packed = [[u32; 4]; $columns / 16];
@@ -258,6 +293,12 @@ widths! {
         64 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] [0 1 2 3];
         128 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
         40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63] [0 1 2 3 4 5 6 7];
+        160 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+        40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76
+        77 78 79] [0 1 2 3 4 5 6 7 8 9];
+        176 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+        40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76
+        77 78 79 80 81 82 83 84 85 86 87] [0 1 2 3 4 5 6 7 8 9 10];
         192 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
         40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77
         78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95] [0 1 2 3 4 5 6 7 8 9 10 11];

@@ -39,7 +39,7 @@ macro_rules! widths {
     )*};
 }
 
-widths!(32 64 128 192 256);
+widths!(32 64 128 160 176 192 256);
 
 /// 64 rows by `COLUMNS` columns of sums, in the registers of the 128 threads of a warp group.
 ///
@@ -50,7 +50,7 @@ pub struct Accumulator<const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
 {
-    sums: <Columns<COLUMNS> as sealed::Width>::Sums,
+    pub(super) sums: <Columns<COLUMNS> as sealed::Width>::Sums,
 }
 
 impl<const COLUMNS: usize> Accumulator<COLUMNS>
@@ -112,7 +112,7 @@ pub(super) struct Packed<T, const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
 {
-    pairs: <<Columns<COLUMNS> as sealed::Width>::Sums as wgmma::Sums>::Packed,
+    pub(super) pairs: <<Columns<COLUMNS> as sealed::Width>::Sums as wgmma::Sums>::Packed,
     element: PhantomData<T>,
 }
 

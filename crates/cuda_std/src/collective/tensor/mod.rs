@@ -100,11 +100,21 @@
 mod accumulator;
 mod map;
 mod output;
+mod panels;
 mod pipeline;
+mod resident;
+mod rows;
+mod stack;
 mod tile;
+mod turns;
 
 pub use accumulator::{Accumulator, Columns, Products, Width};
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
 pub use output::{Bands, OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter};
+pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
+pub use resident::{ResidentMemory, ResidentPipeline};
+pub use rows::PerRow;
+pub use stack::{Bands4, Order, OutputBand, OutputBands, Source4, TensorMap4, TensorOutput4};
 pub use tile::{Element, Multicast, StageTile, Swizzled, Tile, TileMemory, TileRef};
+pub use turns::Turns;

@@ -356,7 +356,7 @@ where
 /// which the host does not pass.
 #[derive(Debug)]
 pub struct TensorStaging<'l, T: Tile, const GROUPS: u32> {
-    base: u32,
+    pub(super) base: u32,
     launch: PhantomData<(&'l T, *mut ())>,
 }
 
