@@ -367,10 +367,11 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// The types of the library that live as long as the launch.
-const OF_A_LAUNCH: [&str; 9] = [
+const OF_A_LAUNCH: [&str; 10] = [
     "Disjoint",
     "DisjointSlice",
     "GridGroup",
+    "Im2colMap",
     "SharedSlice",
     "TensorMap",
     "TensorOutput",

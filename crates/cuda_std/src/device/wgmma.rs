@@ -75,6 +75,9 @@ instructions! {
     /// To the same address in each block of the cluster that the mask has, and their barriers.
     fn load_tile_multicast(tile: u32 => reg32, map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, barrier: u32 => reg32, blocks: u16 => reg16)
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [{tile}], [{map}, {{{column}, {row}}}], [{barrier}], {blocks};";
+    /// Pixels one after the other, each moved by as many columns and rows as the offsets say: PTX ISA, "im2col mode".
+    fn load_pixels(tile: u32 => reg32, map: *const u8 => reg64, channel: u32 => reg32, column: u32 => reg32, row: u32 => reg32, image: u32 => reg32, barrier: u32 => reg32, right: u16 => reg16, down: u16 => reg16)
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [{tile}], [{map}, {{{channel}, {column}, {row}, {image}}}], [{barrier}], {{{right}, {down}}};";
     /// What this thread wrote to shared memory, tensor copies that start afterwards see.
     fn fence_proxy_async() "fence.proxy.async.shared::cta;";
     fn store_tile(map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, tile: u32 => reg32)
@@ -168,7 +171,8 @@ macro_rules! widths {
         impl Sums for [f32; $columns / 2] {
             #[inline(always)]
             fn zeroed() -> Self {
-                bytemuck::Zeroable::zeroed()
+                // SAFETY: zeros are numbers.
+                unsafe { core::mem::zeroed() }
             }
 
             #[inline(always)]
@@ -258,6 +262,8 @@ widths! {
         64 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] [0 1 2 3];
         128 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
         40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63] [0 1 2 3 4 5 6 7];
+        160 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+        40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79] [0 1 2 3 4 5 6 7 8 9];
         192 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
         40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77
         78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95] [0 1 2 3 4 5 6 7 8 9 10 11];

@@ -48,6 +48,7 @@ mod looped;
 mod map;
 mod operand;
 mod reach;
+mod im2col;
 mod tensor;
 
 #[doc(hidden)]
@@ -65,6 +66,7 @@ pub use map::Kernels;
 pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 pub use reach::{Reach, Unreached};
+pub use im2col::ImageMemory;
 pub use tensor::{TensorMemory, TensorMemoryMut};
 
 pub use crate::abi::contract::Contract;

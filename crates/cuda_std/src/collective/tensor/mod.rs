@@ -98,13 +98,17 @@
 //! * A thread that panics in a role ends without its partners, which then wait for ever, as at any barrier that counts it.
 
 mod accumulator;
+mod im2col;
 mod map;
 mod output;
 mod pipeline;
 mod tile;
 
 pub use accumulator::{Accumulator, Columns, Products, Width};
-pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
+#[doc(hidden)]
+pub use im2col::Geometry;
+pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
+pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling, TileSource};
 pub use output::{Bands, OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
 pub use tile::{Element, Multicast, StageTile, Swizzled, Tile, TileMemory, TileRef};
