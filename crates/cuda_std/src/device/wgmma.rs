@@ -77,6 +77,9 @@ instructions! {
     /// To the same address in each block of the cluster that the mask has, and their barriers.
     fn load_tile_multicast(tile: u32 => reg32, map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, barrier: u32 => reg32, blocks: u16 => reg16)
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [{tile}], [{map}, {{{column}, {row}}}], [{barrier}], {blocks};";
+    /// Pixels one after the other, each moved by as many columns and rows as the offsets say: PTX ISA, "im2col mode".
+    fn load_pixels(tile: u32 => reg32, map: *const u8 => reg64, channel: u32 => reg32, column: u32 => reg32, row: u32 => reg32, image: u32 => reg32, barrier: u32 => reg32, right: u16 => reg16, down: u16 => reg16)
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [{tile}], [{map}, {{{channel}, {column}, {row}, {image}}}], [{barrier}], {{{right}, {down}}};";
     /// What this thread wrote to shared memory, tensor copies that start afterwards see.
     fn fence_proxy_async() "fence.proxy.async.shared::cta;";
     fn store_tile(map: *const u8 => reg64, row: u32 => reg32, column: u32 => reg32, tile: u32 => reg32)
@@ -174,7 +177,7 @@ macro_rules! widths {
         impl Sums for [f32; $columns / 2] {
             #[inline(always)]
             fn zeroed() -> Self {
-                // SAFETY: numbers. `bytemuck` has not every length.
+                // SAFETY: zeros are numbers.
                 unsafe { core::mem::zeroed() }
             }
 

@@ -44,6 +44,7 @@ mod contract;
 mod debug;
 mod disagreement;
 mod elementwise;
+mod im2col;
 mod looped;
 mod map;
 mod operand;
@@ -59,6 +60,7 @@ pub use contract::{ContractError, ViewError};
 #[doc(hidden)]
 pub use debug::tell;
 pub use disagreement::Disagreement;
+pub use im2col::ImageMemory;
 #[doc(hidden)]
 pub use looped::{Length, Signature};
 #[doc(hidden)]

@@ -10,14 +10,14 @@ use super::tile::{Element, StageTile, Swizzled, TileRef};
 use crate::device::thread::{index_in_block, lane_id};
 use crate::device::wgmma::{self, Sums as _, Wgmma};
 
-/// How wide an accumulator may be: 32, 64, 128, 192 or 256 columns.
+/// How wide an accumulator may be: 32, 64, 128, 160, 192 or 256 columns.
 #[derive(Debug)]
 pub struct Columns<const COLUMNS: usize>(());
 
 /// What [`Columns`] of a width there are.
 #[diagnostic::on_unimplemented(
     message = "there is no accumulator of this width",
-    note = "accumulators have 32, 64, 128, 192 or 256 columns"
+    note = "accumulators have 32, 64, 128, 160, 192 or 256 columns"
 )]
 pub trait Width: sealed::Width {}
 
@@ -210,11 +210,11 @@ where
     /// Adds the products of the next `stages` stages as [`add`](Self::add) does, and while the first of them go on, writes the
     /// tile that the writer holds.
     #[inline(always)]
-    pub fn add_all<T: Element, const INNER: usize, const GROUPS: u32>(
+    pub fn add_all<T: Element, const INNER: usize, const GROUPS: u32, const PART: usize>(
         &mut self,
         consumer: &mut Consumer<'r, (A, B), STAGES, GROUPS, CLUSTER>,
         stages: u32,
-        writer: &mut TensorWriter<'_, T, GROUPS, COLUMNS>,
+        writer: &mut TensorWriter<'_, T, GROUPS, COLUMNS, PART>,
         operands: impl Copy
         + for<'s> FnOnce(
             TileRef<'s, A::Tile>,
@@ -225,7 +225,7 @@ where
         ),
     ) {
         let mut left = stages;
-        let parts = TensorWriter::<'_, T, GROUPS, COLUMNS>::PARTS;
+        let parts = TensorWriter::<'_, T, GROUPS, COLUMNS, PART>::PARTS;
         if writer.holds() && left >= parts {
             left -= parts;
             writer.write_between(|| self.add(consumer.wait(), operands));

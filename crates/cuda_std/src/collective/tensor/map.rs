@@ -93,7 +93,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
 }
 
 /// What the kernel does with a matrix in tiles `T`.
-const fn role<T: Tile>(writes: bool) -> Role {
+pub(super) const fn role<T: Tile>(writes: bool) -> Role {
     let _ = T::BYTES;
     Role::TensorMap {
         tile: [T::ROWS as u32, T::COLUMNS as u32],
@@ -109,15 +109,16 @@ pub struct Source<'l, T: Tile> {
     column: u32,
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> Source<'_, Swizzled<T, ROWS, COLUMNS>> {
-    /// Starts to copy all of a tile that lies at `tile`, or where the blocks of a cluster have it in common, this block's
-    /// part of it to all of them.
-    ///
-    /// # Safety
-    ///
-    /// The tile is this thread's to fill until the phase of the barrier is over, in all blocks that it is copied to.
+/// Where tiles of a stage are copied from: a [`Source`], or an [`Im2colSource`](super::Im2colSource).
+pub trait TileSource<T: Element>: sealed::TileSource<T> {}
+
+impl<T: Element, const ROWS: usize, const COLUMNS: usize> TileSource<T> for Source<'_, Swizzled<T, ROWS, COLUMNS>> {}
+
+impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
+    for Source<'_, Swizzled<T, ROWS, COLUMNS>>
+{
     #[inline(always)]
-    pub(super) unsafe fn fill<D, const CLUSTER: u32>(self, tile: u32, barrier: u32)
+    unsafe fn fill<D, const CLUSTER: u32>(self, tile: u32, barrier: u32)
     where
         D: StageTile<Tile: Tile<Element = T>>,
     {

@@ -98,6 +98,7 @@
 //! * A thread that panics in a role ends without its partners, which then wait for ever, as at any barrier that counts it.
 
 mod accumulator;
+mod im2col;
 mod map;
 mod output;
 mod panels;
@@ -109,7 +110,10 @@ mod tile;
 mod turns;
 
 pub use accumulator::{Accumulator, Columns, Products, Width};
-pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
+#[doc(hidden)]
+pub use im2col::Geometry;
+pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
+pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling, TileSource};
 pub use output::{Bands, OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter};
 pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};

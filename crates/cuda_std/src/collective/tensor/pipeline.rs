@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::tile::sealed as tile;
-use super::tile::{StageTile, Swizzled, TileRef};
-use super::{Element, Source};
+use super::tile::{StageTile, TileRef};
+use super::{Element, TileSource};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
@@ -320,11 +320,8 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<
     ///
     /// `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor.2d`; PTX 8.0, sm_90.
     #[inline(always)]
-    pub fn fill<T: Element, const A_ROWS: usize, const A_COLUMNS: usize, const B_ROWS: usize, const B_COLUMNS: usize>(
-        self,
-        a: Source<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
-        b: Source<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
-    ) where
+    pub fn fill<T: Element>(self, a: impl TileSource<T>, b: impl TileSource<T>)
+    where
         A: StageTile<Tile: super::Tile<Element = T>>,
         B: StageTile<Tile: super::Tile<Element = T>>,
     {

@@ -69,6 +69,18 @@ pub(crate) mod sealed {
         const SHARED: bool;
     }
 
+    pub trait TileSource<T> {
+        /// Starts to copy all of a tile that lies at `tile`, or where the blocks of a cluster have it in common, this block's
+        /// part of it to all of them.
+        ///
+        /// # Safety
+        ///
+        /// The tile is this thread's to fill until the phase of the barrier is over, in all blocks that it is copied to.
+        unsafe fn fill<D, const CLUSTER: u32>(self, tile: u32, barrier: u32)
+        where
+            D: super::StageTile<Tile: super::Tile<Element = T>>;
+    }
+
     pub trait Tile {
         /// The memory.
         type Memory;
