@@ -26,11 +26,13 @@ unsafe extern "C" {
     ) -> u32;
 }
 
+// What all tensor maps are made with, as cuda.h counts it.
+pub(super) const NO_INTERLEAVE: u32 = 0;
+pub(super) const L2_256_BYTES: u32 = 3;
+pub(super) const ZEROS: u32 = 0;
+
 /// A tensor map of matrices in row-major order. What lies beyond them reads as zero.
 fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32> {
-    const NO_INTERLEAVE: u32 = 0;
-    const L2_256_BYTES: u32 = 3;
-    const ZEROS: u32 = 0;
     let mut image = Image::default();
     // The fastest dimension first.
     let lengths = [shape.columns, shape.rows, shape.batches].map(|length| length as u64);

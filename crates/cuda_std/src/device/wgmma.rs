@@ -47,6 +47,8 @@ macro_rules! questions {
     )*};
 }
 
+pub(super) use instructions;
+
 // PTX ISA, "mbarrier".
 instructions! {
     fn mbarrier_init(barrier: u32 => reg32, arrivals: u32 => reg32)
@@ -113,6 +115,9 @@ instructions! {
     /// To the same address in each block of the cluster that the mask has, and their barriers.
     fn load_tile_multicast(tile: u32 => reg32, map: *const u8 => reg64, batch: u32 => reg32, row: u32 => reg32, column: u32 => reg32, barrier: u32 => reg32, blocks: u16 => reg16)
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [{tile}], [{map}, {{{column}, {row}, {batch}}}], [{barrier}], {blocks};";
+    /// Pixels one after the other, each moved by as many columns and rows as the offsets say: PTX ISA, "im2col mode".
+    fn load_pixels(tile: u32 => reg32, map: *const u8 => reg64, channel: u32 => reg32, column: u32 => reg32, row: u32 => reg32, image: u32 => reg32, barrier: u32 => reg32, right: u16 => reg16, down: u16 => reg16)
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [{tile}], [{map}, {{{channel}, {column}, {row}, {image}}}], [{barrier}], {{{right}, {down}}};";
     /// What this thread wrote to shared memory, tensor copies that start afterwards see.
     fn fence_proxy_async() "fence.proxy.async.shared::cta;";
     fn store_tile(map: *const u8 => reg64, batch: u32 => reg32, row: u32 => reg32, column: u32 => reg32, tile: u32 => reg32)
@@ -197,6 +202,10 @@ pub(crate) trait Sums: Copy {
     unsafe fn fence(&mut self);
     /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
     unsafe fn wait(&mut self);
+    /// The numbers are computed before what follows: of no instruction, but LLVM orders arithmetic by it.
+    unsafe fn pin(&mut self);
+    /// Waits for all but those that were committed last: `wgmma.wait_group 1`, which gives the sums of the others.
+    unsafe fn wait_1(&mut self);
     /// Numbers of 16 bits, two in a register: four registers for each 16 columns.
     type Packed: bytemuck::Zeroable + AsRef<[[u32; 4]]>;
     /// The sums as numbers of 16 bits: `pair` is told the register of the first.
@@ -288,6 +297,34 @@ macro_rules! sums {
                 crate::device::intrinsics::device_only("wgmma_wait")
             }
 
+            #[inline(always)]
+            unsafe fn wait_1(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("wgmma.wait_group.sync.aligned 1; //" $(, " {", $i, "}")*),
+                        $(inout(reg32) self[$i]),*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                crate::device::intrinsics::device_only("wgmma_wait_1")
+            }
+
+            #[inline(always)]
+            unsafe fn pin(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("// pinned" $(, " {", $i, "}")*),
+                        $(inout(reg32) self[$i]),*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                crate::device::intrinsics::device_only("pin")
+            }
+
             type Packed = [[u32; 4]; $columns / 16];
 
             #[inline(always)]
@@ -375,6 +412,12 @@ widths! {
         43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79]
         [0 1 2 3 4 5 6 7 8 9]
         [0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38 40 42 44 46 48 50 52 54 56 58 60 62 64 66 68 70 72 74 76 78];
+    176 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42
+        43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81
+        82 83 84 85 86 87]
+        [0 1 2 3 4 5 6 7 8 9 10]
+        [0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38 40 42 44 46 48 50 52 54 56 58 60 62 64 66 68 70 72 74 76 78 80
+        82 84 86];
     192 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42
         43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81
         82 83 84 85 86 87 88 89 90 91 92 93 94 95]

@@ -236,7 +236,7 @@ where
 }
 
 /// Binds dynamic shared memory of a size that the parameter's type tells.
-fn bind_shared<P: KernelParameter>(arguments: &mut Arguments<'_>) {
+pub(super) fn bind_shared<P: KernelParameter>(arguments: &mut Arguments<'_>) {
     arguments.push_shared(size_of::<P::Element>(), align_of::<P::Element>(), 1);
 }
 

@@ -6,19 +6,19 @@ use ::half::{bf16, f16};
 
 use super::output::TensorWriter;
 use super::pipeline::{Consumer, Full, WARP_GROUP};
-use super::tile::{Element, Operand, StageTile, Stored, Swizzled, TileRef, sealed as tile};
+use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, TileRef, sealed as tile};
 use crate::number::half::{e4m3, e5m2};
 use crate::device::thread::{index_in_block, lane_id};
 use crate::device::wgmma::{self, Sums, Wgmma};
 
-/// How wide an accumulator may be: 32, 64, 128, 160, 192 or 256 columns.
+/// How wide an accumulator may be: 32, 64, 128, 160, 176, 192 or 256 columns.
 #[derive(Debug)]
 pub struct Columns<const COLUMNS: usize>(());
 
 /// What [`Columns`] of a width there are.
 #[diagnostic::on_unimplemented(
     message = "there is no accumulator of this width",
-    note = "accumulators have 32, 64, 128, 160, 192 or 256 columns"
+    note = "accumulators have 32, 64, 128, 160, 176, 192 or 256 columns"
 )]
 pub trait Width: sealed::Width {}
 
@@ -43,7 +43,7 @@ macro_rules! widths {
     )*};
 }
 
-widths!(32 64 128 160 192 256);
+widths!(32 64 128 160 176 192 256);
 
 /// What products are summed in: `f32`, or `i32` of `i8`.
 pub trait Number: tile::Number {}
@@ -130,7 +130,7 @@ pub(super) struct Packed<T, const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
 {
-    pairs: <<Columns<COLUMNS> as sealed::Width>::F32 as Sums>::Packed,
+    pub(super) pairs: <<Columns<COLUMNS> as sealed::Width>::F32 as Sums>::Packed,
     element: PhantomData<T>,
 }
 
@@ -194,7 +194,7 @@ where
     ///
     /// `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group`; PTX 8.0, sm_90a.
     #[inline(always)]
-    pub fn add<T: Element<Sum = N>, const INNER: usize>(
+    pub fn add<T: Factor<Sum = N>, const INNER: usize>(
         &mut self,
         stage: Full<'r, (A, B), STAGES, CLUSTER>,
         operands: impl for<'s> FnOnce(
@@ -217,7 +217,7 @@ where
     #[inline(always)]
     pub fn add_rows<T, const ROWS: usize, const INNER: usize>(&mut self, stage: Full<'r, (A, B), STAGES, CLUSTER>, first: u32)
     where
-        T: Element<Sum = N>,
+        T: Factor<Sum = N>,
         A: StageTile<Tile: Operand<T, ROWS, INNER>>,
         B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     {
@@ -236,7 +236,7 @@ where
     #[inline(always)]
     fn start<T, X, Y>(&mut self, stage: Full<'r, (A, B), STAGES, CLUSTER>, [a, b]: [u32; 2], first: u32)
     where
-        T: Element<Sum = N>,
+        T: Factor<Sum = N>,
         X: tile::Operand,
         Y: tile::Operand,
     {
@@ -276,20 +276,20 @@ where
     /// Adds the products of the next `stages` stages as [`add_rows`](Self::add_rows) does, and while the first of them go on,
     /// writes the tile that the writer holds.
     #[inline(always)]
-    pub fn add_all<T, O, const ROWS: usize, const INNER: usize, const GROUPS: u32>(
+    pub fn add_all<T, O, const ROWS: usize, const INNER: usize, const GROUPS: u32, const PART: usize>(
         &mut self,
         consumer: &mut Consumer<'r, (A, B), STAGES, GROUPS, CLUSTER>,
         stages: u32,
-        writer: &mut TensorWriter<'_, O, GROUPS, COLUMNS>,
+        writer: &mut TensorWriter<'_, O, GROUPS, COLUMNS, PART>,
         first: u32,
     ) where
-        T: Element<Sum = f32>,
+        T: Factor<Sum = f32>,
         O: Element,
         A: StageTile<Tile: Operand<T, ROWS, INNER>>,
         B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     {
         let mut left = stages;
-        let parts = TensorWriter::<'_, O, GROUPS, COLUMNS>::PARTS;
+        let parts = TensorWriter::<'_, O, GROUPS, COLUMNS, PART>::PARTS;
         if writer.holds() && left >= parts {
             left -= parts;
             writer.write_between(|| self.add_rows(consumer.wait(), first));

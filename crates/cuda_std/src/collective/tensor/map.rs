@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use super::tile::{Element, StageTile, Swizzled, Tile, TileSource, sealed};
+use super::tile::{Factor, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::thread::is_first_in_block;
 use crate::device::{intrinsics, wgmma};
@@ -114,7 +114,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
 }
 
 /// What the kernel does with a matrix in tiles `T`.
-const fn role<T: Tile>(writes: bool) -> Role {
+pub(super) const fn role<T: Tile>(writes: bool) -> Role {
     let _ = T::BYTES;
     Role::TensorMap {
         tile: [T::ROWS as u32, T::COLUMNS as u32],
@@ -131,9 +131,9 @@ pub struct Source<'l, T: Tile> {
     column: u32,
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> TileSource<T> for Source<'_, Swizzled<T, ROWS, COLUMNS>> {}
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> TileSource<T> for Source<'_, Swizzled<T, ROWS, COLUMNS>> {}
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
     for Source<'_, Swizzled<T, ROWS, COLUMNS>>
 {
     #[inline(always)]

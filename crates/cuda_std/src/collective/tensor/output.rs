@@ -227,7 +227,7 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROW
 /// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next. It lasts as long
 /// as the role of its consumer, `'r`.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
-pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize>
+pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize = 64>
 where
     Columns<WIDTH>: Width,
 {
@@ -243,27 +243,31 @@ where
     role: PhantomData<(&'r T, *mut ())>,
 }
 
-impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS> {
+impl<T: Element, const GROUPS: u32, const PART: usize> TensorStaging<'_, Swizzled<T, 16, PART>, GROUPS> {
     /// A writer of tiles as wide as `WIDTH` columns, for the warp group of `consumer`.
     #[inline(always)]
     #[must_use]
     pub fn writer<'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const WIDTH: usize>(
         self,
         consumer: &Consumer<'r, S, STAGES, GROUPS, CLUSTER>,
-    ) -> TensorWriter<'r, T, GROUPS, WIDTH>
+    ) -> TensorWriter<'r, T, GROUPS, WIDTH, PART>
     where
         Columns<WIDTH>: Width,
     {
         const {
             assert!(
-                WIDTH.is_multiple_of(64) && WIDTH <= 256,
-                "a warp writes 64 columns at a time"
+                PART == 64 || PART == 32,
+                "a warp writes 64 or 32 columns at a time, which is what the output's tiles have"
+            );
+            assert!(
+                WIDTH.is_multiple_of(PART) && WIDTH <= 256,
+                "a warp writes as many columns at a time as the output's tiles have"
             );
             assert!(size_of::<T>() == 2, "a warp writes numbers of 16 bits");
         }
         let warp = consumer.warp();
         TensorWriter {
-            buffers: self.base + warp * 2 * <Swizzled<T, 16, 64> as sealed::Tile>::BYTES,
+            buffers: self.base + warp * 2 * <Swizzled<T, 16, PART> as sealed::Tile>::BYTES,
             warp,
             full: false,
             image: core::ptr::null(),
@@ -278,7 +282,7 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
     }
 }
 
-impl<T: Element, const GROUPS: u32, const WIDTH: usize> TensorWriter<'_, T, GROUPS, WIDTH>
+impl<T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize> TensorWriter<'_, T, GROUPS, WIDTH, PART>
 where
     Columns<WIDTH>: Width,
 {
@@ -287,7 +291,7 @@ where
     #[inline(always)]
     pub fn hold<const ROWS: usize, const COLUMNS: usize>(
         &mut self,
-        tile: OutputTile<'_, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
+        tile: OutputTile<'_, Swizzled<T, 16, PART>, ROWS, COLUMNS>,
         sums: &Accumulator<WIDTH>,
     ) where
         T: Stored<f32>,
@@ -300,7 +304,7 @@ where
     #[inline(always)]
     pub fn hold_results<V, const ROWS: usize, const COLUMNS: usize>(
         &mut self,
-        tile: OutputTile<'_, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
+        tile: OutputTile<'_, Swizzled<T, 16, PART>, ROWS, COLUMNS>,
         sums: &Accumulator<WIDTH>,
         mut result: impl FnMut(u32, u32, f32) -> V,
     ) where
@@ -328,36 +332,58 @@ where
     pub fn write(&mut self) {
         if self.full {
             self.columns::<0, 2>();
-            if WIDTH > 128 {
+            if Self::PARTS > 2 {
                 self.columns::<2, 2>();
+            }
+            if Self::PARTS > 4 {
+                self.columns::<4, 2>();
+            }
+            if Self::PARTS > 6 {
+                self.columns::<6, 2>();
             }
             self.full = false;
         }
     }
 
-    /// Writes the tile that is held in parts of 64 columns, and calls `meanwhile` before each with its number: products that it
+    /// Writes the tile that is held in parts, and calls `meanwhile` before each with its number: products that it
     /// starts go on while the part is written.
     #[inline(always)]
     pub(super) fn write_between(&mut self, mut meanwhile: impl FnMut()) {
         meanwhile();
         self.columns::<0, 1>();
-        if WIDTH > 64 {
+        if Self::PARTS > 1 {
             meanwhile();
             self.columns::<1, 1>();
         }
-        if WIDTH > 128 {
+        if Self::PARTS > 2 {
             meanwhile();
             self.columns::<2, 1>();
         }
-        if WIDTH > 192 {
+        if Self::PARTS > 3 {
             meanwhile();
             self.columns::<3, 1>();
+        }
+        if Self::PARTS > 4 {
+            meanwhile();
+            self.columns::<4, 1>();
+        }
+        if Self::PARTS > 5 {
+            meanwhile();
+            self.columns::<5, 1>();
+        }
+        if Self::PARTS > 6 {
+            meanwhile();
+            self.columns::<6, 1>();
+        }
+        if Self::PARTS > 7 {
+            meanwhile();
+            self.columns::<7, 1>();
         }
         self.full = false;
     }
 
     /// How often [`write_between`](Self::write_between) calls what it is given.
-    pub(super) const PARTS: u32 = WIDTH as u32 / 64;
+    pub(super) const PARTS: u32 = (WIDTH / PART) as u32;
 
     /// Whether a tile is held.
     #[inline(always)]
@@ -365,7 +391,7 @@ where
         self.full
     }
 
-    /// Writes 64 columns, the `FIRST`-th of these, or as many as there are buffers for, which is two: the more at once, the fewer
+    /// Writes a part, the `FIRST`-th, or as many as there are buffers for, which is two: the more at once, the fewer
     /// fences.
     #[inline(always)]
     fn columns<const FIRST: usize, const BUFFERS: usize>(&mut self) {
@@ -376,9 +402,10 @@ where
             );
         };
         let lane = lane_id();
-        let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
+        let bytes = <Swizzled<T, 16, PART> as sealed::Tile>::BYTES;
         let buffer = self.buffers + FIRST as u32 % 2 * bytes;
-        let both = BUFFERS == 2 && WIDTH > 64 * (FIRST + 1);
+        let both = BUFFERS == 2 && Self::PARTS > FIRST as u32 + 1;
+        let sixteens = const { PART / 16 };
         // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The rows of the
         // output are this warp's, of the block's tile.
         unsafe {
@@ -390,26 +417,26 @@ where
                 }
             }
             sync_warp(FULL_MASK);
-            self.stage(buffer, 4 * FIRST);
+            self.stage(buffer, sixteens * FIRST);
             if both {
-                self.stage(buffer + bytes, 4 * FIRST + 4);
+                self.stage(buffer + bytes, sixteens * (FIRST + 1));
             }
             wgmma::fence_proxy_async();
             sync_warp(FULL_MASK);
             if lane == 0 {
                 let Place { batch, row, column } = self.place;
-                let (row, column) = (row + self.warp * 16, column + FIRST as u32 * 64);
+                let (row, column) = (row + self.warp * 16, column + (FIRST * PART) as u32);
                 wgmma::store_tile(self.image, batch, row, column, buffer);
                 wgmma::store_commit();
                 if both {
-                    wgmma::store_tile(self.image, batch, row, column + 64, buffer + bytes);
+                    wgmma::store_tile(self.image, batch, row, column + PART as u32, buffer + bytes);
                     wgmma::store_commit();
                 }
             }
         }
     }
 
-    /// Puts 64 columns into a buffer, from the given sixteen on.
+    /// Puts a part into a buffer, from the given sixteen columns on.
     ///
     /// # Safety
     ///
@@ -418,21 +445,27 @@ where
     unsafe fn stage(&self, buffer: u32, first: usize) {
         // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
         // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
-        let lane = lane_id();
-        let row = buffer + lane % 16 * 128 + (((lane / 16) ^ (lane % 8)) << 4);
-        // SAFETY: the caller's; a buffer has 16 rows of 128 bytes.
+        let (pitch, lane) = (<Swizzled<T, 16, PART> as sealed::Tile>::PITCH, lane_id());
+        let (number, half) = (lane % 16, lane / 16);
+        // By the bits of the row's address from 128 on, of as many as there are pieces of 16 bytes in a row.
+        let pattern = (number * pitch / 128) & (pitch / 16 - 1);
+        let row = buffer + number * pitch + ((half ^ pattern) << 4);
+        // SAFETY: the caller's; a buffer has 16 rows.
         unsafe {
             let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);
             store(row, self.numbers.sixteen(first));
             store(row ^ 32, self.numbers.sixteen(first + 1));
-            store(row ^ 64, self.numbers.sixteen(first + 2));
-            store(row ^ 96, self.numbers.sixteen(first + 3));
+            if PART > 32 {
+                store(row ^ 64, self.numbers.sixteen(first + 2));
+                store(row ^ 96, self.numbers.sixteen(first + 3));
+            }
         }
     }
 }
 
 /// Writes the tile that is held.
-impl<T: Element, const GROUPS: u32, const WIDTH: usize> Drop for TensorWriter<'_, T, GROUPS, WIDTH>
+impl<T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize> Drop
+    for TensorWriter<'_, T, GROUPS, WIDTH, PART>
 where
     Columns<WIDTH>: Width,
 {
@@ -446,7 +479,7 @@ where
 /// which the host does not pass.
 #[derive(Debug)]
 pub struct TensorStaging<'l, T: Tile, const GROUPS: u32> {
-    base: u32,
+    pub(super) base: u32,
     launch: PhantomData<(&'l T, *mut ())>,
 }
 

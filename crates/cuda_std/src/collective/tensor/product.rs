@@ -4,13 +4,15 @@ use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
 use super::output::{Bands, Grouping, Place, Places, TensorStaging};
-use super::pipeline::{Consumer, TensorPipeline};
-use super::tile::{Element, Operand, StageTile, Stored, Swizzled, sealed as tile};
+use super::pipeline::{Consumer, Producer, TensorPipeline};
+use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
 use crate::device::intrinsics;
 
-/// The registers of a thread in the roles of [`product`], which has one or two warp groups of consumers.
+/// The registers of a thread in the roles of [`product`]: of the producer's warp group, of one warp group of consumers, of which
+/// a multiprocessor has room for two blocks, and of each of two.
 const LOW: u32 = 40;
-const HIGH: u32 = 232;
+const ONE: u32 = 216;
+const TWO: u32 = 232;
 
 /// Where the results of a [`product`] go, as `V` of sums `N`:
 ///
@@ -27,7 +29,7 @@ where
 }
 
 mod sealed {
-    use super::{Bands, Columns, Consumer, Element, Grouping, Number, Operand, Places, StageTile, Width};
+    use super::{Bands, Columns, Consumer, Factor, Grouping, Number, Operand, Places, StageTile, Width};
 
     pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>
     where
@@ -50,7 +52,7 @@ mod sealed {
             steps: u32,
             result: &impl Fn([u32; 3], N) -> V,
         ) where
-            T: Element<Sum = N>,
+            T: Factor<Sum = N>,
             A: StageTile<Tile: Operand<T, ROWS, INNER>>,
             B: StageTile<Tile: Operand<T, COLUMNS, INNER>>;
     }
@@ -90,7 +92,7 @@ where
         steps: u32,
         result: &impl Fn([u32; 3], f32) -> V,
     ) where
-        T: Element<Sum = f32>,
+        T: Factor<Sum = f32>,
         A: StageTile<Tile: Operand<T, ROWS, INNER>>,
         B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     {
@@ -139,7 +141,7 @@ where
         steps: u32,
         result: &impl Fn([u32; 3], N) -> V,
     ) where
-        T: Element<Sum = N>,
+        T: Factor<Sum = N>,
         A: StageTile<Tile: Operand<T, ROWS, INNER>>,
         B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     {
@@ -191,7 +193,7 @@ where
         steps: u32,
         result: &impl Fn([u32; 3], f32) -> V,
     ) where
-        T: Element<Sum = f32>,
+        T: Factor<Sum = f32>,
         A: StageTile<Tile: Operand<T, ROWS, INNER>>,
         B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     {
@@ -215,7 +217,7 @@ where
 ///
 /// `a` and `b` lie in either order, as the tiles of the pipeline's stages say: rows or columns of the product along the rows of
 /// the tile, [`Swizzled`](super::Swizzled) with as many columns as are summed over at a time, or across them,
-/// [`Panels`](super::Panels). So `a b`, `a bᵀ` and `aᵀ b` are the same kernel with other tiles. The tile of the product has
+/// [`Across`](super::Across). So `a b`, `a bᵀ` and `aᵀ b` are the same kernel with other tiles. The tile of the product has
 /// 64 rows for each warp group of consumers, and as many columns as an accumulator.
 ///
 /// Rows and columns that `result` is told may lie beyond the matrix, where what it returns is not used.
@@ -273,7 +275,7 @@ pub fn product<
     order: (Bands, Grouping),
     result: impl Fn([u32; 3], T::Sum) -> V,
 ) where
-    T: Element,
+    T: Factor,
     A: StageTile<Tile: Operand<T, ROWS, INNER>>,
     B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
@@ -295,17 +297,23 @@ pub fn product<
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places: Places<ROWS, COLUMNS, CLUSTER> = results.places(order);
-    stages.roles::<LOW, HIGH>(
-        |producer| {
-            while let Some(Place { batch, row, column }) = places.next_place() {
-                for step in first..end {
-                    let k = step * INNER as u32;
-                    let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
-                    let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
-                    producer.acquire().fill::<T>(a, b);
-                }
+    let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
+        while let Some(Place { batch, row, column }) = places.next_place() {
+            for step in first..end {
+                let k = step * INNER as u32;
+                let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
+                let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
+                producer.acquire().fill::<T>(a, b);
             }
-        },
-        |consumer| results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result),
-    );
+        }
+    };
+    let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
+        results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
+    };
+    const { assert!(GROUPS <= 2, "a product has one or two warp groups of consumers") };
+    if GROUPS == 1 {
+        stages.roles::<LOW, ONE>(producer, consumer);
+    } else {
+        stages.roles::<LOW, TWO>(producer, consumer);
+    }
 }

@@ -16,10 +16,20 @@ use crate::number::half::{e4m3, e5m2};
     message = "warp groups do not multiply elements `{Self}`",
     note = "they multiply `f32`, `i8`, and `f16`, `bf16`, `e4m3` and `e5m2` of `cuda_std::half`"
 )]
-pub trait Element: sealed::Element<Total = <Self as Element>::Sum> {
+pub trait Factor: sealed::Element<Total = <Self as Factor>::Sum> {
     /// What products are summed in.
     type Sum: Number;
 }
+
+/// Of these, the numbers of 16 bits: `f16` and `bf16`, which sums are also written as by tensor copies.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number of 16 bits",
+    note = "this takes `f16` and `bf16` of `cuda_std::half`"
+)]
+pub trait Element: Factor<Sum = f32> + Stored<f32> {}
+
+impl Element for f16 {}
+impl Element for bf16 {}
 
 /// Numbers that a result `V` is rounded to when it is written: `f32` and what it is rounded to, or `i32`.
 #[diagnostic::on_unimplemented(
@@ -45,7 +55,7 @@ pub struct Multicast<T, const BLOCKS: u32 = 0, const APART: u32 = 1>(PhantomData
 /// behind the other, each as a [`Swizzled`] tile, of which several make it up. For operands whose rows are along the product's
 /// rows or columns, and not along the sum, as numbers of 16 bits may be.
 #[derive(Debug)]
-pub struct Panels<T, const ROWS: usize, const COLUMNS: usize>(PhantomData<[[T; COLUMNS]; ROWS]>);
+pub struct Across<T, const ROWS: usize, const COLUMNS: usize>(PhantomData<[[T; COLUMNS]; ROWS]>);
 
 /// What a tensor map copies: a [`Swizzled`].
 #[diagnostic::on_unimplemented(
@@ -54,7 +64,7 @@ pub struct Panels<T, const ROWS: usize, const COLUMNS: usize>(PhantomData<[[T; C
 )]
 pub trait Tile: sealed::Tile + 'static {
     /// A number.
-    type Element: Element;
+    type Element: Factor;
     /// Rows of the tile.
     const ROWS: usize;
     /// Columns of the tile.
@@ -70,8 +80,8 @@ pub trait StageTile: sealed::StageTile + 'static {
 /// A tile of a stage as an operand: `LENGTH` rows or columns of the product, and `DEPTH` elements along the sum.
 pub trait Operand<T, const LENGTH: usize, const DEPTH: usize>: Tile<Element = T> + sealed::Operand {}
 
-/// Where tiles of a stage are copied from: a [`Source`](super::Source).
-pub trait TileSource<T: Element>: sealed::TileSource<T> {}
+/// Where tiles of a stage are copied from: a [`Source`](super::Source), or an [`Im2colSource`](super::Im2colSource).
+pub trait TileSource<T: Factor>: sealed::TileSource<T> {}
 
 pub(crate) mod sealed {
     use bytemuck::Pod;
@@ -161,7 +171,7 @@ pub(crate) mod sealed {
 
 macro_rules! elements {
     ($($ty:ident, $sum:ty, $data_type:literal;)*) => {$(
-        impl Element for $ty {
+        impl Factor for $ty {
             type Sum = $sum;
         }
 
@@ -231,13 +241,13 @@ stored! {
 #[repr(C, align(1024))]
 pub struct TileMemory<T, const ROWS: usize, const COLUMNS: usize>([[T; COLUMNS]; ROWS]);
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> Tile for Swizzled<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> Tile for Swizzled<T, ROWS, COLUMNS> {
     type Element = T;
     const ROWS: usize = ROWS;
     const COLUMNS: usize = COLUMNS;
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Swizzled<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Swizzled<T, ROWS, COLUMNS> {
     type Memory = TileMemory<T, ROWS, COLUMNS>;
     const BYTES: u32 = <Self as sealed::Tile>::PITCH * ROWS as u32;
     const PITCH: u32 = {
@@ -259,9 +269,9 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Swizz
     const PANELS: bool = false;
 }
 
-impl<T: Element, const LENGTH: usize, const DEPTH: usize> Operand<T, LENGTH, DEPTH> for Swizzled<T, LENGTH, DEPTH> {}
+impl<T: Factor, const LENGTH: usize, const DEPTH: usize> Operand<T, LENGTH, DEPTH> for Swizzled<T, LENGTH, DEPTH> {}
 
-impl<T: Element, const LENGTH: usize, const DEPTH: usize> sealed::Operand for Swizzled<T, LENGTH, DEPTH> {
+impl<T: Factor, const LENGTH: usize, const DEPTH: usize> sealed::Operand for Swizzled<T, LENGTH, DEPTH> {
     type Order = wgmma::Along;
     const STEP: u64 = 2;
     const STEPS: usize = DEPTH * size_of::<T>() / 32;
@@ -284,13 +294,13 @@ impl<T: Element, const LENGTH: usize, const DEPTH: usize> sealed::Operand for Sw
     }
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> Tile for Panels<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> Tile for Across<T, ROWS, COLUMNS> {
     type Element = T;
     const ROWS: usize = ROWS;
     const COLUMNS: usize = COLUMNS;
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Panels<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Across<T, ROWS, COLUMNS> {
     type Memory = TileMemory<T, ROWS, COLUMNS>;
     const BYTES: u32 = (COLUMNS * size_of::<T>() * ROWS) as u32;
     const PITCH: u32 = {
@@ -311,9 +321,9 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Panel
     const PANELS: bool = true;
 }
 
-impl<T: Element, const LENGTH: usize, const DEPTH: usize> Operand<T, LENGTH, DEPTH> for Panels<T, DEPTH, LENGTH> {}
+impl<T: Factor, const LENGTH: usize, const DEPTH: usize> Operand<T, LENGTH, DEPTH> for Across<T, DEPTH, LENGTH> {}
 
-impl<T: Element, const LENGTH: usize, const DEPTH: usize> sealed::Operand for Panels<T, DEPTH, LENGTH> {
+impl<T: Factor, const LENGTH: usize, const DEPTH: usize> sealed::Operand for Across<T, DEPTH, LENGTH> {
     type Order = wgmma::Across;
     const STEP: u64 = (16 * 128) >> 4;
     const STEPS: usize = DEPTH / 16;
@@ -332,19 +342,19 @@ impl<T: Element, const LENGTH: usize, const DEPTH: usize> sealed::Operand for Pa
     }
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> StageTile for Panels<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> StageTile for Across<T, ROWS, COLUMNS> {
     type Tile = Self;
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::StageTile for Panels<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::StageTile for Across<T, ROWS, COLUMNS> {
     const COMMON: (u32, u32) = (1, 1);
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> StageTile for Swizzled<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> StageTile for Swizzled<T, ROWS, COLUMNS> {
     type Tile = Self;
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::StageTile for Swizzled<T, ROWS, COLUMNS> {
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::StageTile for Swizzled<T, ROWS, COLUMNS> {
     const COMMON: (u32, u32) = (1, 1);
 }
 
@@ -374,7 +384,7 @@ impl<T: Tile> Clone for TileRef<'_, T> {
 
 impl<T: Tile> Copy for TileRef<'_, T> {}
 
-impl<'s, T: Element, const ROWS: usize, const COLUMNS: usize> TileRef<'s, Swizzled<T, ROWS, COLUMNS>> {
+impl<'s, T: Factor, const ROWS: usize, const COLUMNS: usize> TileRef<'s, Swizzled<T, ROWS, COLUMNS>> {
     /// `PART` rows from `first` on, which is a multiple of 8.
     ///
     /// # Panics
