@@ -1,0 +1,178 @@
+//! Tiles of both operands in shared memory: some are multiplied while the next ones are on their way.
+
+use core::marker::PhantomData;
+
+use bytemuck::Zeroable;
+
+use super::output::Product;
+use super::source::{BLOCK, Form, Source};
+use crate::abi::parameter::{Element, KernelParameter, Role};
+use crate::array::output::Disjoint;
+use crate::array::strided::View;
+use crate::device::intrinsics;
+use crate::device::thread::threads_in_block;
+use crate::mem::shared::dynamic_shared_mem;
+
+/// How a block computes products: [`ByThreads`](super::ByThreads) or [`ByWarps`](super::ByWarps).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no way to compute products",
+    note = "write `ByThreads`, or `ByWarps<T>` with `f16`, `bf16`, `Tf32`, `i8` or `f64`"
+)]
+pub trait Way: sealed::Way {}
+
+impl<W: sealed::Way> Way for W {}
+
+pub(super) mod sealed {
+    use super::{Form, Zeroable};
+
+    /// # Safety
+    /// `each` gives a thread of a block elements of a tile that it gives to no other.
+    pub unsafe trait Way {
+        /// Elements of the operands.
+        type Element: Copy;
+        /// What products are summed in.
+        type Sum: Copy;
+        /// The left operand's tiles, whose lines are rows of the product.
+        type Left: Form<Element = Self::Element>;
+        /// The right operand's tiles, whose lines are columns of it.
+        type Right: Form<Element = Self::Element>;
+        /// Tiles of both operands in shared memory, several times.
+        type Memory;
+        /// The calling thread's sums of a tile of the product.
+        type Sums: Zeroable;
+
+        /// How many times: 2 to 4.
+        const STAGES: u32;
+
+        /// Adds the product of two tiles.
+        ///
+        /// # Safety
+        /// The tiles are in shared memory, and no thread writes them.
+        unsafe fn multiply(sums: &mut Self::Sums, left: *const Self::Element, right: *const Self::Element);
+
+        /// Calls `work` with row and column of each of the thread's sums in the tile.
+        fn each(sums: &Self::Sums, work: impl FnMut([usize; 2], Self::Sum));
+    }
+}
+
+/// Tiles of the operands of a product in shared memory, and what computes with them: a parameter of a kernel, for which the host passes
+/// nothing. See the [module](super).
+///
+/// They take 34 to 102 KB of dynamic shared memory.
+#[derive(Debug)]
+pub struct ProductStages<'l, W> {
+    memory: *mut u8,
+    barrier: u32,
+    launch: PhantomData<(&'l (), W)>,
+}
+
+// SAFETY: place and length in the dynamic shared memory.
+unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
+    const BARRIERS: u32 = 1;
+    const ROLE: Role = Role::Shared;
+    type Element = W::Memory;
+    type A = u32;
+    type B = u32;
+    type C = ();
+    type D = ();
+    type Value<'l> = ProductStages<'l, W>;
+
+    #[inline(always)]
+    unsafe fn assemble(offset: u32, _: u32, (): (), (): ()) -> Self::Value<'static> {
+        ProductStages {
+            // SAFETY: inside the memory that the launch asked for.
+            memory: unsafe { dynamic_shared_mem::<u8>().add(offset as usize) },
+            barrier: 0,
+            launch: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
+        ProductStages {
+            barrier: BARRIER,
+            ..value
+        }
+    }
+}
+
+impl<W: Way> ProductStages<'_, W> {
+    /// `c = f(a b)` for each matrix of a batch. What `a` and `b` do not have of what the shape of `c` wants is zero.
+    ///
+    /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
+    ///
+    /// # Panics
+    /// Unless blocks have 256 threads, and operands are in global memory and lie as the [way](super) needs it.
+    #[inline(always)]
+    pub fn product<U: Element>(
+        self,
+        a: View<'_, W::Element, 3>,
+        b: View<'_, W::Element, 3>,
+        mut c: Disjoint<'_, U, Product>,
+        mut finish: impl FnMut([usize; 3], W::Sum, &mut U),
+    ) {
+        const { assert!(W::Left::DEPTH == W::Right::DEPTH && W::STAGES >= 2) };
+        assert!(threads_in_block() as usize == BLOCK, "a product is computed by blocks of 256 threads");
+        let steps = a.shape()[2].min(b.shape()[1]).div_ceil(W::Left::DEPTH) as u32;
+        for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
+            let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row);
+            let mut right = Source::<W::Right>::new(&b, 2, tile.layer, tile.column);
+            let mut fetch = |step: u32| {
+                if step < steps {
+                    let (to_left, to_right) = self.tiles(step);
+                    // SAFETY: tiles that no thread multiplies any more: since then all have met, below.
+                    unsafe {
+                        left.fetch(to_left);
+                        right.fetch(to_right);
+                    }
+                }
+                // Also without copies: each step is a group.
+                intrinsics::cp_async_commit();
+            };
+            for step in 0..W::STAGES - 1 {
+                fetch(step);
+            }
+            let mut sums = W::Sums::zeroed();
+            for step in 0..steps {
+                wait_for_all_but(W::STAGES - 2);
+                intrinsics::barrier_sync(self.barrier);
+                fetch(step + (W::STAGES - 1));
+                let (left, right) = self.tiles(step);
+                // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others. New ones
+                // start after they have met again.
+                unsafe { W::multiply(&mut sums, left, right) };
+            }
+            // Before the next tile's copies, all threads are done with this one's.
+            intrinsics::barrier_sync(self.barrier);
+            let [layer, row, column] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
+            W::each(&sums, |[i, j], sum| {
+                let index = [layer, row + i, column + j];
+                // SAFETY: no two blocks have the same tile, no two threads the same elements of it.
+                unsafe { c.visit(index, |index, element| finish(index, sum, element)) };
+            });
+        }
+        intrinsics::cp_async_wait_all();
+    }
+
+    /// The tiles of a step.
+    #[inline(always)]
+    fn tiles(&self, step: u32) -> (*mut W::Element, *mut W::Element) {
+        const {
+            let stage = (W::Left::LENGTH + W::Right::LENGTH) * size_of::<W::Element>();
+            assert!(size_of::<W::Memory>() == stage * W::STAGES as usize, "the memory is the stages");
+        };
+        let start = self.memory.cast::<W::Element>();
+        let left = start.wrapping_add((step % W::STAGES) as usize * (W::Left::LENGTH + W::Right::LENGTH));
+        (left, left.wrapping_add(W::Left::LENGTH))
+    }
+}
+
+/// Waits for the calling thread's groups of copies, all but the last so many.
+#[inline(always)]
+fn wait_for_all_but(groups: u32) {
+    match groups {
+        0 => intrinsics::cp_async_wait_all(),
+        1 => intrinsics::cp_async_wait_1(),
+        _ => intrinsics::cp_async_wait_2(),
+    }
+}
