@@ -728,6 +728,11 @@ define i32 @__rumba_shared_address(ptr %address) alwaysinline nounwind {
 
 ; A number that the optimiser does not see through.
 
+define void @__rumba_in_order() alwaysinline nounwind {
+  call void asm sideeffect "", "~{memory}"()
+  ret void
+}
+
 define i32 @__rumba_opaque(i32 %value) alwaysinline nounwind {
   %same = call i32 asm "mov.b32 $0, $1;", "=r,r"(i32 %value)
   ret i32 %same

@@ -123,6 +123,8 @@ operations! {
     "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
     /// The address of shared memory in its own window, which instructions for tensors take.
     "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
+    /// No instruction: the compiler moves no access to memory across it.
+    "__rumba_in_order" fn in_order();
     /// The same number, of which the compiler knows nothing.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
 }

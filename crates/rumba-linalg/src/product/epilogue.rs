@@ -53,8 +53,8 @@ const GELU: [f64; 2] = [1.595_769_121_605_730_7, 0.071_354_816_272_600_25];
 
 macro_rules! floats {
     ($($ty:ident, $gated:ident;)*) => {$(
-        /// `x / (1 + exp(-gate))`: a function of its own, of which a kernel has one copy for all of its sums.
-        #[inline(never)]
+        /// `x / (1 + exp(-gate))`.
+        #[inline(always)]
         fn $gated(x: $ty, gate: $ty) -> $ty {
             x / (1.0 + GpuFloat::exp(-gate))
         }

@@ -32,8 +32,8 @@ pub fn product_elements<T: Term<Sum = S>, U: Output<S>, S: Real>(
     product_by_elements(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
 }
 
-/// `c = f(a b)` of `f32`, in tiles that are brought to shared memory.
-#[kernel(block = 256, min_blocks = 2)]
+/// `c = f(a b)` of `f32`, in tiles of 256 by 128 that are brought to shared memory.
+#[kernel(block = 256, min_blocks = 1)]
 pub fn product_threads(
     a: View<f32, 3>,
     b: View<f32, 3>,
@@ -44,6 +44,24 @@ pub fn product_threads(
     activation: Activation,
     c: Disjoint<f32, Product>,
     stages: ProductStages<ByThreads>,
+) {
+    let factors = Factors { alpha, beta, activation };
+    let epilogue = Epilogue { factors, bias, residual };
+    stages.product(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
+}
+
+/// The same in tiles of 128 by 128.
+#[kernel(block = 256, min_blocks = 2)]
+pub fn product_threads_small(
+    a: View<f32, 3>,
+    b: View<f32, 3>,
+    bias: View<f32, 3>,
+    residual: View<f32, 3>,
+    alpha: f32,
+    beta: f32,
+    activation: Activation,
+    c: Disjoint<f32, Product>,
+    stages: ProductStages<ByThreads<2>>,
 ) {
     let factors = Factors { alpha, beta, activation };
     let epilogue = Epilogue { factors, bias, residual };

@@ -9,9 +9,9 @@ use super::{Activation, Epilogue, Factors};
 
 /// The kernels, which differ in their types alone.
 macro_rules! products {
-    ($($(#[$doc:meta])* $name:ident: $way:ty, $element:ty, $output:ty, $sum:ty, arch = $arch:tt;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $way:ty, $element:ty, $output:ty, $sum:ty, min_blocks = $blocks:literal, arch = $arch:tt;)*) => {$(
         $(#[$doc])*
-        #[kernel(block = 256, arch = $arch)]
+        #[kernel(block = 256, min_blocks = $blocks, arch = $arch)]
         pub fn $name(
             a: View<$element, 3>,
             b: View<$element, 3>,
@@ -21,7 +21,7 @@ macro_rules! products {
             beta: $sum,
             activation: Activation,
             c: Disjoint<$output, Product>,
-            stages: ProductStages<ByWarps<$way>>,
+            stages: ProductStages<$way>,
         ) {
             let factors = Factors { alpha, beta, activation };
             let epilogue = Epilogue { factors, bias, residual };
@@ -32,17 +32,19 @@ macro_rules! products {
 
 products! {
     /// `c = f(a b)` of `f64`.
-    product_warps_f64: f64, f64, f64, f64, arch = ["sm_90", "sm_80"];
+    product_warps_f64: ByWarps<f64>, f64, f64, f64, min_blocks = 1, arch = ["sm_90", "sm_80"];
+    /// The same in tiles of 128 by 64, of which two blocks fit on a multiprocessor.
+    product_warps_f64_small: ByWarps<f64, 64>, f64, f64, f64, min_blocks = 2, arch = ["sm_90", "sm_80"];
     /// `c = f(a b)` of `f32`, whose products are those of [`Tf32`].
-    product_warps_tf32: Tf32, f32, f32, f32, arch = "sm_80";
+    product_warps_tf32: ByWarps<Tf32>, f32, f32, f32, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of [`struct@f16`], both aligned and along the sum.
-    product_warps_f16: f16, f16, f16, f32, arch = "sm_80";
+    product_warps_f16: ByWarps<f16>, f16, f16, f32, min_blocks = 1, arch = "sm_80";
     /// The same with sums as they are.
-    product_warps_f16_f32: f16, f16, f32, f32, arch = "sm_80";
+    product_warps_f16_f32: ByWarps<f16>, f16, f32, f32, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of [`struct@bf16`], both aligned and along the sum.
-    product_warps_bf16: bf16, bf16, bf16, f32, arch = "sm_80";
+    product_warps_bf16: ByWarps<bf16>, bf16, bf16, f32, min_blocks = 1, arch = "sm_80";
     /// The same with sums as they are.
-    product_warps_bf16_f32: bf16, bf16, f32, f32, arch = "sm_80";
+    product_warps_bf16_f32: ByWarps<bf16>, bf16, f32, f32, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of `i8`, both aligned and along the sum.
-    product_warps_i8: i8, i8, i32, i32, arch = "sm_80";
+    product_warps_i8: ByWarps<i8>, i8, i32, i32, min_blocks = 1, arch = "sm_80";
 }

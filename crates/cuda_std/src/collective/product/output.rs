@@ -84,6 +84,13 @@ impl<T: Element> Disjoint<'_, T, Product> {
         }
     }
 
+    /// Whether the elements of a column are closer together than those of a row.
+    #[inline(always)]
+    pub(super) fn is_by_columns(&self) -> bool {
+        let [_, down, across] = self.shape.strides;
+        down.unsigned_abs() < across.unsigned_abs() && self.shape.lengths[1] > 1
+    }
+
     /// Calls `work` with the index of an element and the element, if it is there.
     ///
     /// # Safety

@@ -28,8 +28,10 @@ enum Order {
     Terms,
     /// The same terms of neighbouring lines, an element each.
     Lines,
-    /// 16 bytes of neighbouring lines or, in tiles of lines, of neighbouring terms.
-    Vectors,
+    /// Neighbouring terms of a line, 16 bytes each.
+    TermVectors,
+    /// The same terms of neighbouring lines, 16 bytes each.
+    LineVectors,
 }
 
 /// A tile of an operand in shared memory.
@@ -40,12 +42,15 @@ pub trait Form {
     const LINES: usize;
     /// Terms of the sum.
     const DEPTH: usize;
-    /// Whether the terms of a line lie one after the other there; else the lines of a term do.
-    const IN_LINES: bool;
-    /// Elements from one line or term to the next.
-    const STRIDE: usize;
+    /// Elements from one line to the next, where the terms of a line lie one after the other. 0: they never do.
+    const LINE: usize;
+    /// Elements from one term to the next, where the lines of a term lie one after the other. 0: they never do.
+    const TERM: usize;
     /// Elements with the padding.
-    const LENGTH: usize = Self::STRIDE * if Self::IN_LINES { Self::LINES } else { Self::DEPTH };
+    const LENGTH: usize = {
+        let (in_lines, in_terms) = (Self::LINE * Self::LINES, Self::TERM * Self::DEPTH);
+        if in_lines > in_terms { in_lines } else { in_terms }
+    };
 }
 
 impl<F: Form> Source<F> {
@@ -60,10 +65,12 @@ impl<F: Form> Source<F> {
         assert!(intrinsics::is_global(start.cast()), "the operands of a product are in global memory");
         let is_there = layer < dimensions.lengths[0];
         let vector = 16 / size_of::<F::Element>() as isize;
-        let (along, across) = if F::IN_LINES { (step, stride) } else { (stride, step) };
-        let is_aligned = start.addr().is_multiple_of(16) && across % vector == 0;
-        let order = if along == 1 && is_aligned {
-            Order::Vectors
+        let is_aligned = start.addr().is_multiple_of(16);
+        // The stride of an axis of one element is 0.
+        let order = if F::LINE > 0 && (step == 1 || terms <= 1) && stride % vector == 0 && is_aligned {
+            Order::TermVectors
+        } else if F::TERM > 0 && stride == 1 && step % vector == 0 && is_aligned {
+            Order::LineVectors
         } else if step.unsigned_abs() < stride.unsigned_abs() {
             Order::Terms
         } else {
@@ -79,6 +86,12 @@ impl<F: Form> Source<F> {
         }
     }
 
+    /// Whether the terms of a line lie one after the other in the tiles.
+    #[inline(always)]
+    pub(super) fn in_lines(&self) -> bool {
+        in_lines::<F>(matches!(self.order, Order::TermVectors | Order::Terms))
+    }
+
     /// Starts to copy the next tile.
     ///
     /// # Safety
@@ -90,10 +103,11 @@ impl<F: Form> Source<F> {
         // SAFETY: the caller's. Each way is a bijection of threads and passes to the elements of a tile.
         unsafe {
             match self.order {
-                Order::Vectors => self.copy::<VECTORS>(tile),
-                Order::Terms if !F::IN_LINES => self.copy::<TERMS>(tile),
-                Order::Lines if !F::IN_LINES => self.copy::<LINES>(tile),
-                Order::Terms | Order::Lines => not_aligned(),
+                Order::TermVectors if F::LINE > 0 => self.copy::<TERM_VECTORS>(tile),
+                Order::LineVectors if F::TERM > 0 => self.copy::<LINE_VECTORS>(tile),
+                Order::Terms if size_of::<F::Element>() >= 4 => self.copy::<TERMS>(tile),
+                Order::Lines if size_of::<F::Element>() >= 4 => self.copy::<LINES>(tile),
+                _ => not_aligned(),
             }
         }
         self.next = self.next.wrapping_offset(F::DEPTH as isize * self.inner);
@@ -104,10 +118,11 @@ impl<F: Form> Source<F> {
     /// As for [`fetch`](Self::fetch).
     #[inline(always)]
     unsafe fn copy<const ORDER: u8>(&self, tile: *mut F::Element) {
-        let way = const { Way::new(ORDER, F::IN_LINES, [F::LINES, F::DEPTH], size_of::<F::Element>()) };
+        let way = const { Way::new(ORDER, [F::LINES, F::DEPTH], size_of::<F::Element>()) };
+        let in_lines = in_lines::<F>(way.along_terms);
         let [line, term] = way.own();
         let place = |line: usize, term: usize| {
-            if F::IN_LINES { line * F::STRIDE + term } else { term * F::STRIDE + line }
+            if in_lines { line * F::LINE + term } else { term * F::TERM + line }
         };
         let to = tile.wrapping_add(place(line, term));
         let from = self.next.wrapping_offset(line as isize * self.stride + term as isize * self.inner);
@@ -127,7 +142,7 @@ impl<F: Form> Source<F> {
             let left = |all: u32, at: usize| all.saturating_sub(at as u32);
             let line = left(self.lines, line + pass * way.step[0]);
             let term = left(self.terms, term + pass * way.step[1]);
-            let (along, across) = if F::IN_LINES { (term, line) } else { (line, term) };
+            let (along, across) = if way.along_terms { (term, line) } else { (line, term) };
             let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(way.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
             // SAFETY: as above, of as many elements as there are. If none is, nothing is read.
@@ -136,9 +151,16 @@ impl<F: Form> Source<F> {
     }
 }
 
-const VECTORS: u8 = 0;
-const TERMS: u8 = 1;
-const LINES: u8 = 2;
+const TERM_VECTORS: u8 = 0;
+const LINE_VECTORS: u8 = 1;
+const TERMS: u8 = 2;
+const LINES: u8 = 3;
+
+/// Whether the terms of a line lie one after the other in tiles, where copies do or do not go along them.
+#[inline(always)]
+const fn in_lines<F: Form>(along_terms: bool) -> bool {
+    F::TERM == 0 || F::LINE > 0 && along_terms
+}
 
 /// Which elements of a tile a thread copies.
 #[derive(Clone, Copy)]
@@ -155,9 +177,9 @@ struct Way {
 }
 
 impl Way {
-    const fn new(order: u8, in_lines: bool, [lines, terms]: [usize; 2], size: usize) -> Self {
-        let elements = if order == VECTORS { 16 / size } else { 1 };
-        let along_terms = if order == VECTORS { in_lines } else { order == TERMS };
+    const fn new(order: u8, [lines, terms]: [usize; 2], size: usize) -> Self {
+        let elements = if order == TERM_VECTORS || order == LINE_VECTORS { 16 / size } else { 1 };
+        let along_terms = order == TERM_VECTORS || order == TERMS;
         let side = if along_terms { terms } else { lines } / elements;
         assert!(BLOCK.is_multiple_of(side), "whole lines or terms in a pass");
         let across = BLOCK / side;

@@ -4,13 +4,13 @@ use core::marker::PhantomData;
 
 use bytemuck::Zeroable;
 
-use super::output::Product;
+use super::output::{Product, TileStart};
 use super::source::{BLOCK, Form, Source};
 use crate::abi::parameter::{Element, KernelParameter, Role};
 use crate::array::output::Disjoint;
 use crate::array::strided::View;
 use crate::device::intrinsics;
-use crate::device::thread::threads_in_block;
+use crate::device::thread::{index_in_block, threads_in_block};
 use crate::mem::shared::dynamic_shared_mem;
 
 /// How a block computes products: [`ByThreads`](super::ByThreads) or [`ByWarps`](super::ByWarps).
@@ -43,12 +43,14 @@ pub(super) mod sealed {
 
         /// How many times: 2 to 4.
         const STAGES: u32;
+        /// Parts of the product of two tiles. Copies start after the first.
+        const PARTS: usize;
 
-        /// Adds the product of two tiles.
+        /// Adds one of [`PARTS`](Self::PARTS) parts of the product of two tiles.
         ///
         /// # Safety
-        /// The tiles are in shared memory, and no thread writes them.
-        unsafe fn multiply(sums: &mut Self::Sums, left: *const Self::Element, right: *const Self::Element);
+        /// The tiles are in shared memory, and no thread writes them. `in_lines` says of both how they lie.
+        unsafe fn multiply(sums: &mut Self::Sums, tiles: [*const Self::Element; 2], in_lines: [bool; 2], part: usize);
 
         /// Calls `work` with row and column of each of the thread's sums in the tile.
         fn each(sums: &Self::Sums, work: impl FnMut([usize; 2], Self::Sum));
@@ -58,7 +60,7 @@ pub(super) mod sealed {
 /// Tiles of the operands of a product in shared memory, and what computes with them: a parameter of a kernel, for which the host passes
 /// nothing. See the [module](super).
 ///
-/// They take 34 to 102 KB of dynamic shared memory.
+/// They take 40 to 160 KB of dynamic shared memory.
 #[derive(Debug)]
 pub struct ProductStages<'l, W> {
     memory: *mut u8,
@@ -117,6 +119,7 @@ impl<W: Way> ProductStages<'_, W> {
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
             let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row);
             let mut right = Source::<W::Right>::new(&b, 2, tile.layer, tile.column);
+            let in_lines = [left.in_lines(), right.in_lines()];
             let mut fetch = |step: u32| {
                 if step < steps {
                     let (to_left, to_right) = self.tiles(step);
@@ -136,22 +139,70 @@ impl<W: Way> ProductStages<'_, W> {
             for step in 0..steps {
                 wait_for_all_but(W::STAGES - 2);
                 intrinsics::barrier_sync(self.barrier);
-                fetch(step + (W::STAGES - 1));
                 let (left, right) = self.tiles(step);
-                // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others. New ones
-                // start after they have met again.
-                unsafe { W::multiply(&mut sums, left, right) };
+                for part in 0..W::PARTS {
+                    // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others. New
+                    // ones start after they have met again.
+                    unsafe { W::multiply(&mut sums, [left, right], in_lines, part) };
+                    if part == 0 {
+                        fetch(step + (W::STAGES - 1));
+                    }
+                }
             }
-            // Before the next tile's copies, all threads are done with this one's.
-            intrinsics::barrier_sync(self.barrier);
-            let [layer, row, column] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
-            W::each(&sums, |[i, j], sum| {
-                let index = [layer, row + i, column + j];
-                // SAFETY: no two blocks have the same tile, no two threads the same elements of it.
-                unsafe { c.visit(index, |index, element| finish(index, sum, element)) };
-            });
+            self.finish(&sums, tile, &mut c, &mut finish);
         }
         intrinsics::cp_async_wait_all();
+    }
+
+    /// Has the elements of a tile written, by way of shared memory: neighbouring threads write neighbouring elements, whichever thread
+    /// has their sums, and the code of `finish` is there once.
+    #[inline(always)]
+    fn finish<U: Element>(
+        &self,
+        sums: &W::Sums,
+        tile: TileStart,
+        c: &mut Disjoint<'_, U, Product>,
+        finish: &mut impl FnMut([usize; 3], W::Sum, &mut U),
+    ) {
+        let (across, memory) = (W::Right::LINES, self.memory.cast::<W::Sum>());
+        let stride = across + PADDING;
+        // As many rows at a time as there is room for.
+        let down = const {
+            let room = size_of::<W::Memory>() / ((W::Right::LINES + PADDING) * size_of::<W::Sum>());
+            let rows = if room < W::Left::LINES { room } else { W::Left::LINES };
+            1 << rows.ilog2()
+        };
+        let by_columns = c.is_by_columns();
+        let mut first = 0;
+        while first < W::Left::LINES {
+            // All threads are done with what was there.
+            intrinsics::barrier_sync(self.barrier);
+            W::each(sums, |[row, column], sum| {
+                let row = row.wrapping_sub(first);
+                if row < down {
+                    // SAFETY: inside the stages, of which no thread uses anything else between these barriers.
+                    unsafe { memory.add(row * stride + column).write(sum) };
+                }
+            });
+            intrinsics::barrier_sync(self.barrier);
+            let mut number = index_in_block() as usize;
+            while number < down * across {
+                let [row, column] = if by_columns {
+                    [number % down, number / down]
+                } else {
+                    [number / across, number % across]
+                };
+                // SAFETY: inside the stages, written before the barrier.
+                let sum = unsafe { *memory.add(row * stride + column) };
+                let [layer, top, left] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
+                // SAFETY: no two blocks have the same tile, no two threads the same number.
+                unsafe { c.visit([layer, top + first + row, left + column], |index, element| finish(index, sum, element)) };
+                number += BLOCK;
+            }
+            first += down;
+        }
+        // Before the next tile's copies.
+        intrinsics::barrier_sync(self.barrier);
     }
 
     /// The tiles of a step.
@@ -166,6 +217,9 @@ impl<W: Way> ProductStages<'_, W> {
         (left, left.wrapping_add(W::Left::LENGTH))
     }
 }
+
+/// Sums behind each row of those that are on their way to the output: threads that have neighbouring rows meet different memory banks.
+const PADDING: usize = 4;
 
 /// Waits for the calling thread's groups of copies, all but the last so many.
 #[inline(always)]

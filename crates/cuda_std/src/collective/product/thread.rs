@@ -7,69 +7,84 @@ use crate::device::thread::index_in_block;
 use crate::number::float::GpuFloat;
 use crate::number::vector::Vector4;
 
-/// Products of `f32` by threads, 128 by 128 elements for a block of 256: see the [module](super).
+/// Products of `f32` by threads, `64 FOURS` by 128 elements for a block of 256: see the [module](super). Each thread has `FOURS` times four rows
+/// and twice four columns of sums. With 4 it reads the least from shared memory for each sum; with 2 there is room for two blocks on a
+/// multiprocessor, and more blocks for a small product.
 #[derive(Debug)]
-pub enum ByThreads {}
+pub enum ByThreads<const FOURS: usize = 4> {}
 
-/// Tiles with the lines of a term one after the other, and some elements of padding, which let threads that write neighbouring terms
-/// meet different memory banks.
+/// Tiles of `64 FOURS` lines with the lines of a term one after the other, and some elements of padding, which let threads that write
+/// neighbouring terms meet different memory banks.
 #[derive(Debug)]
-pub enum Lines {}
+pub enum Lines<const FOURS: usize> {}
 
-const LINES: usize = 128;
 const DEPTH: usize = 16;
-const STRIDE: usize = LINES + 4;
+const PADDING: usize = 4;
+/// Terms for whose numbers there are registers at a time.
+const TERMS: usize = 2;
 
-impl Form for Lines {
+impl<const FOURS: usize> Form for Lines<FOURS> {
     type Element = f32;
-    const LINES: usize = LINES;
+    const LINES: usize = 64 * FOURS;
     const DEPTH: usize = DEPTH;
-    const IN_LINES: bool = false;
-    const STRIDE: usize = STRIDE;
+    const LINE: usize = 0;
+    const TERM: usize = 64 * FOURS + PADDING;
 }
 
-/// The first row and column of the calling thread's sums, in fours. A warp has 32 rows and 64 columns, each thread two fours of
-/// either; which lane has which lets a warp read all memory banks evenly.
+/// The first row and column of the calling thread's sums, in fours. A warp has `16 FOURS` rows and 64 columns; which lane has which
+/// lets a warp read all memory banks evenly.
 #[inline(always)]
-fn start() -> [usize; 2] {
+fn start<const FOURS: usize>() -> [usize; 2] {
     let (warp, lane) = (index_in_block() as usize / 32 % 8, index_in_block() as usize % 32);
     let (down, across) = (lane & 1 | lane >> 3 & 2, lane >> 1 & 7);
-    [warp / 2 * 8 + down, warp % 2 * 16 + across]
+    [warp / 2 * 4 * FOURS + down, warp % 2 * 16 + across]
 }
 
-/// From a thread's first four rows or columns to its second, in fours.
+/// From one four of a thread's rows or columns to the next, in fours.
 const FURTHER: [usize; 2] = [4, 8];
 
-// SAFETY: threads have different starts, and fours of rows and columns that lie in different places from them.
-unsafe impl Way for ByThreads {
-    type Element = f32;
-    type Sum = f32;
-    type Left = Lines;
-    type Right = Lines;
-    type Memory = [[[[f32; STRIDE]; DEPTH]; 2]; 2];
-    type Sums = [[f32; 8]; 8];
-    const STAGES: u32 = 2;
+macro_rules! ways {
+    ($($fours:literal)*) => {$(
+        // SAFETY: threads have different starts, and fours of rows and columns that lie in different places from them.
+        unsafe impl Way for ByThreads<$fours> {
+            type Element = f32;
+            type Sum = f32;
+            type Left = Lines<$fours>;
+            type Right = Lines<2>;
+            type Memory = [[f32; DEPTH * (64 * ($fours + 2) + 2 * PADDING)]; 2];
+            type Sums = [[[f32; 8]; 4]; $fours];
+            const STAGES: u32 = 2;
+            // The compiler loads the numbers of all terms of a part first.
+            const PARTS: usize = DEPTH / TERMS;
 
-    #[inline(always)]
-    unsafe fn multiply(sums: &mut [[f32; 8]; 8], left: *const f32, right: *const f32) {
-        let [down, across] = start();
-        let eight = |tile: *const f32, term: usize, start: usize, further: usize| {
-            let first = tile.cast::<Vector4<f32>>().wrapping_add(term * (STRIDE / 4) + start);
-            // SAFETY: in the tile, which is aligned to 16 bytes; the caller's.
-            let [a, b] = unsafe { [*first, *first.add(further)] };
-            let ([a, b, c, d], [e, f, g, h]) = (a.0, b.0);
-            [a, b, c, d, e, f, g, h]
-        };
-        unrolled::<DEPTH>(|term| {
-            let (a, b) = (eight(left, term, down, FURTHER[0]), eight(right, term, across, FURTHER[1]));
-            unrolled::<8>(|i| unrolled::<8>(|j| sums[i][j] = GpuFloat::mul_add(a[i], b[j], sums[i][j])));
-        });
-    }
+            #[inline(always)]
+            unsafe fn multiply(sums: &mut Self::Sums, [left, right]: [*const f32; 2], _: [bool; 2], part: usize) {
+                let [down, across] = start::<$fours>();
+                let four = |tile: *const f32, stride: usize, term: usize, place: usize| {
+                    // SAFETY: in the tile, which is aligned to 16 bytes; the caller's.
+                    unsafe { *tile.cast::<Vector4<f32>>().wrapping_add(term * (stride / 4) + place) }.0
+                };
+                unrolled::<TERMS>(|term| {
+                    let term = part * TERMS + term;
+                    let (mut a, mut b) = ([[0.0; 4]; $fours], [[0.0; 4]; 2]);
+                    unrolled::<$fours>(|i| a[i] = four(left, Lines::<$fours>::TERM, term, down + i * FURTHER[0]));
+                    unrolled::<2>(|j| b[j] = four(right, Lines::<2>::TERM, term, across + j * FURTHER[1]));
+                    unrolled::<$fours>(|f| unrolled::<4>(|i| unrolled::<8>(|j| {
+                        sums[f][i][j] = GpuFloat::mul_add(a[f][i], b[j / 4][j % 4], sums[f][i][j]);
+                    })));
+                });
+            }
 
-    #[inline(always)]
-    fn each(sums: &[[f32; 8]; 8], mut work: impl FnMut([usize; 2], f32)) {
-        let start = start();
-        let place = |axis: usize, i: usize| 4 * (start[axis] + i / 4 * FURTHER[axis]) + i % 4;
-        unrolled::<8>(|i| unrolled::<8>(|j| work([place(0, i), place(1, j)], sums[i][j])));
-    }
+            #[inline(always)]
+            fn each(sums: &Self::Sums, mut work: impl FnMut([usize; 2], f32)) {
+                let [down, across] = start::<$fours>();
+                unrolled::<$fours>(|f| unrolled::<4>(|i| unrolled::<8>(|j| {
+                    let column = 4 * (across + j / 4 * FURTHER[1]) + j % 4;
+                    work([4 * (down + f * FURTHER[0]) + i, column], sums[f][i][j]);
+                })));
+            }
+        }
+    )*};
 }
+
+ways!(2 4);

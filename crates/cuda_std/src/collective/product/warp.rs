@@ -5,94 +5,185 @@ use core::marker::PhantomData;
 use super::source::Form;
 use super::stages::sealed::Way;
 use crate::collective::mma::{FragmentA, FragmentB, FragmentC, Multiply, Tf32, unrolled};
+use crate::device::intrinsics;
 use crate::device::thread::index_in_block;
 use crate::number::half::{bf16, f16};
 
-/// Products by warps of elements `T`, 128 by 128 elements for a block of 256 threads: see the [module](super).
+/// Products by warps of elements `T`, 128 by `COLUMNS` elements for a block of 256 threads: see the [module](super).
 #[derive(Debug)]
-pub struct ByWarps<T>(PhantomData<T>);
+pub struct ByWarps<T, const COLUMNS: usize = 128>(PhantomData<T>);
 
-/// Rows and columns of a tile of the product.
-const LINES: usize = 128;
-
-/// Tiles with the lines of a term one after the other.
+/// Tiles of so many lines of elements `T`.
 #[derive(Debug)]
-pub struct Terms<T>(PhantomData<T>);
-
-/// Tiles with the terms of a line one after the other, and a vector of padding behind each line.
-#[derive(Debug)]
-pub struct InLines<T>(PhantomData<T>);
+pub struct Lines<T, const LINES: usize = 128>(PhantomData<T>);
 
 macro_rules! forms {
-    ($($form:ty: $element:ty, $depth:literal, $in_lines:literal, $stride:expr;)*) => {$(
-        impl Form for $form {
+    ($($ty:ty: $element:ty, $depth:literal, $line:expr, $term:expr;)*) => {$(
+        impl<const LINES: usize> Form for Lines<$ty, LINES> {
             type Element = $element;
             const LINES: usize = LINES;
             const DEPTH: usize = $depth;
-            const IN_LINES: bool = $in_lines;
-            const STRIDE: usize = $stride;
+            const LINE: usize = $line;
+            const TERM: usize = $term;
         }
     )*};
 }
 
 // The padding lets a warp that reads a fragment meet all memory banks.
 forms! {
-    Terms<f64>: f64, 16, false, LINES + 4;
-    Terms<Tf32>: f32, 16, false, LINES + 8;
-    InLines<f16>: f16, 32, true, 32 + 8;
-    InLines<bf16>: bf16, 32, true, 32 + 8;
-    InLines<i8>: i8, 64, true, 64 + 16;
+    f64: f64, 16, 16 + 4, LINES + 4;
+    Tf32: f32, 16, 16 + 4, LINES + 8;
+    f16: f16, 32, 32 + 8, 0;
+    bf16: bf16, 32, 32 + 8, 0;
+    i8: i8, 64, 64 + 16, 0;
 }
 
-/// Row and column at which the part of the calling thread's warp starts, of `ROWS` by `COLUMNS`.
+/// Row and column at which the part of the calling thread's warp starts, of `rows` by `columns`, in a tile of 128 rows.
 #[inline(always)]
-fn start<const ROWS: usize, const COLUMNS: usize>() -> [usize; 2] {
-    const { assert!(ROWS * COLUMNS * 8 == LINES * LINES, "8 warps have a tile") };
-    let warp = index_in_block() as usize / 32 % 8;
-    [warp / (LINES / COLUMNS) * ROWS, warp % (LINES / COLUMNS) * COLUMNS]
+fn start(rows: usize, columns: usize) -> [usize; 2] {
+    let (warp, down) = (index_in_block() as usize / 32 % 8, 128 / rows);
+    [warp % down * rows, warp / down * columns]
 }
 
-/// A way with tables of `down` by `across` fragments; `load` gives one of each operand from a tile, the line and the term at which it
-/// starts.
-macro_rules! ways {
-    ($($ty:ty: $form:ident of $element:ty, $stages:literal stages, $down:literal by $across:literal,
-       |$tile:ident, $line:ident, $term:ident| $a:expr, $b:expr;)*) => {$(
-        // SAFETY: warps have different parts of the tile, and lanes different elements of fragments.
-        unsafe impl Way for ByWarps<$ty> {
-            type Element = $element;
-            type Sum = <$ty as Multiply>::Sum;
-            type Left = $form<$ty>;
-            type Right = $form<$ty>;
-            type Memory = [[[$element; <$form<$ty> as Form>::LENGTH]; 2]; $stages];
-            type Sums = [[FragmentC<$ty>; $across]; $down];
-            const STAGES: u32 = $stages;
+/// Loads of fragments from a tile: the fragment at a line and a term.
+trait Load: Multiply {
+    /// Elements of tiles.
+    type Stored: Copy;
+
+    /// # Safety
+    /// The fragment is in the tile, which is in shared memory and not written.
+    unsafe fn left<F: Form<Element = Self::Stored>>(tile: *const Self::Stored, line: usize, term: usize, in_lines: bool) -> FragmentA<Self>;
+
+    /// # Safety
+    /// As for [`left`](Self::left).
+    unsafe fn right<F: Form<Element = Self::Stored>>(tile: *const Self::Stored, line: usize, term: usize, in_lines: bool) -> FragmentB<Self>;
+}
+
+/// Fragments of which each lane loads its elements one by one.
+macro_rules! element_by_element {
+    ($($ty:ty: $stored:ty, |$element:ident| $value:expr;)*) => {$(
+        impl Load for $ty {
+            type Stored = $stored;
 
             #[inline(always)]
-            unsafe fn multiply(sums: &mut Self::Sums, left: *const $element, right: *const $element) {
-                const DOWN: usize = $down * <$ty as Multiply>::ROWS;
-                const ACROSS: usize = $across * <$ty as Multiply>::COLUMNS;
-                let [row, column] = start::<DOWN, ACROSS>();
-                // SAFETY: in the tiles; the caller's.
-                let left = |$line: usize, $term: usize| unsafe { let $tile = left; $a };
+            unsafe fn left<F: Form<Element = $stored>>(tile: *const $stored, line: usize, term: usize, in_lines: bool) -> FragmentA<$ty> {
+                FragmentA::load(|i, j| {
+                    // SAFETY: the caller's.
+                    let $element = unsafe { *tile.add(place::<F>(line + i, term + j, in_lines)) };
+                    $value
+                })
+            }
+
+            #[inline(always)]
+            unsafe fn right<F: Form<Element = $stored>>(tile: *const $stored, line: usize, term: usize, in_lines: bool) -> FragmentB<$ty> {
+                FragmentB::load(|i, j| {
+                    // SAFETY: the caller's.
+                    let $element = unsafe { *tile.add(place::<F>(line + j, term + i, in_lines)) };
+                    $value
+                })
+            }
+        }
+    )*};
+}
+
+element_by_element! {
+    f64: f64, |element| element;
+    Tf32: f32, |element| Tf32::from_f32(element);
+}
+
+/// Where an element is in a tile.
+#[inline(always)]
+fn place<F: Form>(line: usize, term: usize, in_lines: bool) -> usize {
+    if in_lines { line * F::LINE + term } else { term * F::TERM + line }
+}
+
+/// Fragments that a warp loads with `ldmatrix`.
+macro_rules! in_matrices {
+    ($($ty:ty)*) => {$(
+        impl Load for $ty {
+            type Stored = $ty;
+
+            #[inline(always)]
+            unsafe fn left<F: Form<Element = $ty>>(tile: *const $ty, line: usize, term: usize, _: bool) -> FragmentA<$ty> {
+                // SAFETY: lines of a multiple of 16 bytes; the caller's.
+                unsafe { FragmentA::from_lines(tile.add(line * F::LINE + term), F::LINE) }
+            }
+
+            #[inline(always)]
+            unsafe fn right<F: Form<Element = $ty>>(tile: *const $ty, line: usize, term: usize, _: bool) -> FragmentB<$ty> {
                 // SAFETY: as above.
-                let right = |$line: usize, $term: usize| unsafe { let $tile = right; $b };
-                const STEPS: usize = <$form<$ty> as Form>::DEPTH / <$ty as Multiply>::INNER;
-                unrolled::<STEPS>(|step| {
-                    let term = step * <$ty as Multiply>::INNER;
-                    let mut a = [FragmentA::<$ty>::load(|_, _| bytemuck::Zeroable::zeroed()); $down];
-                    unrolled::<$down>(|i| a[i] = left(row + i * <$ty as Multiply>::ROWS, term));
-                    unrolled::<$across>(|j| {
-                        let b = right(column + j * <$ty as Multiply>::COLUMNS, term);
-                        unrolled::<$down>(|i| sums[i][j].multiply_add(&a[i], &b));
-                    });
-                });
+                unsafe { FragmentB::from_lines(tile.add(line * F::LINE + term), F::LINE) }
+            }
+        }
+    )*};
+}
+
+in_matrices!(f16 bf16 i8);
+
+/// Adds the product of two tiles to a table of fragments.
+///
+/// # Safety
+/// As for [`Way::multiply`].
+#[inline(always)]
+unsafe fn multiply<T, L, R, const DOWN: usize, const ACROSS: usize, const LEFT: bool, const RIGHT: bool>(
+    sums: &mut [[FragmentC<T>; ACROSS]; DOWN],
+    [left, right]: [*const T::Stored; 2],
+) where
+    T: Load,
+    L: Form<Element = T::Stored>,
+    R: Form<Element = T::Stored>,
+{
+    let [row, column] = start(DOWN * T::ROWS, ACROSS * T::COLUMNS);
+    let mut term = 0;
+    while term < L::DEPTH {
+        let mut a = [FragmentA::<T>::load(|_, _| bytemuck::Zeroable::zeroed()); DOWN];
+        // SAFETY: the caller's.
+        unrolled::<DOWN>(|i| a[i] = unsafe { T::left::<L>(left, row + i * T::ROWS, term, LEFT) });
+        unrolled::<ACROSS>(|j| {
+            // SAFETY: as above.
+            let b = unsafe { T::right::<R>(right, column + j * T::COLUMNS, term, RIGHT) };
+            // As many as there are registers for.
+            intrinsics::in_order();
+            unrolled::<DOWN>(|i| sums[i][j].multiply_add(&a[i], &b));
+        });
+        term += T::INNER;
+    }
+}
+
+/// Tables of `down` by `across` fragments for each warp.
+macro_rules! ways {
+    ($($ty:ty: $element:ty, $columns:literal columns, $stages:literal stages, $down:literal by $across:literal;)*) => {$(
+        // SAFETY: warps have different parts of the tile, and lanes different elements of fragments.
+        unsafe impl Way for ByWarps<$ty, $columns> {
+            type Element = $element;
+            type Sum = <$ty as Multiply>::Sum;
+            type Left = Lines<$ty>;
+            type Right = Lines<$ty, $columns>;
+            type Memory =
+                [[$element; <Lines<$ty> as Form>::LENGTH + <Lines<$ty, $columns> as Form>::LENGTH]; $stages];
+            type Sums = [[FragmentC<$ty>; $across]; $down];
+            const STAGES: u32 = $stages;
+            const PARTS: usize = 1;
+
+            #[inline(always)]
+            unsafe fn multiply(sums: &mut Self::Sums, tiles: [*const $element; 2], in_lines: [bool; 2], _: usize) {
+                // SAFETY: the caller's.
+                unsafe {
+                    if Self::Left::TERM == 0 {
+                        return multiply::<$ty, Self::Left, Self::Right, $down, $across, true, true>(sums, tiles);
+                    }
+                    match in_lines {
+                        [false, false] => multiply::<$ty, Self::Left, Self::Right, $down, $across, false, false>(sums, tiles),
+                        [false, true] => multiply::<$ty, Self::Left, Self::Right, $down, $across, false, true>(sums, tiles),
+                        [true, false] => multiply::<$ty, Self::Left, Self::Right, $down, $across, true, false>(sums, tiles),
+                        [true, true] => multiply::<$ty, Self::Left, Self::Right, $down, $across, true, true>(sums, tiles),
+                    }
+                }
             }
 
             #[inline(always)]
             fn each(sums: &Self::Sums, mut work: impl FnMut([usize; 2], Self::Sum)) {
-                const DOWN: usize = $down * <$ty as Multiply>::ROWS;
-                const ACROSS: usize = $across * <$ty as Multiply>::COLUMNS;
-                let [row, column] = start::<DOWN, ACROSS>();
+                let [row, column] = start($down * <$ty as Multiply>::ROWS, $across * <$ty as Multiply>::COLUMNS);
                 unrolled::<$down>(|i| unrolled::<$across>(|j| {
                     let mut fragment = sums[i][j];
                     let (row, column) = (row + i * <$ty as Multiply>::ROWS, column + j * <$ty as Multiply>::COLUMNS);
@@ -104,19 +195,10 @@ macro_rules! ways {
 }
 
 ways! {
-    f64: Terms of f64, 3 stages, 2 by 8, |tile, line, term|
-        FragmentA::load(|i, j| *tile.add((term + j) * Terms::<f64>::STRIDE + line + i)),
-        FragmentB::load(|i, j| *tile.add((term + i) * Terms::<f64>::STRIDE + line + j));
-    Tf32: Terms of f32, 3 stages, 4 by 4, |tile, line, term|
-        FragmentA::load(|i, j| Tf32::from_f32(*tile.add((term + j) * Terms::<Tf32>::STRIDE + line + i))),
-        FragmentB::load(|i, j| Tf32::from_f32(*tile.add((term + i) * Terms::<Tf32>::STRIDE + line + j)));
-    f16: InLines of f16, 3 stages, 4 by 4, |tile, line, term|
-        FragmentA::from_lines(tile.add(line * InLines::<f16>::STRIDE + term), InLines::<f16>::STRIDE),
-        FragmentB::from_lines(tile.add(line * InLines::<f16>::STRIDE + term), InLines::<f16>::STRIDE);
-    bf16: InLines of bf16, 3 stages, 4 by 4, |tile, line, term|
-        FragmentA::from_lines(tile.add(line * InLines::<bf16>::STRIDE + term), InLines::<bf16>::STRIDE),
-        FragmentB::from_lines(tile.add(line * InLines::<bf16>::STRIDE + term), InLines::<bf16>::STRIDE);
-    i8: InLines of i8, 3 stages, 4 by 4, |tile, line, term|
-        FragmentA::from_lines(tile.add(line * InLines::<i8>::STRIDE + term), InLines::<i8>::STRIDE),
-        FragmentB::from_lines(tile.add(line * InLines::<i8>::STRIDE + term), InLines::<i8>::STRIDE);
+    f64: f64, 128 columns, 4 stages, 2 by 8;
+    f64: f64, 64 columns, 3 stages, 2 by 4;
+    Tf32: f32, 128 columns, 3 stages, 4 by 4;
+    f16: f16, 128 columns, 3 stages, 4 by 4;
+    bf16: bf16, 128 columns, 3 stages, 4 by 4;
+    i8: i8, 128 columns, 3 stages, 4 by 4;
 }
