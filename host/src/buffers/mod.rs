@@ -28,6 +28,7 @@
 pub(crate) mod allocation;
 pub(crate) mod argument;
 pub(crate) mod buffer;
+mod im2col;
 pub(crate) mod ordered;
 mod peer;
 pub(crate) mod pinned;

@@ -191,11 +191,16 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
         let Operands { a, b, c, .. } = operands;
         // The smallest tiles that there are. What has larger ones leaves blocks without work.
         let blocks = problem.tiles(rumba_linalg::product::thread::SMALL_TILE)?;
-        self.linalg.library.launch(Some(module), LaunchConfig::grid(blocks), call(a, b, c))
+        self.linalg
+            .library
+            .launch(Some(module), LaunchConfig::grid(blocks), call(a, b, c))
     }
 
     /// The operands in three dimensions, or `None` if the output has no elements.
-    fn operands<'s, const N: usize>(&'s self, c: ArrayViewMut<'a, U, N>) -> Result<Option<(Operands<'a, T, U>, Problem)>> {
+    fn operands<'s, const N: usize>(
+        &'s self,
+        c: ArrayViewMut<'a, U, N>,
+    ) -> Result<Option<(Operands<'a, T, U>, Problem)>> {
         let output = c.shape().to_vec();
         for shape in self.shapes.iter().chain([&output]) {
             if !matches!(shape.len(), 2 | 3) {
@@ -205,9 +210,8 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
         let c = matrices::output(c);
         let ([batch, rows, columns], [_, left, terms], [_, other, right]) = (c.shape(), self.a.shape(), self.b.shape());
         let serves = |matrices: usize| matrices == batch || matrices == 1;
-        let fits = [left, right, terms] == [rows, columns, other]
-            && serves(self.a.shape()[0])
-            && serves(self.b.shape()[0]);
+        let fits =
+            [left, right, terms] == [rows, columns, other] && serves(self.a.shape()[0]) && serves(self.b.shape()[0]);
         if !fits {
             let [left, right] = self.shapes.clone();
             return Err(LinalgError::Product { left, right, output }.into());

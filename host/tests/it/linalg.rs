@@ -69,7 +69,9 @@ impl Random {
 
     fn array<T: Number, const N: usize>(&mut self, shape: [usize; N]) -> Array<T, N> {
         let count = shape.iter().product();
-        let numbers: Vec<T> = (0..count).map(|_| T::of((self.word() >> 11) as f64 / (1_u64 << 51) as f64 - 2.0)).collect();
+        let numbers: Vec<T> = (0..count)
+            .map(|_| T::of((self.word() >> 11) as f64 / (1_u64 << 51) as f64 - 2.0))
+            .collect();
         Array::from_slice(&linalg().0, shape, &numbers).expect("memory")
     }
 }
@@ -127,7 +129,10 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
 ) {
     let (_, linalg) = linalg();
     let shapes = [[batch, rows, terms], [batch, terms, columns], [batch, rows, columns]];
-    let (a, b): (Array<T, 3>, Array<T, 3>) = (random.array(lie[0].room(shapes[0])), random.array(lie[1].room(shapes[1])));
+    let (a, b): (Array<T, 3>, Array<T, 3>) = (
+        random.array(lie[0].room(shapes[0])),
+        random.array(lie[1].room(shapes[1])),
+    );
     let mut c: Array<U, 3> = random.array(lie[2].room(shapes[2]));
     let before = c.to_vec().expect("memory");
     let (a, b) = (lie[0].view(&a, shapes[0]), lie[1].view(&b, shapes[1]));
@@ -141,7 +146,13 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
     };
     with(linalg.product(a, b)).eval_into(output).expect("the product");
 
-    let what = || format!("{}, {:?} in {lie:?}", std::any::type_name::<(T, U)>(), [batch, rows, columns, terms]);
+    let what = || {
+        format!(
+            "{}, {:?} in {lie:?}",
+            std::any::type_name::<(T, U)>(),
+            [batch, rows, columns, terms]
+        )
+    };
     let (a, b) = (exact(&a), exact(&b));
     let got = exact(&lie[2].view(&c, shapes[2]));
     for (i, got) in got.into_iter().enumerate() {
@@ -151,12 +162,20 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
         let size: f64 = (0..terms).map(|k| term(k).abs()).sum();
         let expected = finish(sum, old[i]);
         let bound = step * size + U::STEP * (expected.abs() + old[i].abs() + 1.0);
-        assert!((got - expected).abs() <= bound, "{}: element {i} is {got}, not {expected} within {bound}", what());
+        assert!(
+            (got - expected).abs() <= bound,
+            "{}: element {i} is {got}, not {expected} within {bound}",
+            what()
+        );
     }
     // What is beside the output is as it was.
     let count = before.len() - rows * columns * batch;
     let after = c.to_vec().expect("memory");
-    let same = before.iter().zip(&after).filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b)).count();
+    let same = before
+        .iter()
+        .zip(&after)
+        .filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b))
+        .count();
     assert!(same >= count, "{}: elements beside the output were written", what());
 }
 
@@ -165,7 +184,14 @@ fn check_types(random: &mut Random, shape: [usize; 4], lie: [Lies; 3]) {
     // Sums of `f32` are as exact as their terms; `Tf32` rounds these to 11 bits.
     let (single, double) = (f64::from(f32::EPSILON) * 4.0, f64::EPSILON * 4.0);
     check::<f32, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
-    check::<f32, f32, _>(random, shape, lie, 1.0 / 1024.0, |p| p.precision(Precision::Tf32), |sum, _| sum);
+    check::<f32, f32, _>(
+        random,
+        shape,
+        lie,
+        1.0 / 1024.0,
+        |p| p.precision(Precision::Tf32),
+        |sum, _| sum,
+    );
     check::<f64, f64, _>(random, shape, lie, double, |p| p, |sum, _| sum);
     check::<f16, f16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
     check::<f16, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
@@ -177,7 +203,14 @@ fn check_types(random: &mut Random, shape: [usize; 4], lie: [Lies; 3]) {
 #[test]
 fn types_and_shapes() {
     let mut random = Random(1);
-    for shape in [[1, 1, 1, 1], [1, 3, 2, 5], [2, 33, 17, 9], [1, 65, 70, 33], [2, 40, 136, 48], [1, 130, 64, 100]] {
+    for shape in [
+        [1, 1, 1, 1],
+        [1, 3, 2, 5],
+        [2, 33, 17, 9],
+        [1, 65, 70, 33],
+        [2, 40, 136, 48],
+        [1, 130, 64, 100],
+    ] {
         check_types(&mut random, shape, [Lies::Rows; 3]);
     }
 }
@@ -196,7 +229,12 @@ fn any_layout() {
 fn random_shapes_and_strides() {
     let mut random = Random(3);
     for _ in 0..12 {
-        let shape = [1 + random.below(3), 1 + random.below(80), 1 + random.below(80), random.below(70)];
+        let shape = [
+            1 + random.below(3),
+            1 + random.below(80),
+            1 + random.below(80),
+            random.below(70),
+        ];
         let lie = [0; 3].map(|_| ALL[random.below(4)]);
         check_types(&mut random, shape, lie);
     }
@@ -209,16 +247,44 @@ fn epilogues() {
     let gelu = |x: f64| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh());
     for shape in [[1, 5, 7, 9], [2, 40, 33, 16]] {
         let lie = [Lies::Rows; 3];
-        check::<f32, f32, _>(&mut random, shape, lie, single, |p| p.scale(0.5).accumulate(2.0), |sum, old| 0.5 * sum + 2.0 * old);
+        check::<f32, f32, _>(
+            &mut random,
+            shape,
+            lie,
+            single,
+            |p| p.scale(0.5).accumulate(2.0),
+            |sum, old| 0.5 * sum + 2.0 * old,
+        );
         let activations: [(Activation, fn(f64) -> f64); 3] = [
             (Activation::Relu, |x| x.max(0.0)),
             (Activation::Gelu, gelu),
             (Activation::Silu, |x| x / (1.0 + (-x).exp())),
         ];
         for (activation, function) in activations {
-            check::<f32, f32, _>(&mut random, shape, lie, single, |p| p.activation(activation), |sum, _| function(sum));
-            check::<f16, f16, _>(&mut random, shape, lie, single, |p| p.activation(activation), |sum, _| function(sum));
-            check::<f64, f64, _>(&mut random, shape, lie, single, |p| p.activation(activation), |sum, _| function(sum));
+            check::<f32, f32, _>(
+                &mut random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(activation),
+                |sum, _| function(sum),
+            );
+            check::<f16, f16, _>(
+                &mut random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(activation),
+                |sum, _| function(sum),
+            );
+            check::<f64, f64, _>(
+                &mut random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(activation),
+                |sum, _| function(sum),
+            );
         }
     }
 }
@@ -234,7 +300,12 @@ fn bias_and_residual_broadcast() {
     let row = Array::arange(device, 100.0_f32, 100.0, 4).unwrap();
     let column = number([3, 1], -9.0);
     let mut c = Array::zeros(device, [3, 4]).unwrap();
-    linalg.product(&a, &b).bias(&row).residual(&column).eval_into(&mut c).unwrap();
+    linalg
+        .product(&a, &b)
+        .bias(&row)
+        .residual(&column)
+        .eval_into(&mut c)
+        .unwrap();
     let expected: Vec<f32> = (0..12)
         .map(|i| {
             let (row, column) = ((i / 4) as f32, (i % 4) as f32);
@@ -265,7 +336,13 @@ fn products_in_a_graph() {
     let b = Array::full(device, [40, 40], 2.0_f32).unwrap();
     let mut c = Array::zeros(device, [40, 40]).unwrap();
     let graph = device
-        .capture(|stream| linalg.on(stream).product(&a, &b).accumulate(1.0).eval_into(c.view_mut()))
+        .capture(|stream| {
+            linalg
+                .on(stream)
+                .product(&a, &b)
+                .accumulate(1.0)
+                .eval_into(c.view_mut())
+        })
         .unwrap();
     for _ in 0..3 {
         graph.launch().unwrap();
@@ -277,13 +354,21 @@ fn products_in_a_graph() {
 #[test]
 fn what_does_not_fit() {
     let (device, linalg) = linalg();
-    let (a, b) = (Array::<f32, 2>::zeros(device, [3, 4]).unwrap(), Array::<f32, 2>::zeros(device, [5, 6]).unwrap());
+    let (a, b) = (
+        Array::<f32, 2>::zeros(device, [3, 4]).unwrap(),
+        Array::<f32, 2>::zeros(device, [5, 6]).unwrap(),
+    );
     let mut c = Array::<f32, 2>::zeros(device, [3, 6]).unwrap();
     let error = linalg.product(&a, &b).eval_into(&mut c).unwrap_err();
-    let Error::Linalg(problem) = &error else { panic!("{error}") };
+    let Error::Linalg(problem) = &error else {
+        panic!("{error}")
+    };
     let (left, right, output) = (vec![3, 4], vec![5, 6], vec![3, 6]);
     assert_eq!(**problem, LinalgError::Product { left, right, output });
-    assert!(error.to_string().contains("[3, 4] and [5, 6] does not fit into [3, 6]"), "{error}");
+    assert!(
+        error.to_string().contains("[3, 4] and [5, 6] does not fit into [3, 6]"),
+        "{error}"
+    );
 
     let batches = Array::<f32, 3>::zeros(device, [2, 4, 6]).unwrap();
     let mut three = Array::<f32, 3>::zeros(device, [3, 3, 6]).unwrap();
@@ -296,12 +381,21 @@ fn what_does_not_fit() {
 
     let right = Array::<f32, 2>::zeros(device, [4, 6]).unwrap();
     let error = linalg.product(&a, &right).bias(&line).eval_into(&mut c).unwrap_err();
-    assert!(matches!(&error, Error::Array(e) if matches!(**e, ArrayError::Broadcast { .. })), "{error}");
+    assert!(
+        matches!(&error, Error::Array(e) if matches!(**e, ArrayError::Broadcast { .. })),
+        "{error}"
+    );
 
     // Nothing to compute, and sums of nothing.
     let mut none = Array::<f32, 2>::zeros(device, [3, 0]).unwrap();
-    linalg.product(&a, Array::<f32, 2>::zeros(device, [4, 0]).unwrap().view()).eval_into(&mut none).unwrap();
-    let (a, b) = (Array::<f32, 2>::zeros(device, [3, 0]).unwrap(), Array::<f32, 2>::zeros(device, [0, 6]).unwrap());
+    linalg
+        .product(&a, Array::<f32, 2>::zeros(device, [4, 0]).unwrap().view())
+        .eval_into(&mut none)
+        .unwrap();
+    let (a, b) = (
+        Array::<f32, 2>::zeros(device, [3, 0]).unwrap(),
+        Array::<f32, 2>::zeros(device, [0, 6]).unwrap(),
+    );
     c.fill(7.0).unwrap();
     linalg.product(&a, &b).eval_into(&mut c).unwrap();
     assert_eq!(c.to_vec().unwrap(), [0.0; 18]);

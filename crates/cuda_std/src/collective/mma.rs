@@ -360,7 +360,10 @@ impl<T: Multiply> FragmentA<T> {
     pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
         const { assert!(size_of::<T::A>() == 16 && T::ROWS == 16) };
         let lane = lane_id() as usize;
-        let address = first.wrapping_add(lane % 16 * stride).cast::<u8>().wrapping_add(lane / 16 * 16);
+        let address = first
+            .wrapping_add(lane % 16 * stride)
+            .cast::<u8>()
+            .wrapping_add(lane / 16 * 16);
         let mut a = Self::load(|_, _| T::zeroed());
         // SAFETY: four registers; the caller's.
         unsafe { intrinsics::ldmatrix_x4((&raw mut a.0).cast(), address) };
@@ -378,7 +381,10 @@ impl<T: Multiply> FragmentB<T> {
     pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
         const { assert!(size_of::<T::B>() == 8 && T::COLUMNS == 8) };
         let lane = lane_id() as usize % 16;
-        let address = first.wrapping_add(lane % 8 * stride).cast::<u8>().wrapping_add(lane / 8 * 16);
+        let address = first
+            .wrapping_add(lane % 8 * stride)
+            .cast::<u8>()
+            .wrapping_add(lane / 8 * 16);
         let mut b = Self::load(|_, _| T::zeroed());
         // SAFETY: two registers; the caller's.
         unsafe { intrinsics::ldmatrix_x2((&raw mut b.0).cast(), address) };

@@ -1,8 +1,8 @@
 //! What the library's kernels do with each sum of a product.
 
 use bytemuck::{NoUninit, Pod};
-use cuda_std::half::{bf16, f16};
 use cuda_std::Element;
+use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 
 /// A function of each element, before the residual is added.
@@ -155,7 +155,11 @@ impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
     #[inline(always)]
     pub fn finish(&self, index: [usize; 3], sum: S, element: &mut U) {
         let number = |view: &View<'_, U, 3>| view.get(index).map_or(S::ZERO, |element| element.number());
-        let Factors { alpha, beta, activation } = self.factors;
+        let Factors {
+            alpha,
+            beta,
+            activation,
+        } = self.factors;
         let mut value = sum.times_plus(alpha, number(&self.bias)).activated(activation);
         if !self.residual.is_empty() {
             value = number(&self.residual).times_plus(S::ONE, value);

@@ -27,8 +27,16 @@ pub fn product_elements<T: Term<Sum = S>, U: Output<S>, S: Real>(
     activation: Activation,
     c: Disjoint<U, Product>,
 ) {
-    let factors = Factors { alpha, beta, activation };
-    let epilogue = Epilogue { factors, bias, residual };
+    let factors = Factors {
+        alpha,
+        beta,
+        activation,
+    };
+    let epilogue = Epilogue {
+        factors,
+        bias,
+        residual,
+    };
     product_by_elements(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
 }
 
@@ -45,8 +53,16 @@ pub fn product_threads(
     c: Disjoint<f32, Product>,
     stages: ProductStages<ByThreads>,
 ) {
-    let factors = Factors { alpha, beta, activation };
-    let epilogue = Epilogue { factors, bias, residual };
+    let factors = Factors {
+        alpha,
+        beta,
+        activation,
+    };
+    let epilogue = Epilogue {
+        factors,
+        bias,
+        residual,
+    };
     stages.product(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
 }
 
@@ -63,7 +79,15 @@ pub fn product_threads_small(
     c: Disjoint<f32, Product>,
     stages: ProductStages<ByThreads<2>>,
 ) {
-    let factors = Factors { alpha, beta, activation };
-    let epilogue = Epilogue { factors, bias, residual };
+    let factors = Factors {
+        alpha,
+        beta,
+        activation,
+    };
+    let epilogue = Epilogue {
+        factors,
+        bias,
+        residual,
+    };
     stages.product(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
 }

@@ -1,7 +1,7 @@
 //! Which kernel computes a product.
 
-use super::types::{Multiply, Operands};
 use super::Precision;
+use super::types::{Multiply, Operands};
 use crate::array::ArrayView;
 use crate::base::error::{Error, Result};
 use crate::launch::config::LaunchConfig;
@@ -34,17 +34,29 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new([batch, rows, columns, terms]: [usize; 4]) -> Problem {
-        Problem { batch, rows, columns, terms }
+        Problem {
+            batch,
+            rows,
+            columns,
+            terms,
+        }
     }
 
     /// How many tiles of so many rows and columns there are.
     pub(super) fn tiles(&self, side: usize) -> Result<u32> {
-        let tiles = self.rows.div_ceil(side).saturating_mul(self.columns.div_ceil(side)).saturating_mul(self.batch);
-        u32::try_from(tiles).ok().filter(|tiles| *tiles <= i32::MAX as u32).ok_or(Error::TooManyElements {
-            operation: "compute a product of",
-            length: self.rows.saturating_mul(self.columns).saturating_mul(self.batch),
-            limit: (i32::MAX as usize).saturating_mul(side * side),
-        })
+        let tiles = self
+            .rows
+            .div_ceil(side)
+            .saturating_mul(self.columns.div_ceil(side))
+            .saturating_mul(self.batch);
+        u32::try_from(tiles)
+            .ok()
+            .filter(|tiles| *tiles <= i32::MAX as u32)
+            .ok_or(Error::TooManyElements {
+                operation: "compute a product of",
+                length: self.rows.saturating_mul(self.columns).saturating_mul(self.batch),
+                limit: (i32::MAX as usize).saturating_mul(side * side),
+            })
     }
 }
 
@@ -83,8 +95,14 @@ pub(super) fn run<T: Multiply<U>, U: Pod>(
         _ => way.takes(&operands),
     };
     let small = problem.rows.min(problem.columns) < 32 || problem.terms < 8;
-    let way = T::WAYS.iter().copied().filter(is_allowed).find(|way| !small || *way == Way::Elements);
+    let way = T::WAYS
+        .iter()
+        .copied()
+        .filter(is_allowed)
+        .find(|way| !small || *way == Way::Elements);
     let way = way.unwrap_or(Way::Elements);
     let blocks = problem.tiles(way.side())?;
-    linalg.library.launch(None, LaunchConfig::grid(blocks), T::call(way, operands))
+    linalg
+        .library
+        .launch(None, LaunchConfig::grid(blocks), T::call(way, operands))
 }

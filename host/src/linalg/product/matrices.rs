@@ -1,7 +1,7 @@
 //! Operands and outputs in three dimensions: matrices, rows, columns.
 
-use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::array::layout::Layout;
+use crate::array::{Array, ArrayView, ArrayViewMut};
 use bytemuck::Pod;
 
 /// What a product reads: arrays by reference and views, of two or three dimensions.

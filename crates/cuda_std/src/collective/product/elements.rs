@@ -86,8 +86,9 @@ pub fn product_by_elements<T: Term, U: Element>(
             let (row, column) = (top + part / SIDE, left + part % SIDE);
             let mut sums = [[T::Sum::zeroed(); EACH]; EACH];
             // What is beyond the edges reads the last line, and is not written.
-            let [rows, columns] = [(a.shape()[1], row), (b.shape()[2], column)]
-                .map(|(length, at)| core::array::from_fn::<_, EACH, _>(|i| (at + i * SIDE).min(length.saturating_sub(1))));
+            let [rows, columns] = [(a.shape()[1], row), (b.shape()[2], column)].map(|(length, at)| {
+                core::array::from_fn::<_, EACH, _>(|i| (at + i * SIDE).min(length.saturating_sub(1)))
+            });
             for k in 0..terms {
                 let left: [T; EACH] = rows.map(|row| a.get([layer, row, k]).copied().unwrap_or(T::zeroed()));
                 let right: [T; EACH] = columns.map(|column| b.get([layer, k, column]).copied().unwrap_or(T::zeroed()));

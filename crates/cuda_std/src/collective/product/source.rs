@@ -60,9 +60,13 @@ impl<F: Form> Source<F> {
         let ((start, dimensions), inner) = (view.parts(), 3 - lines);
         let [length, terms] = [lines, inner].map(|axis| dimensions.lengths[axis]);
         let [stride, step] = [lines, inner].map(|axis| dimensions.strides[axis] as isize);
-        let offset = i64::from(layer as i32) * i64::from(dimensions.strides[0]) + i64::from(first as i32) * stride as i64;
+        let offset =
+            i64::from(layer as i32) * i64::from(dimensions.strides[0]) + i64::from(first as i32) * stride as i64;
         let start = start.wrapping_offset(offset as isize);
-        assert!(intrinsics::is_global(start.cast()), "the operands of a product are in global memory");
+        assert!(
+            intrinsics::is_global(start.cast()),
+            "the operands of a product are in global memory"
+        );
         let is_there = layer < dimensions.lengths[0];
         let vector = 16 / size_of::<F::Element>() as isize;
         let is_aligned = start.addr().is_multiple_of(16);
@@ -122,17 +126,30 @@ impl<F: Form> Source<F> {
         let in_lines = in_lines::<F>(way.along_terms);
         let [line, term] = way.own();
         let place = |line: usize, term: usize| {
-            if in_lines { line * F::LINE + term } else { term * F::TERM + line }
+            if in_lines {
+                line * F::LINE + term
+            } else {
+                term * F::TERM + line
+            }
         };
         let to = tile.wrapping_add(place(line, term));
-        let from = self.next.wrapping_offset(line as isize * self.stride + term as isize * self.inner);
+        let from = self
+            .next
+            .wrapping_offset(line as isize * self.stride + term as isize * self.inner);
         let step = way.step[0] as isize * self.stride + way.step[1] as isize * self.inner;
         if self.lines >= F::LINES as u32 && self.terms >= F::DEPTH as u32 {
             way.each(|pass| {
                 let to = to.wrapping_add(pass * place(way.step[0], way.step[1]));
                 // SAFETY: elements of the operand, in global memory; the caller's for the destination. Both are aligned to an
                 // element, and for vectors to 16 bytes.
-                unsafe { copy(to.cast(), from.wrapping_offset(pass as isize * step).cast(), way.width, way.width as u32) };
+                unsafe {
+                    copy(
+                        to.cast(),
+                        from.wrapping_offset(pass as isize * step).cast(),
+                        way.width,
+                        way.width as u32,
+                    )
+                };
             });
             return;
         }
@@ -143,10 +160,19 @@ impl<F: Form> Source<F> {
             let line = left(self.lines, line + pass * way.step[0]);
             let term = left(self.terms, term + pass * way.step[1]);
             let (along, across) = if way.along_terms { (term, line) } else { (line, term) };
-            let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(way.width as u32);
+            let bytes = along
+                .saturating_mul(size_of::<F::Element>() as u32)
+                .min(way.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
             // SAFETY: as above, of as many elements as there are. If none is, nothing is read.
-            unsafe { copy(to.cast(), from.wrapping_offset(pass as isize * step).cast(), way.width, bytes) };
+            unsafe {
+                copy(
+                    to.cast(),
+                    from.wrapping_offset(pass as isize * step).cast(),
+                    way.width,
+                    bytes,
+                )
+            };
         });
     }
 }
@@ -178,7 +204,11 @@ struct Way {
 
 impl Way {
     const fn new(order: u8, [lines, terms]: [usize; 2], size: usize) -> Self {
-        let elements = if order == TERM_VECTORS || order == LINE_VECTORS { 16 / size } else { 1 };
+        let elements = if order == TERM_VECTORS || order == LINE_VECTORS {
+            16 / size
+        } else {
+            1
+        };
         let along_terms = order == TERM_VECTORS || order == TERMS;
         let side = if along_terms { terms } else { lines } / elements;
         assert!(BLOCK.is_multiple_of(side), "whole lines or terms in a pass");
@@ -198,7 +228,11 @@ impl Way {
     fn own(&self) -> [usize; 2] {
         let thread = index_in_block() as usize % BLOCK;
         let (along, across) = (thread % self.side * self.elements, thread / self.side);
-        if self.along_terms { [across, along] } else { [along, across] }
+        if self.along_terms {
+            [across, along]
+        } else {
+            [along, across]
+        }
     }
 
     #[inline(always)]

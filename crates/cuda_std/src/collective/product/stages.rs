@@ -114,7 +114,10 @@ impl<W: Way> ProductStages<'_, W> {
         mut finish: impl FnMut([usize; 3], W::Sum, &mut U),
     ) {
         const { assert!(W::Left::DEPTH == W::Right::DEPTH && W::STAGES >= 2) };
-        assert!(threads_in_block() as usize == BLOCK, "a product is computed by blocks of 256 threads");
+        assert!(
+            threads_in_block() as usize == BLOCK,
+            "a product is computed by blocks of 256 threads"
+        );
         let steps = a.shape()[2].min(b.shape()[1]).div_ceil(W::Left::DEPTH) as u32;
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
             let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row);
@@ -196,7 +199,11 @@ impl<W: Way> ProductStages<'_, W> {
                 let sum = unsafe { *memory.add(row * stride + column) };
                 let [layer, top, left] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
                 // SAFETY: no two blocks have the same tile, no two threads the same number.
-                unsafe { c.visit([layer, top + first + row, left + column], |index, element| finish(index, sum, element)) };
+                unsafe {
+                    c.visit([layer, top + first + row, left + column], |index, element| {
+                        finish(index, sum, element)
+                    })
+                };
                 number += BLOCK;
             }
             first += down;
@@ -210,7 +217,10 @@ impl<W: Way> ProductStages<'_, W> {
     fn tiles(&self, step: u32) -> (*mut W::Element, *mut W::Element) {
         const {
             let stage = (W::Left::LENGTH + W::Right::LENGTH) * size_of::<W::Element>();
-            assert!(size_of::<W::Memory>() == stage * W::STAGES as usize, "the memory is the stages");
+            assert!(
+                size_of::<W::Memory>() == stage * W::STAGES as usize,
+                "the memory is the stages"
+            );
         };
         let start = self.memory.cast::<W::Element>();
         let left = start.wrapping_add((step % W::STAGES) as usize * (W::Left::LENGTH + W::Right::LENGTH));

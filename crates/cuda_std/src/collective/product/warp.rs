@@ -52,11 +52,21 @@ trait Load: Multiply {
 
     /// # Safety
     /// The fragment is in the tile, which is in shared memory and not written.
-    unsafe fn left<F: Form<Element = Self::Stored>>(tile: *const Self::Stored, line: usize, term: usize, in_lines: bool) -> FragmentA<Self>;
+    unsafe fn left<F: Form<Element = Self::Stored>>(
+        tile: *const Self::Stored,
+        line: usize,
+        term: usize,
+        in_lines: bool,
+    ) -> FragmentA<Self>;
 
     /// # Safety
     /// As for [`left`](Self::left).
-    unsafe fn right<F: Form<Element = Self::Stored>>(tile: *const Self::Stored, line: usize, term: usize, in_lines: bool) -> FragmentB<Self>;
+    unsafe fn right<F: Form<Element = Self::Stored>>(
+        tile: *const Self::Stored,
+        line: usize,
+        term: usize,
+        in_lines: bool,
+    ) -> FragmentB<Self>;
 }
 
 /// Fragments of which each lane loads its elements one by one.
@@ -94,7 +104,11 @@ element_by_element! {
 /// Where an element is in a tile.
 #[inline(always)]
 fn place<F: Form>(line: usize, term: usize, in_lines: bool) -> usize {
-    if in_lines { line * F::LINE + term } else { term * F::TERM + line }
+    if in_lines {
+        line * F::LINE + term
+    } else {
+        term * F::TERM + line
+    }
 }
 
 /// Fragments that a warp loads with `ldmatrix`.
