@@ -52,6 +52,13 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         (self.memory.memory(), address)
     }
 
+    /// The same bytes as other elements of the same size.
+    #[cfg(feature = "linalg")]
+    pub(crate) fn cast<U: Pod>(&self) -> ArrayView<'a, U, N> {
+        debug_assert_eq!(size_of::<T>(), size_of::<U>());
+        ArrayView::new(self.memory.cast::<U>(), self.layout)
+    }
+
     /// How long each axis is.
     pub fn shape(&self) -> [usize; N] {
         self.layout.shape

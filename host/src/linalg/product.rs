@@ -2,6 +2,7 @@
 
 mod choice;
 mod matrices;
+mod pack;
 mod types;
 
 pub use matrices::Matrices;
@@ -190,7 +191,7 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
         };
         let Operands { a, b, c, .. } = operands;
         // The smallest tiles that there are. What has larger ones leaves blocks without work.
-        let blocks = problem.tiles(rumba_linalg::product::thread::SMALL_TILE)?;
+        let blocks = problem.tiles([rumba_linalg::product::thread::TILE; 2])?;
         self.linalg
             .library
             .launch(Some(module), LaunchConfig::grid(blocks), call(a, b, c))

@@ -9,9 +9,7 @@ use super::{Activation, Epilogue, Factors, Output, Real};
 /// Threads of a block.
 pub const BLOCK: u32 = 256;
 /// Rows and columns of a tile of [`product_elements`].
-pub const SMALL_TILE: usize = 64;
-/// Rows and columns of a tile of [`product_threads`].
-pub const TILE: usize = 128;
+pub const TILE: usize = 64;
 
 /// `c = f(a b)`, where threads read the operands where they lie: for what is small, and any strides and types.
 #[kernel((T, U, S) = [

@@ -48,6 +48,25 @@ pub struct Operands<'c, T: Multiply<U>, U: Pod> {
     pub(super) c: ArrayViewMut<'c, U, 3>,
 }
 
+impl<'c, T: Multiply<U>, U: Pod> Operands<'c, T, U> {
+    /// The same for another output.
+    pub(super) fn with_output<'o>(&self, c: ArrayViewMut<'o, U, 3>) -> Operands<'o, T, U>
+    where
+        'c: 'o,
+    {
+        Operands {
+            a: self.a,
+            b: self.b,
+            bias: self.bias,
+            residual: self.residual,
+            alpha: self.alpha,
+            beta: self.beta,
+            activation: self.activation,
+            c,
+        }
+    }
+}
+
 /// Elements, output and sums; the kernels, which take the same arguments.
 macro_rules! kernels {
     ($($ty:ident, $output:ident, $sum:ident, [$($way:ident $kernel:expr),*];)*) => {$(
@@ -71,8 +90,8 @@ kernels! {
     f16, f32, f32, [Warps warp::product_warps_f16_f32];
     bf16, bf16, f32, [Warps warp::product_warps_bf16];
     bf16, f32, f32, [Warps warp::product_warps_bf16_f32];
-    f32, f32, f32, [Tf32Warps warp::product_warps_tf32, Threads thread::product_threads];
-    f64, f64, f64, [Warps warp::product_warps_f64];
+    f32, f32, f32, [WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsSmall thread::product_threads_small];
+    f64, f64, f64, [Warps warp::product_warps_f64, WarpsSmall warp::product_warps_f64_small];
     i8, i32, i32, [Warps warp::product_warps_i8];
 }
 
