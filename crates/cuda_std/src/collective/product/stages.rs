@@ -25,9 +25,12 @@ impl<W: sealed::Way> Way for W {}
 pub(super) mod sealed {
     use super::{Form, Zeroable};
 
+    /// Where the tiles of both operands are.
+    pub type Tiles<W> = [*const <W as Way>::Element; 2];
+
     /// # Safety
     /// `each` gives a thread of a block elements of a tile that it gives to no other.
-    pub unsafe trait Way {
+    pub unsafe trait Way: Sized {
         /// Elements of the operands.
         type Element: Copy;
         /// What products are summed in.
@@ -41,16 +44,29 @@ pub(super) mod sealed {
         /// The calling thread's sums of a tile of the product.
         type Sums: Zeroable;
 
-        /// How many times: 2 to 4.
-        const STAGES: u32;
-        /// Parts of the product of two tiles. Copies start after the first.
-        const PARTS: usize;
+        /// What a thread reads of tiles before their turn.
+        type Ahead: Copy;
 
-        /// Adds one of [`PARTS`](Self::PARTS) parts of the product of two tiles.
+        /// How many times: 3 or 4.
+        const STAGES: u32;
+
+        /// What is read ahead of tiles, which are there.
         ///
         /// # Safety
-        /// The tiles are in shared memory, and no thread writes them. `in_lines` says of both how they lie.
-        unsafe fn multiply(sums: &mut Self::Sums, tiles: [*const Self::Element; 2], in_lines: [bool; 2], part: usize);
+        /// The tiles are in shared memory, and no thread writes them. `LEFT` and `RIGHT` say whether their terms lie in lines.
+        unsafe fn ahead<const LEFT: bool, const RIGHT: bool>(tiles: Tiles<Self>) -> Self::Ahead;
+
+        /// Adds the product of two tiles, of which something was read ahead, and reads ahead of the next two. Calls `fetch` once, when
+        /// there is something to do while copies start.
+        ///
+        /// # Safety
+        /// As for [`ahead`](Self::ahead), of both.
+        unsafe fn multiply<const LEFT: bool, const RIGHT: bool>(
+            sums: &mut Self::Sums,
+            ahead: &mut Self::Ahead,
+            tiles: [Tiles<Self>; 2],
+            fetch: impl FnMut(),
+        );
 
         /// Calls `work` with row and column of each of the thread's sums in the tile.
         fn each(sums: &Self::Sums, work: impl FnMut([usize; 2], Self::Sum));
@@ -60,7 +76,7 @@ pub(super) mod sealed {
 /// Tiles of the operands of a product in shared memory, and what computes with them: a parameter of a kernel, for which the host passes
 /// nothing. See the [module](super).
 ///
-/// They take 40 to 160 KB of dynamic shared memory.
+/// They take 60 to 160 KB of dynamic shared memory.
 #[derive(Debug)]
 pub struct ProductStages<'l, W> {
     memory: *mut u8,
@@ -113,7 +129,7 @@ impl<W: Way> ProductStages<'_, W> {
         mut c: Disjoint<'_, U, Product>,
         mut finish: impl FnMut([usize; 3], W::Sum, &mut U),
     ) {
-        const { assert!(W::Left::DEPTH == W::Right::DEPTH && W::STAGES >= 2) };
+        const { assert!(W::Left::DEPTH == W::Right::DEPTH && W::STAGES >= 3) };
         assert!(
             threads_in_block() as usize == BLOCK,
             "a product is computed by blocks of 256 threads"
@@ -122,39 +138,60 @@ impl<W: Way> ProductStages<'_, W> {
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
             let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row);
             let mut right = Source::<W::Right>::new(&b, 2, tile.layer, tile.column);
-            let in_lines = [left.in_lines(), right.in_lines()];
-            let mut fetch = |step: u32| {
-                if step < steps {
-                    let (to_left, to_right) = self.tiles(step);
-                    // SAFETY: tiles that no thread multiplies any more: since then all have met, below.
-                    unsafe {
-                        left.fetch(to_left);
-                        right.fetch(to_right);
-                    }
-                }
-                // Also without copies: each step is a group.
-                intrinsics::cp_async_commit();
-            };
-            for step in 0..W::STAGES - 1 {
-                fetch(step);
-            }
             let mut sums = W::Sums::zeroed();
-            for step in 0..steps {
-                wait_for_all_but(W::STAGES - 2);
-                intrinsics::barrier_sync(self.barrier);
-                let (left, right) = self.tiles(step);
-                for part in 0..W::PARTS {
-                    // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others. New
-                    // ones start after they have met again.
-                    unsafe { W::multiply(&mut sums, [left, right], in_lines, part) };
-                    if part == 0 {
-                        fetch(step + (W::STAGES - 1));
-                    }
-                }
+            match [left.in_lines(), right.in_lines()] {
+                [false, false] => self.add::<false, false>(&mut sums, steps, &mut left, &mut right),
+                [false, true] => self.add::<false, true>(&mut sums, steps, &mut left, &mut right),
+                [true, false] => self.add::<true, false>(&mut sums, steps, &mut left, &mut right),
+                [true, true] => self.add::<true, true>(&mut sums, steps, &mut left, &mut right),
             }
             self.finish(&sums, tile, &mut c, &mut finish);
         }
         intrinsics::cp_async_wait_all();
+    }
+
+    /// Adds the products of all tiles of two operands.
+    #[inline(always)]
+    fn add<const LEFT: bool, const RIGHT: bool>(
+        &self,
+        sums: &mut W::Sums,
+        steps: u32,
+        left: &mut Source<W::Left>,
+        right: &mut Source<W::Right>,
+    ) {
+        if steps == 0 {
+            return;
+        }
+        let mut fetch = |step: u32| {
+            if step < steps {
+                let [to_left, to_right] = self.tiles(step);
+                // SAFETY: tiles that no thread multiplies any more: since then all have met, below.
+                unsafe {
+                    left.fetch(to_left.cast_mut());
+                    right.fetch(to_right.cast_mut());
+                }
+            }
+            // Also without copies: each step is a group.
+            intrinsics::cp_async_commit();
+        };
+        for step in 0..W::STAGES - 1 {
+            fetch(step);
+        }
+        wait_for_all_but(W::STAGES - 2);
+        intrinsics::barrier_sync(self.barrier);
+        // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others.
+        let mut ahead = unsafe { W::ahead::<LEFT, RIGHT>(self.tiles(0)) };
+        for step in 0..steps {
+            wait_for_all_but(W::STAGES - 3);
+            intrinsics::barrier_sync(self.barrier);
+            // After the last tiles there are no next ones.
+            let next = if step + 1 < steps { step + 1 } else { step };
+            let tiles = [self.tiles(step), self.tiles(next)];
+            // SAFETY: as above, of both. New copies to them start after all have met again.
+            unsafe {
+                W::multiply::<LEFT, RIGHT>(sums, &mut ahead, tiles, || fetch(step + (W::STAGES - 1)));
+            }
+        }
     }
 
     /// Has the elements of a tile written, by way of shared memory: neighbouring threads write neighbouring elements, whichever thread
@@ -214,7 +251,7 @@ impl<W: Way> ProductStages<'_, W> {
 
     /// The tiles of a step.
     #[inline(always)]
-    fn tiles(&self, step: u32) -> (*mut W::Element, *mut W::Element) {
+    fn tiles(&self, step: u32) -> sealed::Tiles<W> {
         const {
             let stage = (W::Left::LENGTH + W::Right::LENGTH) * size_of::<W::Element>();
             assert!(
@@ -224,12 +261,21 @@ impl<W: Way> ProductStages<'_, W> {
         };
         let start = self.memory.cast::<W::Element>();
         let left = start.wrapping_add((step % W::STAGES) as usize * (W::Left::LENGTH + W::Right::LENGTH));
-        (left, left.wrapping_add(W::Left::LENGTH))
+        [left.cast_const(), left.wrapping_add(W::Left::LENGTH).cast_const()]
     }
 }
 
 /// Sums behind each row of those that are on their way to the output: threads that have neighbouring rows meet different memory banks.
 const PADDING: usize = 4;
+
+/// Keeps the compiler from moving all reads of a long straight piece of code to its start, for which there are no registers: a branch
+/// that is never taken, of which it does not know.
+#[inline(always)]
+pub(super) fn divide(never: bool) {
+    if never {
+        intrinsics::in_order();
+    }
+}
 
 /// Waits for the calling thread's groups of copies, all but the last so many.
 #[inline(always)]

@@ -1,8 +1,10 @@
 //! Products of `f32` by threads: each has 8 by 8 sums in registers.
 
 use super::source::Form;
-use super::stages::sealed::Way;
+use super::stages::divide;
+use super::stages::sealed::{Tiles, Way};
 use crate::collective::mma::unrolled;
+use crate::device::intrinsics;
 use crate::device::thread::index_in_block;
 use crate::number::float::GpuFloat;
 use crate::number::vector::Vector4;
@@ -20,8 +22,6 @@ pub enum Lines<const FOURS: usize> {}
 
 const DEPTH: usize = 16;
 const PADDING: usize = 4;
-/// Terms for whose numbers there are registers at a time.
-const TERMS: usize = 2;
 
 impl<const FOURS: usize> Form for Lines<FOURS> {
     type Element = f32;
@@ -43,6 +43,30 @@ fn start<const FOURS: usize>() -> [usize; 2] {
 /// From one four of a thread's rows or columns to the next, in fours.
 const FURTHER: [usize; 2] = [4, 8];
 
+/// A thread's numbers of a term.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<const FOURS: usize> {
+    a: [[f32; 4]; FOURS],
+    b: [[f32; 4]; 2],
+}
+
+impl<const FOURS: usize> Numbers<FOURS> {
+    /// # Safety
+    /// The tiles are there, and have the term.
+    #[inline(always)]
+    unsafe fn load([left, right]: [*const f32; 2], term: usize) -> Self {
+        let [down, across] = start::<FOURS>();
+        let four = |tile: *const f32, stride: usize, place: usize| {
+            // SAFETY: in the tile, which is aligned to 16 bytes; the caller's.
+            unsafe { *tile.cast::<Vector4<f32>>().wrapping_add(term * (stride / 4) + place) }.0
+        };
+        let (mut a, mut b) = ([[0.0; 4]; FOURS], [[0.0; 4]; 2]);
+        unrolled::<FOURS>(|i| a[i] = four(left, Lines::<FOURS>::TERM, down + i * FURTHER[0]));
+        unrolled::<2>(|j| b[j] = four(right, Lines::<2>::TERM, across + j * FURTHER[1]));
+        Self { a, b }
+    }
+}
+
 macro_rules! ways {
     ($($fours:literal)*) => {$(
         // SAFETY: threads have different starts, and fours of rows and columns that lie in different places from them.
@@ -51,28 +75,47 @@ macro_rules! ways {
             type Sum = f32;
             type Left = Lines<$fours>;
             type Right = Lines<2>;
-            type Memory = [[f32; DEPTH * (64 * ($fours + 2) + 2 * PADDING)]; 2];
+            type Memory = [[f32; DEPTH * (64 * ($fours + 2) + 2 * PADDING)]; 3];
             type Sums = [[[f32; 8]; 4]; $fours];
-            const STAGES: u32 = 2;
-            // The compiler loads the numbers of all terms of a part first.
-            const PARTS: usize = DEPTH / TERMS;
+            type Ahead = Numbers<$fours>;
+            const STAGES: u32 = 3;
 
             #[inline(always)]
-            unsafe fn multiply(sums: &mut Self::Sums, [left, right]: [*const f32; 2], _: [bool; 2], part: usize) {
-                let [down, across] = start::<$fours>();
-                let four = |tile: *const f32, stride: usize, term: usize, place: usize| {
-                    // SAFETY: in the tile, which is aligned to 16 bytes; the caller's.
-                    unsafe { *tile.cast::<Vector4<f32>>().wrapping_add(term * (stride / 4) + place) }.0
-                };
-                unrolled::<TERMS>(|term| {
-                    let term = part * TERMS + term;
-                    let (mut a, mut b) = ([[0.0; 4]; $fours], [[0.0; 4]; 2]);
-                    unrolled::<$fours>(|i| a[i] = four(left, Lines::<$fours>::TERM, term, down + i * FURTHER[0]));
-                    unrolled::<2>(|j| b[j] = four(right, Lines::<2>::TERM, term, across + j * FURTHER[1]));
+            unsafe fn ahead<const LEFT: bool, const RIGHT: bool>(tiles: Tiles<Self>) -> Self::Ahead {
+                // SAFETY: the caller's.
+                unsafe { Numbers::load(tiles, 0) }
+            }
+
+            #[inline(always)]
+            unsafe fn multiply<const LEFT: bool, const RIGHT: bool>(
+                sums: &mut Self::Sums,
+                ahead: &mut Self::Ahead,
+                [tiles, next]: [Tiles<Self>; 2],
+                mut fetch: impl FnMut(),
+            ) {
+                let never = intrinsics::opaque(0) != 0;
+                let add = |sums: &mut Self::Sums, numbers: &Numbers<$fours>| {
                     unrolled::<$fours>(|f| unrolled::<4>(|i| unrolled::<8>(|j| {
-                        sums[f][i][j] = GpuFloat::mul_add(a[f][i], b[j / 4][j % 4], sums[f][i][j]);
+                        sums[f][i][j] = GpuFloat::mul_add(numbers.a[f][i], numbers.b[j / 4][j % 4], sums[f][i][j]);
                     })));
-                });
+                };
+                // Two terms at a time: while one is multiplied, the other is read.
+                let mut term = 0;
+                while term < DEPTH {
+                    // SAFETY: the caller's.
+                    let second = unsafe { Numbers::load(tiles, term + 1) };
+                    add(sums, ahead);
+                    if term == 0 {
+                        fetch();
+                    }
+                    divide(never);
+                    term += 2;
+                    let (tiles, first) = if term < DEPTH { (tiles, term) } else { (next, 0) };
+                    // SAFETY: the caller's.
+                    *ahead = unsafe { Numbers::load(tiles, first) };
+                    add(sums, &second);
+                    divide(never);
+                }
             }
 
             #[inline(always)]

@@ -3,7 +3,8 @@
 use core::marker::PhantomData;
 
 use super::source::Form;
-use super::stages::sealed::Way;
+use super::stages::divide;
+use super::stages::sealed::{Tiles, Way};
 use crate::collective::mma::{FragmentA, FragmentB, FragmentC, Multiply, Tf32, unrolled};
 use crate::device::intrinsics;
 use crate::device::thread::index_in_block;
@@ -134,33 +135,88 @@ macro_rules! in_matrices {
 
 in_matrices!(f16 bf16 i8);
 
-/// Adds the product of two tiles to a table of fragments.
-///
-/// # Safety
-/// As for [`Way::multiply`].
-#[inline(always)]
-unsafe fn multiply<T, L, R, const DOWN: usize, const ACROSS: usize, const LEFT: bool, const RIGHT: bool>(
-    sums: &mut [[FragmentC<T>; ACROSS]; DOWN],
-    [left, right]: [*const T::Stored; 2],
-) where
-    T: Load,
-    L: Form<Element = T::Stored>,
-    R: Form<Element = T::Stored>,
+/// What a warp reads ahead: the fragments of its rows, and that of its first columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead<T: Multiply, const DOWN: usize> {
+    a: [FragmentA<T>; DOWN],
+    b: FragmentB<T>,
+}
+
+/// The parts of tiles that the calling thread's warp multiplies, in tables of `DOWN` by `ACROSS` fragments.
+struct Part<L, R, const DOWN: usize, const ACROSS: usize, const LEFT: bool, const RIGHT: bool>(PhantomData<(L, R)>);
+
+impl<L, R, const DOWN: usize, const ACROSS: usize, const LEFT: bool, const RIGHT: bool>
+    Part<L, R, DOWN, ACROSS, LEFT, RIGHT>
+where
+    L: Form,
+    R: Form<Element = L::Element>,
 {
-    let [row, column] = start(DOWN * T::ROWS, ACROSS * T::COLUMNS);
-    let mut term = 0;
-    while term < L::DEPTH {
+    /// # Safety
+    /// The tile is there, and has the term.
+    #[inline(always)]
+    unsafe fn a<T: Load<Stored = L::Element>>(tile: *const L::Element, i: usize, term: usize) -> FragmentA<T> {
+        let [row, _] = start(DOWN * T::ROWS, ACROSS * T::COLUMNS);
+        // SAFETY: in the tile; the caller's.
+        unsafe { T::left::<L>(tile, row + i * T::ROWS, term, LEFT) }
+    }
+
+    /// # Safety
+    /// As for [`a`](Self::a).
+    #[inline(always)]
+    unsafe fn b<T: Load<Stored = L::Element>>(tile: *const L::Element, j: usize, term: usize) -> FragmentB<T> {
+        let [_, column] = start(DOWN * T::ROWS, ACROSS * T::COLUMNS);
+        // SAFETY: as above.
+        unsafe { T::right::<R>(tile, column + j * T::COLUMNS, term, RIGHT) }
+    }
+
+    /// # Safety
+    /// The tiles are there.
+    #[inline(always)]
+    unsafe fn ahead<T: Load<Stored = L::Element>>([left, right]: [*const L::Element; 2]) -> Ahead<T, DOWN> {
         let mut a = [FragmentA::<T>::load(|_, _| bytemuck::Zeroable::zeroed()); DOWN];
         // SAFETY: the caller's.
-        unrolled::<DOWN>(|i| a[i] = unsafe { T::left::<L>(left, row + i * T::ROWS, term, LEFT) });
-        unrolled::<ACROSS>(|j| {
-            // SAFETY: as above.
-            let b = unsafe { T::right::<R>(right, column + j * T::COLUMNS, term, RIGHT) };
-            // As many as there are registers for.
-            intrinsics::in_order();
-            unrolled::<DOWN>(|i| sums[i][j].multiply_add(&a[i], &b));
-        });
-        term += T::INNER;
+        unrolled::<DOWN>(|i| a[i] = unsafe { Self::a(left, i, 0) });
+        // SAFETY: the caller's.
+        let b = unsafe { Self::b(right, 0, 0) };
+        Ahead { a, b }
+    }
+
+    /// Adds the product of two tiles: each fragment is read while the one before is multiplied.
+    ///
+    /// # Safety
+    /// As for [`ahead`](Self::ahead), of both.
+    #[inline(always)]
+    unsafe fn multiply<T: Load<Stored = L::Element>>(
+        sums: &mut [[FragmentC<T>; ACROSS]; DOWN],
+        ahead: &mut Ahead<T, DOWN>,
+        [tiles, next]: [[*const L::Element; 2]; 2],
+        mut fetch: impl FnMut(),
+    ) {
+        let never = intrinsics::opaque(0) != 0;
+        let mut term = 0;
+        while term < L::DEPTH {
+            let a = ahead.a;
+            let (after, then) = if term + T::INNER < L::DEPTH { (tiles, term + T::INNER) } else { (next, 0) };
+            unrolled::<ACROSS>(|j| {
+                let b = ahead.b;
+                // SAFETY: the caller's.
+                ahead.b = unsafe {
+                    if j + 1 < ACROSS { Self::b(tiles[1], j + 1, term) } else { Self::b(after[1], 0, then) }
+                };
+                // The next rows in the last steps, one in each.
+                if j + DOWN >= ACROSS {
+                    let i = j + DOWN - ACROSS;
+                    // SAFETY: the caller's.
+                    ahead.a[i] = unsafe { Self::a(after[0], i, then) };
+                }
+                unrolled::<DOWN>(|i| sums[i][j].multiply_add(&a[i], &b));
+                if j == 0 && term == 0 {
+                    fetch();
+                }
+                divide(never);
+            });
+            term += T::INNER;
+        }
     }
 }
 
@@ -176,22 +232,25 @@ macro_rules! ways {
             type Memory =
                 [[$element; <Lines<$ty> as Form>::LENGTH + <Lines<$ty, $columns> as Form>::LENGTH]; $stages];
             type Sums = [[FragmentC<$ty>; $across]; $down];
+            type Ahead = Ahead<$ty, $down>;
             const STAGES: u32 = $stages;
-            const PARTS: usize = 1;
 
             #[inline(always)]
-            unsafe fn multiply(sums: &mut Self::Sums, tiles: [*const $element; 2], in_lines: [bool; 2], _: usize) {
+            unsafe fn ahead<const LEFT: bool, const RIGHT: bool>(tiles: Tiles<Self>) -> Self::Ahead {
+                // SAFETY: the caller's.
+                unsafe { Part::<Self::Left, Self::Right, $down, $across, LEFT, RIGHT>::ahead(tiles) }
+            }
+
+            #[inline(always)]
+            unsafe fn multiply<const LEFT: bool, const RIGHT: bool>(
+                sums: &mut Self::Sums,
+                ahead: &mut Self::Ahead,
+                tiles: [Tiles<Self>; 2],
+                fetch: impl FnMut(),
+            ) {
                 // SAFETY: the caller's.
                 unsafe {
-                    if Self::Left::TERM == 0 {
-                        return multiply::<$ty, Self::Left, Self::Right, $down, $across, true, true>(sums, tiles);
-                    }
-                    match in_lines {
-                        [false, false] => multiply::<$ty, Self::Left, Self::Right, $down, $across, false, false>(sums, tiles),
-                        [false, true] => multiply::<$ty, Self::Left, Self::Right, $down, $across, false, true>(sums, tiles),
-                        [true, false] => multiply::<$ty, Self::Left, Self::Right, $down, $across, true, false>(sums, tiles),
-                        [true, true] => multiply::<$ty, Self::Left, Self::Right, $down, $across, true, true>(sums, tiles),
-                    }
+                    Part::<Self::Left, Self::Right, $down, $across, LEFT, RIGHT>::multiply(sums, ahead, tiles, fetch);
                 }
             }
 
@@ -210,9 +269,9 @@ macro_rules! ways {
 
 ways! {
     f64: f64, 128 columns, 4 stages, 2 by 8;
-    f64: f64, 64 columns, 3 stages, 2 by 4;
-    Tf32: f32, 128 columns, 3 stages, 4 by 4;
-    f16: f16, 128 columns, 3 stages, 4 by 4;
-    bf16: bf16, 128 columns, 3 stages, 4 by 4;
-    i8: i8, 128 columns, 3 stages, 4 by 4;
+    f64: f64, 64 columns, 4 stages, 2 by 4;
+    Tf32: f32, 128 columns, 4 stages, 4 by 4;
+    f16: f16, 128 columns, 4 stages, 4 by 4;
+    bf16: bf16, 128 columns, 4 stages, 4 by 4;
+    i8: i8, 128 columns, 4 stages, 4 by 4;
 }
