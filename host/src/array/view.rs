@@ -177,6 +177,18 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     }
 }
 
+impl<'a, T: Pod, const N: usize> From<&'a Array<T, N>> for ArrayView<'a, T, N> {
+    fn from(array: &'a Array<T, N>) -> Self {
+        array.view()
+    }
+}
+
+impl<'a, T: Pod, const N: usize> From<&'a mut Array<T, N>> for ArrayViewMut<'a, T, N> {
+    fn from(array: &'a mut Array<T, N>) -> Self {
+        array.view_mut()
+    }
+}
+
 impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     /// `memory` must be borrowed mutably for `'a`, and the layout have each element once.
     pub(super) fn new(memory: DeviceSlice<'a, T>, layout: Layout<N>) -> ArrayViewMut<'a, T, N> {

@@ -33,6 +33,6 @@ mod peer;
 pub(crate) mod pinned;
 mod pool_handle;
 mod im2col;
-mod tensor;
+pub(crate) mod tensor;
 pub(crate) mod unified;
 pub(crate) mod view;

@@ -5,6 +5,8 @@ mod attention;
 mod convolution;
 mod product;
 
+pub use attention::{Attention, AttentionElement, Mask};
+
 use crate::base::ptx::Pieces;
 use crate::devices::device::Device;
 use crate::launch::library::{Kernels, Library};
