@@ -5,6 +5,7 @@ mod attention;
 mod convolution;
 mod product;
 
+pub use crate::base::error::LinalgError;
 pub use attention::{Attention, AttentionElement, Mask};
 
 use crate::base::ptx::Pieces;

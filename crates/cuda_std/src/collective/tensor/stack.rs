@@ -310,8 +310,13 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
                     // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The
                     // rows of the output are this warp's, of the block's part.
                     unsafe {
+                        // An odd number of panels ends with the buffer that the next part begins with.
                         if lane == 0 {
-                            wgmma::store_wait_read_1();
+                            if $panel == 0 {
+                                wgmma::store_wait_read();
+                            } else {
+                                wgmma::store_wait_read_1();
+                            }
                         }
                         sync_warp(FULL_MASK);
                         // As in `TensorWriter`.
