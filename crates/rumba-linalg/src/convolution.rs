@@ -30,7 +30,12 @@ macro_rules! variant {
             bias: &[T],
             activation: u32,
             output: TensorOutput<Swizzled<T, 16, 32>>,
-            stages: TensorPipeline<(Swizzled<T, $rows, 64>, Multicast<Swizzled<T, $width, 64>>), $stages, $groups, $cluster>,
+            stages: TensorPipeline<
+                (Swizzled<T, $rows, 64>, Multicast<Swizzled<T, $width, 64>>),
+                $stages,
+                $groups,
+                $cluster,
+            >,
             staging: TensorStaging<Swizzled<T, 16, 32>, $groups>,
         ) {
             image.prefetch();
@@ -51,7 +56,9 @@ macro_rules! variant {
                                 let tap = (r * right + s) * channels;
                                 for depth in 0..depths {
                                     let k = depth * DEPTH as u32;
-                                    producer.acquire().fill(pixels.tap([r, s], k), filter.at([column, tap + k]));
+                                    producer
+                                        .acquire()
+                                        .fill(pixels.tap([r, s], k), filter.at([column, tap + k]));
                                 }
                             }
                         }
@@ -67,7 +74,9 @@ macro_rules! variant {
                         });
                         if !bias.is_empty() {
                             let [_, start] = tile.place();
-                            sum.map(|_, column, sum| sum + bias.get((start + column) as usize).map_or(0.0, |b| b.to_f32()));
+                            sum.map(|_, column, sum| {
+                                sum + bias.get((start + column) as usize).map_or(0.0, |b| b.to_f32())
+                            });
                         }
                         writer.hold(tile, &sum);
                     }
@@ -76,4 +85,3 @@ macro_rules! variant {
         }
     };
 }
-

@@ -47,7 +47,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     }
 
     /// The memory, and the address of the element at index 0.
-    pub(super) fn place(&self) -> (&'a Memory, u64) {
+    pub(crate) fn place(&self) -> (&'a Memory, u64) {
         let address = self.memory.address() + (self.layout.offset * size_of::<T>()) as u64;
         (self.memory.memory(), address)
     }

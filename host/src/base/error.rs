@@ -21,8 +21,8 @@ pub use driver::{DriverError, Fault};
 pub use graph::GraphError;
 pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
-pub use linalg::LinalgError;
 pub(crate) use launch::threads;
+pub use linalg::LinalgError;
 pub use module::ModuleError;
 pub use nccl::NcclError;
 

@@ -50,6 +50,16 @@ type ByWarpGroups<T> = for<'c> fn(
     u32,
 ) -> Call<'c>;
 
+/// How the kernel by warps is called: as one by warp groups, less the last.
+type ByWarps<T> = for<'c> fn(
+    ArrayView<'c, T, 4>,
+    ArrayView<'c, T, 4>,
+    ArrayView<'c, T, 4>,
+    ArrayViewMut<'c, T, 4>,
+    f32,
+    i32,
+) -> Call<'c>;
+
 /// A kernel by warp groups.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpGroups<T> {
@@ -62,11 +72,13 @@ pub struct WarpGroups<T> {
 }
 
 mod sealed {
-    use super::WarpGroups;
+    use super::{ByWarps, WarpGroups};
 
     pub trait Kernels: Sized + 'static {
         /// In ascending order of their sizes.
         const WARP_GROUPS: &'static [WarpGroups<Self>];
+        /// For all devices, sizes and strides.
+        const WARPS: ByWarps<Self>;
     }
 }
 
@@ -81,6 +93,8 @@ macro_rules! elements {
                 WarpGroups { size: 192, rows: 128, threads: 384, call: |q, k, v, o, scale, visible, together| kernels::warp_group::attention_192::<$ty>(q, k, v, o, scale, visible, together) },
                 WarpGroups { size: 512, rows: 64, threads: 256, call: |q, k, v, o, scale, visible, together| kernels::warp_group::attention_512::<$ty>(q, k, v, o, scale, visible, together) },
             ];
+            const WARPS: ByWarps<$ty> =
+                |q, k, v, o, scale, visible| kernels::warp::attention_by_warps::<$ty>(q, k, v, o, scale, visible);
         }
     )*};
 }
@@ -96,7 +110,8 @@ impl Linalg {
     /// queries. Heads have up to 512 numbers.
     ///
     /// On devices of compute capability 9.0 the work is done by warp groups where the elements of a head lie one after the other
-    /// and all other strides are multiples of 16 bytes, as they are of heads of 64 or 80 numbers.
+    /// and all other strides are multiples of 16 bytes, as they are of heads of 64 or 80 numbers. Else it is done by warps, which
+    /// takes several times as long.
     ///
     /// # Errors
     /// [`LinalgError`] if the shapes do not fit, heads are too large or the scale is not positive; [`crate::Error::OtherDevice`]; the
@@ -180,7 +195,28 @@ impl Linalg {
             visible,
             matrices,
         };
-        self.by_warp_groups(task, queries, keys, values, output)
+        let is_ninth = self.library.device().limits().compute_capability.0 == 9;
+        let views = [&queries, &keys, &values, &output.view()];
+        if is_ninth && views.into_iter().all(fits_tensor_maps) {
+            self.by_warp_groups(task, queries, keys, values, output)
+        } else {
+            self.by_warps(task, queries, keys, values, output)
+        }
+    }
+
+    fn by_warps<T: AttentionElement>(
+        &self,
+        task: Task,
+        queries: ArrayView<'_, T, 4>,
+        keys: ArrayView<'_, T, 4>,
+        values: ArrayView<'_, T, 4>,
+        output: ArrayViewMut<'_, T, 4>,
+    ) -> Result<()> {
+        let [_, _, rows, size] = queries.shape();
+        let parts = task.matrices * rows.div_ceil(kernels::warp::ROWS);
+        let blocks = [parts, size.div_ceil(kernels::warp::COLUMNS)].map(|blocks| blocks as u32);
+        let call = T::WARPS(queries, keys, values, output, task.scale, task.visible);
+        self.library.launch(None, ((blocks[0], blocks[1]), 128), call)
     }
 
     fn by_warp_groups<T: AttentionElement>(
@@ -221,6 +257,15 @@ impl Linalg {
         }
         Ok(())
     }
+}
+
+/// Whether tensor copies can have an array: its rows begin at multiples of 16 bytes, and have no gaps between elements.
+fn fits_tensor_maps<T: Pod>(view: &ArrayView<'_, T, 4>) -> bool {
+    let (_, address) = view.place();
+    let (shape, strides) = (view.shape(), view.strides());
+    let is_aligned =
+        |axis: usize| shape[axis] == 1 || strides[axis] > 0 && strides[axis] * size_of::<T>() as isize % 16 == 0;
+    address.is_multiple_of(16) && (strides[3] == 1 || shape[3] == 1) && (0..3).all(is_aligned)
 }
 
 /// The greatest common divisor.

@@ -86,7 +86,10 @@ fn compare<T: Number>(
     let linalg = Linalg::new(device);
     let make = |seed, length| {
         let shape = lies([batch, heads, length, size], order);
-        let numbers: Vec<T> = numbers(seed, shape.iter().product()).into_iter().map(|x| T::of(2.0 * x)).collect();
+        let numbers: Vec<T> = numbers(seed, shape.iter().product())
+            .into_iter()
+            .map(|x| T::of(2.0 * x))
+            .collect();
         Array::from_slice(device, shape, &numbers)
     };
     let (q, k, v) = (make(1, rows)?, make(2, keys)?, make(3, keys)?);
@@ -122,7 +125,10 @@ fn compare<T: Number>(
         let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
         let sum: f64 = weights.iter().sum();
         for (column, got) in got.iter().enumerate() {
-            let values = weights.iter().enumerate().map(|(j, weight)| weight * v[(head * keys + j) * size + column]);
+            let values = weights
+                .iter()
+                .enumerate()
+                .map(|(j, weight)| weight * v[(head * keys + j) * size + column]);
             let wanted = if visible == 0 { 0.0 } else { values.sum::<f64>() / sum };
             assert!(
                 (got - wanted).abs() <= 2.0 * T::ERROR,
@@ -154,11 +160,50 @@ fn attention_is_that_in_f64() -> rumba::Result<()> {
     compare::<f16>(&device, [3, 2, 1, 77, 8], CausalFromEnd, None, HeadsFirst)
 }
 
+/// Arrays that tensor copies cannot have: rows of sizes or at places that are no multiples of 16 bytes, elements apart.
+#[test]
+fn arrays_of_any_strides_are_served() -> rumba::Result<()> {
+    let device = device();
+    compare::<f16>(&device, [1, 2, 70, 90, 20], Mask::None, None, Order::LengthFirst)?;
+    compare::<bf16>(&device, [2, 1, 65, 65, 33], Mask::Causal, None, Order::HeadsFirst)?;
+    compare::<f16>(
+        &device,
+        [1, 1, 10, 70, 133],
+        Mask::CausalFromEnd,
+        Some(0.5),
+        Order::HeadsFirst,
+    )?;
+    // A head of one number, with its elements two apart.
+    let numbers =
+        |value: fn(usize) -> f32| Array::from_fn(&device, [1, 1, 4, 2], |[_, _, j, _]| f16::from_f32(value(j)));
+    let (k, v) = (numbers(|_| 1.0)?, numbers(|j| j as f32)?);
+    let mut output = Array::zeros(&device, [1, 1, 4, 2])?;
+    let half = (.., .., .., ..1);
+    Linalg::new(&device).attention(
+        k.view().slice(half),
+        k.view().slice(half),
+        v.view().slice(half),
+        output.view_mut().slice_mut(half),
+        Attention::default(),
+    )?;
+    assert_eq!(
+        output.to_vec()?,
+        [1.5, 0.0, 1.5, 0.0, 1.5, 0.0, 1.5, 0.0].map(f16::from_f32)
+    );
+    Ok(())
+}
+
 /// The first queries see no key where there are more queries than keys, and get zeros.
 #[test]
 fn queries_without_keys_get_zeros() -> rumba::Result<()> {
     let device = device();
-    compare::<f16>(&device, [1, 1, 150, 20, 64], Mask::CausalFromEnd, None, Order::HeadsFirst)?;
+    compare::<f16>(
+        &device,
+        [1, 1, 150, 20, 64],
+        Mask::CausalFromEnd,
+        None,
+        Order::HeadsFirst,
+    )?;
     let linalg = Linalg::new(&device);
     let q = Array::full(&device, [1, 1, 3, 64], f16::ONE)?;
     let none = Array::zeros(&device, [1, 1, 0, 64])?;
@@ -180,7 +225,9 @@ fn late_large_scores_win() -> rumba::Result<()> {
     let device = device();
     let (keys, size) = (300, 64);
     let at = |j: usize| if j == 290 { 1.0 } else { (j % 7) as f32 / 70.0 };
-    let array = |value: &dyn Fn(usize) -> f32| Array::from_fn(&device, [1, 1, keys, size], |[_, _, j, _]| f16::from_f32(value(j)));
+    let array = |value: &dyn Fn(usize) -> f32| {
+        Array::from_fn(&device, [1, 1, keys, size], |[_, _, j, _]| f16::from_f32(value(j)))
+    };
     let (k, v) = (array(&at)?, array(&|j| j as f32)?);
     let q = Array::full(&device, [1, 1, 2, size], f16::ONE)?;
     let mut output = Array::zeros(&device, [1, 1, 2, size])?;
@@ -200,11 +247,16 @@ fn shapes_and_scales_that_do_not_fit_are_refused() -> rumba::Result<()> {
     let zeros = |shape| Array::<f16, 4>::zeros(&device, shape);
     let (q, k) = (zeros([2, 3, 5, 64])?, zeros([2, 3, 7, 64])?);
     let mut output = zeros([2, 3, 5, 64])?;
-    let mut attend = |k: &Array<f16, 4>, v: &Array<f16, 4>, attention| match linalg.attention(&q, k, v, &mut output, attention) {
-        Err(Error::Linalg(error)) => *error,
-        other => panic!("not refused, but {other:?}"),
-    };
-    for (k, v) in [([2, 3, 7, 64], [2, 3, 6, 64]), ([2, 1, 7, 64], [2, 1, 7, 64]), ([2, 3, 7, 32], [2, 3, 7, 32])] {
+    let mut attend =
+        |k: &Array<f16, 4>, v: &Array<f16, 4>, attention| match linalg.attention(&q, k, v, &mut output, attention) {
+            Err(Error::Linalg(error)) => *error,
+            other => panic!("not refused, but {other:?}"),
+        };
+    for (k, v) in [
+        ([2, 3, 7, 64], [2, 3, 6, 64]),
+        ([2, 1, 7, 64], [2, 1, 7, 64]),
+        ([2, 3, 7, 32], [2, 3, 7, 32]),
+    ] {
         let error = attend(&zeros(k)?, &zeros(v)?, Attention::default());
         assert!(matches!(error, LinalgError::Attention { keys, values, .. } if keys == k && values == v));
         assert!(error.to_string().contains("[2, 3, 5, 64]"), "{error}");
@@ -217,7 +269,13 @@ fn shapes_and_scales_that_do_not_fit_are_refused() -> rumba::Result<()> {
         assert!(matches!(attend(&k, &k, attention), LinalgError::AttentionScale { .. }));
     }
     let large = zeros([1, 1, 2, 520])?;
-    let error = linalg.attention(&large, &large, &large, &mut zeros([1, 1, 2, 520])?, Attention::default());
+    let error = linalg.attention(
+        &large,
+        &large,
+        &large,
+        &mut zeros([1, 1, 2, 520])?,
+        Attention::default(),
+    );
     assert!(matches!(error, Err(Error::Linalg(error)) if matches!(*error, LinalgError::AttentionSize { .. })));
     Ok(())
 }
@@ -229,7 +287,8 @@ fn the_checks_find_nothing_in_attention() -> rumba::Result<()> {
         compare::<f16>(device, [1, 2, 200, 270, 64], Mask::None, None, Order::LengthFirst)?;
         compare::<bf16>(device, [1, 1, 130, 150, 128], Mask::Causal, None, Order::HeadsFirst)?;
         compare::<f16>(device, [1, 1, 40, 90, 160], Mask::None, None, Order::LengthFirst)?;
-        compare::<f16>(device, [1, 1, 40, 70, 512], Mask::Causal, None, Order::LengthFirst)
+        compare::<f16>(device, [1, 1, 40, 70, 512], Mask::Causal, None, Order::LengthFirst)?;
+        compare::<bf16>(device, [1, 2, 70, 90, 20], Mask::Causal, None, Order::LengthFirst)
     })?;
     findings.assert_none();
     Ok(())

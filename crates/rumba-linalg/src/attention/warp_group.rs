@@ -8,28 +8,7 @@ use cuda_std::tensor::{
     WeightedWidth, Weights, Width,
 };
 
-/// What a launch computes, beside its arrays.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    /// How many keys row 0 sees; each further row sees one more. All of them, if these are as many.
-    visible: i32,
-    /// How many keys there are.
-    keys: i32,
-}
-
-impl Task {
-    /// How many keys a row sees.
-    #[inline(always)]
-    fn seen(self, row: u32) -> i32 {
-        self.keys.min(self.visible.saturating_add(row as i32)).max(0)
-    }
-
-    /// How many blocks of keys the rows before `end` see; one at least, so that each part has products.
-    #[inline(always)]
-    fn blocks<const KEYS: usize>(self, end: u32) -> u32 {
-        (self.seen(end - 1) as u32).div_ceil(KEYS as u32).max(1)
-    }
-}
+use super::{Keys, NOTHING, SLACK};
 
 /// The softmax of rows whose scores come in blocks.
 #[derive(Clone, Copy)]
@@ -42,15 +21,11 @@ struct Softmax {
 }
 
 impl Softmax {
-    /// Weights grow up to 2 to this power before sums are scaled: FlashAttention-4's rule. Numbers of 16 bits hold them.
-    const SLACK: f32 = 8.0;
-
     #[inline(always)]
     fn new(scale: f32) -> Self {
         Self {
             scale,
-            // Of a row that has seen nothing: less than any score.
-            base: PerRow::splat(-1e30),
+            base: PerRow::splat(NOTHING),
             sum: PerRow::splat(0.0),
         }
     }
@@ -66,7 +41,7 @@ impl Softmax {
             .fold_rows(PerRow::splat(f32::NEG_INFINITY), f32::NEG_INFINITY, f32::max)
             .across(f32::max)
             .map(|top| top * scale);
-        let grows = base.with(top, |base, top| top > base + Self::SLACK).any();
+        let grows = base.with(top, |base, top| top > base + SLACK).any();
         let mut factor = None;
         if warp::any_sync(warp::FULL_MASK, grows) {
             self.base = base.with(top, f32::max);
@@ -125,9 +100,9 @@ fn attend<
     o.prefetch();
     let [_, _, rows] = q.shape();
     let [_, _, keys] = k.shape();
-    let task = Task {
+    let task = Keys {
         visible,
-        keys: keys as i32,
+        all: keys as i32,
     };
     let bands = o.bands::<ROWS>(Order {
         together,
@@ -225,9 +200,9 @@ fn attend_wide<T: Element, const STAGES: usize>(
     o.prefetch();
     let [_, _, rows] = q.shape();
     let [_, _, keys] = k.shape();
-    let task = Task {
+    let task = Keys {
         visible,
-        keys: keys as i32,
+        all: keys as i32,
     };
     let bands = o.bands::<64>(Order {
         together,

@@ -24,14 +24,18 @@ pub enum LinalgError {
     },
 
     /// An attention with a factor of the scores that is no positive number.
-    #[error("attention multiplies scores by {scale}: give a positive number, or none for one over the root of the heads' size")]
+    #[error(
+        "attention multiplies scores by {scale}: give a positive number, or none for one over the root of the heads' size"
+    )]
     AttentionScale {
         /// The factor.
         scale: f32,
     },
 
     /// An attention over more queries, keys or heads than 31 bits count, or heads that are too large.
-    #[error("attention of queries {queries:?} with {keys} keys: heads have at most 512 numbers, and lengths are below 2147483648")]
+    #[error(
+        "attention of queries {queries:?} with {keys} keys: heads have at most 512 numbers, and lengths are below 2147483648"
+    )]
     AttentionSize {
         /// The shape of the queries.
         queries: [usize; 4],

@@ -90,7 +90,17 @@ impl<T: Tile> Source4<'_, T> {
     pub(super) unsafe fn fill(&self, column: u32, tile: u32, barrier: u32) {
         let [outer, inner, row] = self.place;
         // SAFETY: the caller's; the map is a parameter of the launch.
-        unsafe { warp_group::load_tile_4d(tile, self.map.image.cast(), self.column + column, row, inner, outer, barrier) };
+        unsafe {
+            warp_group::load_tile_4d(
+                tile,
+                self.map.image.cast(),
+                self.column + column,
+                row,
+                inner,
+                outer,
+                barrier,
+            )
+        };
     }
 }
 
