@@ -69,7 +69,7 @@ pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 pub use reach::{Reach, Unreached};
 pub use stack::{Strided, TensorArray, TensorArrayMut};
-pub use tensor::{TensorMemory, TensorMemoryMut};
+pub use tensor::{TensorMemory, TensorMemoryMut, TensorShape};
 
 pub use crate::abi::contract::Contract;
 pub use crate::abi::parameter::{Layout, Parameter, Role};

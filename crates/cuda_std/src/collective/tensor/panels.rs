@@ -9,7 +9,7 @@ use super::stack::Source4;
 use super::tile::{Element, StageTile, Swizzled, sealed as tile};
 use super::turns::Turns;
 use crate::device::warp_group::{self, RegisterProducts};
-use crate::device::wgmma::{self, Sums as _};
+use crate::device::wgmma::{self, Along, Sums as _};
 
 /// Columns of a panel: a row of 128 bytes.
 const PANEL: usize = 64;
@@ -24,7 +24,7 @@ impl<A: StageTile, const N: usize> stage::Stage for [A; N] {
         assert!(bytes > 0 && bytes < 1 << 20, "a barrier counts less than 1 MiB");
         bytes
     };
-    const SHARED: bool = A::SHARED;
+    const SHARED: bool = A::COMMON.0 != 1;
 }
 
 impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
@@ -54,6 +54,7 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     #[inline(always)]
     #[must_use]
     pub fn panels(&self) -> Panels<'_, T, ROWS, N> {
+        const { assert!(size_of::<T>() == 2, "panels have numbers of 16 bits, `f16` or `bf16`") }
         Panels {
             address: self.address(),
             pitch: <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES,
@@ -157,12 +158,12 @@ mod sealed {
         /// # Safety
         ///
         /// As for `RegisterProducts`.
-        unsafe fn multiply<T: Element>(sums: &mut Self::Sums, a: [u32; 4], b: u64);
+        unsafe fn multiply<T: Element>(sums: &mut Self::F32, a: [u32; 4], b: u64);
     }
 
-    impl<W: Width<Sums: RegisterProducts>> WeightedWidth for W {
+    impl<W: Width<F32: RegisterProducts>> WeightedWidth for W {
         #[inline(always)]
-        unsafe fn multiply<T: Element>(sums: &mut Self::Sums, a: [u32; 4], b: u64) {
+        unsafe fn multiply<T: Element>(sums: &mut Self::F32, a: [u32; 4], b: u64) {
             // SAFETY: the caller's.
             unsafe {
                 if T::DATA_TYPE == <::half::bf16 as super::tile::Element>::DATA_TYPE {
@@ -197,7 +198,7 @@ where
     /// Rounds the numbers of an accumulator, in place of what was there.
     #[inline(always)]
     pub fn take(&mut self, accumulator: &Accumulator<COLUMNS>) {
-        self.0.take(accumulator);
+        self.0.take(accumulator, |_, _, sum| sum);
     }
 
     /// They are read up to here.
@@ -240,7 +241,7 @@ where
             macro_rules! steps {
                 ($($step:literal)*) => {$(
                     if const { 16 * $step < INNER } {
-                        T::multiply::<Columns<COLUMNS>>(
+                        T::multiply::<Columns<COLUMNS>, Along, Along>(
                             &mut self.sums,
                             a.descriptor() + a.sixteen($step),
                             b.descriptor() + b.sixteen($step),

@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::tile::sealed as tile;
-use super::tile::{StageTile, TileRef};
-use super::{Element, TileSource};
+use super::tile::{Factor, StageTile, TileRef, TileSource};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
@@ -41,7 +40,7 @@ pub(super) mod sealed {
             assert!(bytes < 1 << 20, "a barrier counts less than 1 MiB");
             bytes
         };
-        const SHARED: bool = A::SHARED || B::SHARED;
+        const SHARED: bool = A::COMMON.0 != 1 || B::COMMON.0 != 1;
     }
 
     /// One after the other: each has a multiple of 1024 bytes.
@@ -100,10 +99,6 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             );
             assert!(CLUSTER >= 1 && CLUSTER <= 8, "a cluster has 1 to 8 blocks");
             assert!(
-                CLUSTER == 1 || S::SHARED,
-                "blocks of a cluster have at least one tile of a stage in common: `Multicast<..>`"
-            );
-            assert!(
                 WARP_GROUP * (LOW + GROUPS * HIGH) <= REGISTERS,
                 "a multiprocessor has 65536 registers: those of all warp groups are more"
             );
@@ -116,6 +111,11 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread);
+        // SAFETY: always. What the block has read of global memory before is its parameters.
+        unsafe {
+            wgmma::launch_dependents();
+            wgmma::wait_for_prerequisites();
+        }
         if group == 0 {
             // SAFETY: the whole warp group is here, and what follows needs few registers.
             unsafe { wgmma::set_registers::<LOW, false>() };
@@ -150,8 +150,9 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     fn initialise(&self, thread: u32) {
         assert_cluster::<CLUSTER>();
         if thread == 0 {
+            let blocks = if S::SHARED { CLUSTER } else { 1 };
             // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
-            unsafe { make_barriers::<S, STAGES>(self.base, GROUPS * CLUSTER) };
+            unsafe { make_barriers::<S, STAGES>(self.base, GROUPS * blocks) };
             // SAFETY: always.
             unsafe { wgmma::fence_mbarrier_init() };
         }
@@ -248,6 +249,13 @@ fn wait(barrier: u32, parity: u32) {
     while unsafe { wgmma::mbarrier_try_wait(barrier, parity) } == 0 {}
 }
 
+/// The same for what other blocks of the cluster wrote before they arrived, which is seen afterwards.
+#[inline(always)]
+pub(super) fn wait_for_cluster(barrier: u32, parity: u32) {
+    // SAFETY: a barrier that is initialised.
+    while unsafe { wgmma::mbarrier_try_wait_acquire_cluster(barrier, parity) } == 0 {}
+}
+
 /// The thread that fills stages, while its role lasts, `'r`.
 #[derive(Debug)]
 pub struct Producer<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
@@ -320,7 +328,7 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<
     ///
     /// `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor.2d`; PTX 8.0, sm_90.
     #[inline(always)]
-    pub fn fill<T: Element>(self, a: impl TileSource<T>, b: impl TileSource<T>)
+    pub fn fill<T: Factor>(self, a: impl TileSource<T>, b: impl TileSource<T>)
     where
         A: StageTile<Tile: super::Tile<Element = T>>,
         B: StageTile<Tile: super::Tile<Element = T>>,
@@ -437,7 +445,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Full<'_, S, STAGES, CLUS
         let lane = lane_id();
         // SAFETY: the barrier counts these arrivals; other blocks of the cluster are there until all of it are done.
         unsafe {
-            if CLUSTER > 1 {
+            if CLUSTER > 1 && S::SHARED {
                 if lane < CLUSTER {
                     wgmma::mbarrier_arrive_cluster(barrier, lane);
                 }

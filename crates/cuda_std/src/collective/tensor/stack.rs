@@ -307,7 +307,7 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
             );
         }
         let mut numbers = Packed::<T, WIDTH>::zero();
-        numbers.take(sums);
+        numbers.take(sums, |_, _, sum| sum);
         let (warp, lane) = (consumer.warp(), lane_id());
         let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
         let buffers = self.base + warp * 2 * bytes;
