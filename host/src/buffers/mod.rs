@@ -33,6 +33,6 @@ pub(crate) mod ordered;
 mod peer;
 pub(crate) mod pinned;
 mod pool_handle;
-mod tensor;
+pub(crate) mod tensor;
 pub(crate) mod unified;
 pub(crate) mod view;

@@ -9,6 +9,9 @@ mod tuner;
 pub use product::{Activation, Float, Matrices, Multiply, Precision, Product};
 pub use tuner::Tuning;
 
+pub use crate::base::error::LinalgError;
+pub use attention::{Attention, AttentionElement, Mask};
+
 use crate::base::ptx::Pieces;
 use crate::devices::device::Device;
 use crate::launch::library::{Kernels, Library};
