@@ -6,6 +6,8 @@ mod allocations;
 mod arrays;
 mod common;
 mod context;
+#[cfg(feature = "linalg")]
+mod convolution;
 mod devices;
 mod errors;
 mod in_flight;

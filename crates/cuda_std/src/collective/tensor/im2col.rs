@@ -42,11 +42,13 @@ impl Window {
         [along(0), along(1)]
     }
 
-    /// Whether tensor copies can do it: the corners of the box of pixels have 8 bits, strides 3.
+    /// Whether tensor copies can do it: there is a place, the corners of the box of pixels have 8 bits, strides 3.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) fn is_encodable(&self) -> bool {
+        let places = self.places();
         (0..2).all(|axis| {
-            (1..=127).contains(&self.taps[axis])
+            places[axis] > 0
+                && (1..=127).contains(&self.taps[axis])
                 && self.padding[axis] <= 127
                 && (1..=8).contains(&self.stride[axis])
         })
