@@ -219,6 +219,18 @@ pub enum ViewError {
         /// Where the first one is on the device.
         address: u64,
     },
+    /// An array with four dimensions that does not lie as tensor copies need.
+    #[error(
+        "tensor copies need rows without gaps between elements that begin at multiples of 16 bytes: those of an array of shape {shape:?} with strides {strides:?} at {address:#x} do not; make a copy of it, with padded rows"
+    )]
+    TensorStrides {
+        /// How long each axis is.
+        shape: Vec<usize>,
+        /// Its strides, in elements.
+        strides: Vec<isize>,
+        /// Where the first element is on the device.
+        address: u64,
+    },
     /// Images or a filter that tensor copies cannot have.
     #[error(
         "tensor copies cannot do a convolution with {window:?}: it has at least one place, at most 2147483647, filters of up to \

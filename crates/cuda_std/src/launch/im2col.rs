@@ -34,7 +34,9 @@ fn geometry(window: &Window) -> Option<Geometry> {
     let [images, rows, columns, channels] = window.images;
     let pixels = images.checked_mul(places[0])?.checked_mul(places[1])?;
     // Places and coordinates are counted in 31 bits.
-    let fits = [images, rows, columns, channels, pixels].iter().all(|&length| length <= i32::MAX as usize);
+    let fits = [images, rows, columns, channels, pixels]
+        .iter()
+        .all(|&length| length <= i32::MAX as usize);
     let small = |lengths: [usize; 2]| Some([u16::try_from(lengths[0]).ok()?, u16::try_from(lengths[1]).ok()?]);
     fits.then_some(Geometry {
         places: places.map(|length| length as u32),
@@ -58,7 +60,10 @@ where
         let (memory, elements) = memory.place();
         let images = vec::Vec::from(window.images);
         let row_bytes = window.images[3].saturating_mul(size_of::<T>());
-        let count = window.images.iter().try_fold(1_usize, |count, &length| count.checked_mul(length));
+        let count = window
+            .images
+            .iter()
+            .try_fold(1_usize, |count, &length| count.checked_mul(length));
         let geometry = geometry(&window);
         let made = if count != Some(elements) {
             Err(ViewError::Elements {

@@ -1,6 +1,6 @@
 //! Tensor maps: what tensor copies are told of a tensor in global memory.
 //!
-//! The rules are those that cuda.h states. What the 128 bytes mean is the machine's business.
+//! The rules are those that cuda.h states; that a context is wanted is NVIDIA's driver's. What the 128 bytes mean is the machine's business.
 
 use std::ffi::{c_int, c_uint};
 
@@ -10,6 +10,7 @@ use crate::abi::{In, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::table;
 
 /// A `CUtensorMap`.
 pub(crate) type Image = [u8; BYTES];
@@ -40,6 +41,42 @@ const TYPES: [TensorElement; 16] = [
 /// The values of `CUtensorMapSwizzle`: bytes that are swizzled, and what is swizzled as one, as the machine numbers them.
 const SWIZZLES: [(u32, u32); 7] = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (3, 2), (3, 3)];
 
+/// Refuses what devices have from compute capability 10.0 on, on those before.
+fn check_generation(name: &'static str, value: c_uint, is_newer: bool) -> Result<(), Error> {
+    if is_newer && table::multiprocessor().capability < 100 {
+        return Err(wrong(
+            name,
+            value,
+            "devices before compute capability 10.0 do not have it",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses an address that a tensor of this kind does not start at.
+fn check_address(element: TensorElement, interleave: u32, address: u64) -> Result<(), Error> {
+    let unit = unit(element, interleave);
+    if address.is_multiple_of(unit) {
+        return Ok(());
+    }
+    let rule = if unit == 32 {
+        "it is a multiple of 32"
+    } else {
+        "it is a multiple of 16"
+    };
+    Err(wrong("globalAddress", format!("{address:#x}"), rule))
+}
+
+/// What addresses and strides are multiples of.
+fn unit(element: TensorElement, interleave: u32) -> u64 {
+    if interleave == 2 || has_gaps(element) { 32 } else { 16 }
+}
+
+/// Whether numbers in shared memory are followed by bytes of nothing.
+fn has_gaps(element: TensorElement) -> bool {
+    matches!(element, TensorElement::B4x16P64 | TensorElement::B6x16P32)
+}
+
 /// What all kinds of maps are told.
 #[derive(Clone, Copy)]
 struct Common<'a> {
@@ -68,8 +105,10 @@ impl Common<'_> {
             Err(wrong(name, value, "there is no such value"))
         };
         let element = TYPES[choose("tensorDataType", self.element, TYPES.len())?];
+        check_generation("tensorDataType", self.element, element.bits() < 8)?;
         let interleave = choose("interleave", self.interleave, 3)?;
         let (swizzle, atom) = SWIZZLES[choose("swizzle", self.swizzle, SWIZZLES.len())?];
+        check_generation("swizzle", self.swizzle, atom != 0)?;
         choose("l2Promotion", self.promotion, 4)?;
         choose("oobFill", self.fill, 2)?;
         let least_rank = if interleave == 0 { least_rank } else { 3 };
@@ -81,16 +120,8 @@ impl Common<'_> {
             return Err(wrong("tensorRank", self.rank, rule));
         }
         let rank = self.rank as usize;
-        let wide = matches!(element, TensorElement::B4x16P64 | TensorElement::B6x16P32);
-        let unit = if interleave == 2 || wide { 32 } else { 16 };
-        if !self.address.is_multiple_of(unit) {
-            let rule = if unit == 32 {
-                "it is a multiple of 32"
-            } else {
-                "it is a multiple of 16"
-            };
-            return Err(wrong("globalAddress", format!("{:#x}", self.address), rule));
-        }
+        check_address(element, interleave as u32, self.address)?;
+        let unit = unit(element, interleave as u32);
         let mut map = TensorMap {
             address: self.address,
             rank,
@@ -136,7 +167,7 @@ impl Common<'_> {
         }
         let granularity = match element {
             TensorElement::B4x16 => 2,
-            _ if wide => 128,
+            _ if has_gaps(element) => 128,
             _ => 1,
         };
         if !map.sizes[0].is_multiple_of(granularity) {
@@ -211,7 +242,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeTiled(
     fill: c_uint,
 ) -> Code {
     answer(|| {
-        Driver::get()?;
+        Driver::current()?;
         image.required("tensorMap")?;
         let common = Common {
             element,
@@ -235,7 +266,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeTiled(
                 return Err(wrong("boxDim", *to, "a box has 1 to 256 elements in each dimension"));
             }
         }
-        if matches!(map.element, TensorElement::B4x16P64 | TensorElement::B6x16P32) && all[0] != 128 {
+        if has_gaps(map.element) && all[0] != 128 {
             return Err(wrong("boxDim", all[0], "of packed numbers with gaps a box has 128"));
         }
         map.shape = Shape::Tile(all);
@@ -264,7 +295,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2col(
     fill: c_uint,
 ) -> Code {
     answer(|| {
-        Driver::get()?;
+        Driver::current()?;
         image.required("tensorMap")?;
         let common = Common {
             element,
@@ -321,7 +352,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2col(
 /// As cuda.h says.
 pub(crate) unsafe extern "C" fn cuTensorMapReplaceAddress(image: Out<Image>, address: u64) -> Code {
     answer(|| {
-        Driver::get()?;
+        Driver::current()?;
         image.required("tensorMap")?;
         // SAFETY: the caller's promise.
         let before = unsafe { image.given("tensorMap")? };
@@ -332,14 +363,10 @@ pub(crate) unsafe extern "C" fn cuTensorMapReplaceAddress(image: Out<Image>, add
                 "these bytes are no tensor map",
             )
         })?;
-        let unit = if map.interleave == 2 { 32 } else { 16 };
-        if address == 0 || !address.is_multiple_of(unit) {
-            return Err(wrong(
-                "globalAddress",
-                format!("{address:#x}"),
-                "it is a multiple of 16",
-            ));
+        if address == 0 {
+            return Err(wrong("globalAddress", "0x0", "it is not null"));
         }
+        check_address(map.element, map.interleave, address)?;
         map.address = address;
         put(image, &map)
     })

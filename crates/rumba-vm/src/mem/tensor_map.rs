@@ -1,7 +1,8 @@
 //! Tensor maps: the 128 bytes that describe a tensor in global memory, and how boxes of it are copied.
 //!
-//! Programs take the bytes for opaque. Where the fields lie follows what is publicly known of NVIDIA's own layout, so that
-//! maps look the same on both devices; what is not known is marked. What arguments make a map is checked by those who make it.
+//! Programs take the bytes for opaque. The fields lie where NVIDIA's driver puts them, as 52 maps of a device of compute
+//! capability 9.0 show (`cargo run -p rumba-driver --example tensor_maps`); what is not known is marked. What arguments make a
+//! map is checked by those who make it.
 
 use std::fmt;
 
@@ -14,8 +15,8 @@ pub const MAX_RANK: usize = 5;
 /// Words of an image.
 const WORDS: usize = BYTES / 4;
 
-/// Bits 1 to 3 of the flags: the version of the layout.
-const VERSION: u32 = 1;
+/// Word 18, by the swizzle: no map has zeros there.
+const SWIZZLED: [u32; 4] = [0x10, 0x100, 0x200, 0x400];
 
 /// The type of a tensor's elements, by the number that images and instructions know it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -178,9 +179,7 @@ impl TensorMap {
         words[0] = self.address as u32;
         words[1] = (self.address >> 32) as u32;
         let (code, rounds) = self.element.code();
-        let is_large = self.sizes[..self.rank].iter().any(|size| *size >= 1 << 16);
         words[2] = u32::from(matches!(self.shape, Shape::Columns { .. }))
-            | VERSION << 1
             | (self.rank as u32 - 1) << 4
             | code << 7
             | self.interleave << 11
@@ -188,8 +187,7 @@ impl TensorMap {
             | u32::from(self.fills_nan) << 15
             | u32::from(rounds) << 16
             | self.promotion << 17
-            | self.atom << 19
-            | u32::from(is_large) << 21;
+            | self.atom << 19;
         for axis in 0..self.rank {
             if axis > 0 {
                 let stride = self.strides[axis - 1] >> 4;
@@ -218,8 +216,9 @@ impl TensorMap {
                 words[15] = pixels.wrapping_sub(1) & 0x3ff;
             }
         }
-        words[16] = self.copied_bytes() as u32;
-        words[18] = self.swizzle;
+        let is_dense = self.steps[..self.rank].iter().all(|step| *step == 1);
+        words[16] = if is_dense { self.copied_bytes() as u32 } else { 0 };
+        words[18] = SWIZZLED[self.swizzle as usize & 3];
         let mut bytes = [0; BYTES];
         for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
@@ -242,8 +241,9 @@ impl TensorMap {
             .find(|element| element.code() == (code, rounds));
         let is_columns = flags & 1 != 0;
         let address = u64::from(word(0)) | u64::from(word(1)) << 32;
-        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16);
-        let (Some(element), VERSION, 1..=MAX_RANK, false) = (element, flags >> 1 & 7, rank, is_wrong) else {
+        let swizzle = flags >> 13 & 3;
+        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16) || word(18) != SWIZZLED[swizzle as usize];
+        let (Some(element), 1..=MAX_RANK, false) = (element, rank, is_wrong) else {
             return Err(NoTensorMap);
         };
         let mut map = Self {
@@ -251,7 +251,7 @@ impl TensorMap {
             rank,
             element,
             interleave: flags >> 11 & 3,
-            swizzle: flags >> 13 & 3,
+            swizzle,
             atom: flags >> 19 & 3,
             fills_nan: flags >> 15 & 1 != 0,
             promotion: flags >> 17 & 3,
@@ -373,11 +373,11 @@ mod tests {
         let tile = map(TensorElement::Bf16, 2, Shape::Tile([64, 128, 1, 1, 1])).encode();
         let word = |index: usize| u32::from_le_bytes(std::array::from_fn(|byte| tile[4 * index + byte]));
         assert_eq!((word(0), word(1)), (0x5678_9ab0, 0x1234));
-        assert_eq!(
-            word(2),
-            1 << 1 | 1 << 4 | 10 << 7 | 3 << 13 | 1 << 15 | 2 << 17 | 1 << 19
-        );
+        assert_eq!(word(2), 1 << 4 | 10 << 7 | 3 << 13 | 1 << 15 | 2 << 17 | 1 << 19);
         assert_eq!((word(3), word(7), word(8), word(9)), (1, 1, 0, 255));
-        assert_eq!((word(13), word(14), word(16)), (1 << 3 | 63 << 24, 127, 64 * 64 * 2));
+        assert_eq!(
+            (word(13), word(14), word(16), word(18)),
+            (1 << 3 | 63 << 24, 127, 0, 0x400)
+        );
     }
 }

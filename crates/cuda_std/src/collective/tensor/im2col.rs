@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::map::{Image, TensorTiling, TileSource};
-use super::tile::{Element, StageTile, Swizzled, Tile, sealed};
+use super::map::{Image, TensorTiling};
+use super::tile::{Element, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::thread::is_first_in_block;
 use crate::device::wgmma;
@@ -196,7 +196,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
                 "a tile of a stage has the rows and columns of those of its im2col map"
             );
             assert!(
-                !D::SHARED,
+                D::COMMON.0 == 1,
                 "blocks of a cluster do not share out tiles of images: only the filter's are `Multicast<..>`"
             );
         }

@@ -8,6 +8,7 @@
 
 mod abi;
 mod scenarios;
+mod tensor_maps;
 #[macro_use]
 mod walk;
 

@@ -1,12 +1,18 @@
-//! Tensor maps: what they are made of, and that they may be made before there is a context.
+//! Tensor maps: what they are made of, and that a context is wanted.
 
+use super::super::tensor_maps::words;
 use super::*;
 
 pub fn tensor_maps() {
     steps! { 0 => cuInit(0); }
     let mut map = TensorMap([0; 16]);
     let mut other = TensorMap([0; 16]);
+    let mut context = 0;
     steps! {
+        201 => tiled(&mut map, &TILE);
+        201 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 32);
+        0 => cuDevicePrimaryCtxRetain(&mut context, 0);
+        0 => cuCtxSetCurrent(context);
         0 => tiled(&mut map, &TILE);
         1 => tiled(null_mut(), &TILE);
         0 => tiled(&mut other, &Tile { address: 0x7f00_0001_0000, ..TILE });
@@ -26,4 +32,6 @@ pub fn tensor_maps() {
         0 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1024);
         1 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1025);
     }
+    // The images are those of an H200, byte for byte: `cargo run -p rumba-driver --example tensor_maps`.
+    assert_eq!(words(), include_str!("../tensor_maps.txt"));
 }

@@ -1,0 +1,141 @@
+"""Rumba's linear algebra beside NVIDIA's libraries, through PyTorch: both in turns on one GPU, in one run.
+
+    python beside_torch.py PROGRAM [CASES]      PROGRAM: the binary `libraries`; CASES: part of the names of cases
+
+Each side runs a graph of launches without a pause; after a warm-up they take turns. A line per case: the median of our time,
+that of the library, the median of the ratios of neighbours, our speed, and the error of both against f64.
+"""
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+
+import torch
+
+ROUNDS = 9
+# A graph runs about so long: the speed is the one that the chip keeps up.
+MICROSECONDS = 20_000
+
+
+class Ours:
+    """The program, which answers a line for each line."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the program ended with {self.process.wait()}")
+        answer = json.loads(line)
+        if "failed" in answer:
+            raise RuntimeError(answer["failed"])
+        return answer
+
+    def time(self, times):
+        return self.ask(time=times)["microseconds"]
+
+
+class Theirs:
+    """A function of PyTorch, as a graph of launches."""
+
+    def __init__(self, work):
+        self.work, self.graphs = work, {}
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                work()
+        torch.cuda.synchronize()
+
+    def time(self, times):
+        if times not in self.graphs:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(times):
+                    self.work()
+            self.graphs[times] = graph
+            graph.replay()
+            torch.cuda.synchronize()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        self.graphs[times].replay()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) * 1000 / times
+
+
+ELEMENTS = {
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "tf32": torch.float32,
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "e4m3": torch.float8_e4m3fn,
+    "s8": torch.int8,
+}
+
+
+def product(element, m, n, k, layout="nt"):
+    """c = a b, by cuBLAS and cuBLASLt. `layout` says of a and b whether they lie in row-major order (n) or transposed (t): with
+    `nt` the sums run along the rows of both. Results are of the elements' type, f16 for 8 bits and s32 for integers."""
+    torch.backends.cuda.matmul.allow_tf32 = element == "tf32"
+    kind = ELEMENTS[element]
+    if element == "s8":
+        a, b = (torch.randn(size, device="cuda").mul(32).to(kind) for size in ((m, k), (n, k)))
+        return lambda: torch._int_mm(a, b.t())
+    a, b = (torch.randn(size, device="cuda").to(kind) for size in ((m, k), (n, k)))
+    if layout[0] == "t":
+        a = a.t().contiguous().t()
+    if layout[1] == "n":
+        b = b.t().contiguous().t()
+    if element == "e4m3":
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.float16, use_fast_accum=True)
+    c = torch.empty((m, n), dtype=kind, device="cuda")
+    return lambda: torch.matmul(a, b.t(), out=c)
+
+
+SQUARES = [1024, 2048, 4096, 8192, 16384]
+RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512, 16384), (8192, 8192, 200)]
+
+
+def cases():
+    """Names, what our side prepares, the library's function, and operations."""
+    sizes = [(n, n, n) for n in SQUARES] + RAGGED
+    types = {"bf16": sizes, "f16": sizes, "e4m3": sizes[1:4], "s8": sizes[1:4], "tf32": sizes[1:4], "f32": sizes[1:4], "f64": sizes[1:3]}
+    for element, shapes in types.items():
+        for m, n, k in shapes:
+            case = dict(element=element, m=m, n=n, k=k)
+            yield f"product {element} {m}x{n}x{k}", {"product": case}, lambda case=case: product(**case), 2 * m * n * k
+
+
+def main():
+    ours, wanted = Ours(sys.argv[1]), sys.argv[2:]
+    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    print(f"# {'case':<36} {'ours us':>10} {'library us':>10} {'ratio':>7} {'ours T/s':>9} {'error':>9}  kernel")
+    for name, case, library, operations in cases():
+        if wanted and not any(part in name for part in wanted):
+            continue
+        try:
+            kernel = ours.ask(prepare=case)["prepared"]
+            theirs = Theirs(library())
+            times = max(1, min(200, math.ceil(MICROSECONDS / theirs.time(1))))
+            turns = []
+            for turn in range(ROUNDS + 2):
+                turns.append((ours.time(times), theirs.time(times)))
+            turns = turns[2:]
+            us, them = (statistics.median(side) for side in zip(*turns))
+            ratio = statistics.median(a / b for a, b in turns)
+            error = ours.ask(check=None)["error"]
+            print(f"{name:<38} {us:>10.2f} {them:>10.2f} {ratio:>7.3f} {operations / us / 1e6:>9.1f} {error:>9.2e}  {kernel}")
+        except Exception as problem:
+            print(f"{name:<38} {problem}")
+        sys.stdout.flush()
+        torch.cuda.empty_cache()
+
+
+main()

@@ -1,0 +1,101 @@
+//! Our side of the comparison with NVIDIA's libraries. `beside_torch.py` leads: it starts this program and says by lines of JSON on the
+//! standard input what to prepare, and when to run it how often. So both sides take turns on one GPU, in one run.
+//!
+//! ```text
+//! {"prepare": {"product": {"element": "bf16", "m": 4096, "n": 4096, "k": 4096}}}
+//! {"prepared": "variant 2 of 6"}
+//! {"time": 20}
+//! {"microseconds": 187.2}
+//! {"check": null}
+//! {"error": 0.0019}
+//! ```
+//!
+//! The numbers are normally distributed. The error is the largest of a sample of results against sums in f64, relative to the
+//! root of the mean square of the exact results.
+
+use std::io::{BufRead as _, Write as _};
+
+use anyhow::{Context as _, Result};
+use rumba::{Device, Stream};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+mod numbers;
+mod product;
+
+/// What is measured.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Case {
+    Product(product::Product),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Request {
+    /// Makes random inputs for a case, and chooses its kernel.
+    Prepare(Case),
+    /// Runs it so many times, one after the other.
+    Time(u32),
+    /// Compares with f64.
+    Check(()),
+}
+
+/// A case with its inputs on the device.
+trait Work {
+    /// Which kernel runs, and how it is launched.
+    fn kernel(&self) -> String;
+    /// Launches it once.
+    fn launch(&mut self, stream: &Stream) -> rumba::Result<()>;
+    /// The error of what the last launch wrote.
+    fn error(&self) -> Result<f64>;
+}
+
+fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
+    match case {
+        Case::Product(product) => product.prepare(device),
+    }
+}
+
+/// How long one of several launches takes, which run without a pause between them.
+fn microseconds(device: &Device, work: &mut dyn Work, times: u32) -> Result<f64> {
+    let graph = device.capture(|stream| (0..times).try_for_each(|_| work.launch(stream)))?;
+    let stream = device.stream()?;
+    let start = stream.record()?;
+    graph.launch_on(&stream)?;
+    let end = stream.record()?;
+    end.synchronize()?;
+    Ok(end.since(&start)?.as_secs_f64() * 1e6 / f64::from(times))
+}
+
+fn answer(device: &Device, work: &mut Option<Box<dyn Work>>, request: &str) -> Result<Value> {
+    let prepared = "nothing is prepared";
+    Ok(match serde_json::from_str(request)? {
+        Request::Prepare(case) => {
+            *work = None;
+            let made = work.insert(prepare(device, case)?);
+            // Loaded, and chosen by measurement where the library does so.
+            let stream = device.stream()?;
+            made.launch(&stream)?;
+            stream.synchronize()?;
+            json!({ "prepared": made.kernel() })
+        }
+        Request::Time(times) => {
+            let work = work.as_mut().context(prepared)?;
+            json!({ "microseconds": microseconds(device, work.as_mut(), times)? })
+        }
+        Request::Check(()) => json!({ "error": work.as_ref().context(prepared)?.error()? }),
+    })
+}
+
+fn main() -> Result<()> {
+    let device = Device::new()?;
+    let mut work = None;
+    for request in std::io::stdin().lock().lines() {
+        let answer =
+            answer(&device, &mut work, &request?).unwrap_or_else(|error| json!({ "failed": format!("{error:#}") }));
+        println!("{answer}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}
