@@ -12,6 +12,9 @@ use rumba_linalg::convolution::thread::{Geometry, TILE, convolution_threads};
 use rumba_linalg::convolution::warp_group::*;
 use std::fmt;
 
+/// Channels of a step of the kernels of warp groups.
+const STEP: usize = 64;
+
 /// Numbers of images: `f16`, `bf16` and `f32`. Sums are `f32` in all of them.
 pub trait ConvolutionElement: Pod + sealed::Element {}
 
@@ -227,6 +230,7 @@ impl<'a, T: Pod, const N: usize> Contiguous<'a, T, N> {
 
 /// A convolution of arrays whose elements lie one after the other.
 #[derive(Clone, Copy)]
+#[allow(missing_debug_implementations, reason = "it is not public")]
 pub struct Problem<'c, T> {
     window: Window,
     images: DeviceSlice<'c, T>,
@@ -254,43 +258,78 @@ impl<T: ConvolutionElement> Problem<'_, T> {
     }
 }
 
-/// A kernel of warp groups.
+/// A kernel of warp groups: its tiles, of so many places by so many outputs, and the blocks of a cluster.
 struct Tile {
     kernel: WarpGroups,
-    /// Places of the filter, and outputs.
     size: [usize; 2],
     threads: u32,
-    /// Share of the multiplying units' time that it uses, in percent: measured on an H200.
+    cluster: usize,
+    /// How many of these have parts of the same sums. If it is one, they have places one below the other.
+    slices: usize,
+    /// Share of the multiplying units' time that long sums use, in percent: measured on an H200.
     efficiency: usize,
 }
 
-#[derive(Clone, Copy)]
+/// The kernels of `rumba_linalg::convolution::warp_group`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpGroups {
-    Wide,
-    Usual,
-    Narrow,
-    Thin,
+    By256,
+    By160,
+    By128,
+    By64,
     Small,
+    By192In4,
+    By160In3,
+    By128In3,
 }
 
-const TILES: [Tile; 5] = [
-    Tile { kernel: WarpGroups::Wide, size: [128, 256], threads: 384, efficiency: 75 },
-    Tile { kernel: WarpGroups::Usual, size: [128, 160], threads: 384, efficiency: 74 },
-    Tile { kernel: WarpGroups::Narrow, size: [128, 128], threads: 384, efficiency: 70 },
-    Tile { kernel: WarpGroups::Thin, size: [128, 64], threads: 384, efficiency: 50 },
-    Tile { kernel: WarpGroups::Small, size: [64, 160], threads: 256, efficiency: 57 },
-];
+/// A line for each kernel.
+const TILES: [Tile; 8] = {
+    const fn tile(kernel: WarpGroups, size: [usize; 2], [cluster, slices]: [usize; 2], efficiency: usize) -> Tile {
+        let threads = if size[0] == 64 { 256 } else { 384 };
+        Tile {
+            kernel,
+            size,
+            threads,
+            cluster,
+            slices,
+            efficiency,
+        }
+    }
+    [
+        tile(WarpGroups::By256, [128, 256], [2, 1], 75),
+        tile(WarpGroups::By160, [128, 160], [2, 1], 75),
+        tile(WarpGroups::By128, [128, 128], [2, 1], 66),
+        tile(WarpGroups::By64, [128, 64], [2, 1], 44),
+        tile(WarpGroups::Small, [64, 160], [2, 1], 57),
+        tile(WarpGroups::By192In4, [128, 192], [4, 4], 65),
+        tile(WarpGroups::By160In3, [128, 160], [3, 3], 65),
+        tile(WarpGroups::By128In3, [128, 128], [3, 3], 50),
+    ]
+};
 
 impl Tile {
-    /// How many clusters of two blocks there are to compute, which have places one below the other.
+    /// How many clusters there are to compute.
     fn clusters(&self, places: usize, outputs: usize) -> usize {
-        places.div_ceil(2 * self.size[0]) * outputs.div_ceil(self.size[1])
+        let below = self.cluster / self.slices;
+        places.div_ceil(below * self.size[0]) * outputs.div_ceil(self.size[1])
     }
 
-    /// How long it takes about, in steps of the sum's 64 terms of a tile of 128 by 128, where so many clusters run at a time.
-    fn cost(&self, places: usize, outputs: usize, resident: usize) -> usize {
-        let rounds = self.clusters(places, outputs).div_ceil(resident);
-        rounds * self.size[0] * self.size[1] * 1000 / self.efficiency
+    /// How many run at a time on so many multiprocessors. Those of a cluster are of one group of 16 or 18 multiprocessors, so that
+    /// larger clusters leave some out.
+    fn resident(&self, multiprocessors: usize) -> usize {
+        let usable = if self.cluster > 3 { multiprocessors * 10 / 11 } else { multiprocessors };
+        (usable / self.cluster).max(1)
+    }
+
+    /// How many cycles it takes about.
+    fn cost(&self, [places, outputs, steps]: [usize; 3], multiprocessors: usize) -> usize {
+        /// To begin, and to write a tile.
+        const FIXED: usize = 3500;
+        let rounds = self.clusters(places, outputs).div_ceil(self.resident(multiprocessors));
+        // A multiprocessor multiplies 64 by 8 by 64 numbers in 16 cycles.
+        let step = self.size[0] * self.size[1] / 32 * 100 / self.efficiency;
+        rounds * (steps.div_ceil(self.slices) * step + FIXED)
     }
 }
 
@@ -306,14 +345,32 @@ impl Linalg {
         output: DeviceSliceMut<'_, T>,
     ) -> Result<()> {
         let places = images * rows * columns;
-        let resident = (self.library.device().limits().multiprocessors as usize / 2).max(1);
+        let Window {
+            images: [.., channels],
+            taps: [down, right],
+            ..
+        } = problem.window;
+        let steps = down * right * channels.div_ceil(STEP);
+        let multiprocessors = self.library.device().limits().multiprocessors as usize;
         let tile = TILES
             .iter()
-            .min_by_key(|tile| tile.cost(places, outputs, resident))
+            .min_by_key(|tile| tile.cost([places, outputs, steps], multiprocessors))
             .expect("there are tiles");
-        let clusters = tile.clusters(places, outputs).min(resident);
+        self.in_tiles(tile, problem, [places, outputs], output)
+    }
+
+    fn in_tiles<T: ConvolutionElement>(
+        &self,
+        tile: &Tile,
+        problem: &Problem<'_, T>,
+        [places, outputs]: [usize; 2],
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
         let call = T::by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
-        self.library.launch(None, (2 * clusters as u32, tile.threads), call)
+        let blocks = (tile.cluster * clusters) as u32;
+        self.library.launch(None, (blocks, tile.threads), call)
     }
 
     /// A launch has at most 65535 layers, which are rows of images, so there may be several.
@@ -409,12 +466,20 @@ macro_rules! halves {
                     (images, window),
                     (filter, [output.1[1], window.taps[0] * window.taps[1] * channels]),
                 );
+                macro_rules! call {
+                    ($kernel:ident) => {
+                        $kernel::<$ty>(images, filter, bias, activation, output)
+                    };
+                }
                 match kernel {
-                    WarpGroups::Wide => convolution_256::<$ty>(images, filter, bias, activation, output),
-                    WarpGroups::Usual => convolution_160::<$ty>(images, filter, bias, activation, output),
-                    WarpGroups::Narrow => convolution_128::<$ty>(images, filter, bias, activation, output),
-                    WarpGroups::Thin => convolution_64::<$ty>(images, filter, bias, activation, output),
-                    WarpGroups::Small => convolution_small::<$ty>(images, filter, bias, activation, output),
+                    WarpGroups::By256 => call!(convolution_256),
+                    WarpGroups::By160 => call!(convolution_160),
+                    WarpGroups::By128 => call!(convolution_128),
+                    WarpGroups::By64 => call!(convolution_64),
+                    WarpGroups::Small => call!(convolution_small),
+                    WarpGroups::By192In4 => call!(convolution_192_by_4),
+                    WarpGroups::By160In3 => call!(convolution_160_by_3),
+                    WarpGroups::By128In3 => call!(convolution_128_by_3),
                 }
             }
 
@@ -446,5 +511,113 @@ impl<T> fmt::Debug for Convolution<'_, T> {
             .field("padding", &self.padding)
             .field("activation", &self.activation)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, Array, Linalg, Problem, TILES, Window, f16};
+    use crate::linalg::KERNELS;
+    use rumba_ptx::ast::{Block, Item, Statement};
+
+    /// Small whole numbers.
+    fn numbers(length: usize, seed: usize) -> Vec<f32> {
+        (0..length).map(|i| ((i * 5 + i / 11 + seed) % 5) as f32 - 2.0).collect()
+    }
+
+    /// Each kernel of warp groups, also where it would not be chosen, beside the threads.
+    #[test]
+    fn all_kernels_compute_the_same() {
+        let device = crate::Device::new().unwrap();
+        let linalg = Linalg::new(&device);
+        if !linalg.has_warp_groups() {
+            return;
+        }
+        let array = |shape: [usize; 4], seed| {
+            let numbers: Vec<f16> = numbers(shape.iter().product(), seed).into_iter().map(f16::from_f32).collect();
+            Array::from_slice(&device, shape, &numbers).unwrap()
+        };
+        // More places than a tile has, and of the last output tile only a part. A second step of channels that is short.
+        let (images, filter) = (array([2, 9, 9, 72], 1), array([200, 1, 2, 72], 3));
+        let bias = device.buffer_from(&[f16::from_f32(0.5); 200]).unwrap();
+        let problem = Problem {
+            window: Window {
+                images: images.shape(),
+                taps: [1, 2],
+                stride: [1, 1],
+                padding: [0, 1],
+            },
+            images: images.as_slice(),
+            filter: filter.as_slice(),
+            bias: bias.as_slice(),
+            activation: Activation::Relu,
+        };
+        let shape = [2, 9, 10, 200];
+        let mut expected = device.zeros(2 * 90 * 200).unwrap();
+        linalg.by_threads(problem, shape, expected.slice_mut(..)).unwrap();
+        let expected = expected.to_vec().unwrap();
+        for tile in &TILES {
+            let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
+            linalg.in_tiles(tile, &problem, [180, 200], output.slice_mut(..)).unwrap();
+            assert!(output.to_vec().unwrap() == expected, "{:?}", tile.kernel);
+        }
+    }
+
+    /// What the kernels of warp groups have to be made of.
+    #[test]
+    fn kernels_gather_the_image_and_keep_sums_in_registers() {
+        fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
+            for statement in &block.statements {
+                match statement {
+                    Statement::Instruction(instruction) => opcodes.push(format!(
+                        "{}{}",
+                        instruction.opcode.mnemonic,
+                        instruction.opcode.modifiers.concat()
+                    )),
+                    Statement::Block(block) => collect(block, opcodes),
+                    _ => {}
+                }
+            }
+        }
+        for kernel in ["convolution_256_f16", "convolution_160_bf16", "convolution_small_f16", "convolution_160_by_3_f16"] {
+            let text = KERNELS.only(kernel, (9, 0)).unwrap();
+            let module = rumba_ptx::parse(&text).unwrap();
+            let mut opcodes = Vec::new();
+            for item in &module.items {
+                if let Item::Function(function) = item
+                    && function.name == kernel
+                    && let Some(body) = &function.body
+                {
+                    collect(body, &mut opcodes);
+                }
+            }
+            let wanted = [
+                "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes",
+                "setmaxnreg.inc.sync.aligned.u32",
+            ];
+            for wanted in wanted {
+                assert!(opcodes.iter().any(|opcode| opcode == wanted), "`{kernel}` has no `{wanted}`");
+            }
+            assert!(opcodes.iter().any(|opcode| opcode.starts_with("wgmma.mma_async")), "{kernel}");
+            for opcode in opcodes {
+                let is_local = opcode.starts_with("ld.local") || opcode.starts_with("st.local");
+                assert!(!is_local && !opcode.starts_with("call"), "`{kernel}` has `{opcode}`");
+            }
+        }
+    }
+
+    /// The tiles that were fastest on an H200.
+    #[test]
+    fn tiles_are_those_that_were_fastest() {
+        for (problem, kernel) in [
+            ([8192, 320, 45], super::WarpGroups::By160),
+            ([2048, 640, 90], super::WarpGroups::Small),
+            ([65536, 320, 45], super::WarpGroups::By160),
+            ([100_352, 64, 9], super::WarpGroups::By64),
+            ([32768, 512, 72], super::WarpGroups::By256),
+        ] {
+            let best = TILES.iter().min_by_key(|tile| tile.cost(problem, 132)).unwrap();
+            assert_eq!(best.kernel, kernel, "{problem:?}");
+        }
     }
 }

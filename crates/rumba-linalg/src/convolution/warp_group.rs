@@ -1,35 +1,79 @@
 //! By warp groups, as products whose left operand tensor copies gather from the image (implicit products): compute capability 9.0.
 //!
-//! A row of the left operand is what the filter sees at one place, a row of the right one a filter. A step of the sum is 64
-//! channels of one tap. A pixel has a multiple of eight channels; where they are not a multiple of 64, the copies of the image
-//! read zeros, against which it does not matter what those of the filter read: the next tap, or zeros behind the last.
+//! A pixel has a multiple of eight channels, and the output too: rows begin at multiples of 16 bytes.
 
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Bands, Columns, Element, Im2colMap, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline,
-    TensorStaging, Width,
+    Bands, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange, TensorMap,
+    TensorOutput, TensorPipeline, TensorStaging, convolution,
 };
 
-use crate::product::{Activation, Output, Real};
+use crate::product::{Activation, Output};
 
 /// Channels of a step: rows of 128 bytes.
 const DEPTH: usize = 64;
 
-/// A kernel for each size of tiles: so many places by so many filters. Blocks have a consumer for each 64 places; the two blocks of
-/// a cluster have the same filters, and copy half of them each.
-///
-/// The bias has a number for each filter, or none.
+/// Columns of tiles that are computed together: the filter's stay in the cache.
+const ORDER: Bands = Bands(64);
+
+/// An activation as two functions with numbers, so that there is little code for each of the sums in a thread's registers.
+#[derive(Clone, Copy)]
+struct Curve {
+    /// What is less becomes this.
+    least: f32,
+    /// Whether it is `x / (1 + exp(-y))` with `y = slope (x + cube x³)`.
+    is_smooth: bool,
+    slope: f32,
+    cube: f32,
+}
+
+impl Curve {
+    #[inline(always)]
+    fn of(activation: Activation) -> Self {
+        let curve = |least, is_smooth, slope, cube| Self {
+            least,
+            is_smooth,
+            slope,
+            cube,
+        };
+        match activation {
+            Activation::Identity => curve(f32::NEG_INFINITY, false, 0.0, 0.0),
+            Activation::Relu => curve(0.0, false, 0.0, 0.0),
+            // Twice the square root of 2 / π, as in `Activation`.
+            Activation::Gelu => curve(f32::NEG_INFINITY, true, 1.595_769_1, 0.044_715),
+            Activation::Silu => curve(f32::NEG_INFINITY, true, 1.0, 0.0),
+        }
+    }
+
+    #[inline(always)]
+    fn at(self, x: f32) -> f32 {
+        if self.is_smooth {
+            let y = self.slope * GpuFloat::mul_add(self.cube * x * x, x, x);
+            return x / (1.0 + GpuFloat::exp(-y));
+        }
+        if x < self.least { self.least } else { x }
+    }
+}
+
+/// What becomes of a sum. The bias has a number for each output, or none.
+#[inline(always)]
+fn finish<T: Output<f32>>(bias: &[T], curve: Curve, output: u32, sum: f32) -> f32 {
+    curve.at(sum + bias.get(output as usize).map_or(0.0, |number| number.number()))
+}
+
+/// A kernel for each size of tiles: so many places by so many outputs. Blocks have a consumer for each 64 places; the two blocks of
+/// a cluster have the same outputs, and copy half of the filter's tile each.
 macro_rules! convolutions {
     ($(
         $(#[$doc:meta])*
         $name:ident: $rows:literal x $width:literal, half $half:literal, $groups:literal consumers, block $block:literal,
-        $stages:literal stages, registers $low:literal $high:literal;
+        $stages:literal stages;
     )*) => {$(
         $(#[$doc])*
         #[kernel(arch = ["sm_90a"], block = $block, min_blocks = 1, cluster = 2, fast_math, T = [f16, bf16])]
-        pub fn $name<T: Element + Output<f32>>(
-            image: Im2colMap<Swizzled<T, $rows, DEPTH>>,
+        pub fn $name<T: Element + Stored<f32> + Output<f32>>(
+            images: Im2colMap<Swizzled<T, $rows, DEPTH>>,
             filter: TensorMap<Swizzled<T, $half, DEPTH>>,
             bias: &[T],
             activation: Activation,
@@ -39,81 +83,60 @@ macro_rules! convolutions {
             >,
             staging: TensorStaging<Swizzled<T, 16, 32>, $groups>,
         ) {
-            image.prefetch();
-            filter.prefetch();
-            output.prefetch();
-            let channels = image.channels();
-            let [down, right] = image.taps();
-            let depths = channels.div_ceil(DEPTH as u32);
-            let steps = down * right * depths;
-            let tiles = output.tiles::<$rows, $width, 2>(Bands(64));
-            let places = tiles.places();
-            stages.roles::<$low, $high>(
-                |producer| {
-                    for [row, column] in places {
-                        let pixels = image.at(row);
-                        let mut tap = 0;
-                        for r in 0..down {
-                            for s in 0..right {
-                                for depth in 0..depths {
-                                    let k = depth * DEPTH as u32;
-                                    producer.acquire().fill(pixels.tap([r, s], k), filter.at([column, tap + k]));
-                                }
-                                tap += channels;
-                            }
-                        }
-                    }
-                },
-                |consumer| {
-                    let first = 64 * consumer.rank();
-                    let mut sum = Accumulator::<$width>::zero();
-                    let mut writer = staging.writer(consumer);
-                    for tile in tiles {
-                        sum.products(|products| {
-                            products.add_all(consumer, steps, &mut writer, |a, b| (a.rows(first), b));
-                        });
-                        let [_, column] = tile.place();
-                        finish(&mut sum, column, bias, activation);
-                        writer.hold(tile, &sum);
-                    }
-                },
-            );
+            let curve = Curve::of(activation);
+            let order = (ORDER, Grouping { down: 2, across: 1 });
+            convolution((images, filter), stages, (output, staging), order, |_, output, sum| {
+                finish(bias, curve, output, sum)
+            });
         }
     )*};
 }
 
 convolutions! {
-    /// 128 places by 256 filters.
-    convolution_256: 128 x 256, half 128, 2 consumers, block 384, 4 stages, registers 56 224;
-    /// 128 places by 160 filters.
-    convolution_160: 128 x 160, half 80, 2 consumers, block 384, 5 stages, registers 56 224;
-    /// 128 places by 128 filters.
-    convolution_128: 128 x 128, half 64, 2 consumers, block 384, 6 stages, registers 56 224;
-    /// 128 places by 64 filters.
-    convolution_64: 128 x 64, half 32, 2 consumers, block 384, 8 stages, registers 56 224;
-    /// 64 places by 160 filters.
-    convolution_small: 64 x 160, half 80, 1 consumers, block 256, 7 stages, registers 56 224;
+    /// 128 places by 256 outputs.
+    convolution_256: 128 x 256, half 128, 2 consumers, block 384, 4 stages;
+    /// 128 places by 160 outputs.
+    convolution_160: 128 x 160, half 80, 2 consumers, block 384, 5 stages;
+    /// 128 places by 128 outputs.
+    convolution_128: 128 x 128, half 64, 2 consumers, block 384, 6 stages;
+    /// 128 places by 64 outputs.
+    convolution_64: 128 x 64, half 32, 2 consumers, block 384, 8 stages;
+    /// 64 places by 160 outputs.
+    convolution_small: 64 x 160, half 80, 1 consumers, block 256, 7 stages;
 }
 
-/// Adds the bias of the filters from `column` on, and applies the activation.
-#[inline(always)]
-fn finish<T: Output<f32>, const WIDTH: usize>(
-    sum: &mut Accumulator<WIDTH>,
-    column: u32,
-    bias: &[T],
-    activation: Activation,
-) where
-    Columns<WIDTH>: Width,
-{
-    if !bias.is_empty() {
-        let number = |i: u32| bias.get((column + i) as usize).map_or(0.0, |number| number.number());
-        sum.map(|_, i, sum| sum + number(i));
-    }
-    // The activation is a constant in each: there is one branch, not one for each number.
-    match activation {
-        Activation::Identity => {}
-        Activation::Relu => sum.map(|_, _, sum| sum.activated(Activation::Relu)),
-        Activation::Gelu => sum.map(|_, _, sum| sum.activated(Activation::Gelu)),
-        Activation::Silu => sum.map(|_, _, sum| sum.activated(Activation::Silu)),
-    }
+/// The same for few tiles with long sums, of which each block of a cluster computes a part.
+macro_rules! sliced {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident: $rows:literal x $width:literal, $slices:literal slices, $groups:literal consumers, block $block:literal,
+        $stages:literal stages;
+    )*) => {$(
+        $(#[$doc])*
+        #[kernel(arch = ["sm_90a"], block = $block, min_blocks = 1, cluster = $slices, fast_math, T = [f16, bf16])]
+        pub fn $name<T: Element + Stored<f32> + Output<f32>>(
+            images: Im2colMap<Swizzled<T, $rows, DEPTH>>,
+            filter: TensorMap<Swizzled<T, $width, DEPTH>>,
+            bias: &[T],
+            activation: Activation,
+            output: MatrixOutput<T>,
+            stages: TensorPipeline<(Swizzled<T, $rows, DEPTH>, Swizzled<T, $width, DEPTH>), $stages, $groups, $slices>,
+            exchange: TensorExchange<$rows, $width, $slices>,
+        ) {
+            let curve = Curve::of(activation);
+            let order = (ORDER, Grouping { down: 1, across: 1 });
+            convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
+                finish(bias, curve, output, sum)
+            });
+        }
+    )*};
+}
+
+sliced! {
+    /// 128 places by 192 outputs, in four parts.
+    convolution_192_by_4: 128 x 192, 4 slices, 2 consumers, block 384, 3 stages;
+    /// 128 places by 160 outputs, in three parts.
+    convolution_160_by_3: 128 x 160, 3 slices, 2 consumers, block 384, 4 stages;
+    /// 128 places by 128 outputs, in three parts.
+    convolution_128_by_3: 128 x 128, 3 slices, 2 consumers, block 384, 5 stages;
 }

@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use bytemuck::{Pod, Zeroable};
 
 use super::map::{Image, TensorTiling};
-use super::tile::{Element, StageTile, Swizzled, Tile, TileSource, sealed};
+use super::tile::{Factor, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::thread::is_first_in_block;
 use crate::device::wgmma;
@@ -177,12 +177,12 @@ pub struct Im2colSource<'l, T: Tile> {
     channel: u32,
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> TileSource<T>
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> TileSource<T>
     for Im2colSource<'_, Swizzled<T, ROWS, COLUMNS>>
 {
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
     for Im2colSource<'_, Swizzled<T, ROWS, COLUMNS>>
 {
     #[inline(always)]

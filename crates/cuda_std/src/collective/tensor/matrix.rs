@@ -329,7 +329,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
     {
         const {
             assert!(
-                ROWS == 64 * GROUPS as usize && ROWS.is_multiple_of(8 * SLICES as usize),
+                ROWS == 64 * GROUPS as usize,
                 "a tile has 64 rows for each warp group of consumers, which the blocks share out"
             );
             assert!(COLUMNS.is_multiple_of(32), "rows of sums have whole 128 bytes");
@@ -357,11 +357,12 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
         });
         arrive(self.ready());
         wait_for_cluster(self.ready(), number & 1);
-        let rows = ROWS as u32 / SLICES;
+        let start = |slice: u32| slice * ROWS as u32 / SLICES;
+        let (start, rows) = (start(own), start(own + 1) - start(own));
         let fours = COLUMNS as u32 / 4;
         let mut next = index_in_block() % WARP_GROUP + WARP_GROUP * consumer.rank();
         while next < rows * fours {
-            let (row, column) = (own * rows + next / fours, next % fours * 4);
+            let (row, column) = (start + next / fours, next % fours * 4);
             let place = self.place(row, column);
             // SAFETY: all partners have written their sums, and wait until they are read.
             let mut total = unsafe { wgmma::load_four(place, first) };
