@@ -278,13 +278,11 @@ pub enum WarpGroups {
     By128,
     By64,
     Small,
-    By192In4,
     By160In3,
-    By128In3,
 }
 
 /// A line for each kernel.
-const TILES: [Tile; 8] = {
+const TILES: [Tile; 6] = {
     const fn tile(kernel: WarpGroups, size: [usize; 2], [cluster, slices]: [usize; 2], efficiency: usize) -> Tile {
         let threads = if size[0] == 64 { 256 } else { 384 };
         Tile {
@@ -297,14 +295,12 @@ const TILES: [Tile; 8] = {
         }
     }
     [
-        tile(WarpGroups::By256, [128, 256], [2, 1], 75),
-        tile(WarpGroups::By160, [128, 160], [2, 1], 75),
-        tile(WarpGroups::By128, [128, 128], [2, 1], 66),
-        tile(WarpGroups::By64, [128, 64], [2, 1], 44),
-        tile(WarpGroups::Small, [64, 160], [2, 1], 57),
-        tile(WarpGroups::By192In4, [128, 192], [4, 4], 65),
-        tile(WarpGroups::By160In3, [128, 160], [3, 3], 65),
-        tile(WarpGroups::By128In3, [128, 128], [3, 3], 50),
+        tile(WarpGroups::By256, [128, 256], [2, 1], 80),
+        tile(WarpGroups::By160, [128, 160], [2, 1], 85),
+        tile(WarpGroups::By128, [128, 128], [2, 1], 76),
+        tile(WarpGroups::By64, [128, 64], [2, 1], 56),
+        tile(WarpGroups::Small, [64, 160], [2, 1], 70),
+        tile(WarpGroups::By160In3, [128, 160], [3, 3], 85),
     ]
 };
 
@@ -318,18 +314,18 @@ impl Tile {
     /// How many run at a time on so many multiprocessors. Those of a cluster are of one group of 16 or 18 multiprocessors, so that
     /// larger clusters leave some out.
     fn resident(&self, multiprocessors: usize) -> usize {
-        let usable = if self.cluster > 3 { multiprocessors * 10 / 11 } else { multiprocessors };
+        let usable = if self.cluster > 2 { multiprocessors * 10 / 11 } else { multiprocessors };
         (usable / self.cluster).max(1)
     }
 
     /// How many cycles it takes about.
     fn cost(&self, [places, outputs, steps]: [usize; 3], multiprocessors: usize) -> usize {
-        /// To begin, and to write a tile.
-        const FIXED: usize = 3500;
+        // What else a tile takes: to write it, or to add up its parts and write it.
+        let fixed = if self.slices > 1 { 5000 } else { 2300 };
         let rounds = self.clusters(places, outputs).div_ceil(self.resident(multiprocessors));
         // A multiprocessor multiplies 64 by 8 by 64 numbers in 16 cycles.
         let step = self.size[0] * self.size[1] / 32 * 100 / self.efficiency;
-        rounds * (steps.div_ceil(self.slices) * step + FIXED)
+        rounds * (steps.div_ceil(self.slices) * step + fixed)
     }
 }
 
@@ -477,9 +473,7 @@ macro_rules! halves {
                     WarpGroups::By128 => call!(convolution_128),
                     WarpGroups::By64 => call!(convolution_64),
                     WarpGroups::Small => call!(convolution_small),
-                    WarpGroups::By192In4 => call!(convolution_192_by_4),
                     WarpGroups::By160In3 => call!(convolution_160_by_3),
-                    WarpGroups::By128In3 => call!(convolution_128_by_3),
                 }
             }
 
@@ -612,7 +606,10 @@ mod tests {
         for (problem, kernel) in [
             ([8192, 320, 45], super::WarpGroups::By160),
             ([2048, 640, 90], super::WarpGroups::Small),
+            ([512, 1280, 180], super::WarpGroups::By160In3),
             ([65536, 320, 45], super::WarpGroups::By160),
+            ([2048, 320, 45], super::WarpGroups::By160In3),
+            ([6272, 256, 36], super::WarpGroups::By128),
             ([100_352, 64, 9], super::WarpGroups::By64),
             ([32768, 512, 72], super::WarpGroups::By256),
         ] {

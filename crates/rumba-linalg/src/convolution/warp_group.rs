@@ -5,8 +5,8 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Bands, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange, TensorMap,
-    TensorOutput, TensorPipeline, TensorStaging, convolution,
+    Accumulator, Bands, Columns, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange,
+    TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
 };
 
 use crate::product::{Activation, Output};
@@ -47,23 +47,46 @@ impl Curve {
     }
 
     #[inline(always)]
-    fn at(self, x: f32) -> f32 {
-        if self.is_smooth {
-            let y = self.slope * GpuFloat::mul_add(self.cube * x * x, x, x);
-            return x / (1.0 + GpuFloat::exp(-y));
-        }
+    fn smooth(self, x: f32) -> f32 {
+        let y = self.slope * GpuFloat::mul_add(self.cube * x * x, x, x);
+        x / (1.0 + GpuFloat::exp(-y))
+    }
+
+    #[inline(always)]
+    fn straight(self, x: f32) -> f32 {
         if x < self.least { self.least } else { x }
     }
 }
 
-/// What becomes of a sum. The bias has a number for each output, or none.
+/// The number that a bias has for an output.
 #[inline(always)]
-fn finish<T: Output<f32>>(bias: &[T], curve: Curve, output: u32, sum: f32) -> f32 {
-    curve.at(sum + bias.get(output as usize).map_or(0.0, |number| number.number()))
+fn number<T: Output<f32>>(bias: &[T], output: u32) -> f32 {
+    bias.get(output as usize).map_or(0.0, |number| number.number())
+}
+
+/// Adds the bias of the outputs from `first` on and applies the activation: what need not be done is asked once, not for each sum.
+#[inline(always)]
+fn finish<T: Output<f32>, const WIDTH: usize>(
+    sums: &mut Accumulator<WIDTH>,
+    first: u32,
+    bias: &[T],
+    activation: Activation,
+) where
+    Columns<WIDTH>: Width,
+{
+    if !bias.is_empty() {
+        sums.map(|_, column, sum| sum + number(bias, first + column));
+    }
+    let curve = Curve::of(activation);
+    if curve.is_smooth {
+        sums.map(|_, _, sum| curve.smooth(sum));
+    } else if activation != Activation::Identity {
+        sums.map(|_, _, sum| curve.straight(sum));
+    }
 }
 
 /// A kernel for each size of tiles: so many places by so many outputs. Blocks have a consumer for each 64 places; the two blocks of
-/// a cluster have the same outputs, and copy half of the filter's tile each.
+/// a cluster have the same outputs, and copy half of the filter's tile each. The bias has a number for each output, or none.
 macro_rules! convolutions {
     ($(
         $(#[$doc:meta])*
@@ -83,11 +106,43 @@ macro_rules! convolutions {
             >,
             staging: TensorStaging<Swizzled<T, 16, 32>, $groups>,
         ) {
-            let curve = Curve::of(activation);
-            let order = (ORDER, Grouping { down: 2, across: 1 });
-            convolution((images, filter), stages, (output, staging), order, |_, output, sum| {
-                finish(bias, curve, output, sum)
-            });
+            images.prefetch();
+            filter.prefetch();
+            output.prefetch();
+            let channels = images.channels();
+            let [down, right] = images.taps();
+            let depths = channels.div_ceil(DEPTH as u32);
+            let steps = down * right * depths;
+            let tiles = output.tiles::<$rows, $width, 2>(ORDER);
+            let places = tiles.places();
+            stages.roles::<56, 216>(
+                |producer| {
+                    for [row, column] in places {
+                        let pixels = images.at(row);
+                        let mut tap = 0;
+                        for r in 0..down {
+                            for s in 0..right {
+                                for depth in 0..depths {
+                                    let k = depth * DEPTH as u32;
+                                    producer.acquire().fill(pixels.tap([r, s], k), filter.at([column, tap + k]));
+                                }
+                                tap += channels;
+                            }
+                        }
+                    }
+                },
+                |consumer| {
+                    let first = 64 * consumer.rank();
+                    let mut sums = Accumulator::<$width>::zero();
+                    let mut writer = staging.writer(consumer);
+                    for tile in tiles {
+                        sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
+                        let [_, column] = tile.place();
+                        finish(&mut sums, column, bias, activation);
+                        writer.hold(tile, &sums);
+                    }
+                },
+            );
         }
     )*};
 }
@@ -105,38 +160,22 @@ convolutions! {
     convolution_small: 64 x 160, half 80, 1 consumers, block 256, 7 stages;
 }
 
-/// The same for few tiles with long sums, of which each block of a cluster computes a part.
-macro_rules! sliced {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident: $rows:literal x $width:literal, $slices:literal slices, $groups:literal consumers, block $block:literal,
-        $stages:literal stages;
-    )*) => {$(
-        $(#[$doc])*
-        #[kernel(arch = ["sm_90a"], block = $block, min_blocks = 1, cluster = $slices, fast_math, T = [f16, bf16])]
-        pub fn $name<T: Element + Stored<f32> + Output<f32>>(
-            images: Im2colMap<Swizzled<T, $rows, DEPTH>>,
-            filter: TensorMap<Swizzled<T, $width, DEPTH>>,
-            bias: &[T],
-            activation: Activation,
-            output: MatrixOutput<T>,
-            stages: TensorPipeline<(Swizzled<T, $rows, DEPTH>, Swizzled<T, $width, DEPTH>), $stages, $groups, $slices>,
-            exchange: TensorExchange<$rows, $width, $slices>,
-        ) {
-            let curve = Curve::of(activation);
-            let order = (ORDER, Grouping { down: 1, across: 1 });
-            convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
-                finish(bias, curve, output, sum)
-            });
-        }
-    )*};
-}
-
-sliced! {
-    /// 128 places by 192 outputs, in four parts.
-    convolution_192_by_4: 128 x 192, 4 slices, 2 consumers, block 384, 3 stages;
-    /// 128 places by 160 outputs, in three parts.
-    convolution_160_by_3: 128 x 160, 3 slices, 2 consumers, block 384, 4 stages;
-    /// 128 places by 128 outputs, in three parts.
-    convolution_128_by_3: 128 x 128, 3 slices, 2 consumers, block 384, 5 stages;
+/// The same for few tiles with long sums: tiles of 128 places by 160 outputs, and each of the three blocks of a cluster computes a
+/// part of the sums.
+#[kernel(arch = ["sm_90a"], block = 384, min_blocks = 1, cluster = 3, fast_math, T = [f16, bf16])]
+pub fn convolution_160_by_3<T: Element + Stored<f32> + Output<f32>>(
+    images: Im2colMap<Swizzled<T, 128, DEPTH>>,
+    filter: TensorMap<Swizzled<T, 160, DEPTH>>,
+    bias: &[T],
+    activation: Activation,
+    output: MatrixOutput<T>,
+    stages: TensorPipeline<(Swizzled<T, 128, DEPTH>, Swizzled<T, 160, DEPTH>), 4, 2, 3>,
+    exchange: TensorExchange<128, 160, 3>,
+) {
+    let curve = Curve::of(activation);
+    let order = (ORDER, Grouping { down: 1, across: 1 });
+    convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
+        let sum = sum + number(bias, output);
+        if curve.is_smooth { curve.smooth(sum) } else { curve.straight(sum) }
+    });
 }
