@@ -29,6 +29,7 @@ mod map;
 mod ndarray;
 mod operand;
 mod slice;
+mod tensor;
 mod view;
 
 pub use crate::base::error::ArrayError;

@@ -47,7 +47,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     }
 
     /// The memory, and the address of the element at index 0.
-    pub(super) fn place(&self) -> (&'a Memory, u64) {
+    pub(crate) fn place(&self) -> (&'a Memory, u64) {
         let address = self.memory.address() + (self.layout.offset * size_of::<T>()) as u64;
         (self.memory.memory(), address)
     }
@@ -174,6 +174,18 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         let mut array = Array { buffer, shape };
         array.copy_from(self)?;
         Ok(array)
+    }
+}
+
+impl<'a, T: Pod, const N: usize> From<&'a Array<T, N>> for ArrayView<'a, T, N> {
+    fn from(array: &'a Array<T, N>) -> Self {
+        array.view()
+    }
+}
+
+impl<'a, T: Pod, const N: usize> From<&'a mut Array<T, N>> for ArrayViewMut<'a, T, N> {
+    fn from(array: &'a mut Array<T, N>) -> Self {
+        array.view_mut()
     }
 }
 

@@ -5,10 +5,11 @@ mod attention;
 mod convolution;
 mod product;
 
+pub use crate::base::error::LinalgError;
+pub use attention::{Attention, AttentionElement, Mask};
 pub use convolution::{Convolution, ConvolutionElement};
 pub use rumba_linalg::product::Activation;
 
-pub use crate::base::error::LinalgError;
 use crate::base::ptx::Pieces;
 use crate::devices::device::Device;
 use crate::launch::library::{Kernels, Library};

@@ -4,6 +4,8 @@
 mod algorithms;
 mod allocations;
 mod arrays;
+#[cfg(feature = "linalg")]
+mod attention;
 mod common;
 mod context;
 #[cfg(feature = "linalg")]

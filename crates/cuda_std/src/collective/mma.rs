@@ -59,6 +59,10 @@
 //! # }
 //! ```
 
+mod rows;
+
+pub use rows::FragmentRows;
+
 use core::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
