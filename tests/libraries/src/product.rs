@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use cuda_std::half::{bf16, f16};
 use rumba::{Device, DeviceBuffer, Module, Stream};
 use serde::Deserialize;
-use tensor_kernels::{product_large, product_small};
+use rumba_linalg::product::warp_group::{product_large_nt, product_small_nt};
 
 use crate::Work;
 use crate::numbers::{Number, Random, relative_error};
@@ -68,23 +68,22 @@ macro_rules! operands {
                 let (a, b, c) = ((&self.a, [m, k]), (&self.b, [n, k]), (&mut self.c, [m, n]));
                 if self.is_large {
                     let shape = rumba::LaunchConfig::new(132, 384).stream(stream);
-                    self.module.launch(shape, product_large::<$ty>(a, b, c))
+                    self.module.launch(shape, product_large_nt::<$ty>(a, b, c))
                 } else {
                     let shape = rumba::LaunchConfig::new(132, 256).stream(stream);
-                    self.module.launch(shape, product_small::<$ty>(a, b, c))
+                    self.module.launch(shape, product_small_nt::<$ty>(a, b, c))
                 }
             }
 
             fn error(&self) -> Result<f64> {
                 let Product { m, n, k, .. } = self.product;
-                let factor = if self.is_large { 1.0 } else { 0.5 };
                 let (a, b, c) = (self.a.to_vec()?, self.b.to_vec()?, self.c.to_vec()?);
                 let mut random = Random(2);
                 let pairs: Vec<_> = (0..SAMPLE).map(|_| {
                     let (row, column) = (random.below(m), random.below(n));
                     let (left, right) = (&a[row * k..][..k], &b[column * k..][..k]);
                     let sum: f64 = left.iter().zip(right).map(|(a, b)| a.exact() * b.exact()).sum();
-                    (c[row * n + column].exact(), factor * sum)
+                    (c[row * n + column].exact(), sum)
                 }).collect();
                 Ok(relative_error(&pairs))
             }

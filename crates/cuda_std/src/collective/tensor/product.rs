@@ -20,7 +20,8 @@ const TWO: u32 = 232;
 ///
 /// | results | numbers | rows |
 /// |---|---|---|
-/// | `(TensorOutput, TensorStaging)` | of 16 bits | begin at multiples of 16 bytes; written by tensor copies, while the next tile is computed |
+/// | `(TensorOutput, TensorStaging)` in tiles of 16 by 64 | of 16 bits | begin at multiples of 16 bytes; written by tensor copies, while the next tile is computed |
+/// | the same in tiles of 16 by 32 | `f32` | begin at multiples of 16 bytes; written by tensor copies |
 /// | [`MatrixOutput`] | any | any |
 /// | `(MatrixOutput, TensorExchange)` | any, of sums in `f32` | any; for few tiles with long sums, whose parts several blocks of a cluster compute |
 pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>:
@@ -60,18 +61,22 @@ mod sealed {
     }
 }
 
-impl<T, V, const ROWS: usize, const COLUMNS: usize, const PART: usize, const GROUPS: u32>
-    Results<V, f32, ROWS, COLUMNS, GROUPS>
-    for (TensorOutput<'_, Swizzled<T, 16, PART>>, TensorStaging<'_, Swizzled<T, 16, PART>, GROUPS>)
+impl<T, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, f32, ROWS, COLUMNS, GROUPS>
+    for (
+        TensorOutput<'_, Swizzled<T, 16, 64>>,
+        TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS>,
+    )
 where
     T: Element + Stored<V>,
     Columns<COLUMNS>: Width,
 {
 }
 
-impl<O, V, const ROWS: usize, const COLUMNS: usize, const PART: usize, const GROUPS: u32>
-    sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
-    for (TensorOutput<'_, Swizzled<O, 16, PART>>, TensorStaging<'_, Swizzled<O, 16, PART>, GROUPS>)
+impl<O, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
+    for (
+        TensorOutput<'_, Swizzled<O, 16, 64>>,
+        TensorStaging<'_, Swizzled<O, 16, 64>, GROUPS>,
+    )
 where
     O: Element + Stored<V>,
     Columns<COLUMNS>: Width,
@@ -107,6 +112,69 @@ where
             sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
             let Place { batch, .. } = tile.place_in_batch();
             writer.hold_results(tile, &sums, |row, column, sum| result([batch, row, column], sum));
+        }
+    }
+}
+
+impl<V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, N, ROWS, COLUMNS, GROUPS>
+    for (
+        TensorOutput<'_, Swizzled<f32, 16, 32>>,
+        TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
+    )
+where
+    f32: Stored<V>,
+    N: Number,
+    Columns<COLUMNS>: Width,
+{
+}
+
+impl<V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
+    for (
+        TensorOutput<'_, Swizzled<f32, 16, 32>>,
+        TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
+    )
+where
+    f32: Stored<V>,
+    N: Number,
+    Columns<COLUMNS>: Width,
+{
+    const SLICES: u32 = 1;
+
+    #[inline(always)]
+    fn initialise(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
+    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
+        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    }
+
+    #[inline(always)]
+    fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
+        self,
+        consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+        (order, grouping): (Bands, Grouping),
+        steps: u32,
+        result: &impl Fn([u32; 3], N) -> V,
+    ) where
+        T: Factor<Sum = N>,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
+        let first = 64 * consumer.rank();
+        let mut sums = Accumulator::<COLUMNS, N>::zero();
+        let (output, staging) = self;
+        for tile in output.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+            sums.products(|products| {
+                for _ in 0..steps {
+                    products.add_rows(consumer.wait(), first);
+                }
+            });
+            let Place { batch, .. } = tile.place_in_batch();
+            staging.write(consumer, tile, &sums, |row, column, sum| {
+                result([batch, row, column], sum)
+            });
         }
     }
 }
@@ -205,14 +273,17 @@ where
         let mut sums = Accumulator::<COLUMNS>::zero();
         let (output, exchange) = self;
         let tiles = output.sliced::<ROWS, COLUMNS, CLUSTER>(order, grouping);
-        for (number, tile) in (0_u32..).zip(tiles) {
+        let mut number = 0;
+        for tile in tiles {
             sums.products(|products| {
                 for _ in 0..steps {
                     products.add_rows(consumer.wait(), first);
                 }
             });
             exchange.write(consumer, number, &tile, (&sums, steps > 0), result);
+            number += 1;
         }
+        exchange.finish(number);
     }
 }
 
@@ -273,7 +344,10 @@ pub fn product<
     const GROUPS: u32,
     const CLUSTER: u32,
 >(
-    (a, b): (TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>, TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>),
+    (a, b): (
+        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
+        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
+    ),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
     order: (Bands, Grouping),
@@ -353,7 +427,11 @@ pub(super) fn compute<
         "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
     );
     // This block's part of the steps.
-    let slice = if R::SLICES > 1 { intrinsics::rank_in_cluster() / (down * across) } else { 0 };
+    let slice = if R::SLICES > 1 {
+        intrinsics::rank_in_cluster() / (down * across)
+    } else {
+        0
+    };
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places: Places<ROWS, COLUMNS, CLUSTER> = results.places(order);
