@@ -120,7 +120,7 @@ impl Finding {
             kernel,
             sides: Vec::new(),
             message: Some(format!(
-                "what the host read is not the same in the order of another seed: copy {} of the run{from}",
+                "what the host read is not the same in another order of the threads: copy {} of the run{from}",
                 copy + 1
             )),
             address: None,

@@ -2,11 +2,13 @@
 //!
 //! Turns its errors into result codes; decides nothing else.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use rumba_interface::check::{Finding, Options};
-use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError};
+use rumba_interface::check::{Explored, Finding, Options, Order};
+use rumba_vm::{
+    Config, Device, Exploration, ExplorationBound, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError,
+};
 
 use crate::check;
 use crate::code::Code;
@@ -22,6 +24,8 @@ pub(crate) struct Machine {
     config: Config,
     /// The device of the checked run that is open.
     checked: RwLock<Option<Device>>,
+    /// The exploration that checked runs belong to.
+    exploration: Mutex<Option<Exploration>>,
 }
 
 /// One of the machine's devices. What belongs to a context says which; addresses tell it of themselves.
@@ -90,18 +94,68 @@ impl Machine {
             device: make(config.clone())?,
             config,
             checked: RwLock::default(),
+            exploration: Mutex::default(),
         })
     }
 
     /// Makes the device of a checked run.
     pub(crate) fn open_checked(&self, options: &Options) -> Result<(), Error> {
-        let device = make(Config {
+        let config = Config {
             checks: options.checks.iter().copied().collect(),
             seed: Some(options.seed),
             ..self.config.clone()
-        })?;
+        };
+        let device = match &options.order {
+            None => make(config)?,
+            Some(order) => {
+                let exploration = self.exploration(order)?;
+                exploration.begin();
+                // Each launch has one worker.
+                let config = Config { workers: 1, ..config };
+                Device::exploring(config, exploration).map_err(|error| Error::Device(error.to_string()))?
+            }
+        };
         *self.checked.write().unwrap_or_else(PoisonError::into_inner) = Some(device);
         Ok(())
+    }
+
+    /// The exploration that an order is one of.
+    fn exploration(&self, order: &Order) -> Result<Exploration, Error> {
+        let mut current = self.exploration.lock().unwrap_or_else(PoisonError::into_inner);
+        let bound = |orders, steps: u64| ExplorationBound {
+            orders,
+            steps: usize::try_from(steps).unwrap_or(usize::MAX),
+        };
+        match order {
+            Order::Next { is_first: false, .. } if current.is_some() => {}
+            Order::Next { orders, steps, .. } => *current = Some(Exploration::new(bound(*orders, *steps))),
+            Order::Replay { schedule, steps } => {
+                let exploration = Exploration::replaying(schedule, bound(1, *steps));
+                *current = Some(exploration.map_err(|error| Error::Device(error.to_string()))?);
+            }
+        }
+        Ok(current.clone().unwrap_or_default())
+    }
+
+    /// Ends the order of the run, if it is one of an exploration.
+    pub(crate) fn end_order(&self) -> Option<Explored> {
+        let mut current = self.exploration.lock().unwrap_or_else(PoisonError::into_inner);
+        let exploration = current.clone()?;
+        let is_left = exploration.is_left();
+        let schedule = findings::of_schedule(exploration.schedule());
+        let has_more = exploration.end();
+        if !has_more {
+            *current = None;
+        }
+        let report = exploration.report();
+        Some(Explored {
+            schedule,
+            is_left,
+            has_more,
+            orders: report.orders,
+            redundant: report.redundant,
+            limits: report.limits,
+        })
     }
 
     /// Ends it, once it is not used any more.

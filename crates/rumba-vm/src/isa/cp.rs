@@ -8,7 +8,7 @@ use crate::base::types::ScalarType;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::exec::range::{Range, observe_range, range};
 use crate::exec::shape;
-use crate::isa::mbarrier::{objects, update};
+use crate::isa::mbarrier::{choose_arrival, objects, update};
 use crate::isa::memory;
 use crate::isa::tensor;
 use crate::lower::availability::Availability;
@@ -131,6 +131,7 @@ fn emit(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
 fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let space = memory::space(l, m, 0);
     let address = memory::address(l, 0, space)?;
+    choose_arrival(l, address, m.has(".noinc"));
     l.emit(VirtualOp {
         a: address.base,
         imm: address.offset.cast_unsigned(),
@@ -522,7 +523,13 @@ pub(super) fn deliver_to(
             observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic));
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
-        unsafe { (*state).tracked.push(Tracked { barrier, delivery }) };
+        unsafe {
+            (*state).tracked.push(Tracked {
+                barrier,
+                number: warp.observe_tracked(lane),
+                delivery,
+            });
+        }
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod conformance;
 mod control;
 mod copies;
 mod coverage;
+mod explore;
 mod faults;
 mod init;
 mod isa;
