@@ -154,7 +154,7 @@ pub enum Error {
     #[error(transparent)]
     Array(Box<ArrayError>),
 
-    /// Matrices that do not fit together.
+    /// Operands of linear algebra that do not fit together.
     #[error(transparent)]
     Linalg(Box<LinalgError>),
 

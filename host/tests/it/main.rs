@@ -8,6 +8,8 @@ mod arrays;
 mod attention;
 mod common;
 mod context;
+#[cfg(feature = "linalg")]
+mod convolution;
 mod devices;
 mod errors;
 mod in_flight;

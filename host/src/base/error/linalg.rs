@@ -28,6 +28,46 @@ pub enum LinalgError {
         shape: Vec<usize>,
     },
 
+    /// A filter that does not fit the images.
+    #[error(
+        "a filter of shape {filter:?} does not fit images of shape {images:?}\n\
+         help: images are `[images, rows, columns, channels]`, filters `[outputs, rows, columns, channels]`, with as many channels"
+    )]
+    Filter {
+        /// The shape of the images.
+        images: [usize; 4],
+        /// The shape of the filter.
+        filter: [usize; 4],
+    },
+
+    /// A convolution without a place for the filter.
+    #[error(
+        "there is no place for a filter of {taps:?} rows and columns in images of {image:?} with a padding of {padding:?}, in \
+         steps of {stride:?}\n\
+         help: the filter has at least one row and column, and at most as many as an image with its padding; steps are 1 or more"
+    )]
+    NoPlace {
+        /// Rows and columns of an image.
+        image: [usize; 2],
+        /// Rows and columns of the filter.
+        taps: [usize; 2],
+        /// How far the filter moves.
+        stride: [usize; 2],
+        /// Rows and columns of zeros around an image.
+        padding: [usize; 2],
+    },
+
+    /// The bias or the output of a convolution that has another shape than the filter and the images ask for.
+    #[error("the {operand} of this convolution has shape {wanted:?}, and an array of shape {shape:?} was given")]
+    Operand {
+        /// Which one.
+        operand: &'static str,
+        /// The shape that was given.
+        shape: Vec<usize>,
+        /// The shape that it has to have.
+        wanted: Vec<usize>,
+    },
+
     /// Arrays of an attention whose shapes do not fit.
     #[error(
         "attention of queries {queries:?}, keys {keys:?} and values {values:?} does not fit into {output:?}\n\
