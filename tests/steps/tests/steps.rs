@@ -105,7 +105,5 @@ fn sums_stay_in_registers() {
     assert!(output.status.success(), "{said}");
     // What made it wait for products at once: C7510, C7517, C7519.
     assert!(!said.contains("wgmma"), "{said}");
-    // `registers` moves one address out of the way, before its loop.
-    let without_spills = said.matches(" 0 bytes spill stores").count();
-    assert_eq!(without_spills, STEPS.len() - 1, "{said}");
+    assert_eq!(said.matches(" 0 bytes spill stores").count(), STEPS.len(), "{said}");
 }

@@ -4,7 +4,6 @@ use core::array::from_fn;
 
 use cuda_std::half::f16;
 use cuda_std::prelude::*;
-use cuda_std::view::View2;
 
 // ANCHOR: kernel
 /// Rows and columns of the product that a block computes.
@@ -27,12 +26,17 @@ pub fn registers(
 ) {
     let ([top, left], inner) = (c.tile_start(), inner as usize);
     let (y, x) = (thread::thread_idx_y() as usize, thread::thread_idx_x() as usize);
-    let (a, b) = (View2::new(a, [c.rows(), inner]), View2::new(b, [c.columns(), inner]));
+    // The rows that belong to the tile; beyond the ends of rows and of the matrix are zeros.
+    let (a, b) = (&a[top * inner..], &b[left * inner..]);
+    let number = |rows: &[f16], row: usize, k: usize| match rows.get(row * inner + k) {
+        Some(number) if k < inner => number.to_f32(),
+        _ => 0.0,
+    };
     let mut sums = [[0.0_f32; OWN]; OWN];
     for start in (0..inner).step_by(THREADS) {
         let (mut a_part, mut b_part) = tiles.part();
-        a_part.each(|[row, k], own| *own = a.get([top + row, start + k]).map_or(0.0, |a| a.to_f32()));
-        b_part.each(|[row, k], own| *own = b.get([left + row, start + k]).map_or(0.0, |b| b.to_f32()));
+        a_part.each(|[row, k], own| *own = number(a, row, start + k));
+        b_part.each(|[row, k], own| *own = number(b, row, start + k));
         let loaded = tiles.sync();
         let (a_tile, b_tile) = loaded.get();
         for k in 0..THREADS {
