@@ -337,7 +337,9 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
         "Shared" | "Alternating" | "Pipeline" => return Some(Kind::Shared),
-        "GridGroup" | "TensorPipeline" | "TensorStaging" => return Some(Kind::Grid(Box::new(ty.clone()))),
+        "GridGroup" | "ResidentPipeline" | "TensorExchange" | "TensorPipeline" | "TensorStaging" => {
+            return Some(Kind::Grid(Box::new(ty.clone())));
+        }
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
         "Vec" | "Box" | "Rc" | "Arc" => format!(
             "memory that the host owns cannot be moved into a kernel; take `&[{element}]` to read or \
@@ -367,13 +369,19 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// The types of the library that live as long as the launch.
-const OF_A_LAUNCH: [&str; 9] = [
+const OF_A_LAUNCH: [&str; 15] = [
     "Disjoint",
     "DisjointSlice",
     "GridGroup",
+    "Im2colMap",
+    "MatrixOutput",
+    "ResidentPipeline",
     "SharedSlice",
+    "TensorExchange",
     "TensorMap",
+    "TensorMap4",
     "TensorOutput",
+    "TensorOutput4",
     "TensorPipeline",
     "TensorStaging",
     "View",

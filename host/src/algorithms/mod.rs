@@ -8,27 +8,31 @@ mod histogram;
 mod operation;
 mod random;
 mod sort;
-mod work;
 
 pub use data::{Source, Target};
 pub use histogram::{Level, Value};
 pub use operation::{Operation, Own};
 pub use random::Real;
 pub use sort::SortKey;
-pub(crate) use work::KERNELS;
 
 pub use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, Sum, Xor};
 
 use crate::base::error::Result;
+use crate::base::ptx::Pieces;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut, same_length};
 use crate::devices::device::Device;
 use crate::launch::config::LaunchConfig;
+use crate::launch::library::{Kernels, Library, Work};
+use crate::modules::module::Module;
 use crate::streams::stream::Stream;
 use bytemuck::Pod;
 use cuda_std::algorithms::{REDUCE_BLOCK, SCAN_BLOCK, SCAN_TILE, scan_places};
+use cuda_std::launch::Call;
 use rumba_algorithms as kernels;
-use std::sync::Arc;
-use work::Library;
+use std::sync::LazyLock;
+
+/// The kernels, also those of the arithmetic of arrays.
+pub(crate) static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(include_str!(env!("ALGORITHMS_PTX"))));
 
 /// The algorithms on one device: the kernels, and work memory that is kept from call to call.
 ///
@@ -60,16 +64,18 @@ use work::Library;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Algorithms {
-    library: Arc<Library>,
-    stream: Option<Stream>,
+    library: Library,
 }
 
 impl Algorithms {
     /// The algorithms on a device. Nothing is loaded or allocated yet.
     pub fn new(device: &Device) -> Algorithms {
+        let kernels = Kernels {
+            name: "the algorithms",
+            texts: &KERNELS,
+        };
         Algorithms {
-            library: Arc::new(Library::new(device)),
-            stream: None,
+            library: Library::new(device, kernels),
         }
     }
 
@@ -90,8 +96,7 @@ impl Algorithms {
     #[must_use]
     pub fn on(&self, stream: &Stream) -> Algorithms {
         Algorithms {
-            library: self.library.clone(),
-            stream: Some(stream.clone()),
+            library: self.library.on(stream),
         }
     }
 
@@ -282,5 +287,76 @@ impl Algorithms {
     /// Gives the work memory back to the device; it is allocated again when it is needed.
     pub fn release_memory(&self) {
         self.library.release_memory();
+    }
+}
+
+/// What the algorithms' files have in common.
+impl Algorithms {
+    fn device(&self) -> &Device {
+        self.library.device()
+    }
+
+    /// Blocks of so many threads that are on the device at a time at most, whatever the kernel.
+    fn most_blocks(&self, threads: usize) -> usize {
+        let limits = self.device().limits();
+        limits.multiprocessors as usize * (limits.threads_per_multiprocessor as usize / threads).max(1)
+    }
+
+    /// See [`Library::full_grid`].
+    fn full_grid(&self, own: Option<&Module>, call: &Call<'_>, threads: usize, shared: usize) -> Result<usize> {
+        self.library.full_grid(own, call, threads, shared)
+    }
+
+    /// A 1-D launch.
+    fn config(&self, blocks: usize, threads: usize) -> LaunchConfig<'static> {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        LaunchConfig::new(number(blocks), number(threads))
+    }
+
+    /// Launches a kernel of the library on the handle's stream.
+    fn launch<'s>(&'s self, config: LaunchConfig<'s>, call: Call<'_>) -> Result<()> {
+        self.library.launch(None, config, call)
+    }
+
+    /// Launches a kernel of an operator's own module, or else of the library.
+    fn launch_from<'s>(&'s self, own: Option<&Module>, config: LaunchConfig<'s>, call: Call<'_>) -> Result<()> {
+        self.library.launch(own, config, call)
+    }
+
+    /// Work memory of zeros.
+    fn cleared(&self, words: usize) -> Result<Work<'_>> {
+        let mut work = self.library.work(words)?;
+        self.clear(work.slice())?;
+        Ok(work)
+    }
+
+    /// Sets words to zero, by a kernel: other than the driver's function it stays on the stream.
+    fn clear(&self, words: DeviceSliceMut<'_, u32>) -> Result<()> {
+        self.launch(LaunchConfig::for_each(words.len()), kernels::clear(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Algorithms, Device, Max, Sum};
+
+    #[test]
+    fn work_memory_is_allocated_once() {
+        let device = Device::new().unwrap();
+        let algorithms = Algorithms::new(&device);
+        let mut keys = device.buffer_from(&[3_u32; 10_000]).unwrap();
+        let mut sums = device.zeros(10_000).unwrap();
+        let mut all = || {
+            algorithms.sort(&mut keys).unwrap();
+            algorithms.inclusive_scan(&keys, Sum, &mut sums).unwrap();
+            assert_eq!(algorithms.reduce(&sums, Max).unwrap(), 30_000);
+            algorithms.library.spare()
+        };
+        let first = all();
+        for _ in 0..3 {
+            assert_eq!(all(), first);
+        }
+        algorithms.release_memory();
+        assert!(algorithms.library.spare().is_empty());
     }
 }

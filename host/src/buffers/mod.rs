@@ -32,6 +32,7 @@ pub(crate) mod ordered;
 mod peer;
 pub(crate) mod pinned;
 mod pool_handle;
+mod im2col;
 mod tensor;
 pub(crate) mod unified;
 pub(crate) mod view;

@@ -1,7 +1,7 @@
 //! Device memory as a matrix that kernels copy in tiles: tensor maps.
 
 use bytemuck::Pod;
-use cuda_std::launch::{Borrowed, TensorMemory, TensorMemoryMut};
+use cuda_std::launch::{Borrowed, TensorMemory, TensorMemoryMut, TensorShape};
 use cuda_std::tensor::{Image, TensorTiling};
 use std::ffi::c_void;
 
@@ -26,27 +26,29 @@ unsafe extern "C" {
     ) -> u32;
 }
 
-/// A tensor map of a matrix in row-major order. What lies beyond it reads as zero.
-fn encode(address: u64, [rows, columns]: [usize; 2], tiling: TensorTiling) -> Result<Image, u32> {
-    const NO_INTERLEAVE: u32 = 0;
-    const L2_256_BYTES: u32 = 3;
-    const ZEROS: u32 = 0;
+// What all tensor maps are made with, as cuda.h counts it.
+pub(super) const NO_INTERLEAVE: u32 = 0;
+pub(super) const L2_256_BYTES: u32 = 3;
+pub(super) const ZEROS: u32 = 0;
+
+/// A tensor map of matrices in row-major order. What lies beyond them reads as zero.
+fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32> {
     let mut image = Image::default();
     // The fastest dimension first.
-    let lengths = [columns as u64, rows as u64];
-    let strides = [columns as u64 * u64::from(tiling.element_bytes)];
-    let tile = [tiling.tile[1], tiling.tile[0]];
-    // SAFETY: the map is aligned to 64 bytes, and the lists have as many numbers as two dimensions need; the driver keeps none.
+    let lengths = [shape.columns, shape.rows, shape.batches].map(|length| length as u64);
+    let strides = [shape.row_stride, shape.batch_stride].map(|stride| stride as u64 * u64::from(tiling.element_bytes));
+    let tile = [tiling.tile[1], tiling.tile[0], 1];
+    // SAFETY: the map is aligned to 64 bytes, and the lists have as many numbers as three dimensions need; the driver keeps none.
     let result = unsafe {
         cuTensorMapEncodeTiled(
             &raw mut image,
             tiling.data_type,
-            2,
+            3,
             std::ptr::without_provenance_mut(address as usize),
             lengths.as_ptr(),
             strides.as_ptr(),
             tile.as_ptr(),
-            [1, 1].as_ptr(),
+            [1, 1, 1].as_ptr(),
             NO_INTERLEAVE,
             tiling.swizzle,
             L2_256_BYTES,
@@ -76,8 +78,8 @@ macro_rules! tensors {
                 borrowed($slice, $writes)
             }
 
-            fn encode(address: u64, matrix: [usize; 2], tiling: TensorTiling) -> Result<Image, u32> {
-                encode(address, matrix, tiling)
+            fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32> {
+                encode(address, shape, tiling)
             }
         }
     )*};

@@ -7,6 +7,8 @@
 pub(crate) mod builtin;
 pub(crate) mod config;
 pub(crate) mod graph;
+#[cfg(any(feature = "algorithms", feature = "linalg"))]
+pub(crate) mod library;
 mod reach;
 #[doc(hidden)]
 pub mod test_kernels;

@@ -10,7 +10,7 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Bands, Element, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
+    Accumulator, Bands, Element, Multicast, Stored, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
 };
 
 /// Columns of `a` and `b` in a stage: rows of 128 bytes.
@@ -18,7 +18,7 @@ pub const DEPTH: usize = 64;
 
 /// For large products: tiles of 128 by 256, by two warp groups, in clusters of two.
 #[kernel(block = 384, min_blocks = 1, cluster = 2, T = [f16, bf16])]
-pub fn product_large<T: Element>(
+pub fn product_large<T: Element + Stored<f32>>(
     a: TensorMap<Swizzled<T, 128, DEPTH>>,
     b: TensorMap<Swizzled<T, 128, DEPTH>>,
     c: TensorOutput<Swizzled<T, 16, 64>>,
@@ -46,7 +46,7 @@ pub fn product_large<T: Element>(
             let mut writer = staging.writer(consumer);
             for tile in tiles {
                 sum.products(|products| {
-                    products.add_all(consumer, steps, &mut writer, |a, b| (a.rows(first), b));
+                    products.add_all(consumer, steps, &mut writer, first);
                 });
                 writer.hold(tile, &sum);
             }
@@ -56,7 +56,7 @@ pub fn product_large<T: Element>(
 
 /// For small products: tiles of 64 by 128, by one warp group, in clusters of two.
 #[kernel(block = 256, min_blocks = 1, cluster = 2, T = [f16, bf16])]
-pub fn product_small<T: Element>(
+pub fn product_small<T: Element + Stored<f32>>(
     a: TensorMap<Swizzled<T, 64, DEPTH>>,
     b: TensorMap<Swizzled<T, 64, DEPTH>>,
     c: TensorOutput<Swizzled<T, 16, 64>>,

@@ -19,6 +19,11 @@ define float @__rumba_ex2_approx(float %x) alwaysinline nounwind {
   ret float %y
 }
 
+define float @__rumba_ex2_approx_ftz(float %x) alwaysinline nounwind {
+  %y = call float @llvm.nvvm.ex2.approx.ftz.f(float %x)
+  ret float %y
+}
+
 define float @__rumba_lg2_approx(float %x) alwaysinline nounwind {
   %y = call float @llvm.nvvm.lg2.approx.f(float %x)
   ret float %y
@@ -53,6 +58,7 @@ declare float @llvm.sin.f32(float)
 declare float @llvm.cos.f32(float)
 declare float @llvm.sqrt.f32(float)
 declare float @llvm.nvvm.ex2.approx.f(float)
+declare float @llvm.nvvm.ex2.approx.ftz.f(float)
 declare float @llvm.nvvm.lg2.approx.f(float)
 declare float @llvm.nvvm.rsqrt.approx.f(float)
 declare float @llvm.nvvm.tanh.approx.f32(float)

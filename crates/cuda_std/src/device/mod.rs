@@ -10,4 +10,5 @@ pub mod memory;
 pub(crate) mod scope;
 pub mod sync;
 pub mod thread;
+pub(crate) mod warp_group;
 pub(crate) mod wgmma;

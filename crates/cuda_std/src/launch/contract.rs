@@ -219,6 +219,32 @@ pub enum ViewError {
         /// Where the first one is on the device.
         address: u64,
     },
+    /// An array with four dimensions that does not lie as tensor copies need.
+    #[error(
+        "tensor copies need rows without gaps between elements that begin at multiples of 16 bytes: those of an array of shape {shape:?} with strides {strides:?} at {address:#x} do not; make a copy of it, with padded rows"
+    )]
+    TensorStrides {
+        /// How long each axis is.
+        shape: Vec<usize>,
+        /// Its strides, in elements.
+        strides: Vec<isize>,
+        /// Where the first element is on the device.
+        address: u64,
+    },
+    /// Images over which a filter has no place, of which there is no tensor map.
+    #[error("a convolution with {window:?} has an output without elements, and no tensor map; leave the launch out")]
+    WindowEmpty {
+        /// The images and the filter.
+        window: crate::collective::tensor::Window,
+    },
+    /// Images or a filter that tensor copies cannot have.
+    #[error(
+        "a convolution with {window:?} is beyond what tensor copies can do: at most 2147483647 pixels, filters of up to 127 rows and columns, strides of 1 to 8"
+    )]
+    WindowLimits {
+        /// The images and the filter.
+        window: crate::collective::tensor::Window,
+    },
     /// A tensor map that the driver does not make.
     #[error(
         "the driver makes no tensor map with tiles {tile:?} of a matrix of shape {shape:?} (CUDA error {code}); tensor maps need a device of compute capability 9.0 or later"

@@ -44,10 +44,12 @@ mod contract;
 mod debug;
 mod disagreement;
 mod elementwise;
+mod im2col;
 mod looped;
 mod map;
 mod operand;
 mod reach;
+mod stack;
 mod tensor;
 
 #[doc(hidden)]
@@ -58,6 +60,7 @@ pub use contract::{ContractError, ViewError};
 #[doc(hidden)]
 pub use debug::tell;
 pub use disagreement::Disagreement;
+pub use im2col::ImageMemory;
 #[doc(hidden)]
 pub use looped::{Length, Signature};
 #[doc(hidden)]
@@ -65,7 +68,8 @@ pub use map::Kernels;
 pub use map::{Map, PlannedCall, ShapeError};
 pub use operand::{Broadcast, Constant, Dim, Join, Operand, OperandMut, Region, Split};
 pub use reach::{Reach, Unreached};
-pub use tensor::{TensorMemory, TensorMemoryMut};
+pub use stack::{Strided, TensorArray, TensorArrayMut};
+pub use tensor::{TensorMemory, TensorMemoryMut, TensorShape};
 
 pub use crate::abi::contract::Contract;
 pub use crate::abi::parameter::{Layout, Parameter, Role};

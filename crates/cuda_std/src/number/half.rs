@@ -65,6 +65,8 @@ use bytemuck::{Pod, Zeroable};
 
 pub use ::half::{bf16, f16};
 
+pub use super::float8::{e4m3, e5m2};
+
 /// What the machine has for numbers of 16 bits beyond the operators.
 ///
 /// ```

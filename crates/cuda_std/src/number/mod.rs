@@ -2,6 +2,7 @@
 //! threads.
 
 pub mod float;
+pub(crate) mod float8;
 pub mod half;
 pub mod random;
 pub mod vector;

@@ -42,7 +42,7 @@ pub fn cluster(
             let mut writer = staging.writer(consumer);
             for tile in tiles {
                 sum.products(|products| {
-                    products.add_all(consumer, steps, &mut writer, |a, b| (a.rows(first), b));
+                    products.add_all(consumer, steps, &mut writer, first);
                 });
                 writer.hold(tile, &sum);
             }

@@ -6,27 +6,30 @@ use ::half::{bf16, f16};
 
 use super::output::TensorWriter;
 use super::pipeline::{Consumer, Full, WARP_GROUP};
-use super::tile::{Element, StageTile, Swizzled, TileRef};
+use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, TileRef, sealed as tile};
+use crate::number::half::{e4m3, e5m2};
 use crate::device::thread::{index_in_block, lane_id};
-use crate::device::wgmma::{self, Sums as _, Wgmma};
+use crate::device::wgmma::{self, Sums, Wgmma};
 
-/// How wide an accumulator may be: 32, 64, 128, 192 or 256 columns.
+/// How wide an accumulator may be: 32, 64, 128, 160, 176, 192 or 256 columns.
 #[derive(Debug)]
 pub struct Columns<const COLUMNS: usize>(());
 
 /// What [`Columns`] of a width there are.
 #[diagnostic::on_unimplemented(
     message = "there is no accumulator of this width",
-    note = "accumulators have 32, 64, 128, 192 or 256 columns"
+    note = "accumulators have 32, 64, 128, 160, 176, 192 or 256 columns"
 )]
 pub trait Width: sealed::Width {}
 
 pub(super) mod sealed {
-    use super::{Wgmma, bf16, f16};
+    use super::{Sums, Wgmma, bf16, e4m3, e5m2, f16};
 
     pub trait Width {
         #[allow(private_bounds, reason = "the instructions are not public")]
-        type Sums: Wgmma<f16> + Wgmma<bf16>;
+        type F32: Sums<Number = f32> + Wgmma<f16> + Wgmma<bf16> + Wgmma<f32> + Wgmma<e4m3> + Wgmma<e5m2>;
+        #[allow(private_bounds, reason = "the instructions are not public")]
+        type I32: Sums<Number = i32> + Wgmma<i8>;
     }
 }
 
@@ -34,26 +37,33 @@ macro_rules! widths {
     ($($columns:literal)*) => {$(
         impl Width for Columns<$columns> {}
         impl sealed::Width for Columns<$columns> {
-            type Sums = [f32; $columns / 2];
+            type F32 = [f32; $columns / 2];
+            type I32 = [i32; $columns / 2];
         }
     )*};
 }
 
-widths!(32 64 128 192 256);
+widths!(32 64 128 160 176 192 256);
+
+/// What products are summed in: `f32`, or `i32` of `i8`.
+pub trait Number: tile::Number {}
+
+impl Number for f32 {}
+impl Number for i32 {}
 
 /// 64 rows by `COLUMNS` columns of sums, in the registers of the 128 threads of a warp group.
 ///
 /// Products are asynchronous, so they are made inside of [`products`](Self::products), which borrows the accumulator until
 /// they are done. The numbers cannot be indexed: what has no constant index is not in a register.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
-pub struct Accumulator<const COLUMNS: usize>
+pub struct Accumulator<const COLUMNS: usize, N: Number = f32>
 where
     Columns<COLUMNS>: Width,
 {
-    sums: <Columns<COLUMNS> as sealed::Width>::Sums,
+    pub(super) sums: <N as tile::Number>::Of<Columns<COLUMNS>>,
 }
 
-impl<const COLUMNS: usize> Accumulator<COLUMNS>
+impl<const COLUMNS: usize, N: Number> Accumulator<COLUMNS, N>
 where
     Columns<COLUMNS>: Width,
 {
@@ -61,9 +71,7 @@ where
     #[inline(always)]
     #[must_use]
     pub fn zero() -> Self {
-        Self {
-            sums: wgmma::Sums::zeroed(),
-        }
+        Self { sums: Sums::zeroed() }
     }
 
     /// Lets `work` add products, and waits for them. The first one replaces what the accumulator holds; without any, it is
@@ -73,7 +81,7 @@ where
     #[inline(always)]
     pub fn products<'r, S, const STAGES: usize, const CLUSTER: u32>(
         &mut self,
-        work: impl for<'p> FnOnce(&mut Products<'p, 'r, S, STAGES, CLUSTER, COLUMNS>),
+        work: impl for<'p> FnOnce(&mut Products<'p, 'r, S, STAGES, CLUSTER, COLUMNS, N>),
     ) where
         S: super::Stage,
     {
@@ -88,18 +96,28 @@ where
 
     /// Replaces each number by what `change` makes of it, which is told the row and the column.
     #[inline(always)]
-    pub fn map(&mut self, mut change: impl FnMut(u32, u32, f32) -> f32) {
-        let (thread, lane) = (index_in_block() % WARP_GROUP, lane_id());
-        let (row, column) = (thread / 32 * 16 + lane / 4, lane % 4 * 2);
+    pub fn map(&mut self, mut change: impl FnMut(u32, u32, N) -> N) {
+        let [row, column] = first_place();
         self.sums.each(|register, value| {
-            let register = register as u32;
-            change(
-                row + register / 2 % 2 * 8,
-                column + register / 4 * 8 + register % 2,
-                value,
-            )
+            let [down, right] = register_place(register);
+            change(row + down, column + right, value)
         });
     }
+}
+
+/// Row and column of the calling thread's first sum: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of
+/// `wgmma.mma_async`.
+#[inline(always)]
+pub(super) fn first_place() -> [u32; 2] {
+    let (thread, lane) = (index_in_block() % WARP_GROUP, lane_id());
+    [thread / 32 * 16 + lane / 4, lane % 4 * 2]
+}
+
+/// How many rows below and columns right of the first the sum in a register is.
+#[inline(always)]
+pub(super) fn register_place(register: usize) -> [u32; 2] {
+    let register = register as u32;
+    [register / 2 % 2 * 8, register / 4 * 8 + register % 2]
 }
 
 /// What an [`Accumulator`] held, as numbers of 16 bits in half as many registers.
@@ -107,11 +125,11 @@ pub(super) struct Packed<T, const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
 {
-    pairs: <<Columns<COLUMNS> as sealed::Width>::Sums as wgmma::Sums>::Packed,
+    pub(super) pairs: <<Columns<COLUMNS> as sealed::Width>::F32 as Sums>::Packed,
     element: PhantomData<T>,
 }
 
-impl<T: Element, const COLUMNS: usize> Packed<T, COLUMNS>
+impl<T, const COLUMNS: usize> Packed<T, COLUMNS>
 where
     Columns<COLUMNS>: Width,
 {
@@ -123,10 +141,18 @@ where
         }
     }
 
-    /// Rounds the numbers of an accumulator.
+    /// Rounds what `result` makes of the numbers of an accumulator, of which it is told row and column.
     #[inline(always)]
-    pub(super) fn take(&mut self, accumulator: &Accumulator<COLUMNS>) {
-        accumulator.sums.pack(&mut self.pairs, T::pack);
+    pub(super) fn take<V>(&mut self, accumulator: &Accumulator<COLUMNS>, mut result: impl FnMut(u32, u32, f32) -> V)
+    where
+        T: Stored<V>,
+    {
+        let [row, column] = first_place();
+        accumulator.sums.pack(&mut self.pairs, |register, low, high| {
+            let [down, right] = register_place(register);
+            let (row, column) = (row + down, column + right);
+            T::pack(result(row, column, low), result(row, column + 1, high))
+        });
     }
 
     /// The registers of 16 columns. Only constants are to be passed: what has no constant index is not in a register.
@@ -138,19 +164,19 @@ where
 
 /// Products that are being added to an accumulator, which cannot be read meanwhile.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
-pub struct Products<'p, 'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
+pub struct Products<'p, 'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize, N: Number = f32>
 where
     Columns<COLUMNS>: Width,
 {
-    accumulator: &'p mut Accumulator<COLUMNS>,
+    accumulator: &'p mut Accumulator<COLUMNS, N>,
     /// The stage that the last product reads.
     last: Option<Full<'r, S, STAGES, CLUSTER>>,
     /// Whether a product is added to what is there: 1, or 0 for the first.
     add: u32,
 }
 
-impl<S: super::Stage, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
-    Products<'_, '_, S, STAGES, CLUSTER, COLUMNS>
+impl<S: super::Stage, N: Number, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
+    Products<'_, '_, S, STAGES, CLUSTER, COLUMNS, N>
 where
     Columns<COLUMNS>: Width,
 {
@@ -168,8 +194,8 @@ where
     }
 }
 
-impl<'r, A, B, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
-    Products<'_, 'r, (A, B), STAGES, CLUSTER, COLUMNS>
+impl<'r, A, B, N: Number, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
+    Products<'_, 'r, (A, B), STAGES, CLUSTER, COLUMNS, N>
 where
     A: StageTile,
     B: StageTile,
@@ -182,7 +208,7 @@ where
     ///
     /// `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group`; PTX 8.0, sm_90a.
     #[inline(always)]
-    pub fn add<T: Element, const INNER: usize>(
+    pub fn add<T: Factor<Sum = N>, const INNER: usize>(
         &mut self,
         stage: Full<'r, (A, B), STAGES, CLUSTER>,
         operands: impl for<'s> FnOnce(
@@ -196,22 +222,53 @@ where
         let (a, b) = {
             let (a, b) = stage.tiles();
             let (a, b) = operands(a, b);
-            (a.descriptor(), b.descriptor())
+            (a.address(), b.address())
         };
+        self.start::<T, Swizzled<T, 64, INNER>, Swizzled<T, COLUMNS, INNER>>(stage, [a, b], 0);
+    }
+
+    /// The same of a stage's tiles in either order: 64 rows of the product from `first` on, and all columns.
+    #[inline(always)]
+    pub fn add_rows<T, const ROWS: usize, const INNER: usize>(&mut self, stage: Full<'r, (A, B), STAGES, CLUSTER>, first: u32)
+    where
+        T: Factor<Sum = N>,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
+        assert!(
+            first.is_multiple_of(64) && first + 64 <= ROWS as u32,
+            "rows that the tile does not have, or that do not begin at a multiple of 64"
+        );
+        let places = {
+            let (a, b) = stage.tiles();
+            [a.address(), b.address()]
+        };
+        self.start::<T, A::Tile, B::Tile>(stage, places, first);
+    }
+
+    /// Starts the products of two tiles that are in the stage at `places`, of the first from a row on.
+    #[inline(always)]
+    fn start<T, X, Y>(&mut self, stage: Full<'r, (A, B), STAGES, CLUSTER>, [a, b]: [u32; 2], first: u32)
+    where
+        T: Factor<Sum = N>,
+        X: tile::Operand,
+        Y: tile::Operand,
+    {
+        let (a, b) = (X::descriptor(a, first), Y::descriptor(b, 0));
         let sums = &mut self.accumulator.sums;
+        const { assert!(X::STEPS == Y::STEPS && X::STEPS <= 4, "both operands have the same elements along the sum") };
         // SAFETY: the stage stays full until the products are done: it is dropped when all but the last are. The accumulator
         // is borrowed until then. The warp group is together, says the caller.
         unsafe {
             sums.fence();
-            T::multiply::<Columns<COLUMNS>>(sums, a, b, self.add);
-            // One at a time are 32 bytes of each row, which the descriptor counts in units of 16.
-            let pieces = const { INNER * size_of::<T>() / 32 };
-            if pieces > 1 {
-                T::multiply::<Columns<COLUMNS>>(sums, a + 2, b + 2, 1);
+            T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a, b, self.add);
+            if X::STEPS > 1 {
+                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a + X::STEP, b + Y::STEP, 1);
             }
-            if pieces > 2 {
-                T::multiply::<Columns<COLUMNS>>(sums, a + 4, b + 4, 1);
-                T::multiply::<Columns<COLUMNS>>(sums, a + 6, b + 6, 1);
+            if X::STEPS > 2 {
+                let (a, b) = (a + 2 * X::STEP, b + 2 * Y::STEP);
+                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a, b, 1);
+                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a + X::STEP, b + Y::STEP, 1);
             }
             wgmma::wgmma_commit();
             wgmma::wgmma_wait_1();
@@ -221,35 +278,41 @@ where
             done.release_together();
         }
     }
+}
 
-    /// Adds the products of the next `stages` stages as [`add`](Self::add) does, and while the first of them go on, writes the
-    /// tile that the writer holds.
+impl<'r, A, B, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
+    Products<'_, 'r, (A, B), STAGES, CLUSTER, COLUMNS>
+where
+    A: StageTile,
+    B: StageTile,
+    Columns<COLUMNS>: Width,
+{
+    /// Adds the products of the next `stages` stages as [`add_rows`](Self::add_rows) does, and while the first of them go on,
+    /// writes the tile that the writer holds.
     #[inline(always)]
-    pub fn add_all<T: Element, const INNER: usize, const GROUPS: u32>(
+    pub fn add_all<T, O, const ROWS: usize, const INNER: usize, const GROUPS: u32, const PART: usize>(
         &mut self,
         consumer: &mut Consumer<'r, (A, B), STAGES, GROUPS, CLUSTER>,
         stages: u32,
-        writer: &mut TensorWriter<'_, T, GROUPS, COLUMNS>,
-        operands: impl Copy
-        + for<'s> FnOnce(
-            TileRef<'s, A::Tile>,
-            TileRef<'s, B::Tile>,
-        ) -> (
-            TileRef<'s, Swizzled<T, 64, INNER>>,
-            TileRef<'s, Swizzled<T, COLUMNS, INNER>>,
-        ),
-    ) {
+        writer: &mut TensorWriter<'_, O, GROUPS, COLUMNS, PART>,
+        first: u32,
+    ) where
+        T: Factor<Sum = f32>,
+        O: Element,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
         let mut left = stages;
-        let parts = TensorWriter::<'_, T, GROUPS, COLUMNS>::PARTS;
+        let parts = TensorWriter::<'_, O, GROUPS, COLUMNS, PART>::PARTS;
         if writer.holds() && left >= parts {
             left -= parts;
-            writer.write_between(|| self.add(consumer.wait(), operands));
+            writer.write_between(|| self.add_rows(consumer.wait(), first));
         } else {
             writer.write();
         }
         while left > 0 {
             left -= 1;
-            self.add(consumer.wait(), operands);
+            self.add_rows(consumer.wait(), first);
         }
     }
 }

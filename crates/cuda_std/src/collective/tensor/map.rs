@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use super::tile::{Element, StageTile, Swizzled, Tile, sealed};
+use super::tile::{Factor, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::thread::is_first_in_block;
 use crate::device::{intrinsics, wgmma};
@@ -39,14 +39,15 @@ impl TensorTiling {
     }
 }
 
-/// A matrix in global memory, to be copied from in tiles of type `T`. A parameter of a kernel, for which the host passes a
-/// buffer and its shape: `(&buffer, [rows, columns])`.
+/// A matrix in global memory, or several, to be copied from in tiles of type `T`. A parameter of a kernel, for which the host
+/// passes a buffer and its shape, `(&buffer, [rows, columns])`, or a `TensorShape` with more.
 ///
 /// Elements lie in row-major order. A tile may begin at any row and column; what lies beyond the matrix is zero.
 #[derive(Debug)]
 pub struct TensorMap<'l, T: Tile> {
     image: *const Image,
     shape: [u32; 2],
+    batches: u32,
     launch: PhantomData<&'l T>,
 }
 
@@ -73,11 +74,31 @@ impl<'l, T: Tile> TensorMap<'l, T> {
         self.shape[1]
     }
 
+    /// How many matrices there are.
+    #[inline(always)]
+    #[must_use]
+    pub fn batches(&self) -> u32 {
+        self.batches
+    }
+
     /// The tile that begins at a row and a column.
     #[inline(always)]
     #[must_use]
-    pub fn at(self, [row, column]: [u32; 2]) -> Source<'l, T> {
-        Source { map: self, row, column }
+    pub fn at(self, place: [u32; 2]) -> Source<'l, T> {
+        self.at_batch(0, place)
+    }
+
+    /// The same of one of several matrices. If there is one only, all batches have it.
+    #[inline(always)]
+    #[must_use]
+    pub fn at_batch(self, batch: u32, [row, column]: [u32; 2]) -> Source<'l, T> {
+        let batch = if self.batches == 1 { 0 } else { batch };
+        Source {
+            map: self,
+            batch,
+            row,
+            column,
+        }
     }
 
     /// Has the device read the map before it is used, once for the block.
@@ -93,7 +114,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
 }
 
 /// What the kernel does with a matrix in tiles `T`.
-const fn role<T: Tile>(writes: bool) -> Role {
+pub(super) const fn role<T: Tile>(writes: bool) -> Role {
     let _ = T::BYTES;
     Role::TensorMap {
         tile: [T::ROWS as u32, T::COLUMNS as u32],
@@ -105,56 +126,94 @@ const fn role<T: Tile>(writes: bool) -> Role {
 #[derive(Debug)]
 pub struct Source<'l, T: Tile> {
     map: TensorMap<'l, T>,
+    batch: u32,
     row: u32,
     column: u32,
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> Source<'_, Swizzled<T, ROWS, COLUMNS>> {
-    /// Starts to copy all of a tile that lies at `tile`, or where the blocks of a cluster have it in common, this block's
-    /// part of it to all of them.
-    ///
-    /// # Safety
-    ///
-    /// The tile is this thread's to fill until the phase of the barrier is over, in all blocks that it is copied to.
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> TileSource<T> for Source<'_, Swizzled<T, ROWS, COLUMNS>> {}
+
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
+    for Source<'_, Swizzled<T, ROWS, COLUMNS>>
+{
     #[inline(always)]
-    pub(super) unsafe fn fill<D, const CLUSTER: u32>(self, tile: u32, barrier: u32)
+    unsafe fn fill<D, const CLUSTER: u32>(self, tile: u32, barrier: u32)
     where
         D: StageTile<Tile: Tile<Element = T>>,
     {
-        const {
+        let all = const {
+            let (down, across) = (<D::Tile as Tile>::ROWS, <D::Tile as Tile>::COLUMNS);
             assert!(
-                <D::Tile as Tile>::COLUMNS == COLUMNS,
+                <D::Tile as sealed::Tile>::PANELS || across == COLUMNS,
                 "a tile of a stage has as many columns as those of its tensor map"
             );
             assert!(
-                <D::Tile as Tile>::ROWS.is_multiple_of(ROWS),
+                !<D::Tile as sealed::Tile>::PANELS || down == ROWS && COLUMNS * size_of::<T>() == 128,
+                "panels have as many rows as the tiles of their tensor map, which have 64 columns"
+            );
+            let (whole, part) = if <D::Tile as sealed::Tile>::PANELS { (across, COLUMNS) } else { (down, ROWS) };
+            assert!(
+                whole.is_multiple_of(part),
                 "a tile of a stage has the rows of one or several tiles of its tensor map"
             );
+            (whole / part) as u32
+        };
+        let (blocks, apart) = const {
+            let (blocks, apart) = common::<D, CLUSTER>();
             assert!(
-                !D::SHARED || (<D::Tile as Tile>::ROWS / ROWS).is_multiple_of(CLUSTER as usize),
+                (<D::Tile as Tile>::ROWS * <D::Tile as Tile>::COLUMNS / (ROWS * COLUMNS)).is_multiple_of(blocks as usize),
                 "blocks of a cluster share a tile out evenly: its tensor map has tiles of fewer rows"
             );
-        }
+            (blocks, apart)
+        };
         let bytes = <Swizzled<T, ROWS, COLUMNS> as sealed::Tile>::BYTES;
         let image = self.map.image.cast();
-        let all = (<D::Tile as Tile>::ROWS / ROWS) as u32;
+        let place = |part: u32| {
+            if <D::Tile as sealed::Tile>::PANELS {
+                (self.row, self.column + part * COLUMNS as u32)
+            } else {
+                (self.row + part * ROWS as u32, self.column)
+            }
+        };
         // SAFETY: the caller's; the map is a parameter of the launch, and each copy stays inside the tile.
         unsafe {
-            if D::SHARED && CLUSTER > 1 {
-                let own = all / CLUSTER;
-                let first = intrinsics::rank_in_cluster() * own;
-                for part in first..first + own {
-                    let (tile, row) = (tile + part * bytes, self.row + part * ROWS as u32);
-                    wgmma::load_tile_multicast(tile, image, row, self.column, barrier, (1 << CLUSTER) - 1);
+            if blocks > 1 {
+                let own = all / blocks;
+                let rank = intrinsics::rank_in_cluster();
+                let number = rank / apart % blocks;
+                // A bit for each block, from the first one that has the tile.
+                let mask = const {
+                    let (blocks, apart) = common::<D, CLUSTER>();
+                    let (mut mask, mut block) = (0_u32, 0);
+                    while block < blocks {
+                        mask |= 1 << (block * apart);
+                        block += 1;
+                    }
+                    mask
+                } << (rank - number * apart);
+                for part in number * own..(number + 1) * own {
+                    let (row, column) = place(part);
+                    wgmma::load_tile_multicast(tile + part * bytes, image, self.batch, row, column, barrier, mask as u16);
                 }
             } else {
                 for part in 0..all {
-                    let (tile, row) = (tile + part * bytes, self.row + part * ROWS as u32);
-                    wgmma::load_tile(tile, image, row, self.column, barrier);
+                    let (row, column) = place(part);
+                    wgmma::load_tile(tile + part * bytes, image, self.batch, row, column, barrier);
                 }
             }
         }
     }
+}
+
+/// How many blocks have a tile of a stage in common, and how far apart their numbers are.
+const fn common<D: StageTile, const CLUSTER: u32>() -> (u32, u32) {
+    let (blocks, apart) = D::COMMON;
+    let blocks = if blocks == 0 { CLUSTER } else { blocks };
+    assert!(
+        CLUSTER.is_multiple_of(blocks * apart),
+        "the blocks of a cluster do not divide into those that have a tile in common"
+    );
+    (blocks, apart)
 }
 
 // SAFETY: the structure that the host passes stays where it is, and is only read by the device; it refers to memory that
@@ -165,14 +224,15 @@ unsafe impl<T: Tile> KernelParameter for TensorMap<'_, T> {
     type A = *const Image;
     type B = u32;
     type C = u32;
-    type D = ();
+    type D = u32;
     type Value<'l> = TensorMap<'l, T>;
 
     #[inline(always)]
-    unsafe fn assemble(image: *const Image, rows: u32, columns: u32, (): ()) -> Self::Value<'static> {
+    unsafe fn assemble(image: *const Image, rows: u32, columns: u32, batches: u32) -> Self::Value<'static> {
         TensorMap {
             image,
             shape: [rows, columns],
+            batches,
             launch: PhantomData,
         }
     }
@@ -202,6 +262,13 @@ impl<'l, T: Tile> TensorOutput<'l, T> {
         self.map.columns()
     }
 
+    /// How many matrices there are.
+    #[inline(always)]
+    #[must_use]
+    pub fn batches(&self) -> u32 {
+        self.map.batches()
+    }
+
     /// Has the device read the map before it is used: see [`TensorMap::prefetch`].
     #[inline(always)]
     pub fn prefetch(&self) {
@@ -222,14 +289,14 @@ unsafe impl<T: Tile> KernelParameter for TensorOutput<'_, T> {
     type A = *const Image;
     type B = u32;
     type C = u32;
-    type D = ();
+    type D = u32;
     type Value<'l> = TensorOutput<'l, T>;
 
     #[inline(always)]
-    unsafe fn assemble(image: *const Image, rows: u32, columns: u32, (): ()) -> Self::Value<'static> {
+    unsafe fn assemble(image: *const Image, rows: u32, columns: u32, batches: u32) -> Self::Value<'static> {
         TensorOutput {
             // SAFETY: the caller's.
-            map: unsafe { TensorMap::<T>::assemble(image, rows, columns, ()) },
+            map: unsafe { TensorMap::<T>::assemble(image, rows, columns, batches) },
         }
     }
 }

@@ -36,7 +36,7 @@
 //!             let mut writer = staging.writer(consumer);
 //!             for tile in tiles {
 //!                 sum.products(|products| {
-//!                     products.add_all(consumer, steps, &mut writer, |a, b| (a.rows(first), b));
+//!                     products.add_all(consumer, steps, &mut writer, first);
 //!                 });
 //!                 writer.hold(tile, &sum);
 //!             }
@@ -98,13 +98,35 @@
 //! * A thread that panics in a role ends without its partners, which then wait for ever, as at any barrier that counts it.
 
 mod accumulator;
+mod im2col;
 mod map;
+mod matrix;
 mod output;
+mod panels;
 mod pipeline;
+mod product;
+mod resident;
+mod rows;
+mod stack;
 mod tile;
+mod turns;
 
-pub use accumulator::{Accumulator, Columns, Products, Width};
+pub use accumulator::{Accumulator, Columns, Number, Products, Width};
+#[doc(hidden)]
+pub use im2col::Geometry;
+pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
-pub use output::{Bands, OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter};
+pub use matrix::{ExchangeMemory, Extent, MatrixOutput, MatrixTile, MatrixTiles, TensorExchange};
+pub use output::{
+    Bands, Grouping, OutputTile, OutputTiles, Place, Places, TensorStaging, TensorStagingMemory, TensorWriter,
+};
+pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
-pub use tile::{Element, Multicast, StageTile, Swizzled, Tile, TileMemory, TileRef};
+pub use product::{Results, product};
+pub use resident::{ResidentMemory, ResidentPipeline};
+pub use rows::PerRow;
+pub use stack::{Bands4, Order, OutputBand, OutputBands, Source4, TensorMap4, TensorOutput4};
+pub use tile::{
+    Across, Element, Factor, Multicast, Operand, StageTile, Stored, Swizzled, Tile, TileMemory, TileRef, TileSource,
+};
+pub use turns::Turns;

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use super::accumulator::{Accumulator, Columns, Packed, Width};
 use super::map::TensorOutput;
 use super::pipeline::{Consumer, assert_cluster};
-use super::tile::{Element, Swizzled, Tile, sealed};
+use super::tile::{Element, Stored, Swizzled, Tile, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::FULL_MASK;
 use crate::device::intrinsics;
@@ -19,30 +19,63 @@ use crate::mem::shared::dynamic_shared_tensors;
 #[derive(Clone, Copy, Debug)]
 pub struct Bands(pub u32);
 
-/// The tiles of a matrix, `ROWS` by `COLUMNS` each, that one block computes, in turn. The blocks of a cluster have tiles one
-/// below the other.
+/// How the blocks of a cluster lie in a matrix: so many below each other, which have neighbouring numbers, and so many of these
+/// columns beside each other. Further blocks of the cluster have the same tiles, of which each computes a part of the sums.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32 = 1> {
+pub struct Grouping {
+    /// Blocks below each other.
+    pub down: u32,
+    /// Blocks beside each other.
+    pub across: u32,
+}
+
+/// The tiles of a matrix, `ROWS` by `COLUMNS` each, that one block computes, in turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32 = 1> {
     rows: u32,
     columns: u32,
     band: u32,
+    grouping: Grouping,
     next: u32,
     all: u32,
 }
 
-impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Places<ROWS, COLUMNS, CLUSTER> {
+/// Where a tile begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// In which of several matrices.
+    pub batch: u32,
+    /// The first row.
+    pub row: u32,
+    /// The first column.
+    pub column: u32,
+}
+
+impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Places<ROWS, COLUMNS, CLUSTER> {
     #[inline(always)]
-    fn new([rows, columns]: [u32; 2], Bands(band): Bands) -> Self {
-        const { assert!(ROWS > 0 && COLUMNS > 0 && CLUSTER > 0, "tiles have rows and columns") };
+    pub(super) fn new([batches, rows, columns]: [u32; 3], Bands(band): Bands, grouping: Grouping) -> Self {
+        const {
+            assert!(
+                ROWS > 0 && COLUMNS > 0 && ROWS <= 1 << 16 && COLUMNS <= 1 << 16 && CLUSTER > 0,
+                "tiles have rows and columns"
+            );
+        };
+        let Grouping { down, across } = grouping;
+        assert!(
+            down > 0 && across > 0 && down <= CLUSTER && across <= CLUSTER && CLUSTER.is_multiple_of(down * across),
+            "the blocks of a cluster lie below and beside each other"
+        );
         // Of whole clusters.
-        let (rows, columns) = (rows.div_ceil(ROWS).div_ceil(CLUSTER), columns.div_ceil(COLUMNS));
+        let rows = rows.div_ceil(ROWS as u32).div_ceil(down);
+        let columns = columns.div_ceil(COLUMNS as u32).div_ceil(across);
         Self {
             rows,
             columns,
             // No more than there are: nothing that is computed with it wraps.
             band: band.clamp(1, rows.max(1)),
+            grouping,
             next: cluster::<CLUSTER>().0,
-            all: rows * columns,
+            all: rows.saturating_mul(columns).saturating_mul(batches),
         }
     }
 }
@@ -64,29 +97,44 @@ fn cluster<const CLUSTER: u32>() -> (u32, u32, u32) {
     (narrow(number), narrow(u64::from(x) * u64::from(y) * u64::from(z)), rank)
 }
 
-/// The first row and column of each tile.
-impl<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator for Places<ROWS, COLUMNS, CLUSTER> {
-    type Item = [u32; 2];
-
+impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Places<ROWS, COLUMNS, CLUSTER> {
+    /// The next tile, of any of the matrices.
     #[inline(always)]
-    fn next(&mut self) -> Option<[u32; 2]> {
+    pub fn next_place(&mut self) -> Option<Place> {
         if self.next >= self.all {
             return None;
         }
+        let per_matrix = self.rows * self.columns;
+        let (batch, rest) = (self.next / per_matrix, self.next % per_matrix);
         let per_band = self.band * self.columns;
-        let (band, rest) = (self.next / per_band, self.next % per_band);
+        let (band, rest) = (rest / per_band, rest % per_band);
         let first = band * self.band;
         let height = self.band.min(self.rows - first);
         let (row, column) = (first + rest % height, rest / height);
         let (_, step, rank) = cluster::<CLUSTER>();
         self.next = self.next.saturating_add(step);
-        Some([(row * CLUSTER + rank) * ROWS, column * COLUMNS])
+        let Grouping { down, across } = self.grouping;
+        Some(Place {
+            batch,
+            row: (row * down + rank % down) * ROWS as u32,
+            column: (column * across + rank / down % across) * COLUMNS as u32,
+        })
+    }
+}
+
+/// The first row and column of each tile.
+impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Iterator for Places<ROWS, COLUMNS, CLUSTER> {
+    type Item = [u32; 2];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<[u32; 2]> {
+        self.next_place().map(|Place { row, column, .. }| [row, column])
     }
 }
 
 /// The tiles of an output that a block writes, in turn: [`TensorOutput::tiles`].
 #[derive(Debug)]
-pub struct OutputTiles<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> {
+pub struct OutputTiles<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> {
     output: TensorOutput<'l, T>,
     places: Places<ROWS, COLUMNS, CLUSTER>,
 }
@@ -99,17 +147,35 @@ impl<'l, T: Tile> TensorOutput<'l, T> {
     /// If the cluster has not `CLUSTER` blocks.
     #[inline(always)]
     #[must_use]
-    pub fn tiles<const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32>(
+    pub fn tiles<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>(
         self,
         order: Bands,
     ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
+        self.tiles_grouped(order, Grouping { down: CLUSTER, across: 1 })
+    }
+
+    /// The same for clusters whose blocks lie below and beside each other.
+    ///
+    /// # Panics
+    /// If the cluster has not `CLUSTER` blocks, or they are not `down` times `across`.
+    #[inline(always)]
+    #[must_use]
+    pub fn tiles_grouped<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>(
+        self,
+        order: Bands,
+        grouping: Grouping,
+    ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
         assert_cluster::<CLUSTER>();
-        let places = Places::new([self.rows(), self.columns()], order);
+        assert!(
+            grouping.down * grouping.across == CLUSTER,
+            "each block of a cluster has tiles of its own to write"
+        );
+        let places = Places::new([self.batches(), self.rows(), self.columns()], order, grouping);
         OutputTiles { output: self, places }
     }
 }
 
-impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
+impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
     /// Where the tiles are, for the producer, which brings what they are computed of.
     #[inline(always)]
     #[must_use]
@@ -119,18 +185,16 @@ impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Outpu
 }
 
 /// The next tile.
-impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Iterator
+impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Iterator
     for OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER>
 {
     type Item = OutputTile<'l, T, ROWS, COLUMNS>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<OutputTile<'l, T, ROWS, COLUMNS>> {
-        let [row, column] = self.places.next()?;
         Some(OutputTile {
             image: self.output.image(),
-            row,
-            column,
+            place: self.places.next_place()?,
             output: PhantomData,
         })
     }
@@ -138,26 +202,32 @@ impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32, const CLUSTER: u32> Itera
 
 /// A tile of an output, which this block alone writes.
 #[derive(Debug)]
-pub struct OutputTile<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> {
+pub struct OutputTile<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> {
     image: *const u8,
-    row: u32,
-    column: u32,
+    place: Place,
     output: PhantomData<&'l T>,
 }
 
-impl<'l, T: Tile, const ROWS: u32, const COLUMNS: u32> OutputTile<'l, T, ROWS, COLUMNS> {
+impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROWS, COLUMNS> {
     /// Its first row and column.
     #[inline(always)]
     #[must_use]
     pub fn place(&self) -> [u32; 2] {
-        [self.row, self.column]
+        [self.place.row, self.place.column]
+    }
+
+    /// The same, and in which of several matrices it is.
+    #[inline(always)]
+    #[must_use]
+    pub fn place_in_batch(&self) -> Place {
+        self.place
     }
 }
 
 /// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next. It lasts as long
 /// as the role of its consumer, `'r`.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
-pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize>
+pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize = 64>
 where
     Columns<WIDTH>: Width,
 {
@@ -167,68 +237,91 @@ where
     full: bool,
     /// Where it is written.
     image: *const u8,
-    row: u32,
-    column: u32,
+    place: Place,
     /// Its numbers, which are only ever changed in place: a move of as many goes through memory.
     numbers: Packed<T, WIDTH>,
     role: PhantomData<(&'r T, *mut ())>,
 }
 
-impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS> {
+impl<T: Element, const GROUPS: u32, const PART: usize> TensorStaging<'_, Swizzled<T, 16, PART>, GROUPS> {
     /// A writer of tiles as wide as `WIDTH` columns, for the warp group of `consumer`.
     #[inline(always)]
     #[must_use]
     pub fn writer<'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const WIDTH: usize>(
         self,
         consumer: &Consumer<'r, S, STAGES, GROUPS, CLUSTER>,
-    ) -> TensorWriter<'r, T, GROUPS, WIDTH>
+    ) -> TensorWriter<'r, T, GROUPS, WIDTH, PART>
     where
         Columns<WIDTH>: Width,
     {
         const {
             assert!(
-                WIDTH.is_multiple_of(64) && WIDTH <= 256,
-                "a warp writes 64 columns at a time"
+                PART == 64 || PART == 32,
+                "a warp writes 64 or 32 columns at a time, which is what the output's tiles have"
+            );
+            assert!(
+                WIDTH.is_multiple_of(PART) && WIDTH <= 256,
+                "a warp writes as many columns at a time as the output's tiles have"
             );
             assert!(size_of::<T>() == 2, "a warp writes numbers of 16 bits");
         }
         let warp = consumer.warp();
         TensorWriter {
-            buffers: self.base + warp * 2 * <Swizzled<T, 16, 64> as sealed::Tile>::BYTES,
+            buffers: self.base + warp * 2 * <Swizzled<T, 16, PART> as sealed::Tile>::BYTES,
             warp,
             full: false,
             image: core::ptr::null(),
-            row: 0,
-            column: 0,
+            place: Place {
+                batch: 0,
+                row: 0,
+                column: 0,
+            },
             numbers: Packed::zero(),
             role: PhantomData,
         }
     }
 }
 
-impl<T: Element, const GROUPS: u32, const WIDTH: usize> TensorWriter<'_, T, GROUPS, WIDTH>
+impl<T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize> TensorWriter<'_, T, GROUPS, WIDTH, PART>
 where
     Columns<WIDTH>: Width,
 {
     /// Takes a tile with its numbers: those of each warp group of consumers, the first of which has the first 64 rows. A tile
     /// that is held already is written. Afterwards the accumulator is free for other products.
     #[inline(always)]
-    pub fn hold<const ROWS: u32, const COLUMNS: u32>(
+    pub fn hold<const ROWS: usize, const COLUMNS: usize>(
         &mut self,
-        tile: OutputTile<'_, Swizzled<T, 16, 64>, ROWS, COLUMNS>,
+        tile: OutputTile<'_, Swizzled<T, 16, PART>, ROWS, COLUMNS>,
         sums: &Accumulator<WIDTH>,
-    ) {
+    ) where
+        T: Stored<f32>,
+    {
+        self.hold_results(tile, sums, |_, _, sum| sum);
+    }
+
+    /// The same with what `result` makes of row, column and sum. Beyond the matrix, it is called for rows and columns that there
+    /// are not.
+    #[inline(always)]
+    pub fn hold_results<V, const ROWS: usize, const COLUMNS: usize>(
+        &mut self,
+        tile: OutputTile<'_, Swizzled<T, 16, PART>, ROWS, COLUMNS>,
+        sums: &Accumulator<WIDTH>,
+        mut result: impl FnMut(u32, u32, f32) -> V,
+    ) where
+        T: Stored<V>,
+    {
         const {
             assert!(
-                ROWS == 64 * GROUPS,
+                ROWS == 64 * GROUPS as usize,
                 "a tile has 64 rows for each warp group of consumers"
             );
-            assert!(COLUMNS as usize == WIDTH, "a tile has as many columns as its sums");
+            assert!(COLUMNS == WIDTH, "a tile has as many columns as its sums");
         }
         self.write();
         self.full = true;
-        (self.image, self.row, self.column) = (tile.image, tile.row, tile.column);
-        self.numbers.take(sums);
+        (self.image, self.place) = (tile.image, tile.place);
+        let (row, column) = (tile.place.row + self.warp / 4 * 64, tile.place.column);
+        self.numbers.take(sums, |down, right, sum| result(row + down, column + right, sum));
     }
 
     /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
@@ -239,36 +332,58 @@ where
     pub fn write(&mut self) {
         if self.full {
             self.columns::<0, 2>();
-            if WIDTH > 128 {
+            if Self::PARTS > 2 {
                 self.columns::<2, 2>();
+            }
+            if Self::PARTS > 4 {
+                self.columns::<4, 2>();
+            }
+            if Self::PARTS > 6 {
+                self.columns::<6, 2>();
             }
             self.full = false;
         }
     }
 
-    /// Writes the tile that is held in parts of 64 columns, and calls `meanwhile` before each with its number: products that it
+    /// Writes the tile that is held in parts, and calls `meanwhile` before each with its number: products that it
     /// starts go on while the part is written.
     #[inline(always)]
     pub(super) fn write_between(&mut self, mut meanwhile: impl FnMut()) {
         meanwhile();
         self.columns::<0, 1>();
-        if WIDTH > 64 {
+        if Self::PARTS > 1 {
             meanwhile();
             self.columns::<1, 1>();
         }
-        if WIDTH > 128 {
+        if Self::PARTS > 2 {
             meanwhile();
             self.columns::<2, 1>();
         }
-        if WIDTH > 192 {
+        if Self::PARTS > 3 {
             meanwhile();
             self.columns::<3, 1>();
+        }
+        if Self::PARTS > 4 {
+            meanwhile();
+            self.columns::<4, 1>();
+        }
+        if Self::PARTS > 5 {
+            meanwhile();
+            self.columns::<5, 1>();
+        }
+        if Self::PARTS > 6 {
+            meanwhile();
+            self.columns::<6, 1>();
+        }
+        if Self::PARTS > 7 {
+            meanwhile();
+            self.columns::<7, 1>();
         }
         self.full = false;
     }
 
     /// How often [`write_between`](Self::write_between) calls what it is given.
-    pub(super) const PARTS: u32 = WIDTH as u32 / 64;
+    pub(super) const PARTS: u32 = (WIDTH / PART) as u32;
 
     /// Whether a tile is held.
     #[inline(always)]
@@ -276,7 +391,7 @@ where
         self.full
     }
 
-    /// Writes 64 columns, the `FIRST`-th of these, or as many as there are buffers for, which is two: the more at once, the fewer
+    /// Writes a part, the `FIRST`-th, or as many as there are buffers for, which is two: the more at once, the fewer
     /// fences.
     #[inline(always)]
     fn columns<const FIRST: usize, const BUFFERS: usize>(&mut self) {
@@ -287,9 +402,10 @@ where
             );
         };
         let lane = lane_id();
-        let bytes = <Swizzled<T, 16, 64> as sealed::Tile>::BYTES;
+        let bytes = <Swizzled<T, 16, PART> as sealed::Tile>::BYTES;
         let buffer = self.buffers + FIRST as u32 % 2 * bytes;
-        let both = BUFFERS == 2 && WIDTH > 64 * (FIRST + 1);
+        let both = BUFFERS == 2 && Self::PARTS > FIRST as u32 + 1;
+        let sixteens = const { PART / 16 };
         // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The rows of the
         // output are this warp's, of the block's tile.
         unsafe {
@@ -301,25 +417,26 @@ where
                 }
             }
             sync_warp(FULL_MASK);
-            self.stage(buffer, 4 * FIRST);
+            self.stage(buffer, sixteens * FIRST);
             if both {
-                self.stage(buffer + bytes, 4 * FIRST + 4);
+                self.stage(buffer + bytes, sixteens * (FIRST + 1));
             }
             wgmma::fence_proxy_async();
             sync_warp(FULL_MASK);
             if lane == 0 {
-                let (row, column) = (self.row + self.warp * 16, self.column + FIRST as u32 * 64);
-                wgmma::store_tile(self.image, row, column, buffer);
+                let Place { batch, row, column } = self.place;
+                let (row, column) = (row + self.warp * 16, column + (FIRST * PART) as u32);
+                wgmma::store_tile(self.image, batch, row, column, buffer);
                 wgmma::store_commit();
                 if both {
-                    wgmma::store_tile(self.image, row, column + 64, buffer + bytes);
+                    wgmma::store_tile(self.image, batch, row, column + PART as u32, buffer + bytes);
                     wgmma::store_commit();
                 }
             }
         }
     }
 
-    /// Puts 64 columns into a buffer, from the given sixteen on.
+    /// Puts a part into a buffer, from the given sixteen columns on.
     ///
     /// # Safety
     ///
@@ -328,21 +445,27 @@ where
     unsafe fn stage(&self, buffer: u32, first: usize) {
         // `stmatrix` takes the addresses of rows of 8 columns, of the upper 8 rows and the lower, of two such columns. The
         // swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
-        let lane = lane_id();
-        let row = buffer + lane % 16 * 128 + (((lane / 16) ^ (lane % 8)) << 4);
-        // SAFETY: the caller's; a buffer has 16 rows of 128 bytes.
+        let (pitch, lane) = (<Swizzled<T, 16, PART> as sealed::Tile>::PITCH, lane_id());
+        let (number, half) = (lane % 16, lane / 16);
+        // By the bits of the row's address from 128 on, of as many as there are pieces of 16 bytes in a row.
+        let pattern = (number * pitch / 128) & (pitch / 16 - 1);
+        let row = buffer + number * pitch + ((half ^ pattern) << 4);
+        // SAFETY: the caller's; a buffer has 16 rows.
         unsafe {
             let store = |address, [a, b, c, d]: [u32; 4]| wgmma::stmatrix_x4(address, a, b, c, d);
             store(row, self.numbers.sixteen(first));
             store(row ^ 32, self.numbers.sixteen(first + 1));
-            store(row ^ 64, self.numbers.sixteen(first + 2));
-            store(row ^ 96, self.numbers.sixteen(first + 3));
+            if PART > 32 {
+                store(row ^ 64, self.numbers.sixteen(first + 2));
+                store(row ^ 96, self.numbers.sixteen(first + 3));
+            }
         }
     }
 }
 
 /// Writes the tile that is held.
-impl<T: Element, const GROUPS: u32, const WIDTH: usize> Drop for TensorWriter<'_, T, GROUPS, WIDTH>
+impl<T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize> Drop
+    for TensorWriter<'_, T, GROUPS, WIDTH, PART>
 where
     Columns<WIDTH>: Width,
 {
@@ -356,7 +479,7 @@ where
 /// which the host does not pass.
 #[derive(Debug)]
 pub struct TensorStaging<'l, T: Tile, const GROUPS: u32> {
-    base: u32,
+    pub(super) base: u32,
     launch: PhantomData<(&'l T, *mut ())>,
 }
 

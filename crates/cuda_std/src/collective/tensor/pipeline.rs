@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::tile::sealed as tile;
-use super::tile::{StageTile, Swizzled, TileRef};
-use super::{Element, Source};
+use super::tile::{Factor, StageTile, TileRef, TileSource};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
@@ -22,7 +21,7 @@ const REGISTERS: u32 = 64 << 10;
 /// The tiles of a stage: a pair, such as `(Swizzled<f16, 128, 64>, Swizzled<f16, 256, 64>)`.
 pub trait Stage: sealed::Stage + 'static {}
 
-mod sealed {
+pub(super) mod sealed {
     use super::{StageTile, tile};
 
     pub trait Stage {
@@ -41,7 +40,7 @@ mod sealed {
             assert!(bytes < 1 << 20, "a barrier counts less than 1 MiB");
             bytes
         };
-        const SHARED: bool = A::SHARED || B::SHARED;
+        const SHARED: bool = A::COMMON.0 != 1 || B::COMMON.0 != 1;
     }
 
     /// One after the other: each has a multiple of 1024 bytes.
@@ -100,10 +99,6 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             );
             assert!(CLUSTER >= 1 && CLUSTER <= 8, "a cluster has 1 to 8 blocks");
             assert!(
-                CLUSTER == 1 || S::SHARED,
-                "blocks of a cluster have at least one tile of a stage in common: `Multicast<..>`"
-            );
-            assert!(
                 WARP_GROUP * (LOW + GROUPS * HIGH) <= REGISTERS,
                 "a multiprocessor has 65536 registers: those of all warp groups are more"
             );
@@ -116,28 +111,23 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread);
+        // SAFETY: always. What the block has read of global memory before is its parameters.
+        unsafe {
+            wgmma::launch_dependents();
+            wgmma::wait_for_prerequisites();
+        }
         if group == 0 {
             // SAFETY: the whole warp group is here, and what follows needs few registers.
             unsafe { wgmma::set_registers::<LOW, false>() };
             if thread == 0 {
-                let mut role = Producer {
-                    base: self.base,
-                    at: Position::START,
-                    filled: 0,
-                    launch: PhantomData,
-                };
+                let mut role = Producer::new(self.base);
                 producer(&mut role);
                 role.finish();
             }
         } else {
             // SAFETY: the whole warp group is here; the first one gives away what this takes.
             unsafe { wgmma::set_registers::<HIGH, true>() };
-            let mut role = Consumer {
-                base: self.base,
-                rank: group - 1,
-                at: Position::START,
-                launch: PhantomData,
-            };
+            let mut role = Consumer::new(self.base, group - 1);
             consumer(&mut role);
         }
         // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when each
@@ -160,14 +150,9 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     fn initialise(&self, thread: u32) {
         assert_cluster::<CLUSTER>();
         if thread == 0 {
-            for stage in 0..STAGES as u32 {
-                // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
-                unsafe {
-                    wgmma::mbarrier_init(full::<S, STAGES>(self.base, stage), 1);
-                    // A lane of each warp of each consumer arrives.
-                    wgmma::mbarrier_init(empty::<S, STAGES>(self.base, stage), 4 * GROUPS * CLUSTER);
-                }
-            }
+            let blocks = if S::SHARED { CLUSTER } else { 1 };
+            // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
+            unsafe { make_barriers::<S, STAGES>(self.base, GROUPS * blocks) };
             // SAFETY: always.
             unsafe { wgmma::fence_mbarrier_init() };
         }
@@ -181,6 +166,22 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         if CLUSTER > 1 {
             // SAFETY: they have arrived.
             unsafe { wgmma::cluster_wait() };
+        }
+    }
+}
+
+/// Makes the barriers of the stages, for so many consumers, of which a lane of each warp arrives.
+///
+/// # Safety
+///
+/// The memory of a pipeline is at `base`, and no thread uses its barriers yet.
+#[inline(always)]
+pub(super) unsafe fn make_barriers<S: Stage, const STAGES: usize>(base: u32, consumers: u32) {
+    for stage in 0..STAGES as u32 {
+        // SAFETY: the caller's.
+        unsafe {
+            wgmma::mbarrier_init(full::<S, STAGES>(base, stage), 1);
+            wgmma::mbarrier_init(empty::<S, STAGES>(base, stage), 4 * consumers);
         }
     }
 }
@@ -248,6 +249,13 @@ fn wait(barrier: u32, parity: u32) {
     while unsafe { wgmma::mbarrier_try_wait(barrier, parity) } == 0 {}
 }
 
+/// The same for what other blocks of the cluster wrote before they arrived, which is seen afterwards.
+#[inline(always)]
+pub(super) fn wait_for_cluster(barrier: u32, parity: u32) {
+    // SAFETY: a barrier that is initialised.
+    while unsafe { wgmma::mbarrier_try_wait_acquire_cluster(barrier, parity) } == 0 {}
+}
+
 /// The thread that fills stages, while its role lasts, `'r`.
 #[derive(Debug)]
 pub struct Producer<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
@@ -258,6 +266,17 @@ pub struct Producer<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, CLUSTER> {
+    /// That of the pipeline whose memory is at `base`.
+    #[inline(always)]
+    pub(super) fn new(base: u32) -> Self {
+        Self {
+            base,
+            at: Position::START,
+            filled: 0,
+            launch: PhantomData,
+        }
+    }
+
     /// Waits until the next stage is empty.
     ///
     /// `mbarrier.try_wait.parity`; PTX 7.8, sm_90.
@@ -279,7 +298,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     /// Waits until the stages that were filled last are full and have been released: copies to them and arrivals from other
     /// blocks go to memory that is not the block's when it ends.
     #[inline(always)]
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         for _ in 0..self.filled.min(STAGES as u32) {
             let Position { stage, round } = &mut self.at;
             if *stage == 0 {
@@ -296,9 +315,9 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
 /// A stage that is empty.
 #[derive(Debug)]
 pub struct Empty<'p, S: Stage, const STAGES: usize, const CLUSTER: u32> {
-    tiles: u32,
-    barrier: u32,
-    filled: &'p mut u32,
+    pub(super) tiles: u32,
+    pub(super) barrier: u32,
+    pub(super) filled: &'p mut u32,
     stage: PhantomData<S>,
 }
 
@@ -309,11 +328,8 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<
     ///
     /// `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor.2d`; PTX 8.0, sm_90.
     #[inline(always)]
-    pub fn fill<T: Element, const A_ROWS: usize, const A_COLUMNS: usize, const B_ROWS: usize, const B_COLUMNS: usize>(
-        self,
-        a: Source<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
-        b: Source<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
-    ) where
+    pub fn fill<T: Factor>(self, a: impl TileSource<T>, b: impl TileSource<T>)
+    where
         A: StageTile<Tile: super::Tile<Element = T>>,
         B: StageTile<Tile: super::Tile<Element = T>>,
     {
@@ -341,6 +357,17 @@ pub struct Consumer<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const 
 impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     Consumer<'l, S, STAGES, GROUPS, CLUSTER>
 {
+    /// That of the pipeline whose memory is at `base`, and of a warp group.
+    #[inline(always)]
+    pub(super) fn new(base: u32, rank: u32) -> Self {
+        Self {
+            base,
+            rank,
+            at: Position::START,
+            launch: PhantomData,
+        }
+    }
+
     /// Which of the consumers' warp groups this one is.
     #[inline(always)]
     #[must_use]
@@ -385,7 +412,7 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Full<'
     /// The tiles.
     #[inline(always)]
     pub(super) fn tiles(&self) -> (TileRef<'_, A::Tile>, TileRef<'_, B::Tile>) {
-        let first = tiles::<(A, B)>(self.base, self.stage);
+        let first = self.address();
         // SAFETY: the stage is full until it is dropped.
         unsafe {
             (
@@ -397,6 +424,12 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Full<'
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Full<'_, S, STAGES, CLUSTER> {
+    /// Where its tiles are.
+    #[inline(always)]
+    pub(super) fn address(&self) -> u32 {
+        tiles::<S>(self.base, self.stage)
+    }
+
     /// Releases the stage where the lanes of the warp are together, and what read it is over for all of them.
     #[inline(always)]
     pub(super) fn release_together(self) {
@@ -412,7 +445,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Full<'_, S, STAGES, CLUS
         let lane = lane_id();
         // SAFETY: the barrier counts these arrivals; other blocks of the cluster are there until all of it are done.
         unsafe {
-            if CLUSTER > 1 {
+            if CLUSTER > 1 && S::SHARED {
                 if lane < CLUSTER {
                     wgmma::mbarrier_arrive_cluster(barrier, lane);
                 }

@@ -384,13 +384,14 @@ pub const fn barriers<const N: usize>(wanted: [u32; N]) -> [u32; N] {
     let mut numbers = [0; N];
     let (mut parameter, mut last) = (0, 0);
     while parameter < N {
-        assert!(wanted[parameter] <= 1, "a parameter has one barrier, or none");
         last += wanted[parameter];
         assert!(
             last < 16,
             "a kernel can have 15 parameters of shared memory, one for each barrier: put several tiles into one, as a tuple"
         );
-        numbers[parameter] = last * wanted[parameter];
+        if wanted[parameter] > 0 {
+            numbers[parameter] = last - wanted[parameter] + 1;
+        }
         parameter += 1;
     }
     numbers

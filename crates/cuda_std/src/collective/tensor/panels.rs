@@ -1,0 +1,369 @@
+//! Tiles that are wider than a row of the swizzle's pattern: as many tiles side by side, and their products.
+
+use core::marker::PhantomData;
+
+use super::Stage;
+use super::accumulator::{Accumulator, Columns, Packed, Width};
+use super::pipeline::{Consumer, Empty, Full, sealed as stage};
+use super::stack::Source4;
+use super::tile::{Element, StageTile, Swizzled, sealed as tile};
+use super::turns::Turns;
+use crate::device::warp_group::{self, RegisterProducts};
+use crate::device::wgmma::{self, Along, Sums as _};
+
+/// Columns of a panel: a row of 128 bytes.
+const PANEL: usize = 64;
+
+/// A stage with `N` tiles side by side.
+impl<A: StageTile, const N: usize> Stage for [A; N] {}
+
+impl<A: StageTile, const N: usize> stage::Stage for [A; N] {
+    type Memory = [<A::Tile as tile::Tile>::Memory; N];
+    const BYTES: u32 = {
+        let bytes = N as u32 * <A::Tile as tile::Tile>::BYTES;
+        assert!(bytes > 0 && bytes < 1 << 20, "a barrier counts less than 1 MiB");
+        bytes
+    };
+    const SHARED: bool = A::COMMON.0 != 1;
+}
+
+impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
+    Empty<'_, [Swizzled<T, ROWS, PANEL>; N], STAGES, 1>
+{
+    /// Starts to copy the tiles, which lie side by side from `source` on; when all bytes have come, the stage is full.
+    ///
+    /// `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor.4d`; PTX 8.0, sm_90.
+    #[inline(always)]
+    pub fn fill(self, source: Source4<'_, Swizzled<T, ROWS, PANEL>>) {
+        *self.filled += 1;
+        // SAFETY: the stage is empty, and as many bytes are copied as are expected: all of each tile.
+        unsafe {
+            wgmma::mbarrier_arrive_expect_tx(self.barrier, <[Swizzled<T, ROWS, PANEL>; N] as stage::Stage>::BYTES);
+            for panel in 0..N as u32 {
+                let place = self.tiles + panel * <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES;
+                source.fill(panel * PANEL as u32, place, self.barrier);
+            }
+        }
+    }
+}
+
+impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
+    Full<'_, [Swizzled<T, ROWS, PANEL>; N], STAGES, 1>
+{
+    /// The tiles, to be multiplied while the stage is full.
+    #[inline(always)]
+    #[must_use]
+    pub fn panels(&self) -> Panels<'_, T, ROWS, N> {
+        Panels {
+            address: self.address(),
+            pitch: <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES,
+            stage: PhantomData,
+        }
+    }
+}
+
+/// `ROWS` rows of `N` tiles side by side, 64 columns each, that are there to be multiplied for as long as `'s`.
+#[derive(Debug)]
+pub struct Panels<'s, T, const ROWS: usize, const N: usize> {
+    address: u32,
+    /// Bytes from one tile to the next.
+    pitch: u32,
+    stage: PhantomData<&'s T>,
+}
+
+impl<T, const ROWS: usize, const N: usize> Clone for Panels<'_, T, ROWS, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const ROWS: usize, const N: usize> Copy for Panels<'_, T, ROWS, N> {}
+
+/// 16 columns of a panel, as descriptors count: PTX ISA, "Matrix Descriptor".
+const SIXTEEN_COLUMNS: u64 = 32 >> 4;
+/// 16 rows of a panel.
+const SIXTEEN_ROWS: u64 = (16 * 128) >> 4;
+
+impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
+    /// `PART` rows from `first` on, which is a multiple of 8.
+    ///
+    /// # Panics
+    /// If the tiles do not have them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn rows<const PART: usize>(self, first: u32) -> Panels<'s, T, PART, N> {
+        const { assert!(PART <= ROWS, "a part has no more rows than its tile") };
+        assert!(
+            first.is_multiple_of(8) && first <= (ROWS - PART) as u32,
+            "rows that the tile does not have, or that do not begin at a multiple of 8"
+        );
+        Panels {
+            address: self.address + first * 128,
+            pitch: self.pitch,
+            stage: PhantomData,
+        }
+    }
+
+    /// Of the first panel, with its rows along the sum: eight rows are 1024 bytes further.
+    #[inline(always)]
+    fn descriptor(self) -> u64 {
+        u64::from((self.address & 0x3_ffff) >> 4) | (1 << 16) | (64 << 32) | (1 << 62)
+    }
+
+    /// The same with its columns along the sum's: further 64 columns are a panel further.
+    #[inline(always)]
+    fn descriptor_of_columns(self) -> u64 {
+        u64::from((self.address & 0x3_ffff) >> 4) | u64::from(self.pitch >> 4) << 16 | (64 << 32) | (1 << 62)
+    }
+
+    /// The columns of the number-th sixteen.
+    #[inline(always)]
+    fn sixteen(self, number: usize) -> u64 {
+        number as u64 / 4 * u64::from(self.pitch >> 4) + number as u64 % 4 * SIXTEEN_COLUMNS
+    }
+}
+
+/// An [`Accumulator`] that is also summed up from [`Weights`].
+#[diagnostic::on_unimplemented(
+    message = "no product with weights has this width",
+    note = "such accumulators have 64, 128, 192 or 256 columns"
+)]
+pub trait WeightedWidth: Width + sealed::WeightedWidth {}
+
+mod sealed {
+    use super::{super::accumulator::sealed::Width, Element, RegisterProducts};
+
+    pub trait WeightedWidth: Width {
+        /// Starts a product.
+        ///
+        /// # Safety
+        ///
+        /// As for `RegisterProducts`.
+        unsafe fn multiply<T: Element>(sums: &mut Self::F32, a: [u32; 4], b: u64);
+    }
+
+    impl<W: Width<F32: RegisterProducts>> WeightedWidth for W {
+        #[inline(always)]
+        unsafe fn multiply<T: Element>(sums: &mut Self::F32, a: [u32; 4], b: u64) {
+            // SAFETY: the caller's.
+            unsafe {
+                if T::DATA_TYPE == <::half::bf16 as super::tile::Element>::DATA_TYPE {
+                    sums.multiply_registers::<true>(a, b);
+                } else {
+                    sums.multiply_registers::<false>(a, b);
+                }
+            }
+        }
+    }
+}
+
+impl<W: Width + sealed::WeightedWidth> WeightedWidth for W {}
+
+/// A left operand in registers: 64 rows by `COLUMNS` columns of numbers of 16 bits, which an accumulator held.
+#[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
+pub struct Weights<T, const COLUMNS: usize>(Packed<T, COLUMNS>)
+where
+    Columns<COLUMNS>: Width;
+
+impl<T: Element, const COLUMNS: usize> Weights<T, COLUMNS>
+where
+    Columns<COLUMNS>: Width,
+{
+    /// Weights of zero.
+    #[inline(always)]
+    #[must_use]
+    pub fn zero() -> Self {
+        Self(Packed::zero())
+    }
+
+    /// Rounds the numbers of an accumulator, in place of what was there.
+    #[inline(always)]
+    pub fn take(&mut self, accumulator: &Accumulator<COLUMNS>) {
+        self.0.take(accumulator, |_, _, sum| sum);
+    }
+
+    /// They are read up to here.
+    #[inline(always)]
+    fn keep(&self) {
+        self.0
+            .pairs
+            .as_ref()
+            .iter()
+            .for_each(|registers| warp_group::keep(*registers));
+    }
+}
+
+impl<const COLUMNS: usize> Accumulator<COLUMNS>
+where
+    Columns<COLUMNS>: Width,
+{
+    /// Starts a product of `INNER` columns of `a` and of `b`, in place of what is there.
+    ///
+    /// # Safety
+    ///
+    /// The warp group is together; nothing reads or changes the sums and nothing writes to the tiles until the product is over.
+    #[inline(always)]
+    unsafe fn start<T: Element, const N: usize, const INNER: usize>(
+        &mut self,
+        a: Panels<'_, T, 64, N>,
+        b: Panels<'_, T, COLUMNS, N>,
+    ) {
+        const {
+            assert!(
+                INNER > 0 && INNER.is_multiple_of(16) && INNER <= N * PANEL && INNER <= 256,
+                "a product sums over a multiple of 16 columns, which its tiles have"
+            );
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            self.sums.fence();
+            macro_rules! steps {
+                ($($step:literal)*) => {$(
+                    if const { 16 * $step < INNER } {
+                        T::multiply::<Columns<COLUMNS>, Along, Along>(
+                            &mut self.sums,
+                            a.descriptor() + a.sixteen($step),
+                            b.descriptor() + b.sixteen($step),
+                            ($step > 0) as u32,
+                        );
+                    }
+                )*};
+            }
+            steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            wgmma::wgmma_commit();
+        }
+    }
+
+    /// Starts to add the product of weights and of the rows of `b`.
+    ///
+    /// # Safety
+    ///
+    /// As for `start`, and nothing changes the weights.
+    #[inline(always)]
+    unsafe fn start_weighted<T: Element, const N: usize, const ROWS: usize>(
+        &mut self,
+        weights: &Weights<T, ROWS>,
+        b: Panels<'_, T, ROWS, N>,
+    ) where
+        Columns<COLUMNS>: WeightedWidth,
+        Columns<ROWS>: Width,
+    {
+        const {
+            assert!(
+                COLUMNS <= N * PANEL,
+                "the tiles have as many columns as the accumulator"
+            )
+        };
+        let first = b.descriptor_of_columns();
+        // SAFETY: the caller's.
+        unsafe {
+            self.sums.fence();
+            macro_rules! steps {
+                ($($step:literal)*) => {$(
+                    if const { 16 * $step < ROWS } {
+                        let a = weights.0.sixteen($step);
+                        let b = first + $step * SIXTEEN_ROWS;
+                        <Columns<COLUMNS> as sealed::WeightedWidth>::multiply::<T>(&mut self.sums, a, b);
+                    }
+                )*};
+            }
+            steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            wgmma::wgmma_commit();
+        }
+    }
+
+    /// Replaces what the accumulator holds by the product of 64 rows of `a` and the transpose of a stage, over their first
+    /// `INNER` columns, and waits for it. Then the stage is released.
+    ///
+    /// `wgmma.mma_async`, `wgmma.wait_group`; PTX 8.0, sm_90a.
+    #[inline(always)]
+    pub fn product<T: Element, const N: usize, const INNER: usize, const STAGES: usize>(
+        &mut self,
+        a: Panels<'_, T, 64, N>,
+        b: Full<'_, [Swizzled<T, COLUMNS, PANEL>; N], STAGES, 1>,
+    ) {
+        // SAFETY: the stage is full until it is released, and the accumulator is borrowed. The warp group is together, says
+        // the caller. It is not `unsafe` to be mistaken there: see the module.
+        unsafe {
+            self.start::<T, N, INNER>(a, b.panels());
+            self.sums.wait();
+        }
+        b.release_together();
+    }
+
+    /// Adds the product of weights and a stage, whose rows are summed over, and waits for it. Then the stage is released.
+    ///
+    /// `wgmma.mma_async`, with the left operand in registers; `wgmma.wait_group`; PTX 8.0, sm_90a.
+    #[inline(always)]
+    pub fn add_weighted<T: Element, const N: usize, const ROWS: usize, const STAGES: usize>(
+        &mut self,
+        weights: &Weights<T, ROWS>,
+        b: Full<'_, [Swizzled<T, ROWS, PANEL>; N], STAGES, 1>,
+    ) where
+        Columns<COLUMNS>: WeightedWidth,
+        Columns<ROWS>: Width,
+    {
+        // SAFETY: as for `product`; the weights are borrowed.
+        unsafe {
+            self.start_weighted(weights, b.panels());
+            self.sums.wait();
+        }
+        weights.keep();
+        b.release_together();
+    }
+
+    /// [`add_weighted`](Self::add_weighted), while `scores` become another [`product`](Self::product), which is started first.
+    /// When that one is over, `meanwhile` is called with the scores, while this sum may still be under way.
+    ///
+    /// Both are started when it is this warp group's turn, which is then the next one's. Before the sum is waited for, the next
+    /// stage is, and passed on.
+    ///
+    /// `wgmma.mma_async`, `wgmma.wait_group`; PTX 8.0, sm_90a.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "two products have six operands")]
+    pub fn add_weighted_while<
+        'r,
+        T: Element,
+        R,
+        const N: usize,
+        const INNER: usize,
+        const ROWS: usize,
+        const STAGES: usize,
+        const GROUPS: u32,
+    >(
+        &mut self,
+        weights: &Weights<T, ROWS>,
+        b: Full<'r, [Swizzled<T, ROWS, PANEL>; N], STAGES, 1>,
+        scores: &mut Accumulator<ROWS>,
+        left: Panels<'_, T, 64, N>,
+        right: Full<'r, [Swizzled<T, ROWS, PANEL>; N], STAGES, 1>,
+        stages: &mut Consumer<'r, [Swizzled<T, ROWS, PANEL>; N], STAGES, GROUPS, 1>,
+        turns: &mut Turns<'_, GROUPS>,
+        meanwhile: impl FnOnce(&mut Accumulator<ROWS>) -> R,
+    ) -> (R, Full<'r, [Swizzled<T, ROWS, PANEL>; N], STAGES, 1>)
+    where
+        Columns<COLUMNS>: WeightedWidth,
+        Columns<ROWS>: Width,
+    {
+        turns.take();
+        // SAFETY: as for `product` and `add_weighted`. Groups end in order, so the scores are there when all but the last are.
+        unsafe {
+            scores.start::<T, N, INNER>(left, right.panels());
+            self.start_weighted(weights, b.panels());
+            turns.pass();
+            scores.sums.wait_1();
+        }
+        right.release_together();
+        let result = meanwhile(scores);
+        // SAFETY: always.
+        unsafe { scores.sums.pin() };
+        // Its loop keeps the assembler from moving what was done meanwhile behind the wait for the sums.
+        let next = stages.wait();
+        // SAFETY: the same.
+        unsafe { self.sums.wait() };
+        weights.keep();
+        b.release_together();
+        (result, next)
+    }
+}

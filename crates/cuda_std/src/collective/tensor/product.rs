@@ -1,0 +1,319 @@
+//! Whole products of matrices, for kernels that add what becomes of the sums.
+
+use super::accumulator::{Accumulator, Columns, Number, Width};
+use super::map::{TensorMap, TensorOutput};
+use super::matrix::{MatrixOutput, TensorExchange};
+use super::output::{Bands, Grouping, Place, Places, TensorStaging};
+use super::pipeline::{Consumer, Producer, TensorPipeline};
+use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
+use crate::device::intrinsics;
+
+/// The registers of a thread in the roles of [`product`]: of the producer's warp group, of one warp group of consumers, of which
+/// a multiprocessor has room for two blocks, and of each of two.
+const LOW: u32 = 40;
+const ONE: u32 = 216;
+const TWO: u32 = 232;
+
+/// Where the results of a [`product`] go, as `V` of sums `N`:
+///
+/// | results | numbers | rows |
+/// |---|---|---|
+/// | `(TensorOutput, TensorStaging)` | of 16 bits | begin at multiples of 16 bytes; written by tensor copies, while the next tile is computed |
+/// | [`MatrixOutput`] | any | any |
+/// | `(MatrixOutput, TensorExchange)` | any, of sums in `f32` | any; for few tiles with long sums, whose parts several blocks of a cluster compute |
+pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>:
+    sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
+where
+    Columns<COLUMNS>: Width,
+{
+}
+
+mod sealed {
+    use super::{Bands, Columns, Consumer, Factor, Grouping, Number, Operand, Places, StageTile, Width};
+
+    pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>
+    where
+        Columns<COLUMNS>: Width,
+    {
+        /// How many blocks compute parts of the same sums.
+        const SLICES: u32;
+
+        /// What the block does before it divides into roles.
+        fn initialise(&self);
+
+        /// The tiles of this block.
+        fn places<const CLUSTER: u32>(&self, order: (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER>;
+
+        /// What consumers do: each sum has the products of so many stages.
+        fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
+            self,
+            consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+            order: (Bands, Grouping),
+            steps: u32,
+            result: &impl Fn([u32; 3], N) -> V,
+        ) where
+            T: Factor<Sum = N>,
+            A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+            B: StageTile<Tile: Operand<T, COLUMNS, INNER>>;
+    }
+}
+
+impl<T, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, f32, ROWS, COLUMNS, GROUPS>
+    for (TensorOutput<'_, Swizzled<T, 16, 64>>, TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS>)
+where
+    T: Element + Stored<V>,
+    Columns<COLUMNS>: Width,
+{
+}
+
+impl<O, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
+    for (TensorOutput<'_, Swizzled<O, 16, 64>>, TensorStaging<'_, Swizzled<O, 16, 64>, GROUPS>)
+where
+    O: Element + Stored<V>,
+    Columns<COLUMNS>: Width,
+{
+    const SLICES: u32 = 1;
+
+    #[inline(always)]
+    fn initialise(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
+    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
+        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    }
+
+    #[inline(always)]
+    fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
+        self,
+        consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+        (order, grouping): (Bands, Grouping),
+        steps: u32,
+        result: &impl Fn([u32; 3], f32) -> V,
+    ) where
+        T: Factor<Sum = f32>,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
+        let first = 64 * consumer.rank();
+        let mut sums = Accumulator::<COLUMNS>::zero();
+        let mut writer = self.1.writer(consumer);
+        for tile in self.0.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+            sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
+            let Place { batch, .. } = tile.place_in_batch();
+            writer.hold_results(tile, &sums, |row, column, sum| result([batch, row, column], sum));
+        }
+    }
+}
+
+impl<T, V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, N, ROWS, COLUMNS, GROUPS>
+    for MatrixOutput<'_, T>
+where
+    T: Stored<V>,
+    N: Number,
+    Columns<COLUMNS>: Width,
+{
+}
+
+impl<O, V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
+    for MatrixOutput<'_, O>
+where
+    O: Stored<V>,
+    N: Number,
+    Columns<COLUMNS>: Width,
+{
+    const SLICES: u32 = 1;
+
+    #[inline(always)]
+    fn initialise(&self) {}
+
+    #[inline(always)]
+    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
+        Places::new([self.batches(), self.rows(), self.columns()], order, grouping)
+    }
+
+    #[inline(always)]
+    fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
+        self,
+        consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+        (order, grouping): (Bands, Grouping),
+        steps: u32,
+        result: &impl Fn([u32; 3], N) -> V,
+    ) where
+        T: Factor<Sum = N>,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
+        let first = 64 * consumer.rank();
+        let mut sums = Accumulator::<COLUMNS, N>::zero();
+        for tile in self.tiles::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+            sums.products(|products| {
+                for _ in 0..steps {
+                    products.add_rows(consumer.wait(), first);
+                }
+            });
+            let Place { batch, .. } = tile.place();
+            tile.write(consumer, &sums, |row, column, sum| result([batch, row, column], sum));
+        }
+    }
+}
+
+impl<T, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32, const SLICES: u32>
+    Results<V, f32, ROWS, COLUMNS, GROUPS> for (MatrixOutput<'_, T>, TensorExchange<'_, ROWS, COLUMNS, SLICES>)
+where
+    T: Stored<V>,
+    Columns<COLUMNS>: Width,
+{
+}
+
+impl<O, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32, const SLICES_: u32>
+    sealed::Results<V, f32, ROWS, COLUMNS, GROUPS> for (MatrixOutput<'_, O>, TensorExchange<'_, ROWS, COLUMNS, SLICES_>)
+where
+    O: Stored<V>,
+    Columns<COLUMNS>: Width,
+{
+    const SLICES: u32 = SLICES_;
+
+    #[inline(always)]
+    fn initialise(&self) {
+        self.1.initialise(GROUPS);
+    }
+
+    #[inline(always)]
+    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
+        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    }
+
+    #[inline(always)]
+    fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
+        self,
+        consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+        (order, grouping): (Bands, Grouping),
+        steps: u32,
+        result: &impl Fn([u32; 3], f32) -> V,
+    ) where
+        T: Factor<Sum = f32>,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
+        let first = 64 * consumer.rank();
+        let mut sums = Accumulator::<COLUMNS>::zero();
+        let (output, exchange) = self;
+        let tiles = output.sliced::<ROWS, COLUMNS, CLUSTER>(order, grouping);
+        for (number, tile) in (0_u32..).zip(tiles) {
+            sums.products(|products| {
+                for _ in 0..steps {
+                    products.add_rows(consumer.wait(), first);
+                }
+            });
+            exchange.write(consumer, number, &tile, (&sums, steps > 0), result);
+        }
+    }
+}
+
+/// Computes the product of two matrices, or of several: what `result` makes of batch, row, column and sum is written. All of a
+/// kernel that has nothing else to do; all threads of the block come here.
+///
+/// `a` and `b` lie in either order, as the tiles of the pipeline's stages say: rows or columns of the product along the rows of
+/// the tile, [`Swizzled`](super::Swizzled) with as many columns as are summed over at a time, or across them,
+/// [`Across`](super::Across). So `a b`, `a bᵀ` and `aᵀ b` are the same kernel with other tiles. The tile of the product has
+/// 64 rows for each warp group of consumers, and as many columns as an accumulator.
+///
+/// Rows and columns that `result` is told may lie beyond the matrix, where what it returns is not used.
+///
+/// ```no_run
+/// use cuda_std::half::f16;
+/// use cuda_std::prelude::*;
+/// use cuda_std::tensor::{
+///     Bands, Grouping, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, product,
+/// };
+///
+/// /// c = max(a bᵀ + bias, 0), of which `bias` has a number for each column.
+/// #[kernel(block = 384, min_blocks = 1, cluster = 2)]
+/// pub fn layer(
+///     a: TensorMap<Swizzled<f16, 128, 64>>,
+///     b: TensorMap<Swizzled<f16, 128, 64>>,
+///     bias: &[f32],
+///     c: TensorOutput<Swizzled<f16, 16, 64>>,
+///     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Multicast<Swizzled<f16, 256, 64>>), 4, 2, 2>,
+///     staging: TensorStaging<Swizzled<f16, 16, 64>, 2>,
+/// ) {
+///     let order = (Bands(8), Grouping { down: 2, across: 1 });
+///     product((a, b), stages, (c, staging), order, |[_, _, column], sum: f32| {
+///         (sum + bias.get(column as usize).copied().unwrap_or(0.0)).max(0.0)
+///     });
+/// }
+/// # fn main() {}
+/// ```
+///
+/// # Panics
+/// If the block has not `GROUPS + 1` warp groups, or the cluster not as many blocks as lie below and beside each other and have
+/// parts of the same sums.
+#[inline(always)]
+#[expect(clippy::type_complexity, reason = "the order is a pair of two structures")]
+pub fn product<
+    T,
+    V,
+    A,
+    B,
+    R,
+    const A_ROWS: usize,
+    const A_COLUMNS: usize,
+    const B_ROWS: usize,
+    const B_COLUMNS: usize,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const INNER: usize,
+    const STAGES: usize,
+    const GROUPS: u32,
+    const CLUSTER: u32,
+>(
+    (a, b): (TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>, TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>),
+    stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+    results: R,
+    order: (Bands, Grouping),
+    result: impl Fn([u32; 3], T::Sum) -> V,
+) where
+    T: Factor,
+    A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+    B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
+    Columns<COLUMNS>: Width,
+{
+    a.prefetch();
+    b.prefetch();
+    results.initialise();
+    let (_, Grouping { down, across }) = order;
+    assert!(
+        CLUSTER == down * across * R::SLICES,
+        "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
+    );
+    // Those of `a`, or its rows if they lie across the sum.
+    let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
+    let steps = length.div_ceil(INNER as u32);
+    // This block's part of them.
+    let slice = if R::SLICES > 1 { intrinsics::rank_in_cluster() / (down * across) } else { 0 };
+    let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
+    let (first, end) = (bound(slice), bound(slice + 1));
+    let mut places: Places<ROWS, COLUMNS, CLUSTER> = results.places(order);
+    let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
+        while let Some(Place { batch, row, column }) = places.next_place() {
+            for step in first..end {
+                let k = step * INNER as u32;
+                let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
+                let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
+                producer.acquire().fill::<T>(a, b);
+            }
+        }
+    };
+    let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
+        results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
+    };
+    const { assert!(GROUPS <= 2, "a product has one or two warp groups of consumers") };
+    if GROUPS == 1 {
+        stages.roles::<LOW, ONE>(producer, consumer);
+    } else {
+        stages.roles::<LOW, TWO>(producer, consumer);
+    }
+}

@@ -1,0 +1,143 @@
+//! Stages beside tiles that stay for many of them.
+
+use core::marker::PhantomData;
+
+use super::Stage;
+use super::pipeline::{Consumer, PipelineMemory, Producer, WARP_GROUP, make_barriers};
+use super::turns::Turns;
+use crate::abi::parameter::{KernelParameter, Role};
+use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
+use crate::device::intrinsics;
+use crate::device::sync::sync_threads_count;
+use crate::device::thread::{index_in_block, threads_in_block};
+use crate::device::wgmma;
+use crate::mem::shared::dynamic_shared_tensors;
+
+/// `STAGES` stages with the tiles `S`, and `RESIDENT` with the tiles `Q`, each of which is kept while many of the others come and
+/// go. A parameter of a kernel, which the host does not pass; the block has `GROUPS` warp groups of consumers, and one more.
+///
+/// It is a [`TensorPipeline`](super::TensorPipeline) that has stages of two kinds, each with its own order.
+#[derive(Debug)]
+pub struct ResidentPipeline<'l, Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32> {
+    base: u32,
+    barrier: u32,
+    launch: PhantomData<&'l (Q, S)>,
+}
+
+/// The memory of a [`ResidentPipeline`].
+#[allow(missing_debug_implementations, reason = "memory of tiles, which no thread reads")]
+#[repr(C)]
+pub struct ResidentMemory<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize> {
+    resident: PipelineMemory<Q, RESIDENT>,
+    stages: PipelineMemory<S, STAGES>,
+}
+
+impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32>
+    ResidentPipeline<'_, Q, S, RESIDENT, STAGES, GROUPS>
+{
+    /// Divides the block into roles, as [`TensorPipeline::roles`](super::TensorPipeline::roles) does. Each has its side of both
+    /// kinds of stages, and consumers have their [turns](Turns).
+    ///
+    /// `setmaxnreg`; PTX 8.0, sm_90a. `mbarrier.init`; PTX 7.0, sm_80.
+    ///
+    /// # Panics
+    /// If the block has not `GROUPS + 1` warp groups, all of which come here.
+    #[inline(always)]
+    pub fn roles<const LOW: u32, const HIGH: u32>(
+        self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, Q, RESIDENT, 1>, &mut Producer<'r, S, STAGES, 1>),
+        consumer: impl for<'r> FnOnce(
+            &mut Consumer<'r, Q, RESIDENT, GROUPS, 1>,
+            &mut Consumer<'r, S, STAGES, GROUPS, 1>,
+            &mut Turns<'r, GROUPS>,
+        ),
+    ) {
+        const {
+            assert!(RESIDENT >= 1 && STAGES >= 1, "a pipeline has a stage at least");
+            assert!(
+                GROUPS >= 1 && GROUPS <= 7,
+                "a block has 1 to 7 warp groups of consumers"
+            );
+            assert!(
+                WARP_GROUP * (LOW + GROUPS * HIGH) <= 64 << 10,
+                "a multiprocessor has 65536 registers: those of all warp groups are more"
+            );
+        }
+        assert!(
+            threads_in_block() == WARP_GROUP * (GROUPS + 1),
+            "a block has as many warp groups as its pipeline has consumers, and one more"
+        );
+        let resident = self.base;
+        let stages = self.base + core::mem::offset_of!(ResidentMemory<Q, S, RESIDENT, STAGES>, stages) as u32;
+        let thread = index_in_block();
+        // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
+        let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
+        if thread == 0 {
+            // SAFETY: the memory is the pipeline's, and no thread uses it yet.
+            unsafe {
+                make_barriers::<Q, RESIDENT>(resident, GROUPS);
+                make_barriers::<S, STAGES>(stages, GROUPS);
+                wgmma::fence_mbarrier_init();
+            }
+        }
+        // A thread that has returned before is not waited for.
+        let here = sync_threads_count(true);
+        assert!(here == threads_in_block(), "all threads of a block take a role");
+        if group == 0 {
+            // SAFETY: the whole warp group is here, and what follows needs few registers.
+            unsafe { wgmma::set_registers::<LOW, false>() };
+            if thread == 0 {
+                let (mut resident, mut stages) = (Producer::new(resident), Producer::new(stages));
+                producer(&mut resident, &mut stages);
+                resident.finish();
+                stages.finish();
+            }
+        } else {
+            // SAFETY: the whole warp group is here; the first one gives away what this takes.
+            unsafe { wgmma::set_registers::<HIGH, true>() };
+            let rank = group - 1;
+            // SAFETY: the barriers are this parameter's.
+            let mut turns = unsafe { Turns::begin(self.barrier, rank) };
+            consumer(
+                &mut Consumer::new(resident, rank),
+                &mut Consumer::new(stages, rank),
+                &mut turns,
+            );
+            turns.end();
+        }
+        // SAFETY: always.
+        unsafe { wgmma::store_wait_read() };
+    }
+}
+
+// SAFETY: a part of the launch's dynamic shared memory, which the launcher lays out; all threads get the same.
+unsafe impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32> KernelParameter
+    for ResidentPipeline<'_, Q, S, RESIDENT, STAGES, GROUPS>
+{
+    const ROLE: Role = Role::Shared;
+    const ROLES: usize = 1;
+    const BARRIERS: u32 = GROUPS;
+    type Element = ResidentMemory<Q, S, RESIDENT, STAGES>;
+    type A = u32;
+    type B = u32;
+    type C = ();
+    type D = ();
+    type Value<'l> = ResidentPipeline<'l, Q, S, RESIDENT, STAGES, GROUPS>;
+
+    #[inline(always)]
+    unsafe fn assemble(offset: u32, _: u32, (): (), (): ()) -> Self::Value<'static> {
+        ResidentPipeline {
+            base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
+            barrier: 0,
+            launch: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
+        ResidentPipeline {
+            barrier: BARRIER,
+            ..value
+        }
+    }
+}
