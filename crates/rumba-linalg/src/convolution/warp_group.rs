@@ -5,8 +5,8 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Bands, Columns, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange,
-    TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
+    Accumulator, Bands, Columns, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled,
+    TensorExchange, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
 };
 
 use crate::product::{Activation, Output};
@@ -176,6 +176,10 @@ pub fn convolution_160_by_3<T: Element + Stored<f32> + Output<f32>>(
     let order = (ORDER, Grouping { down: 1, across: 1 });
     convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
         let sum = sum + number(bias, output);
-        if curve.is_smooth { curve.smooth(sum) } else { curve.straight(sum) }
+        if curve.is_smooth {
+            curve.smooth(sum)
+        } else {
+            curve.straight(sum)
+        }
     });
 }
