@@ -190,9 +190,9 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             activation: self.activation,
         };
         if problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups() {
-            self.linalg.by_warp_groups(&problem, shape, output)
+            self.linalg.convolution_by_warp_groups(&problem, shape, output)
         } else {
-            self.linalg.by_threads(problem, shape, output)
+            self.linalg.convolution_by_threads(problem, shape, output)
         }
     }
 }
@@ -342,7 +342,7 @@ impl Linalg {
         self.library.device().limits().compute_capability == (9, 0)
     }
 
-    fn by_warp_groups<T: ConvolutionElement>(
+    fn convolution_by_warp_groups<T: ConvolutionElement>(
         &self,
         problem: &Problem<'_, T>,
         [images, rows, columns, outputs]: [usize; 4],
@@ -378,7 +378,7 @@ impl Linalg {
     }
 
     /// A launch has at most 65535 layers, which are rows of images, so there may be several.
-    fn by_threads<T: ConvolutionElement>(
+    fn convolution_by_threads<T: ConvolutionElement>(
         &self,
         mut problem: Problem<'_, T>,
         [images, rows, columns, outputs]: [usize; 4],
@@ -420,13 +420,13 @@ mod sealed {
 
     pub trait Element: Sized {
         /// By warp groups, for numbers of 16 bits.
-        fn by_warp_groups<'c>(
+        fn convolution_by_warp_groups<'c>(
             kernel: WarpGroups,
             problem: &Problem<'c, Self>,
             output: (DeviceSliceMut<'c, Self>, [usize; 2]),
         ) -> Call<'c>;
 
-        fn by_threads<'c>(
+        fn convolution_by_threads<'c>(
             problem: &Problem<'c, Self>,
             geometry: Geometry,
             output: (DeviceSliceMut<'c, Self>, [usize; 3]),
@@ -437,7 +437,7 @@ mod sealed {
 /// What the types have in common.
 macro_rules! by_threads {
     () => {
-        fn by_threads<'c>(
+        fn convolution_by_threads<'c>(
             problem: &Problem<'c, Self>,
             geometry: Geometry,
             output: (DeviceSliceMut<'c, Self>, [usize; 3]),
@@ -460,7 +460,7 @@ macro_rules! halves {
         impl ConvolutionElement for $ty {}
 
         impl sealed::Element for $ty {
-            fn by_warp_groups<'c>(
+            fn convolution_by_warp_groups<'c>(
                 kernel: WarpGroups,
                 problem: &Problem<'c, Self>,
                 output: (DeviceSliceMut<'c, Self>, [usize; 2]),
@@ -496,7 +496,11 @@ halves!(f16 bf16);
 impl ConvolutionElement for f32 {}
 
 impl sealed::Element for f32 {
-    fn by_warp_groups<'c>(_: WarpGroups, _: &Problem<'c, Self>, _: (DeviceSliceMut<'c, Self>, [usize; 2])) -> Call<'c> {
+    fn convolution_by_warp_groups<'c>(
+        _: WarpGroups,
+        _: &Problem<'c, Self>,
+        _: (DeviceSliceMut<'c, Self>, [usize; 2]),
+    ) -> Call<'c> {
         unreachable!("`has_tensor_maps` asks for numbers of 16 bits")
     }
 
@@ -558,7 +562,9 @@ mod tests {
         };
         let shape = [2, 9, 10, 200];
         let mut expected = device.zeros(2 * 90 * 200).unwrap();
-        linalg.by_threads(problem, shape, expected.slice_mut(..)).unwrap();
+        linalg
+            .convolution_by_threads(problem, shape, expected.slice_mut(..))
+            .unwrap();
         let expected = expected.to_vec().unwrap();
         for tile in &TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
