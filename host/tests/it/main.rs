@@ -8,6 +8,7 @@ mod common;
 mod context;
 mod devices;
 mod errors;
+mod explore;
 mod in_flight;
 mod launch;
 mod leaks;
