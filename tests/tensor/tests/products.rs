@@ -234,6 +234,19 @@ fn matrices_without_tensor_maps_are_refused() {
         (&mut c, [64, 64]),
     ));
     assert!(matches!(empty, ViewError::TensorEmpty { .. }));
+    // Rows that overlap are read, and not written.
+    let rows_apart = |row_stride| TensorShape {
+        batches: 1,
+        rows: 64,
+        columns: 64,
+        row_stride,
+        batch_stride: 0,
+    };
+    let near = product_large_nt::<f16>((&a, rows_apart(32)), (&a, rows_apart(32)), (&mut c, [64, 64]));
+    assert!(near.check([2, 1, 1], [384, 1, 1], 232_448).is_ok());
+    let a = zeros(64 * 64);
+    let overlap = refused(product_large_nt::<f16>((&a, [64, 64]), (&a, [64, 64]), (&mut c, rows_apart(56))));
+    assert!(matches!(overlap, ViewError::TensorOverlap { row_stride: 56, .. }), "{overlap:?}");
 }
 
 /// Numbers whose products are computed: small whole ones, whose sums are exact until they are rounded to what is written.
