@@ -353,7 +353,7 @@ impl Device {
     }
 
     /// A buffer in device memory that holds whatever the memory held.
-    #[cfg(feature = "algorithms")]
+    #[cfg(any(feature = "algorithms", feature = "linalg"))]
     #[track_caller]
     pub(crate) fn uninitialised<T: Pod>(&self, length: usize) -> Result<DeviceBuffer<T>> {
         DeviceBuffer::uninitialised(self.context(), length)

@@ -22,12 +22,14 @@ use serde_json::{Value, json};
 
 mod numbers;
 mod product;
+mod step;
 
 /// What is measured.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Case {
     Product(product::Product),
+    Step(step::Step),
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +56,7 @@ trait Work {
 fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
         Case::Product(product) => product.prepare(device),
+        Case::Step(step) => step.prepare(device),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whole products of matrices, for kernels that add what becomes of the sums.
 
+use core::ops::Range;
+
 use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
@@ -372,12 +374,6 @@ pub fn product<
     };
     a.prefetch();
     b.prefetch();
-    results.initialise();
-    let (_, Grouping { down, across }) = order;
-    assert!(
-        CLUSTER == down * across * R::SLICES,
-        "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
-    );
     // Those of `a`, or its rows if they lie across the sum.
     let length = if <A::Tile as tile::Tile>::PANELS {
         a.rows()
@@ -385,7 +381,69 @@ pub fn product<
         a.columns()
     };
     let steps = length.div_ceil(INNER as u32);
-    // This block's part of them.
+    let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {
+        let Place { batch, row, column } = place;
+        for step in steps {
+            let k = step * INNER as u32;
+            let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
+            let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
+            producer.acquire().fill::<T>(a, b);
+        }
+    };
+    if GROUPS == 1 {
+        compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, ONE>(
+            stages, results, order, steps, bring, result,
+        );
+    } else {
+        compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, TWO>(
+            stages, results, order, steps, bring, result,
+        );
+    }
+}
+
+/// Computes products of `steps` stages in roles with so many registers. `bring` fills the stages for a tile of the results: all of them, or this block's part.
+///
+/// # Panics
+/// As [`product`].
+#[inline(always)]
+#[expect(clippy::type_complexity, reason = "the order is a pair of two structures")]
+pub(super) fn compute<
+    T,
+    V,
+    A,
+    B,
+    R,
+    F,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const INNER: usize,
+    const STAGES: usize,
+    const GROUPS: u32,
+    const CLUSTER: u32,
+    const LOW: u32,
+    const HIGH: u32,
+>(
+    stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+    results: R,
+    order: (Bands, Grouping),
+    steps: u32,
+    mut bring: F,
+    result: impl Fn([u32; 3], T::Sum) -> V,
+) where
+    T: Factor,
+    A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+    B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
+    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, Place, Range<u32>),
+    Columns<COLUMNS>: Width,
+{
+    results.initialise();
+    let (_, Grouping { down, across }) = order;
+    assert!(
+        CLUSTER == down * across * R::SLICES,
+        "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
+    );
+    // This block's part of the steps.
     let slice = if R::SLICES > 1 {
         intrinsics::rank_in_cluster() / (down * across)
     } else {
@@ -395,21 +453,12 @@ pub fn product<
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places = Places::<ROWS, COLUMNS, CLUSTER>::new(results.shape(), order.0, order.1);
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
-        while let Some(Place { batch, row, column }) = places.next_place() {
-            for step in first..end {
-                let k = step * INNER as u32;
-                let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
-                let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
-                producer.acquire().fill::<T>(a, b);
-            }
+        while let Some(place) = places.next_place() {
+            bring(producer, place, first..end);
         }
     };
     let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
     };
-    if GROUPS == 1 {
-        stages.roles::<LOW, ONE>(producer, consumer);
-    } else {
-        stages.roles::<LOW, TWO>(producer, consumer);
-    }
+    stages.roles::<LOW, HIGH>(producer, consumer);
 }
