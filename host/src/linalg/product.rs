@@ -1,6 +1,7 @@
 //! Products of matrices.
 
 mod choice;
+mod group;
 mod matrices;
 mod pack;
 mod types;
@@ -65,6 +66,7 @@ impl Linalg {
     /// | `f16`, `bf16` | the same or `f32` | `f32` | tensor cores |
     /// | `f32` | `f32` | `f32` | threads, or tensor cores with [`Precision::Tf32`] |
     /// | `f64` | `f64` | `f64` | tensor cores |
+    /// | `e4m3`, `e5m2` | `f16`, `bf16` or `f32` | `f32` | tensor cores, from compute capability 9.0 on |
     /// | `i8` | `i32` | `i32`, which wraps around | tensor cores |
     ///
     /// # Examples

@@ -196,12 +196,20 @@ where
         let mut term = 0;
         while term < L::DEPTH {
             let a = ahead.a;
-            let (after, then) = if term + T::INNER < L::DEPTH { (tiles, term + T::INNER) } else { (next, 0) };
+            let (after, then) = if term + T::INNER < L::DEPTH {
+                (tiles, term + T::INNER)
+            } else {
+                (next, 0)
+            };
             unrolled::<ACROSS>(|j| {
                 let b = ahead.b;
                 // SAFETY: the caller's.
                 ahead.b = unsafe {
-                    if j + 1 < ACROSS { Self::b(tiles[1], j + 1, term) } else { Self::b(after[1], 0, then) }
+                    if j + 1 < ACROSS {
+                        Self::b(tiles[1], j + 1, term)
+                    } else {
+                        Self::b(after[1], 0, then)
+                    }
                 };
                 // The next rows in the last steps, one in each.
                 if j + DOWN >= ACROSS {
