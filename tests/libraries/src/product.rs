@@ -55,7 +55,11 @@ impl Product {
 
     /// The shape in which an operand of `rows` by `columns` lies.
     fn stored(&self, operand: usize, [rows, columns]: [usize; 2]) -> [usize; 2] {
-        if self.is_transposed(operand) { [columns, rows] } else { [rows, columns] }
+        if self.is_transposed(operand) {
+            [columns, rows]
+        } else {
+            [rows, columns]
+        }
     }
 
     fn is_transposed(&self, operand: usize) -> bool {
@@ -63,7 +67,11 @@ impl Product {
     }
 
     fn view<'a, T: Number>(&self, operand: usize, array: &'a Array<T, 2>) -> ArrayView<'a, T, 2> {
-        if self.is_transposed(operand) { array.transpose() } else { array.view() }
+        if self.is_transposed(operand) {
+            array.transpose()
+        } else {
+            array.view()
+        }
     }
 }
 
@@ -71,7 +79,8 @@ impl<T: Number + Multiply<U>, U: Number> Operands<T, U> {
     fn make(device: &Device, product: Product, with: With<T, U>) -> Result<Box<dyn Work>> {
         let Product { m, n, k, .. } = product;
         let mut random = Random(1);
-        let mut operand = |shape: [usize; 2]| Array::from_slice(device, shape, &random.normal::<T>(shape[0] * shape[1]));
+        let mut operand =
+            |shape: [usize; 2]| Array::from_slice(device, shape, &random.normal::<T>(shape[0] * shape[1]));
         let operands = Self {
             linalg: Linalg::new(device),
             a: operand(product.stored(0, [m, k]))?,
@@ -89,7 +98,16 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
     }
 
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()> {
-        let (Operands { linalg, product, a, b, c }, with) = self;
+        let (
+            Operands {
+                linalg,
+                product,
+                a,
+                b,
+                c,
+            },
+            with,
+        ) = self;
         let linalg = linalg.on(stream);
         with(linalg.product(product.view(0, a), product.view(1, b))).eval_into(c.view_mut())
     }
@@ -98,7 +116,11 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
         let Operands { product, a, b, c, .. } = &self.0;
         let Product { m, n, k, .. } = *product;
         let at = |operand: usize, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
-            if product.is_transposed(operand) { column * rows + row } else { row * columns + column }
+            if product.is_transposed(operand) {
+                column * rows + row
+            } else {
+                row * columns + column
+            }
         };
         let (a, b, c) = (a.to_vec()?, b.to_vec()?, c.to_vec()?);
         let mut random = Random(2);

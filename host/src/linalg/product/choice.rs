@@ -81,6 +81,18 @@ impl Way {
         }
     }
 
+    /// As [`Facts::speed`], on the software device: measured against products by elements. A product by a warp is one operation there, but in
+    /// `f64`, and warp groups wait for each other on one processor.
+    fn simulated(self) -> [f64; 4] {
+        match self {
+            Way::Elements => [1.0; 4],
+            Way::Threads | Way::ThreadsSmall => [1.5; 4],
+            Way::Warps | Way::WarpsSmall => [7.0, 9.0, 1.0, 0.3],
+            Way::WarpsTf32 => [4.0; 4],
+            Way::Large | Way::Small | Way::Stored | Way::Split | Way::LargeTf32 | Way::StoredTf32 => [0.1; 4],
+        }
+    }
+
     /// The kernel by warp groups, if it is one.
     fn group(self) -> Option<Variant> {
         match self {
@@ -173,7 +185,12 @@ impl Problem {
     /// How long a way takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
         let Facts { tile, speed, .. } = plan.way.facts();
-        let speed = speed[size.ilog2() as usize];
+        let size_class = size.ilog2() as usize;
+        let speed = if driver::is_software() {
+            plan.way.simulated()[size_class]
+        } else {
+            speed[size_class]
+        };
         let slices = plan.way.group().map_or(1, |variant| variant.slices);
         let multiprocessors = multiprocessors / f64::from(slices);
         let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;

@@ -80,10 +80,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             }
             .into(),
         ),
-        (
-            "Error::Linalg",
-            LinalgError::NoMatrix { shape: vec![4] }.into(),
-        ),
+        ("Error::Linalg", LinalgError::NoMatrix { shape: vec![4] }.into()),
         (
             "Error::Disagreement",
             Error::Disagreement {
