@@ -267,3 +267,33 @@ impl<T: Multiply<U>, U: Pod> fmt::Debug for Product<'_, T, U> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, matrices};
+    use crate::array::Array;
+    use crate::devices::device::Device;
+    use crate::linalg::{KERNELS, Linalg};
+    use rumba_linalg::product::thread;
+
+    #[test]
+    fn a_kernel_of_another_module() {
+        let device = Device::new().unwrap();
+        let capability = device.limits().compute_capability;
+        let text = KERNELS.only("product_threads_small", capability).unwrap();
+        let module = device.load_named("the test", &text).unwrap();
+        let (a, b) = (
+            Array::full(&device, [140, 5], 2.0_f32).unwrap(),
+            Array::full(&device, [5, 3], 0.5_f32).unwrap(),
+        );
+        let mut c = Array::zeros(&device, [140, 3]).unwrap();
+        let nothing = matrices::nothing(&a.view().insert_axis(0));
+        let linalg = Linalg::new(&device);
+        let product = linalg.product(&a, &b);
+        let call = |a, b, c| {
+            thread::product_threads_small(a, b, nothing, nothing, 3.0, 0.0, Activation::Identity, c)
+        };
+        product.eval_by(&module, &mut c, call).unwrap();
+        assert_eq!(c.to_vec().unwrap(), [15.0; 420]);
+    }
+}
