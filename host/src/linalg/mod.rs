@@ -33,6 +33,8 @@ pub struct Linalg {
     library: Library,
     tuner: Arc<Tuner>,
     tuning: Tuning,
+    /// The one way to compute products that is wanted.
+    only: Option<&'static str>,
 }
 
 impl Linalg {
@@ -46,6 +48,7 @@ impl Linalg {
             library: Library::new(device, kernels),
             tuner: Arc::new(Tuner::new(device)),
             tuning: Tuning::default(),
+            only: None,
         }
     }
 
@@ -77,6 +80,16 @@ impl Linalg {
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Linalg {
         Linalg { tuning, ..self.clone() }
+    }
+
+    /// The same by one kind of kernel, where it can compute what is asked for: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn only(&self, name: &'static str) -> Linalg {
+        Linalg {
+            only: Some(name),
+            ..self.clone()
+        }
     }
 
     /// Gives the work memory back to the device; it is allocated again when it is needed.

@@ -1,6 +1,7 @@
 //! Products of matrices.
 
 mod choice;
+mod group;
 mod matrices;
 mod pack;
 mod types;
@@ -65,6 +66,7 @@ impl Linalg {
     /// | `f16`, `bf16` | the same or `f32` | `f32` | tensor cores |
     /// | `f32` | `f32` | `f32` | threads, or tensor cores with [`Precision::Tf32`] |
     /// | `f64` | `f64` | `f64` | tensor cores |
+    /// | `e4m3`, `e5m2` | `f16`, `bf16` or `f32` | `f32` | tensor cores, from compute capability 9.0 on |
     /// | `i8` | `i32` | `i32`, which wraps around | tensor cores |
     ///
     /// # Examples
@@ -263,5 +265,35 @@ impl<T: Multiply<U>, U: Pod> fmt::Debug for Product<'_, T, U> {
         f.debug_struct("Product")
             .field("shapes", &self.shapes)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, matrices};
+    use crate::array::Array;
+    use crate::devices::device::Device;
+    use crate::linalg::{KERNELS, Linalg};
+    use rumba_linalg::product::thread;
+
+    #[test]
+    fn a_kernel_of_another_module() {
+        let device = Device::new().unwrap();
+        let capability = device.limits().compute_capability;
+        let text = KERNELS.only("product_threads_small", capability).unwrap();
+        let module = device.load_named("the test", &text).unwrap();
+        let (a, b) = (
+            Array::full(&device, [140, 5], 2.0_f32).unwrap(),
+            Array::full(&device, [5, 3], 0.5_f32).unwrap(),
+        );
+        let mut c = Array::zeros(&device, [140, 3]).unwrap();
+        let nothing = matrices::nothing(&a.view().insert_axis(0));
+        let linalg = Linalg::new(&device);
+        let product = linalg.product(&a, &b);
+        let call = |a, b, c| {
+            thread::product_threads_small(a, b, nothing, nothing, 3.0, 0.0, Activation::Identity, c)
+        };
+        product.eval_by(&module, &mut c, call).unwrap();
+        assert_eq!(c.to_vec().unwrap(), [15.0; 420]);
     }
 }

@@ -1,11 +1,12 @@
 //! Products of matrices against f64: every type, layout and shape, epilogues, errors; and the same under every check of the software
 //! device.
 
-use cuda_std::half::{bf16, f16};
+use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use rumba::array::{Array, ArrayView, every};
 use rumba::error::{ArrayError, LinalgError};
 use rumba::linalg::{Activation, Linalg, Multiply, Precision, Product};
 use rumba::{Device, Error};
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 fn linalg() -> &'static (Device, Linalg) {
@@ -15,6 +16,11 @@ fn linalg() -> &'static (Device, Linalg) {
         let linalg = Linalg::new(&device);
         (device, linalg)
     })
+}
+
+thread_local! {
+    /// The kind of kernel that computes the products of this test, where it can.
+    static ONLY: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
 /// Elements that are compared as `f64`.
@@ -47,6 +53,8 @@ numbers! {
     bf16: 1.0 / 128.0, bf16::from_f64, bf16::to_f64;
     f32: f32::EPSILON as f64, |value| value as f32, f64::from;
     f64: f64::EPSILON, |value| value, |value| value;
+    e4m3: 0.0, |value| e4m3::from_f32(value as f32), |value: e4m3| f64::from(value.to_f32());
+    e5m2: 0.0, |value| e5m2::from_f32(value as f32), |value: e5m2| f64::from(value.to_f32());
     i8: 0.0, |value: f64| (20.0 * value) as i8, f64::from;
     i32: 0.0, |value| value as i32, f64::from;
 }
@@ -128,6 +136,7 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
     finish: impl Fn(f64, f64) -> f64,
 ) {
     let (_, linalg) = linalg();
+    let linalg = ONLY.get().map_or(linalg.clone(), |only| linalg.only(only));
     let shapes = [[batch, rows, terms], [batch, terms, columns], [batch, rows, columns]];
     let (a, b): (Array<T, 3>, Array<T, 3>) = (
         random.array(lie[0].room(shapes[0])),
@@ -200,6 +209,66 @@ fn check_types(random: &mut Random, shape: [usize; 4], lie: [Lies; 3]) {
     check::<i8, i32, _>(random, shape, lie, 0.0, |p| p.accumulate(3), |sum, old| sum + 3.0 * old);
 }
 
+/// Each kind of kernel, of whole tiles and of parts of them.
+#[test]
+fn each_way() {
+    let mut random = Random(5);
+    let (single, double, short) = (f64::from(f32::EPSILON) * 4.0, f64::EPSILON * 4.0, 1.0 / 400.0);
+    for (shape, lie) in [
+        ([1, 136, 72, 48], [Lies::Rows, Lies::Columns, Lies::Rows]),
+        ([2, 40, 24, 80], [Lies::Columns, Lies::Rows, Lies::Columns]),
+    ] {
+        let random = &mut random;
+        let mut by = |names: &[&'static str], check: &mut dyn FnMut()| {
+            for name in names {
+                ONLY.set(Some(name));
+                check();
+            }
+        };
+        by(&["elements", "threads", "small threads"], &mut || {
+            check::<f32, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+        });
+        by(&["tf32 by warps", "large tf32", "stored tf32"], &mut || {
+            check::<f32, f32, _>(
+                random,
+                shape,
+                lie,
+                short,
+                |p| p.precision(Precision::Tf32),
+                |sum, _| sum,
+            );
+        });
+        by(&["elements", "warps", "small warps"], &mut || {
+            check::<f64, f64, _>(random, shape, lie, double, |p| p, |sum, _| sum);
+        });
+        by(&["elements", "warps", "large", "small", "stored", "split"], &mut || {
+            check::<f16, f16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+        });
+        by(&["warps", "stored", "split"], &mut || {
+            check::<bf16, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+        });
+        by(&["elements", "warps", "stored"], &mut || {
+            check::<i8, i32, _>(random, shape, lie, 0.0, |p| p, |sum, _| sum);
+        });
+    }
+    ONLY.set(None);
+}
+
+#[test]
+fn eight_bits() {
+    let mut random = Random(6);
+    // Tensor cores keep some 14 bits of such sums.
+    let single = 1.0 / 4096.0;
+    for (shape, lie) in [
+        ([1, 9, 7, 33], [Lies::Strided; 3]),
+        ([1, 72, 40, 64], [Lies::Rows, Lies::Columns, Lies::Rows]),
+    ] {
+        check::<e4m3, f16, _>(&mut random, shape, lie, single, |p| p.scale(0.5), |sum, _| 0.5 * sum);
+        check::<e4m3, f32, _>(&mut random, shape, lie, single, |p| p, |sum, _| sum);
+        check::<e5m2, bf16, _>(&mut random, shape, lie, single, |p| p, |sum, _| sum);
+    }
+}
+
 #[test]
 fn types_and_shapes() {
     let mut random = Random(1);
@@ -218,9 +287,16 @@ fn types_and_shapes() {
 #[test]
 fn any_layout() {
     let mut random = Random(2);
+    let (single, double) = (f64::from(f32::EPSILON) * 4.0, f64::EPSILON * 4.0);
     for (i, a) in ALL.into_iter().enumerate() {
         for (j, b) in ALL.into_iter().enumerate() {
-            check_types(&mut random, [2, 34, 40, 24 + i], [a, b, ALL[(i + j) % 4]]);
+            let (shape, lie) = ([2, 34, 40, 24 + i], [a, b, ALL[(i + j) % 4]]);
+            match (i + j) % 4 {
+                _ if i == j => check_types(&mut random, shape, lie),
+                1 => check::<f16, f16, _>(&mut random, shape, lie, single, |p| p, |sum, _| sum),
+                2 => check::<f64, f64, _>(&mut random, shape, lie, double, |p| p, |sum, _| sum),
+                _ => check::<f32, f32, _>(&mut random, shape, lie, single, |p| p, |sum, _| sum),
+            }
         }
     }
 }
@@ -228,7 +304,7 @@ fn any_layout() {
 #[test]
 fn random_shapes_and_strides() {
     let mut random = Random(3);
-    for _ in 0..12 {
+    for _ in 0..4 {
         let shape = [
             1 + random.below(3),
             1 + random.below(80),
@@ -399,4 +475,26 @@ fn what_does_not_fit() {
     c.fill(7.0).unwrap();
     linalg.product(&a, &b).eval_into(&mut c).unwrap();
     assert_eq!(c.to_vec().unwrap(), [0.0; 18]);
+}
+
+#[test]
+fn nothing_is_wrong_under_every_check() {
+    let findings = rumba::check(|device| {
+        for name in ["elements", "threads", "warps"] {
+            let linalg = Linalg::new(device).only(name);
+            let single = Array::full(device, [9, 20], 1.0_f32)?;
+            let mut c = Array::zeros(device, [9, 9])?;
+            linalg
+                .product(&single, single.transpose())
+                .bias(single.slice((.., ..1)))
+                .eval_into(&mut c)?;
+            assert_eq!(c.to_vec()?, [21.0; 81]);
+            let half = Array::full(device, [9, 20], f16::ONE)?;
+            let mut c = Array::<f32, 2>::zeros(device, [9, 9])?;
+            linalg.product(&half, half.transpose()).eval_into(&mut c)?;
+            assert_eq!(c.to_vec()?, [20.0_f32; 81]);
+        }
+        Ok(())
+    });
+    findings.unwrap().assert_none();
 }

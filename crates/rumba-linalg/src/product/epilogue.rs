@@ -37,6 +37,8 @@ pub trait Real: Pod + Element + PartialEq {
     const ZERO: Self;
     /// One.
     const ONE: Self;
+    /// Whether these are whole numbers.
+    const WHOLE: bool;
 
     /// `self * a + b`.
     #[must_use]
@@ -62,6 +64,7 @@ macro_rules! floats {
         impl Real for $ty {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
+            const WHOLE: bool = false;
 
             #[inline(always)]
             fn times_plus(self, a: Self, b: Self) -> Self {
@@ -89,6 +92,7 @@ floats! {
 impl Real for i32 {
     const ZERO: Self = 0;
     const ONE: Self = 1;
+    const WHOLE: bool = true;
 
     #[inline(always)]
     fn times_plus(self, a: Self, b: Self) -> Self {

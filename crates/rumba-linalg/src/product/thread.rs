@@ -1,6 +1,6 @@
 //! By threads, each with its part of the sums in registers: any device, any type.
 
-use cuda_std::half::{bf16, f16};
+use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
 use cuda_std::product::{ByThreads, Product, ProductStages, Term, product_by_elements};
 
@@ -14,6 +14,7 @@ pub const TILE: usize = 64;
 /// `c = f(a b)`, where threads read the operands where they lie: for what is small, and any strides and types.
 #[kernel((T, U, S) = [
     (f16, f16, f32), (bf16, bf16, f32), (f16, f32, f32), (bf16, f32, f32), (f32, f32, f32), (f64, f64, f64), (i8, i32, i32),
+    (e4m3, f16, f32), (e4m3, bf16, f32), (e4m3, f32, f32), (e5m2, f16, f32), (e5m2, bf16, f32), (e5m2, f32, f32),
 ], block = 256)]
 pub fn product_elements<T: Term<Sum = S>, U: Output<S>, S: Real>(
     a: View<T, 3>,
@@ -65,7 +66,7 @@ pub fn product_threads(
 }
 
 /// The same in tiles of 128 by 128.
-#[kernel(block = 256, min_blocks = 2)]
+#[kernel(block = 256, min_blocks = 1)]
 pub fn product_threads_small(
     a: View<f32, 3>,
     b: View<f32, 3>,

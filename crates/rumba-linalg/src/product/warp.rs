@@ -33,8 +33,8 @@ macro_rules! products {
 products! {
     /// `c = f(a b)` of `f64`.
     product_warps_f64: ByWarps<f64>, f64, f64, f64, min_blocks = 1, arch = ["sm_90", "sm_80"];
-    /// The same in tiles of 128 by 64, of which two blocks fit on a multiprocessor.
-    product_warps_f64_small: ByWarps<f64, 64>, f64, f64, f64, min_blocks = 2, arch = ["sm_90", "sm_80"];
+    /// The same in tiles of 128 by 64.
+    product_warps_f64_small: ByWarps<f64, 64>, f64, f64, f64, min_blocks = 1, arch = ["sm_90", "sm_80"];
     /// `c = f(a b)` of `f32`, whose products are those of [`Tf32`].
     product_warps_tf32: ByWarps<Tf32>, f32, f32, f32, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of [`struct@f16`], both aligned and along the sum.

@@ -1,8 +1,8 @@
 //! Which kernel computes a product: a model of the time that each takes, and measurements of those that may be the fastest.
 
-use super::Precision;
 use super::pack::{Packed, in_vectors, pack};
 use super::types::{Multiply, Operands};
+use super::{Precision, group};
 use crate::array::ArrayViewMut;
 use crate::array::layout::Layout;
 use crate::base::driver;
@@ -11,6 +11,7 @@ use crate::launch::config::LaunchConfig;
 use crate::launch::library::Library;
 use crate::linalg::{Linalg, Tuning};
 use bytemuck::Pod;
+use rumba_linalg::product::warp_group::{self, Variant};
 use smallvec::SmallVec;
 use std::time::Duration;
 
@@ -30,6 +31,18 @@ pub enum Way {
     WarpsSmall,
     /// By warps, with numbers of TensorFloat-32.
     WarpsTf32,
+    /// By warp groups: the variants of [`warp_group`].
+    Large,
+    /// See [`warp_group::SMALL`].
+    Small,
+    /// See [`warp_group::STORED`].
+    Stored,
+    /// See [`warp_group::SPLIT`].
+    Split,
+    /// [`Way::Large`] with numbers of TensorFloat-32.
+    LargeTf32,
+    /// [`Way::Stored`] with numbers of TensorFloat-32.
+    StoredTf32,
 }
 
 /// What is known of a way.
@@ -40,29 +53,88 @@ struct Facts {
     tile: [usize; 2],
     /// How many terms of sums a multiprocessor adds in a cycle, for elements of 1, 2, 4 and 8 bytes.
     speed: [f64; 4],
-    /// The same on the software device, against the others.
-    simulated: f64,
-    /// Whether elements of 1 and 2 bytes have to lie in vectors.
+    /// Whether elements of 1 and 2 bytes have to lie in vectors, and any for warp groups.
     in_vectors: bool,
 }
 
 impl Way {
     fn facts(self) -> Facts {
-        let (name, tile, speed, simulated, in_vectors) = match self {
-            Way::Elements => ("elements", [64, 64], [24.0, 24.0, 30.0, 24.0], 1.0, false),
-            Way::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], 1.0, false),
-            Way::ThreadsSmall => ("small threads", [128, 128], [0.0, 0.0, 90.0, 0.0], 1.0, false),
-            Way::Warps => ("warps", [128, 128], [900.0, 500.0, 0.0, 80.0], 1.0, true),
-            Way::WarpsSmall => ("small warps", [128, 64], [0.0, 0.0, 0.0, 80.0], 1.0, true),
-            Way::WarpsTf32 => ("warps tf32", [128, 128], [0.0, 0.0, 200.0, 0.0], 1.0, false),
+        let (name, tile, speed, in_vectors) = match self {
+            Way::Elements => ("elements", [64, 64], [12.0, 20.0, 30.0, 24.0], false),
+            Way::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], false),
+            Way::ThreadsSmall => ("small threads", [128, 128], [0.0, 0.0, 90.0, 0.0], false),
+            Way::Warps => ("warps", [128, 128], [900.0, 400.0, 0.0, 90.0], true),
+            Way::WarpsSmall => ("small warps", [128, 64], [0.0, 0.0, 0.0, 80.0], true),
+            Way::WarpsTf32 => ("tf32 by warps", [128, 128], [0.0, 0.0, 200.0, 0.0], false),
+            Way::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
+            Way::Small => ("small", [64, 128], [0.0, 1000.0, 0.0, 0.0], true),
+            Way::Stored => ("stored", [128, 256], [2600.0, 1400.0, 0.0, 0.0], true),
+            Way::Split => ("split", [128, 128], [0.0, 1000.0, 0.0, 0.0], true),
+            Way::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
+            Way::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
         };
         Facts {
             name,
             tile,
             speed,
-            simulated,
             in_vectors,
         }
+    }
+
+    /// As [`Facts::speed`], on the software device: measured against products by elements. A product by a warp is one operation there, but in
+    /// `f64`, and warp groups wait for each other on one processor.
+    fn simulated(self) -> [f64; 4] {
+        match self {
+            Way::Elements => [1.0; 4],
+            Way::Threads | Way::ThreadsSmall => [1.5; 4],
+            Way::Warps | Way::WarpsSmall => [7.0, 9.0, 1.0, 0.3],
+            Way::WarpsTf32 => [4.0; 4],
+            Way::Large | Way::Small | Way::Stored | Way::Split | Way::LargeTf32 | Way::StoredTf32 => [0.1; 4],
+        }
+    }
+
+    /// The kernel by warp groups, if it is one.
+    fn group(self) -> Option<Variant> {
+        match self {
+            Way::Large | Way::LargeTf32 => Some(warp_group::LARGE),
+            Way::Small => Some(warp_group::SMALL),
+            Way::Stored | Way::StoredTf32 => Some(warp_group::STORED),
+            Way::Split => Some(warp_group::SPLIT),
+            Way::Elements | Way::Threads | Way::ThreadsSmall | Way::Warps | Way::WarpsSmall | Way::WarpsTf32 => None,
+        }
+    }
+
+    /// Whether its products are those of TensorFloat-32.
+    fn is_tf32(self) -> bool {
+        matches!(self, Way::WarpsTf32 | Way::LargeTf32 | Way::StoredTf32)
+    }
+
+    /// How it is carried out, if the operands and the device allow it.
+    fn plan<T: Multiply<U>, U: Pod>(self, operands: &Operands<'_, T, U>, capability: (u32, u32)) -> Option<Plan> {
+        let (a, b, c) = (&operands.a, &operands.b, operands.c.view());
+        let Some(variant) = self.group() else {
+            let needs_vectors = self.facts().in_vectors && size_of::<T>() <= 2;
+            let lies = [in_vectors(a), in_vectors(&b.permute([0, 2, 1]))];
+            return Some(Plan {
+                way: self,
+                packs: lies.map(|lies| needs_vectors && !lies),
+            });
+        };
+        let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
+        let any = operands.a.shape()[2] > 0;
+        let fits = capability == (9, 0) && any && by_rows && (!variant.copies || in_vectors(&c));
+        if !fits || !group::is_plain(operands, size_of::<T>() == 1 && T::ONE != T::ZERO && !T::WHOLE) {
+            return None;
+        }
+        // Of both orders there are kernels for 16 bits, that write by tensor copies.
+        let any_order = size_of::<T>() == 2 && variant.copies;
+        let [a, b] = group::order(a, b);
+        let packs = [
+            a.is_none() || a == Some(true) && !any_order,
+            b.is_none() || b == Some(false) && !any_order,
+        ];
+        // There is no kernel that packs larger elements.
+        (size_of::<T>() <= 2 || packs == [false; 2]).then_some(Plan { way: self, packs })
     }
 }
 
@@ -85,6 +157,14 @@ impl Problem {
         }
     }
 
+    fn transposed(&self) -> Problem {
+        Problem {
+            rows: self.columns,
+            columns: self.rows,
+            ..*self
+        }
+    }
+
     /// How many tiles there are, as blocks of a launch.
     pub(super) fn tiles(&self, [rows, columns]: [usize; 2]) -> Result<u32> {
         let tiles = self
@@ -104,17 +184,18 @@ impl Problem {
 
     /// How long a way takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let Facts {
-            tile, speed, simulated, ..
-        } = plan.way.facts();
+        let Facts { tile, speed, .. } = plan.way.facts();
+        let size_class = size.ilog2() as usize;
         let speed = if driver::is_software() {
-            simulated
+            plan.way.simulated()[size_class]
         } else {
-            speed[size.ilog2() as usize]
+            speed[size_class]
         };
+        let slices = plan.way.group().map_or(1, |variant| variant.slices);
+        let multiprocessors = multiprocessors / f64::from(slices);
         let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
         // Filling the first stages and writing the sums are worth some terms.
-        let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 + 64.0) / speed;
+        let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 / f64::from(slices) + 64.0) / speed;
         let packed = [(plan.packs[0], self.rows), (plan.packs[1], self.columns)];
         // A launch, and so many bytes in a cycle to read and to write.
         let copies = packed.into_iter().filter(|(packs, _)| *packs);
@@ -146,23 +227,23 @@ struct Plan {
 
 /// The plans that give the result that is asked for, from the one that the model thinks the fastest on.
 fn plans<T: Multiply<U>, U: Pod>(
+    linalg: &Linalg,
     operands: &Operands<'_, T, U>,
     problem: &Problem,
     precision: Precision,
-    multiprocessors: u32,
 ) -> SmallVec<[(f64, Plan); 4]> {
-    let lies = [in_vectors(&operands.a), in_vectors(&operands.b.permute([0, 2, 1]))];
+    let limits = linalg.library.device().limits();
     let ways = T::WAYS
         .iter()
-        .filter(|way| **way != Way::WarpsTf32 || precision == Precision::Tf32);
-    let mut plans: SmallVec<[(f64, Plan); 4]> = ways
-        .map(|&way| {
-            let needs_vectors = way.facts().in_vectors && size_of::<T>() <= 2;
-            let plan = Plan {
-                way,
-                packs: lies.map(|lies| needs_vectors && !lies),
-            };
-            (problem.time(&plan, size_of::<T>(), f64::from(multiprocessors)), plan)
+        .filter(|way| !way.is_tf32() || precision == Precision::Tf32);
+    let ways = ways.filter(|way| linalg.only.is_none_or(|only| way.facts().name == only));
+    let plans = ways.filter_map(|way| way.plan(operands, limits.compute_capability));
+    let mut plans: SmallVec<[(f64, Plan); 4]> = plans
+        .map(|plan| {
+            (
+                problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors)),
+                plan,
+            )
         })
         .collect();
     plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -179,6 +260,13 @@ pub(super) fn run<T: Multiply<U>, U: Pod>(
     problem: &Problem,
     precision: Precision,
 ) -> Result<()> {
+    // By rows, whichever way the output lies: the transpose of a product is that of the operands' transposes.
+    let [_, down, across] = operands.c.view().strides();
+    let (operands, problem) = if across != 1 && down == 1 {
+        (operands.transposed(), &problem.transposed())
+    } else {
+        (operands, problem)
+    };
     let plan = choose(linalg, &operands, problem, precision);
     carry_out(
         &linalg.library,
@@ -195,13 +283,14 @@ fn choose<T: Multiply<U>, U: Pod>(
     problem: &Problem,
     precision: Precision,
 ) -> Plan {
-    let plans = plans(
-        operands,
-        problem,
-        precision,
-        linalg.library.device().limits().multiprocessors,
-    );
-    let (fastest, first) = plans[0];
+    let plans = plans(linalg, operands, problem, precision);
+    // By elements everything is computed.
+    let Some(&(fastest, first)) = plans.first() else {
+        return Plan {
+            way: Way::Elements,
+            packs: [false; 2],
+        };
+    };
     let candidates: SmallVec<[Plan; 4]> = plans
         .iter()
         .filter(|(time, _)| *time <= fastest * PERHAPS)
@@ -279,7 +368,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
     problem: &Problem,
     launch: &mut Launch<'_>,
 ) -> Result<()> {
-    let blocks = problem.tiles(plan.way.facts().tile)?;
+    let tile = plan.way.facts().tile;
     let (mut left, mut right): (Option<Packed<'_>>, Option<Packed<'_>>) = (None, None);
     let Operands {
         a,
@@ -312,5 +401,20 @@ fn carry_out<T: Multiply<U>, U: Pod>(
         activation,
         c,
     };
-    launch(library, LaunchConfig::grid(blocks), T::call(plan.way, operands))
+    let call = T::call(plan.way, operands);
+    let Some(variant) = plan.way.group() else {
+        return launch(library, LaunchConfig::grid(problem.tiles(tile)?), call);
+    };
+    let below = variant.cluster / variant.slices;
+    // Clusters stay, and go through the tiles. A multiprocessor of some groups of them has no room for large ones.
+    let room = match variant.cluster {
+        0..=2 => library.device().limits().multiprocessors / variant.cluster,
+        _ => library.device().limits().multiprocessors / (variant.cluster + 1),
+    };
+    let clusters = problem
+        .tiles([tile[0] * below as usize, tile[1]])?
+        .clamp(1, room.max(1));
+    // SAFETY: kernels of `warp_group` do nothing but call `cuda_std::tensor::product`.
+    let config = unsafe { LaunchConfig::new(clusters * variant.cluster, variant.threads).dependent() };
+    launch(library, config, call)
 }

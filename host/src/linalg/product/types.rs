@@ -3,14 +3,17 @@
 use super::choice::Way;
 use crate::array::{ArrayView, ArrayViewMut};
 use bytemuck::Pod;
-use cuda_std::half::{bf16, f16};
+use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::Call;
-use rumba_linalg::product::{Activation, Real, thread, warp};
+use rumba_linalg::product::{Activation, Real, thread, warp, warp_group};
+
+use super::group::{Tensors, copied};
 
 /// Elements whose products can be written to elements `U`: the table of [`Linalg::product`](crate::linalg::Linalg::product).
 #[diagnostic::on_unimplemented(
     message = "products of elements `{Self}` are not written to elements `{U}`",
-    note = "`f16` and `bf16` have outputs of the same type or of `f32`, `f32` and `f64` of their own, `i8` of `i32`"
+    note = "`f16` and `bf16` have outputs of the same type or of `f32`, `e4m3` and `e5m2` of `f16`, `bf16` or `f32`, `f32` and `f64` \
+            of their own, `i8` of `i32`"
 )]
 pub trait Multiply<U: Pod>: Pod {
     /// What products are summed in, and numbers of products are given as.
@@ -19,6 +22,9 @@ pub trait Multiply<U: Pod>: Pod {
     const ZERO: Self::Sum = Self::Sum::ZERO;
     #[doc(hidden)]
     const ONE: Self::Sum = Self::Sum::ONE;
+    /// Whether sums are whole numbers.
+    #[doc(hidden)]
+    const WHOLE: bool = Self::Sum::WHOLE;
     /// Ways there are, the last being by elements.
     #[doc(hidden)]
     const WAYS: &'static [Way];
@@ -49,6 +55,20 @@ pub struct Operands<'c, T: Multiply<U>, U: Pod> {
 }
 
 impl<'c, T: Multiply<U>, U: Pod> Operands<'c, T, U> {
+    /// The operands of the transposed product.
+    pub(super) fn transposed(self) -> Operands<'c, T, U> {
+        let axes = [0, 2, 1];
+        let turned = |view: ArrayView<'c, U, 3>| view.permute(axes);
+        Operands {
+            a: self.b.permute(axes),
+            b: self.a.permute(axes),
+            bias: turned(self.bias),
+            residual: turned(self.residual),
+            c: self.c.permute(axes),
+            ..self
+        }
+    }
+
     /// The same for another output.
     pub(super) fn with_output<'o>(&self, c: ArrayViewMut<'o, U, 3>) -> Operands<'o, T, U>
     where
@@ -67,18 +87,27 @@ impl<'c, T: Multiply<U>, U: Pod> Operands<'c, T, U> {
     }
 }
 
-/// Elements, output and sums; the kernels, which take the same arguments.
+/// Elements, output and sums; the kernels, which take the same arguments; and those by warp groups, of operands as tensor maps.
 macro_rules! kernels {
-    ($($ty:ident, $output:ident, $sum:ident, [$($way:ident $kernel:expr),*];)*) => {$(
+    ($($ty:ident, $output:ident, $sum:ident, [$($way:ident $kernel:expr),*], [$($group:ident $tensors:expr),*];)*) => {$(
         impl Multiply<$output> for $ty {
             type Sum = $sum;
-            const WAYS: &'static [Way] = &[$(Way::$way,)* Way::Elements];
+            const WAYS: &'static [Way] = &[$(Way::$group,)* $(Way::$way,)* Way::Elements];
 
             fn call<'c>(way: Way, operands: Operands<'c, Self, $output>) -> Call<'c> {
-                let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
                 match way {
-                    $(Way::$way => $kernel(a, b, bias, residual, alpha, beta, activation, c),)*
-                    _ => thread::product_elements::<$ty, $output, $sum>(a, b, bias, residual, alpha, beta, activation, c),
+                    $(Way::$way => {
+                        let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
+                        $kernel(a, b, bias, residual, alpha, beta, activation, c)
+                    })*
+                    $(Way::$group => {
+                        let tensors: Tensors<'c, $ty, $output> = Tensors::new(operands);
+                        $tensors(tensors)
+                    })*
+                    _ => {
+                        let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
+                        thread::product_elements::<$ty, $output, $sum>(a, b, bias, residual, alpha, beta, activation, c)
+                    }
                 }
             }
         }
@@ -86,18 +115,55 @@ macro_rules! kernels {
 }
 
 kernels! {
-    f16, f16, f32, [Warps warp::product_warps_f16];
-    f16, f32, f32, [Warps warp::product_warps_f16_f32];
-    bf16, bf16, f32, [Warps warp::product_warps_bf16];
-    bf16, f32, f32, [Warps warp::product_warps_bf16_f32];
-    f32, f32, f32, [WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsSmall thread::product_threads_small];
-    f64, f64, f64, [Warps warp::product_warps_f64, WarpsSmall warp::product_warps_f64_small];
-    i8, i32, i32, [Warps warp::product_warps_i8];
+    f16, f16, f32, [Warps warp::product_warps_f16], [
+        Large copied!(f16, product_large_nn product_large_nt product_large_tn product_large_tt),
+        Small copied!(f16, product_small_nn product_small_nt product_small_tn product_small_tt),
+        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<f16, f16>(t.a, t.b, t.c),
+        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f16>(t.a, t.b, t.c)
+    ];
+    f16, f32, f32, [Warps warp::product_warps_f16_f32], [
+        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<f16, f32>(t.a, t.b, t.c),
+        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f32>(t.a, t.b, t.c)
+    ];
+    bf16, bf16, f32, [Warps warp::product_warps_bf16], [
+        Large copied!(bf16, product_large_nn product_large_nt product_large_tn product_large_tt),
+        Small copied!(bf16, product_small_nn product_small_nt product_small_tn product_small_tt),
+        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<bf16, bf16>(t.a, t.b, t.c),
+        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, bf16>(t.a, t.b, t.c)
+    ];
+    bf16, f32, f32, [Warps warp::product_warps_bf16_f32], [
+        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<bf16, f32>(t.a, t.b, t.c),
+        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, f32>(t.a, t.b, t.c)
+    ];
+    f32, f32, f32, [
+        WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsSmall thread::product_threads_small
+    ], [
+        LargeTf32 |t: Tensors<'c, _, _>| warp_group::product_large_tf32(t.a, t.b, t.c),
+        StoredTf32 |t: Tensors<'c, _, _>| warp_group::product_stored_tf32(t.a, t.b, t.c)
+    ];
+    f64, f64, f64, [Warps warp::product_warps_f64, WarpsSmall warp::product_warps_f64_small], [];
+    i8, i32, i32, [Warps warp::product_warps_i8], [
+        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_s8(t.a, t.b, t.c)
+    ];
+    e4m3, f16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e4m3::<f16>(t.a, t.b, t.c, t.alpha)];
+    e4m3, bf16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e4m3::<bf16>(t.a, t.b, t.c, t.alpha)];
+    e4m3, f32, f32, [], [Stored |t: Tensors<'c, _, _>| warp_group::product_stored_e4m3(t.a, t.b, t.c, t.alpha)];
+    e5m2, f16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e5m2::<f16>(t.a, t.b, t.c, t.alpha)];
+    e5m2, bf16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e5m2::<bf16>(t.a, t.b, t.c, t.alpha)];
+    e5m2, f32, f32, [], [Stored |t: Tensors<'c, _, _>| warp_group::product_stored_e5m2(t.a, t.b, t.c, t.alpha)];
 }
 
-impl Float<f16> for f16 {}
-impl Float<f32> for f16 {}
-impl Float<bf16> for bf16 {}
-impl Float<f32> for bf16 {}
-impl Float<f32> for f32 {}
-impl Float<f64> for f64 {}
+macro_rules! floats {
+    ($($ty:ident: $($output:ident)*;)*) => {$($(
+        impl Float<$output> for $ty {}
+    )*)*};
+}
+
+floats! {
+    f16: f16 f32;
+    bf16: bf16 f32;
+    f32: f32;
+    f64: f64;
+    e4m3: f16 bf16 f32;
+    e5m2: f16 bf16 f32;
+}

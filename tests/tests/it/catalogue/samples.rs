@@ -4,7 +4,8 @@ use cuda_std::launch::{ContractError, ShapeError, ViewError};
 use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
 use rumba::{
-    Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::ModuleError,
+    Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::LinalgError,
+    error::ModuleError,
 };
 use std::path::PathBuf;
 
@@ -79,6 +80,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             }
             .into(),
         ),
+        ("Error::Linalg", LinalgError::NoMatrix { shape: vec![4] }.into()),
         (
             "Error::Disagreement",
             Error::Disagreement {
@@ -649,12 +651,24 @@ pub fn samples() -> Vec<(&'static str, String)> {
             .into(),
         ),
     ];
+    let linalg = vec![
+        (
+            "LinalgError::Product",
+            LinalgError::Product {
+                left: vec![3, 4],
+                right: vec![5, 6],
+                output: vec![3, 6],
+            },
+        ),
+        ("LinalgError::NoMatrix", LinalgError::NoMatrix { shape: vec![4] }),
+    ];
     said(errors)
         .chain(said(launches))
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(collectives))
         .chain(said(arrays))
+        .chain(said(linalg))
         .chain(said(shapes))
         .chain(said(views))
         .chain(said(modules))

@@ -9,9 +9,9 @@ use crate::array::strided::View;
 use crate::collective::mma::unrolled;
 use crate::device::thread::{index_in_block, threads_in_block};
 use crate::number::float::GpuFloat;
-use crate::number::half::{bf16, f16};
+use crate::number::half::{bf16, e4m3, e5m2, f16};
 
-/// Elements of operands, whose products are summed: `f16`, `bf16`, `f32`, `f64`, `i8`.
+/// Elements of operands, whose products are summed: `f16`, `bf16`, `e4m3`, `e5m2`, `f32`, `f64`, `i8`.
 pub trait Term: Pod + Element {
     /// What products are summed in.
     type Sum: Pod + Element;
@@ -38,6 +38,8 @@ macro_rules! terms {
 terms! {
     f16, f32: |a, b, c| GpuFloat::mul_add(a.to_f32(), b.to_f32(), c);
     bf16, f32: |a, b, c| GpuFloat::mul_add(a.to_f32(), b.to_f32(), c);
+    e4m3, f32: |a, b, c| GpuFloat::mul_add(a.to_f32(), b.to_f32(), c);
+    e5m2, f32: |a, b, c| GpuFloat::mul_add(a.to_f32(), b.to_f32(), c);
     f32, f32: |a, b, c| GpuFloat::mul_add(a, b, c);
     f64, f64: |a, b, c| GpuFloat::mul_add(a, b, c);
     i8, i32: |a, b, c| c.wrapping_add(i32::from(a) * i32::from(b));

@@ -26,7 +26,7 @@ pub(super) mod sealed {
     use super::{Form, Zeroable};
 
     /// Where the tiles of both operands are.
-    pub type Tiles<W> = [*const <W as Way>::Element; 2];
+    pub(crate) type Tiles<W> = [*const <W as Way>::Element; 2];
 
     /// # Safety
     /// `each` gives a thread of a block elements of a tile that it gives to no other.
