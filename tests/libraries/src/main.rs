@@ -20,6 +20,7 @@ use rumba::{Device, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+mod attention;
 mod numbers;
 mod product;
 
@@ -27,6 +28,7 @@ mod product;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Case {
+    Attention(attention::Attention),
     Product(product::Product),
 }
 
@@ -53,6 +55,7 @@ trait Work {
 
 fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
+        Case::Attention(attention) => attention.prepare(device),
         Case::Product(product) => product.prepare(device),
     }
 }

@@ -2,6 +2,7 @@
 
 use cuda_std::launch::{ContractError, ShapeError, ViewError};
 use rumba::array::ArrayError;
+use rumba::linalg::LinalgError;
 use rumba::nccl::NcclError;
 use rumba::{
     Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::ModuleError,
@@ -78,6 +79,10 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 shape: vec![3, 4],
             }
             .into(),
+        ),
+        (
+            "Error::Linalg",
+            LinalgError::AttentionScale { scale: -0.125 }.into(),
         ),
         (
             "Error::Disagreement",
@@ -600,6 +605,14 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "ViewError::TensorStrides",
+            ViewError::TensorStrides {
+                shape: vec![1, 2, 100, 20],
+                strides: vec![4000, 20, 40, 1],
+                address: 0x7f00_0000_0000,
+            },
+        ),
+        (
             "ViewError::TensorRefused",
             ViewError::TensorRefused {
                 shape: vec![4096, 4096],
@@ -641,12 +654,32 @@ pub fn samples() -> Vec<(&'static str, String)> {
             .into(),
         ),
     ];
+    let linalg = vec![
+        (
+            "LinalgError::Attention",
+            LinalgError::Attention {
+                queries: [1, 8, 100, 64],
+                keys: [1, 8, 77, 64],
+                values: [1, 8, 80, 64],
+                output: [1, 8, 100, 64],
+            },
+        ),
+        ("LinalgError::AttentionScale", LinalgError::AttentionScale { scale: -0.125 }),
+        (
+            "LinalgError::AttentionSize",
+            LinalgError::AttentionSize {
+                queries: [1, 1, 100, 1024],
+                keys: 77,
+            },
+        ),
+    ];
     said(errors)
         .chain(said(launches))
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(collectives))
         .chain(said(arrays))
+        .chain(said(linalg))
         .chain(said(shapes))
         .chain(said(views))
         .chain(said(modules))
