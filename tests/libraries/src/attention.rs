@@ -72,7 +72,11 @@ impl<T: AttentionElement + Number> Work for Operands<T> {
     }
 
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()> {
-        let mask = if self.attention.causal { Mask::Causal } else { Mask::None };
+        let mask = if self.attention.causal {
+            Mask::Causal
+        } else {
+            Mask::None
+        };
         let options = Options {
             mask,
             ..Options::default()
@@ -97,7 +101,10 @@ impl<T: AttentionElement + Number> Work for Operands<T> {
         for _ in 0..SAMPLE {
             let (head, row) = (random.below(batch * heads), random.below(length));
             let vector = |array: &[T], j: usize| -> Vec<f64> {
-                array[(head * length + j) * size..][..size].iter().map(|x| x.exact()).collect()
+                array[(head * length + j) * size..][..size]
+                    .iter()
+                    .map(|x| x.exact())
+                    .collect()
             };
             let query = vector(&q, row);
             let seen = if causal { row + 1 } else { length };

@@ -8,14 +8,54 @@ use cuda_builder::{CudaBuilder, NvvmArch};
 
 /// The kernels, their products for scores and for the output, and how many keys are in a block.
 const KERNELS: [(&str, &str, &str, usize); 8] = [
-    ("attention_64_f16", "m64n128k16.f32.f16.f16", "m64n64k16.f32.f16.f16", 128),
-    ("attention_64_bf16", "m64n128k16.f32.bf16.bf16", "m64n64k16.f32.bf16.bf16", 128),
-    ("attention_128_f16", "m64n128k16.f32.f16.f16", "m64n128k16.f32.f16.f16", 128),
-    ("attention_128_bf16", "m64n128k16.f32.bf16.bf16", "m64n128k16.f32.bf16.bf16", 128),
-    ("attention_192_f16", "m64n64k16.f32.f16.f16", "m64n192k16.f32.f16.f16", 64),
-    ("attention_192_bf16", "m64n64k16.f32.bf16.bf16", "m64n192k16.f32.bf16.bf16", 64),
-    ("attention_512_f16", "m64n64k16.f32.f16.f16", "m64n256k16.f32.f16.f16", 64),
-    ("attention_512_bf16", "m64n64k16.f32.bf16.bf16", "m64n256k16.f32.bf16.bf16", 64),
+    (
+        "attention_64_f16",
+        "m64n128k16.f32.f16.f16",
+        "m64n64k16.f32.f16.f16",
+        128,
+    ),
+    (
+        "attention_64_bf16",
+        "m64n128k16.f32.bf16.bf16",
+        "m64n64k16.f32.bf16.bf16",
+        128,
+    ),
+    (
+        "attention_128_f16",
+        "m64n128k16.f32.f16.f16",
+        "m64n128k16.f32.f16.f16",
+        128,
+    ),
+    (
+        "attention_128_bf16",
+        "m64n128k16.f32.bf16.bf16",
+        "m64n128k16.f32.bf16.bf16",
+        128,
+    ),
+    (
+        "attention_192_f16",
+        "m64n64k16.f32.f16.f16",
+        "m64n192k16.f32.f16.f16",
+        64,
+    ),
+    (
+        "attention_192_bf16",
+        "m64n64k16.f32.bf16.bf16",
+        "m64n192k16.f32.bf16.bf16",
+        64,
+    ),
+    (
+        "attention_512_f16",
+        "m64n64k16.f32.f16.f16",
+        "m64n256k16.f32.f16.f16",
+        64,
+    ),
+    (
+        "attention_512_bf16",
+        "m64n64k16.f32.bf16.bf16",
+        "m64n256k16.f32.bf16.bf16",
+        64,
+    ),
 ];
 
 fn ptx() -> &'static str {
@@ -32,7 +72,9 @@ fn ptx() -> &'static str {
 
 /// The text of a kernel, from its head to the brace that ends it.
 fn kernel(name: &str) -> &'static str {
-    let start = ptx().find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no `{name}`"));
+    let start = ptx()
+        .find(&format!(".entry {name}("))
+        .unwrap_or_else(|| panic!("no `{name}`"));
     let text = &ptx()[start..];
     &text[..text.find("\n}").expect("a kernel ends")]
 }
@@ -67,9 +109,16 @@ fn weights_are_computed_under_a_product() {
             continue;
         }
         assert_eq!(parts.len(), 2, "`{name}` has one loop over keys");
-        let meanwhile = parts[1].split("wgmma.wait_group.sync.aligned 0").next().unwrap_or_default();
+        let meanwhile = parts[1]
+            .split("wgmma.wait_group.sync.aligned 0")
+            .next()
+            .unwrap_or_default();
         let powers = meanwhile.matches("ex2.approx.ftz.f32").count();
-        assert!(powers >= keys / 2, "`{name}` has {powers} powers under its product, of {}", keys / 2);
+        assert!(
+            powers >= keys / 2,
+            "`{name}` has {powers} powers under its product, of {}",
+            keys / 2
+        );
     }
 }
 

@@ -80,10 +80,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             }
             .into(),
         ),
-        (
-            "Error::Linalg",
-            LinalgError::AttentionScale { scale: -0.125 }.into(),
-        ),
+        ("Error::Linalg", LinalgError::AttentionScale { scale: -0.125 }.into()),
         (
             "Error::Disagreement",
             Error::Disagreement {
@@ -664,7 +661,10 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 output: [1, 8, 100, 64],
             },
         ),
-        ("LinalgError::AttentionScale", LinalgError::AttentionScale { scale: -0.125 }),
+        (
+            "LinalgError::AttentionScale",
+            LinalgError::AttentionScale { scale: -0.125 },
+        ),
         (
             "LinalgError::AttentionSize",
             LinalgError::AttentionSize {

@@ -60,7 +60,7 @@
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
 //! | [`Accumulator<N>`](Accumulator) | 64 by `N` sums in a warp group's registers | it is borrowed while products are under way, and has no index |
-//! | [`TensorMap4<Tile>`](TensorMap4), [`TensorOutput4<Tile>`](TensorOutput4) | arrays of matrices with any strides, `[outer, inner, rows, columns]` | as those of one matrix; each [part](OutputBand) of so many rows belongs to one block |
+//! | [`TensorMap4<Tile>`](TensorMap4), [`TensorOutput4<Tile, R>`](TensorOutput4) | arrays of matrices with any strides, `[outer, inner, rows, columns]` | as those of one matrix; each [part](OutputBand) of `R` rows belongs to one block |
 //! | [`ResidentPipeline<Q, S, M, N, G>`](ResidentPipeline) | `N` stages with tiles `S`, beside `M` with tiles `Q` that stay for many of them | as a pipeline, for each of the two |
 //! | [`Weights<T, N>`](Weights) | 64 by `N` numbers of 16 bits in registers, a left operand | they are borrowed while products read them |
 //! | [`PerRow<T>`](PerRow) | a number for each row of an accumulator | the four threads that share a row have the same |
@@ -142,7 +142,7 @@ pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, Tenso
 pub use product::{Results, product};
 pub use resident::{ResidentMemory, ResidentPipeline};
 pub use rows::PerRow;
-pub use stack::{Bands4, Order, OutputBand, OutputBands, Source4, TensorMap4, TensorOutput4};
+pub use stack::{Bands4, Order, OutputBand, OutputBands, RowsInOrder, Source4, TensorMap4, TensorOutput4};
 pub use tile::{
     Across, Element, Factor, Multicast, Operand, StageTile, Stored, Swizzled, Tile, TileMemory, TileRef, TileSource,
 };
