@@ -11,13 +11,13 @@ pub fn attend(stages: ResidentPipeline<Tile, Tile, 1, 4, 2>) {
         |queries, stages, turns| {
             let mut scores = Accumulator::<128>::zero();
             let mut output = Accumulator::<128>::zero();
-            let mut weights = Weights::<f16, 128>::zero();
+            let weights = Weights::<f16, 128>::zero();
             let query = queries.wait();
             let left = query.panels().rows::<64>(0);
             let (right, values) = (stages.wait(), stages.wait());
             output.add_weighted_while::<f16, _, 2, 128, 128, 4, 2>(
                 &weights, values, &mut scores, left, right, stages, turns,
-                |scores| output.map_rows(PerRow::splat(0.5), |factor, sum| factor * sum),
+                |_| output.map_rows(PerRow::splat(0.5), |factor, sum| factor * sum),
             );
         },
     );
