@@ -13,6 +13,8 @@ import subprocess
 import sys
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
 
 ROUNDS = 9
 # A graph runs about so long: the speed is the one that the chip keeps up.
@@ -99,6 +101,17 @@ def product(element, m, n, k, layout="nt"):
     return lambda: torch.matmul(a, b.t(), out=c)
 
 
+def attention(element, batch, heads, length, size, causal):
+    """softmax(q kT / sqrt(size)) v, by cuDNN."""
+    q, k, v = (torch.randn((batch, heads, length, size), device="cuda").to(ELEMENTS[element]) for _ in range(3))
+
+    def work():
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return work
+
+
 SQUARES = [1024, 2048, 4096, 8192, 16384]
 RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512, 16384), (8192, 8192, 200)]
 
@@ -111,6 +124,17 @@ def cases():
         for m, n, k in shapes:
             case = dict(element=element, m=m, n=n, k=k)
             yield f"product {element} {m}x{n}x{k}", {"product": case}, lambda case=case: product(**case), 2 * m * n * k
+    # 16384 positions with heads of 2048 numbers together, as in FlashAttention-3's paper; of sizes that do not divide it, the most.
+    sizes = {"f16": [64, 128, 40, 80, 160], "bf16": [64, 128]}
+    for element, size in ((element, size) for element in sizes for size in sizes[element]):
+        for length in (1024, 4096, 16384):
+            for causal in (False, True):
+                case = dict(
+                    element=element, batch=16384 // length, heads=2048 // size, length=length, size=size, causal=causal
+                )
+                operations = 4 * 16384 * (2048 // size) * length * size // (2 if causal else 1)
+                name = f"attention {element} {size} {length} {'causal' if causal else 'full'}"
+                yield name, {"attention": case}, lambda case=case: attention(**case), operations
 
 
 def main():

@@ -6,6 +6,7 @@ use crate::linalg::Linalg;
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
+use cuda_std::tensor::Order;
 use rumba_linalg::attention as kernels;
 
 /// Which keys a query sees.
@@ -38,19 +39,18 @@ pub struct Attention {
 )]
 pub trait AttentionElement: Pod + sealed::Kernels {}
 
-/// How a kernel by warp groups is called: queries, keys, values, output, the factor of the scores as a power of 2, how many keys the
-/// first query sees, and how many heads are computed together.
+/// How a kernel by warp groups is called: queries, keys, values, output, the factor of the scores as a power of 2, and how many keys the
+/// first query sees.
 type ByWarpGroups<T> = for<'c> fn(
     ArrayView<'c, T, 4>,
     ArrayView<'c, T, 4>,
     ArrayView<'c, T, 4>,
-    ArrayViewMut<'c, T, 4>,
+    (ArrayViewMut<'c, T, 4>, Order),
     f32,
     i32,
-    u32,
 ) -> Call<'c>;
 
-/// How the kernel by warps is called: as one by warp groups, less the last.
+/// How the kernel by warps is called: as one by warp groups, but for the order.
 type ByWarps<T> = for<'c> fn(
     ArrayView<'c, T, 4>,
     ArrayView<'c, T, 4>,
@@ -88,10 +88,10 @@ macro_rules! elements {
 
         impl sealed::Kernels for $ty {
             const WARP_GROUPS: &'static [WarpGroups<$ty>] = &[
-                WarpGroups { size: 64, rows: 192, threads: 512, call: |q, k, v, o, scale, visible, together| kernels::warp_group::attention_64::<$ty>(q, k, v, o, scale, visible, together) },
-                WarpGroups { size: 128, rows: 128, threads: 384, call: |q, k, v, o, scale, visible, together| kernels::warp_group::attention_128::<$ty>(q, k, v, o, scale, visible, together) },
-                WarpGroups { size: 192, rows: 128, threads: 384, call: |q, k, v, o, scale, visible, together| kernels::warp_group::attention_192::<$ty>(q, k, v, o, scale, visible, together) },
-                WarpGroups { size: 512, rows: 64, threads: 256, call: |q, k, v, o, scale, visible, together| kernels::warp_group::attention_512::<$ty>(q, k, v, o, scale, visible, together) },
+                WarpGroups { size: 64, rows: 192, threads: 512, call: |q, k, v, o, scale, visible| kernels::warp_group::attention_64::<$ty>(q, k, v, o, scale, visible) },
+                WarpGroups { size: 128, rows: 128, threads: 384, call: |q, k, v, o, scale, visible| kernels::warp_group::attention_128::<$ty>(q, k, v, o, scale, visible) },
+                WarpGroups { size: 192, rows: 128, threads: 384, call: |q, k, v, o, scale, visible| kernels::warp_group::attention_192::<$ty>(q, k, v, o, scale, visible) },
+                WarpGroups { size: 512, rows: 64, threads: 256, call: |q, k, v, o, scale, visible| kernels::warp_group::attention_512::<$ty>(q, k, v, o, scale, visible) },
             ];
             const WARPS: ByWarps<$ty> =
                 |q, k, v, o, scale, visible| kernels::warp::attention_by_warps::<$ty>(q, k, v, o, scale, visible);
@@ -236,10 +236,15 @@ impl Linalg {
         let blocks = (task.matrices * parts).min(self.library.device().limits().multiprocessors as usize);
         // Where parts take less and less time, as many heads together as fill an even number of rounds: what a block has more to do
         // in one, it has less in the next. Else head by head, so that blocks read the same keys.
-        let together = if task.visible < keys.shape()[2] as i32 {
+        let last_first = task.visible < keys.shape()[2] as i32;
+        let together = if last_first {
             2 * blocks / gcd(2 * blocks, parts)
         } else {
             1
+        };
+        let order = Order {
+            together: together as u32,
+            last_first,
         };
         // A launch computes up to 256 columns.
         for first in (0..size).step_by(256) {
@@ -248,10 +253,9 @@ impl Linalg {
                 queries,
                 keys,
                 values.slice(columns.clone()),
-                output.reborrow().slice_mut(columns),
+                (output.reborrow().slice_mut(columns), order),
                 task.scale,
                 task.visible,
-                together as u32,
             );
             self.library.launch(None, (blocks as u32, kernel.threads), call)?;
         }

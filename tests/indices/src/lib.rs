@@ -162,6 +162,19 @@ table! {
         sum.multiply_add(&FragmentA::from_rows(a, 0, n), &FragmentB::from_rows(b, 0, 0));
         y.store(0, &sum);
     }
+    floats fragments_of_transposes ["FragmentB::row_from_columns"]
+        |n, _x, y: Disjoint<f32, Fragments<16, 24>>, shared tile: Shared<Table2<f16, 32, 24>>| {
+        let mut part = tile.part();
+        part.each(|_, a| *a = f16::ONE);
+        let tile = tile.sync();
+        let tile = tile.get();
+        let a = [FragmentA::load(|_, _| f16::ONE)];
+        let mut sums = [[FragmentC::<f16>::zero(); 2]];
+        FragmentC::multiply_add_all(&mut sums, &a, &FragmentB::row_from_columns(tile, 0, 0));
+        FragmentC::multiply_add_all(&mut sums, &a, &FragmentB::row_from_columns(tile, n, 0));
+        FragmentC::multiply_add_all(&mut sums, &a, &FragmentB::row_from_columns(tile, 0, n));
+        y.store(0, &sums[0][1]);
+    }
     floats tables_of_fragments ["FragmentA::column_from_rows", "FragmentB::row_from_rows"]
         |n, _x, y: Disjoint<f32, Fragments<16, 24>>, shared tiles: Shared<(Table2<f16, 32, 16>, Table2<f16, 32, 16>)>| {
         let (mut a, mut b) = tiles.part();

@@ -20,6 +20,7 @@ use rumba::{Device, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+mod attention;
 mod numbers;
 mod product;
 mod step;
@@ -28,6 +29,7 @@ mod step;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Case {
+    Attention(attention::Attention),
     Product(product::Product),
     Step(step::Step),
 }
@@ -55,6 +57,7 @@ trait Work {
 
 fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
+        Case::Attention(attention) => attention.prepare(device),
         Case::Product(product) => product.prepare(device),
         Case::Step(step) => step.prepare(device),
     }

@@ -6,7 +6,7 @@ use super::argument::{Argument, Workspace, Written};
 use super::tensor::bind_shared;
 use super::{Arguments, Borrowed, ViewError};
 use crate::collective::tensor::{
-    Image, ResidentPipeline, Stage, Swizzled, TensorMap4, TensorOutput4, TensorTiling, Tile,
+    Image, Order, ResidentPipeline, RowsInOrder, Stage, Swizzled, TensorMap4, TensorOutput4, TensorTiling, Tile,
 };
 
 /// How the elements of an array with four dimensions lie.
@@ -63,11 +63,12 @@ pub unsafe trait TensorArrayMut<'a, T>: Sized {
     fn encode(array: Strided, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// Binds a tensor map, and the lengths of all axes but the last.
-fn bind<'a>(
+/// Binds a tensor map, the lengths of the two outer axes, and what `last` makes of that of the rows.
+fn bind<'a, L: Pod>(
     (memory, mut array): (Borrowed<'a>, Strided),
     tiling: TensorTiling,
     encode: fn(Strided, TensorTiling) -> Result<Image, u32>,
+    last: impl FnOnce(u32) -> L,
     arguments: &mut Arguments<'a>,
 ) {
     let Strided { address, shape, .. } = array;
@@ -110,9 +111,10 @@ fn bind<'a>(
     });
     arguments.push_copy(image);
     // Longer ones are refused.
-    for length in &shape[..3] {
+    for length in &shape[..2] {
         arguments.push_part(&(*length as u32).to_ne_bytes());
     }
+    arguments.push_part(bytemuck::bytes_of(&last(shape[2] as u32)));
     arguments.borrow(memory);
 }
 
@@ -126,21 +128,27 @@ where
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
         let tiling = TensorTiling::of::<Swizzled<T, ROWS, COLUMNS>>();
-        bind(self.place(), tiling, A::encode, arguments);
+        bind(self.place(), tiling, A::encode, |rows| rows, arguments);
     }
 }
 
 // SAFETY: the same; the memory is borrowed mutably.
-unsafe impl<'a, T, A, const ROWS: usize, const COLUMNS: usize>
-    Argument<'a, TensorOutput4<'_, Swizzled<T, ROWS, COLUMNS>>> for A
+unsafe impl<'a, T, A, const ROWS: usize, const COLUMNS: usize, const PART: u32>
+    Argument<'a, TensorOutput4<'_, Swizzled<T, ROWS, COLUMNS>, PART>> for (A, Order)
 where
     T: Pod,
     Swizzled<T, ROWS, COLUMNS>: Tile<Element = T>,
     A: TensorArrayMut<'a, T>,
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
+        let (array, Order { together, last_first }) = self;
         let tiling = TensorTiling::of::<Swizzled<T, ROWS, COLUMNS>>();
-        bind(self.place(), tiling, A::encode, arguments);
+        let last = |rows| RowsInOrder {
+            rows,
+            together,
+            last_first: last_first.into(),
+        };
+        bind(array.place(), tiling, A::encode, last, arguments);
     }
 }
 
@@ -163,10 +171,10 @@ unsafe impl<'a, T: Tile, A: Argument<'a, TensorMap4<'static, T>>> Argument<'a, W
 }
 
 // SAFETY: as for the parameter itself.
-unsafe impl<'a, T: Tile, A: Argument<'a, TensorOutput4<'static, T>>>
-    Argument<'a, Written<for<'l> fn(TensorOutput4<'l, T>)>> for A
+unsafe impl<'a, T: Tile, const ROWS: u32, A: Argument<'a, TensorOutput4<'static, T, ROWS>>>
+    Argument<'a, Written<for<'l> fn(TensorOutput4<'l, T, ROWS>)>> for A
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
-        Argument::<'a, TensorOutput4<'static, T>>::bind(self, arguments);
+        Argument::<'a, TensorOutput4<'static, T, ROWS>>::bind(self, arguments);
     }
 }

@@ -134,8 +134,8 @@ pub fn attention_by_warps<T: Number>(
         b.each(|place, number| *number = far(place));
         let loaded = tiles.sync();
         let (near, far) = loaded.get();
-        FragmentC::multiply_add_row(&mut output[0], &weights, near, 0);
-        FragmentC::multiply_add_row(&mut output[1], &weights, far, 0);
+        FragmentC::multiply_add_row(&mut output[0], &weights, near);
+        FragmentC::multiply_add_row(&mut output[1], &weights, far);
         tiles = loaded.sync();
     }
 
@@ -146,6 +146,6 @@ pub fn attention_by_warps<T: Number>(
     let [near, far] = &mut output;
     FragmentC::each_of(near, |_, i, _, sum| *sum *= factor[i / 8]);
     FragmentC::each_of(far, |_, i, _, sum| *sum *= factor[i / 8]);
-    o.store_row(0, near, T::of);
-    o.store_row(TILE, far, T::of);
+    o.store_row::<T, 0, 8>(near, T::of);
+    o.store_row::<T, TILE, 8>(far, T::of);
 }

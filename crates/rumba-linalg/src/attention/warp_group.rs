@@ -4,7 +4,7 @@ use cuda_std::float::approx::{ex2_ftz, rcp};
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Columns, Element, Order, PerRow, ResidentPipeline, Swizzled, TensorMap4, TensorOutput4, TensorStaging,
+    Accumulator, Columns, Element, PerRow, ResidentPipeline, Swizzled, TensorMap4, TensorOutput4, TensorStaging,
     WeightedWidth, Weights, Width,
 };
 
@@ -84,10 +84,9 @@ fn attend<
     q: TensorMap4<Swizzled<T, TALL, 64>>,
     k: TensorMap4<Swizzled<T, KEYS, 64>>,
     v: TensorMap4<Swizzled<T, KEYS, 64>>,
-    o: TensorOutput4<Swizzled<T, 16, 64>>,
+    o: TensorOutput4<Swizzled<T, 16, 64>, ROWS>,
     scale: f32,
     visible: i32,
-    together: u32,
     stages: ResidentPipeline<[Swizzled<T, TALL, 64>; N], [Swizzled<T, KEYS, 64>; N], RESIDENT, STAGES, GROUPS>,
     mut staging: TensorStaging<Swizzled<T, 16, 64>, GROUPS>,
 ) where
@@ -104,10 +103,7 @@ fn attend<
         visible,
         all: keys as i32,
     };
-    let bands = o.bands::<ROWS>(Order {
-        together,
-        last_first: visible < keys as i32,
-    });
+    let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<KEYS>((row + ROWS).min(rows));
     stages.roles::<LOW, HIGH>(
@@ -186,10 +182,9 @@ fn attend_wide<T: Element, const STAGES: usize>(
     q: TensorMap4<Swizzled<T, 64, 64>>,
     k: TensorMap4<Swizzled<T, 64, 64>>,
     v: TensorMap4<Swizzled<T, 64, 64>>,
-    o: TensorOutput4<Swizzled<T, 16, 64>>,
+    o: TensorOutput4<Swizzled<T, 16, 64>, 64>,
     scale: f32,
     visible: i32,
-    together: u32,
     stages: ResidentPipeline<[Swizzled<T, 64, 64>; 8], [Swizzled<T, 64, 64>; 4], 1, STAGES, 1>,
     mut staging: TensorStaging<Swizzled<T, 16, 64>, 1>,
 ) {
@@ -204,10 +199,7 @@ fn attend_wide<T: Element, const STAGES: usize>(
         visible,
         all: keys as i32,
     };
-    let bands = o.bands::<64>(Order {
-        together,
-        last_first: visible < keys as i32,
-    });
+    let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<64>((row + 64).min(rows));
     stages.roles::<40, 232>(
@@ -260,14 +252,13 @@ pub fn attention_512<T: Element>(
     q: TensorMap4<Swizzled<T, 64, 64>>,
     k: TensorMap4<Swizzled<T, 64, 64>>,
     v: TensorMap4<Swizzled<T, 64, 64>>,
-    o: TensorOutput4<Swizzled<T, 16, 64>>,
+    o: TensorOutput4<Swizzled<T, 16, 64>, 64>,
     scale: f32,
     visible: i32,
-    together: u32,
     stages: ResidentPipeline<[Swizzled<T, 64, 64>; 8], [Swizzled<T, 64, 64>; 4], 1, 4, 1>,
     staging: TensorStaging<Swizzled<T, 16, 64>, 1>,
 ) {
-    attend_wide(q, k, v, o, scale, visible, together, stages, staging);
+    attend_wide(q, k, v, o, scale, visible, stages, staging);
 }
 
 macro_rules! kernels {
@@ -280,15 +271,14 @@ macro_rules! kernels {
             q: TensorMap4<Swizzled<T, $tall, 64>>,
             k: TensorMap4<Swizzled<T, $keys, 64>>,
             v: TensorMap4<Swizzled<T, $keys, 64>>,
-            o: TensorOutput4<Swizzled<T, 16, 64>>,
+            o: TensorOutput4<Swizzled<T, 16, 64>, $tall>,
             scale: f32,
             visible: i32,
-            together: u32,
             stages: ResidentPipeline<[Swizzled<T, $tall, 64>; $panels], [Swizzled<T, $keys, 64>; $panels], $resident, $stages, $groups>,
             staging: TensorStaging<Swizzled<T, 16, 64>, $groups>,
         ) {
             attend::<T, $tall, $tall, $keys, $panels, $size, $width, $resident, $stages, $groups, $low, $high>(
-                q, k, v, o, scale, visible, together, stages, staging,
+                q, k, v, o, scale, visible, stages, staging,
             );
         }
     )*};

@@ -610,6 +610,14 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "ViewError::TensorStrides",
+            ViewError::TensorStrides {
+                shape: vec![1, 2, 100, 20],
+                strides: vec![4000, 20, 40, 1],
+                address: 0x7f00_0000_0000,
+            },
+        ),
+        (
             "ViewError::TensorRefused",
             ViewError::TensorRefused {
                 shape: vec![4096, 4096],
@@ -661,6 +669,25 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         ("LinalgError::NoMatrix", LinalgError::NoMatrix { shape: vec![4] }),
+            "LinalgError::Attention",
+            LinalgError::Attention {
+                queries: [1, 8, 100, 64],
+                keys: [1, 8, 77, 64],
+                values: [1, 8, 80, 64],
+                output: [1, 8, 100, 64],
+            },
+        ),
+        (
+            "LinalgError::AttentionScale",
+            LinalgError::AttentionScale { scale: -0.125 },
+        ),
+        (
+            "LinalgError::AttentionSize",
+            LinalgError::AttentionSize {
+                queries: [1, 1, 100, 1024],
+                keys: 77,
+            },
+        ),
     ];
     said(errors)
         .chain(said(launches))

@@ -17,6 +17,7 @@
 //! | [`Array<N>`](Array) | index (.., z, y, x), and those a grid further | an array or a view of `N` dimensions |
 //! | [`PerBlock`] | of the block's first thread, the block's number | a slice |
 //! | [`Fragments<ROWS, COLUMNS>`](crate::mma::Fragments) | those of the matrix fragments of its warp | a slice with its shape |
+//! | [`FragmentRows<COLUMNS>`](crate::mma::FragmentRows) | those of the rows of fragments of its warp | an array or a view of four dimensions |
 //!
 //! The methods have the same names in all of them: [`len`](Disjoint::len) and what the shape has; `own` is the thread's
 //! element, or its row or column; `each` goes through the thread's elements with their indices; `indices` says where they

@@ -64,6 +64,11 @@
 //! | [`MatrixOutput<T>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
 //! | [`TensorExchange`] | the way to add up sums of which blocks of a cluster have parts | always in the same order |
 //! | [`Accumulator<N>`](Accumulator) | 64 by `N` sums in a warp group's registers | it is borrowed while products are under way, and has no index |
+//! | [`TensorMap4<Tile>`](TensorMap4), [`TensorOutput4<Tile, R>`](TensorOutput4) | arrays of matrices with any strides, `[outer, inner, rows, columns]` | as those of one matrix; each [part](OutputBand) of `R` rows belongs to one block |
+//! | [`ResidentPipeline<Q, S, M, N, G>`](ResidentPipeline) | `N` stages with tiles `S`, beside `M` with tiles `Q` that stay for many of them | as a pipeline, for each of the two |
+//! | [`Weights<T, N>`](Weights) | 64 by `N` numbers of 16 bits in registers, a left operand | they are borrowed while products read them |
+//! | [`PerRow<T>`](PerRow) | a number for each row of an accumulator | the four threads that share a row have the same |
+//! | [`Turns<G>`](Turns) | turns of `G` warp groups | one begins its products while the others compute |
 //! | [`TensorStaging`], [`TensorWriter`] | the way from registers to the output | a tile is written while the next one is being computed |
 //!
 //! # Roles
@@ -93,6 +98,16 @@
 //! column and number, for [`Accumulator::map`]. The builder inlines each function that has a product in it, since a call
 //! between product and wait would end the product early.
 //!
+//! # Attention
+//!
+//! A product of which the result becomes the left operand of another one stays in registers: an [`Accumulator`] of scores, changed row by
+//! row, is rounded to [`Weights`], which multiply the rows of a stage. [`Accumulator::add_weighted_while`] starts the next product of
+//! scores and this sum at once, and lends the scores to a function as soon as they are there, while the sum goes on; neither the
+//! sum nor the weights can be touched in it. So the exponentials of one block of keys are computed under the product of the block
+//! before, and with [`Turns`] those of one warp group under the products of another (FlashAttention-3). A stage of such a kernel is an
+//! array of tiles side by side, `[Swizzled<f16, 128, 64>; 2]` for heads of 128 numbers, and keys and values take turns in it.
+//! `rumba-linalg` has the kernels.
+//!
 //! # Why that is sound
 //!
 //! * A tile is written by copies into a stage that is empty, and read by products from a stage that is full. The barriers of a
@@ -100,6 +115,8 @@
 //!   warp's products are over (`wgmma.wait_group`).
 //! * All copies to the block's memory are over before it ends: the producer waits for the stages that it filled last, and
 //!   blocks of a cluster wait for each other. Writers wait until their copies have read the staging memory.
+//! * Keys are released while the sum with the values before them goes on: groups of products end in the order in which they were
+//!   started, and only the last may be under way then.
 //! * Coordinates need no check: the copy engine reads zeros beyond the matrix and writes nothing there.
 //! * The threads of a warp group have to come to its operations together, as those of a warp to
 //!   [`mma`](crate::mma). Where some do not come, the others wait for them or get unspecified numbers.
@@ -135,7 +152,7 @@ pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, Tenso
 pub use product::{Results, product};
 pub use resident::{ResidentMemory, ResidentPipeline};
 pub use rows::PerRow;
-pub use stack::{Bands4, Order, OutputBand, OutputBands, Source4, TensorMap4, TensorOutput4};
+pub use stack::{Bands4, Order, OutputBand, OutputBands, RowsInOrder, Source4, TensorMap4, TensorOutput4};
 pub use tile::{
     Across, Element, Factor, Multicast, Operand, StageTile, Stored, Swizzled, Tile, TileMemory, TileRef, TileSource,
 };

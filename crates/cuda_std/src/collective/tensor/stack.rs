@@ -3,6 +3,8 @@
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 
+use bytemuck::{Pod, Zeroable};
+
 use super::accumulator::{Accumulator, Columns, Packed, Width};
 use super::map::Image;
 use super::output::TensorStaging;
@@ -134,11 +136,14 @@ unsafe impl<T: Tile> KernelParameter for TensorMap4<'_, T> {
 }
 
 /// An array of matrices in global memory, `[outer, inner, rows, columns]`, to be written in tiles of type `T`, each by one block. A
-/// parameter of a kernel, for which the host passes a mutable view of an array with four dimensions. What would lie beyond a
-/// matrix is not written.
+/// parameter of a kernel, for which the host passes a mutable view of an array with four dimensions and an [`Order`]. What would lie
+/// beyond a matrix is not written.
+///
+/// A block has parts of `ROWS` rows. That and the order are the parameter's: they have to be the same in all blocks.
 #[derive(Debug)]
-pub struct TensorOutput4<'l, T: Tile> {
+pub struct TensorOutput4<'l, T: Tile, const ROWS: u32> {
     map: TensorMap4<'l, T>,
+    order: Order,
 }
 
 /// In which order parts of matrices are computed.
@@ -148,6 +153,15 @@ pub struct Order {
     pub together: u32,
     /// Whether the last rows are the first to be computed: those that take longest, where they see more.
     pub last_first: bool,
+}
+
+/// How many rows an output's matrices have, and their order, as a kernel is passed them.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct RowsInOrder {
+    pub(crate) rows: u32,
+    pub(crate) together: u32,
+    pub(crate) last_first: u32,
 }
 
 /// The parts of matrices, `ROWS` rows each, that one block computes, in turn: all columns of them.
@@ -160,7 +174,7 @@ pub struct Bands4<const ROWS: u32> {
     round: u32,
 }
 
-impl<T: Tile> TensorOutput4<'_, T> {
+impl<T: Tile, const ROWS: u32> TensorOutput4<'_, T, ROWS> {
     /// Has the device read the map before it is used: see [`TensorMap4::prefetch`].
     #[inline(always)]
     pub fn prefetch(&self) {
@@ -168,14 +182,15 @@ impl<T: Tile> TensorOutput4<'_, T> {
     }
 }
 
-impl<'l, T: Tile> TensorOutput4<'l, T> {
+impl<'l, T: Tile, const ROWS: u32> TensorOutput4<'l, T, ROWS> {
     /// The parts of `ROWS` rows that this block writes, so that all blocks together write each once. The grid may have any
     /// number of blocks: each round of parts goes to the blocks in the opposite direction, so that all have as much to do where
     /// parts take less and less time.
     #[inline(always)]
     #[must_use]
-    pub fn bands<const ROWS: u32>(self, order: Order) -> OutputBands<'l, T, ROWS> {
+    pub fn bands(self) -> OutputBands<'l, T, ROWS> {
         const { assert!(ROWS > 0, "a part has rows") };
+        let order = self.order;
         let [outer, inner, rows] = self.map.shape;
         let matrices = outer * inner;
         let bands = Bands4 {
@@ -238,7 +253,7 @@ impl<const ROWS: u32> Iterator for Bands4<ROWS> {
 /// The parts of an output that a block writes, in turn: [`TensorOutput4::bands`].
 #[derive(Debug)]
 pub struct OutputBands<'l, T: Tile, const ROWS: u32> {
-    output: TensorOutput4<'l, T>,
+    output: TensorOutput4<'l, T, ROWS>,
     bands: Bands4<ROWS>,
 }
 
@@ -316,11 +331,12 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
         macro_rules! panels {
             ($($panel:literal)*) => {$(
                 if const { 64 * $panel < WIDTH } {
-                    let buffer = buffers + $panel % 2 * bytes;
+                    // The last is the second buffer, as it is where a `TensorWriter` ends.
+                    let buffer = buffers + ($panel + WIDTH as u32 / 64) % 2 * bytes;
                     // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The
                     // rows of the output are this warp's, of the block's part.
                     unsafe {
-                        // An odd number of panels ends with the buffer that the next part begins with.
+                        // An odd number of panels begins with the buffer that the part before ended with.
                         if lane == 0 {
                             if $panel == 0 {
                                 wgmma::store_wait_read();
@@ -351,20 +367,24 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
 }
 
 // SAFETY: as for `TensorMap4`; the memory is borrowed mutably, and `bands` gives each part of it to one block.
-unsafe impl<T: Tile> KernelParameter for TensorOutput4<'_, T> {
+unsafe impl<T: Tile, const ROWS: u32> KernelParameter for TensorOutput4<'_, T, ROWS> {
     const ROLE: Role = role::<T>(true);
     type Element = Image;
     type A = *const Image;
     type B = u32;
     type C = u32;
-    type D = u32;
-    type Value<'l> = TensorOutput4<'l, T>;
+    type D = RowsInOrder;
+    type Value<'l> = TensorOutput4<'l, T, ROWS>;
 
     #[inline(always)]
-    unsafe fn assemble(image: *const Image, outer: u32, inner: u32, rows: u32) -> Self::Value<'static> {
+    unsafe fn assemble(image: *const Image, outer: u32, inner: u32, last: RowsInOrder) -> Self::Value<'static> {
         TensorOutput4 {
             // SAFETY: the caller's.
-            map: unsafe { TensorMap4::<T>::assemble(image, outer, inner, rows) },
+            map: unsafe { TensorMap4::<T>::assemble(image, outer, inner, last.rows) },
+            order: Order {
+                together: last.together,
+                last_first: last.last_first != 0,
+            },
         }
     }
 }

@@ -1,0 +1,151 @@
+//! Attention by warp groups: what the PTX of its kernels must be, and what the assembler makes of it. Its numbers are with the runtime's
+//! tests.
+
+use std::process::Command;
+use std::sync::OnceLock;
+
+use cuda_builder::{CudaBuilder, NvvmArch};
+
+/// The kernels, their products for scores and for the output, and how many keys are in a block.
+const KERNELS: [(&str, &str, &str, usize); 8] = [
+    (
+        "attention_64_f16",
+        "m64n128k16.f32.f16.f16",
+        "m64n64k16.f32.f16.f16",
+        128,
+    ),
+    (
+        "attention_64_bf16",
+        "m64n128k16.f32.bf16.bf16",
+        "m64n64k16.f32.bf16.bf16",
+        128,
+    ),
+    (
+        "attention_128_f16",
+        "m64n128k16.f32.f16.f16",
+        "m64n128k16.f32.f16.f16",
+        128,
+    ),
+    (
+        "attention_128_bf16",
+        "m64n128k16.f32.bf16.bf16",
+        "m64n128k16.f32.bf16.bf16",
+        128,
+    ),
+    (
+        "attention_192_f16",
+        "m64n64k16.f32.f16.f16",
+        "m64n192k16.f32.f16.f16",
+        64,
+    ),
+    (
+        "attention_192_bf16",
+        "m64n64k16.f32.bf16.bf16",
+        "m64n192k16.f32.bf16.bf16",
+        64,
+    ),
+    (
+        "attention_512_f16",
+        "m64n64k16.f32.f16.f16",
+        "m64n256k16.f32.f16.f16",
+        64,
+    ),
+    (
+        "attention_512_bf16",
+        "m64n64k16.f32.bf16.bf16",
+        "m64n256k16.f32.bf16.bf16",
+        64,
+    ),
+];
+
+fn ptx() -> &'static str {
+    static PTX: OnceLock<String> = OnceLock::new();
+    PTX.get_or_init(|| {
+        let arch: NvvmArch = "sm_90a".parse().expect("an architecture");
+        CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/rumba-linalg"))
+            .arch(arch)
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"))
+            .text
+    })
+}
+
+/// The text of a kernel, from its head to the brace that ends it.
+fn kernel(name: &str) -> &'static str {
+    let start = ptx()
+        .find(&format!(".entry {name}("))
+        .unwrap_or_else(|| panic!("no `{name}`"));
+    let text = &ptx()[start..];
+    &text[..text.find("\n}").expect("a kernel ends")]
+}
+
+#[test]
+fn scores_and_sums_stay_in_registers() {
+    for (name, scores, output, _) in KERNELS {
+        let text = kernel(name);
+        for instruction in ["ld.local", "st.local", ".local ", "call."] {
+            assert!(!text.contains(instruction), "`{name}` has `{instruction}`");
+        }
+        let wanted = [
+            format!("wgmma.mma_async.sync.aligned.{scores}"),
+            format!("wgmma.mma_async.sync.aligned.{output}"),
+            "cp.async.bulk.tensor.4d.shared::cluster.global".into(),
+            "cp.async.bulk.tensor.4d.global.shared::cta".into(),
+            "ex2.approx.ftz.f32".into(),
+        ];
+        for instruction in wanted {
+            assert!(text.contains(&instruction), "`{name}` has no `{instruction}`");
+        }
+    }
+}
+
+/// What is made of the scores comes between the wait for them and the wait for the sums that go on meanwhile.
+#[test]
+fn weights_are_computed_under_a_product() {
+    for (name, _, _, keys) in KERNELS {
+        let parts: Vec<&str> = kernel(name).split("wgmma.wait_group.sync.aligned 1").collect();
+        if name.contains("_512") {
+            assert_eq!(parts.len(), 1, "`{name}` waits for all products at once");
+            continue;
+        }
+        assert_eq!(parts.len(), 2, "`{name}` has one loop over keys");
+        let meanwhile = parts[1]
+            .split("wgmma.wait_group.sync.aligned 0")
+            .next()
+            .unwrap_or_default();
+        let powers = meanwhile.matches("ex2.approx.ftz.f32").count();
+        assert!(
+            powers >= keys / 2,
+            "`{name}` has {powers} powers under its product, of {}",
+            keys / 2
+        );
+    }
+}
+
+#[test]
+fn the_assembler_keeps_products_asynchronous_and_spills_nothing() {
+    let Some(ptxas) = cuda_builder::wheels::find().ptxas else {
+        eprintln!("ptxas is not installed, so nothing was assembled; `cargo xtask setup` installs it");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (text, binary) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    // These kernels alone, behind what stands before the first one.
+    let head = &ptx()[..ptx().find(".visible .entry").expect("a kernel")];
+    let lines = |text: &str| {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with(".loc"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let kernels = KERNELS.map(|(name, ..)| format!(".visible {}\n}}\n", lines(kernel(name))));
+    std::fs::write(&text, lines(head) + "\n" + &kernels.concat()).expect("the folder is ours");
+    let output = Command::new(ptxas)
+        .args(["-arch=sm_90a", "-v", "-o"])
+        .args([&binary, &text])
+        .output()
+        .expect("ptxas runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    // C7510, C7517, C7519: what made it wait for products at once.
+    assert!(!said.contains("wgmma") && !said.contains("C75"), "{said}");
+    assert_eq!(said.matches("0 bytes spill stores").count(), KERNELS.len(), "{said}");
+}
