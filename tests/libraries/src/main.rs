@@ -20,6 +20,7 @@ use rumba::{Device, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+mod convolution;
 mod numbers;
 mod product;
 
@@ -28,6 +29,7 @@ mod product;
 #[serde(rename_all = "snake_case")]
 enum Case {
     Product(product::Product),
+    Convolution(convolution::Convolution),
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +56,7 @@ trait Work {
 fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
         Case::Product(product) => product.prepare(device),
+        Case::Convolution(convolution) => convolution.prepare(device),
     }
 }
 
