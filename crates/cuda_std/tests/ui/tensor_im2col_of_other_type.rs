@@ -1,12 +1,12 @@
-use cuda_std::half::f16;
+use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::*;
 
-type Tiles = (Swizzled<f16, 128, 64>, Swizzled<f16, 64, 64>);
+type Tiles = (Swizzled<f16, 64, 64>, Swizzled<f16, 64, 64>);
 
 #[kernel(block = 256)]
-pub fn half_of_the_places(
-    images: Im2colMap<Swizzled<f16, 64, 64>>,
+pub fn other_numbers(
+    images: Im2colMap<Swizzled<bf16, 64, 64>>,
     filter: TensorMap<Swizzled<f16, 64, 64>>,
     stages: TensorPipeline<Tiles, 4, 1>,
 ) {
@@ -14,6 +14,11 @@ pub fn half_of_the_places(
         |producer| producer.acquire().fill(images.at(0).tap([0, 0], 0), filter.at([0, 0])),
         |_| (),
     );
+}
+
+#[kernel]
+pub fn pixels_of_96_bytes(images: Im2colMap<Swizzled<f16, 64, 48>>) {
+    images.prefetch();
 }
 
 fn main() {}
