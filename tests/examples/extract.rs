@@ -11,7 +11,7 @@ struct Example {
     name: String,
     /// What is compiled for the device.
     kernels: String,
-    /// What is compiled for the host: the kernels too, and in documentation the program.
+    /// What is compiled for the host: in documentation the kernels and the program, for a chapter the name of its kernels.
     host: String,
     programs: Vec<Program>,
 }
@@ -89,12 +89,13 @@ fn chapter(name: &str, text: &str) -> Example {
             write!(kernels, "pub mod {module} {{\n{code}\n}}\npub use {module}::*;\n").expect("a string takes all text");
         }
     }
-    let kernels = format!("pub mod kernels {{\n{kernels}}}\n");
+    let name = format!("book_{name}");
     Example {
-        name: format!("book_{name}"),
-        host: kernels.clone(),
-        kernels,
+        // Their programs load the PTX with all checks, one of which is that both sides are of one crate.
+        host: format!("pub use ::example_kernels::{name}::kernels;\n"),
+        kernels: format!("pub mod kernels {{\n{kernels}}}\n"),
         programs,
+        name,
     }
 }
 

@@ -26,7 +26,7 @@ use crate::machine::fault::LaunchError;
 use crate::machine::op::has_avx2;
 use crate::machine::printf::{Output, Sink};
 use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
-use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE};
+use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE, Window};
 use crate::mem::atomic;
 use crate::mem::heap::Heap;
 use crate::mem::unwritten::Unwritten;
@@ -361,6 +361,22 @@ impl Device {
         // SAFETY: the range was just found to be allocated, and the rest is as the caller promises.
         unsafe { atomic::fill(to, pattern, count) };
         Ok(())
+    }
+
+    /// What all memory holds that kernels can write to: each range with its first address. None if it is more than `most` bytes.
+    ///
+    /// # Safety
+    /// Until it returns, no launch and no other thread writes to it, and nothing frees or unregisters any.
+    pub unsafe fn contents(&self, most: usize) -> Option<Vec<(u64, Vec<u8>)>> {
+        let windows = self.inner.allocations.writable();
+        let bytes: usize = windows.iter().map(|window| window.bytes()).sum();
+        let copy = |window: &Window| {
+            let mut held = vec![0; window.bytes()];
+            // SAFETY: the range is allocated, and the rest is as the caller promises.
+            unsafe { atomic::read(window.start, &mut held) };
+            (window.start, held)
+        };
+        (bytes <= most).then(|| windows.iter().map(copy).collect())
     }
 
     /// Loads PTX.

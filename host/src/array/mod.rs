@@ -23,7 +23,7 @@
 #[cfg(feature = "algorithms")]
 mod arithmetic;
 mod copy;
-mod layout;
+pub(crate) mod layout;
 mod map;
 #[cfg(feature = "ndarray")]
 mod ndarray;

@@ -135,7 +135,12 @@ impl Checks {
                 seed,
                 order: None,
             };
-            let (mut found, copies, _, outcome) = run_once(options, &mut program)?;
+            let RunOnce {
+                mut found,
+                copies,
+                outcome,
+                ..
+            } = run_once(options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
             if self.only.contains(&Check::Portability) && is_right {
@@ -164,11 +169,18 @@ impl Checks {
 /// What a closure did: its result, or its panic.
 pub(crate) type Outcome<T> = std::thread::Result<Result<T>>;
 
+/// What one run came to.
+pub(crate) struct RunOnce<T> {
+    pub(crate) found: Vec<Finding>,
+    /// What the host has read.
+    pub(crate) copies: Vec<Copied>,
+    /// What the exploration came to, if it is one of some.
+    pub(crate) explored: Option<Explored>,
+    pub(crate) outcome: Outcome<T>,
+}
+
 /// Runs a closure once, with a device of its own.
-pub(crate) fn run_once<T>(
-    options: Options,
-    program: &mut impl FnMut(&Device) -> Result<T>,
-) -> Result<(Vec<Finding>, Vec<Copied>, Option<Explored>, Outcome<T>)> {
+pub(crate) fn run_once<T>(options: Options, program: &mut impl FnMut(&Device) -> Result<T>) -> Result<RunOnce<T>> {
     let seed = options.order.is_none().then_some(options.seed);
     let run = Run::begin(&options).map_err(|error| Error::NoDevice(error.to_string()))?;
     driver::start()?;
@@ -186,7 +198,12 @@ pub(crate) fn run_once<T>(
     if let Ok(Err(Error::Panic(panic))) = &outcome {
         found.push(of_panic(panic, seed));
     }
-    Ok((found, copies, explored, outcome))
+    Ok(RunOnce {
+        found,
+        copies,
+        explored,
+        outcome,
+    })
 }
 
 fn of_panic(panic: &KernelPanic, seed: Option<u64>) -> Finding {

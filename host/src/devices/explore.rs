@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use rumba_driver::check::{Explored, Options, Order};
 
 use crate::base::error::{Error, Result};
-use crate::devices::check::{Check, Checks, Finding, Severity, Side, run_once};
+use crate::devices::check::{Check, Checks, Finding, RunOnce, Severity, Side, run_once};
 use crate::devices::device::Device;
 
 pub use rumba_driver::check::Schedule;
@@ -113,7 +113,12 @@ impl Checks {
                 seed: 0,
                 order: Some(order),
             };
-            let (mut found, copies, explored, outcome) = run_once(options, &mut program)?;
+            let RunOnce {
+                mut found,
+                copies,
+                explored,
+                outcome,
+            } = run_once(options, &mut program)?;
             let Explored {
                 schedule,
                 is_left,

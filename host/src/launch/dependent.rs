@@ -65,5 +65,12 @@ pub(super) unsafe fn launch(
         attribute_count: 1,
     };
     // SAFETY: the caller's; the driver keeps neither configuration nor attribute.
-    answer(unsafe { cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), std::ptr::null_mut()) })
+    answer(unsafe {
+        cuLaunchKernelEx(
+            &raw const config,
+            function,
+            parameters.as_mut_ptr(),
+            std::ptr::null_mut(),
+        )
+    })
 }

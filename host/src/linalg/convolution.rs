@@ -249,7 +249,11 @@ impl<T: ConvolutionElement> Problem<'_, T> {
             stride,
             padding,
         } = self.window;
-        let places = [self.images.address(), self.filter.address(), output.as_slice().address()];
+        let places = [
+            self.images.address(),
+            self.filter.address(),
+            output.as_slice().address(),
+        ];
         size_of::<T>() == 2
             && channels > 0
             && channels.is_multiple_of(8)
@@ -318,7 +322,11 @@ impl Tile {
     /// How many run at a time on so many multiprocessors. Those of a cluster are of one group of 16 or 18 multiprocessors, so that
     /// larger clusters leave some out.
     fn resident(&self, multiprocessors: usize) -> usize {
-        let usable = if self.cluster > 2 { multiprocessors * 10 / 11 } else { multiprocessors };
+        let usable = if self.cluster > 2 {
+            multiprocessors * 10 / 11
+        } else {
+            multiprocessors
+        };
         (usable / self.cluster).max(1)
     }
 
@@ -404,7 +412,8 @@ impl Linalg {
             problem.images = whole.slice(first * pixels..(first + count) * pixels);
             let blocks = [outputs.div_ceil(TILE), columns.div_ceil(TILE), count * rows].map(|blocks| blocks as u32);
             let call = T::by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
-            self.library.launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
+            self.library
+                .launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
         }
         Ok(())
     }
@@ -492,11 +501,7 @@ halves!(f16 bf16);
 impl ConvolutionElement for f32 {}
 
 impl sealed::Element for f32 {
-    fn by_warp_groups<'c>(
-        _: WarpGroups,
-        _: &Problem<'c, Self>,
-        _: (DeviceSliceMut<'c, Self>, [usize; 2]),
-    ) -> Call<'c> {
+    fn by_warp_groups<'c>(_: WarpGroups, _: &Problem<'c, Self>, _: (DeviceSliceMut<'c, Self>, [usize; 2])) -> Call<'c> {
         unreachable!("`has_tensor_maps` asks for numbers of 16 bits")
     }
 
@@ -521,7 +526,9 @@ mod tests {
 
     /// Small whole numbers.
     fn numbers(length: usize, seed: usize) -> Vec<f32> {
-        (0..length).map(|i| ((i * 5 + i / 11 + seed) % 5) as f32 - 2.0).collect()
+        (0..length)
+            .map(|i| ((i * 5 + i / 11 + seed) % 5) as f32 - 2.0)
+            .collect()
     }
 
     /// Each kernel of warp groups, also where it would not be chosen, beside the threads.
@@ -533,7 +540,10 @@ mod tests {
             return;
         }
         let array = |shape: [usize; 4], seed| {
-            let numbers: Vec<f16> = numbers(shape.iter().product(), seed).into_iter().map(f16::from_f32).collect();
+            let numbers: Vec<f16> = numbers(shape.iter().product(), seed)
+                .into_iter()
+                .map(f16::from_f32)
+                .collect();
             Array::from_slice(&device, shape, &numbers).unwrap()
         };
         // More places than a tile has, and of the last output tile only a part. A second step of channels that is short.
@@ -557,7 +567,9 @@ mod tests {
         let expected = expected.to_vec().unwrap();
         for tile in &TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
-            linalg.in_tiles(tile, &problem, [180, 200], output.slice_mut(..)).unwrap();
+            linalg
+                .in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
+                .unwrap();
             assert!(output.to_vec().unwrap() == expected, "{:?}", tile.kernel);
         }
     }
@@ -578,7 +590,12 @@ mod tests {
                 }
             }
         }
-        for kernel in ["convolution_256_f16", "convolution_160_bf16", "convolution_small_f16", "convolution_160_by_3_f16"] {
+        for kernel in [
+            "convolution_256_f16",
+            "convolution_160_bf16",
+            "convolution_small_f16",
+            "convolution_160_by_3_f16",
+        ] {
             let text = KERNELS.only(kernel, (9, 0)).unwrap();
             let module = rumba_ptx::parse(&text).unwrap();
             let mut opcodes = Vec::new();
@@ -595,9 +612,15 @@ mod tests {
                 "setmaxnreg.inc.sync.aligned.u32",
             ];
             for wanted in wanted {
-                assert!(opcodes.iter().any(|opcode| opcode == wanted), "`{kernel}` has no `{wanted}`");
+                assert!(
+                    opcodes.iter().any(|opcode| opcode == wanted),
+                    "`{kernel}` has no `{wanted}`"
+                );
             }
-            assert!(opcodes.iter().any(|opcode| opcode.starts_with("wgmma.mma_async")), "{kernel}");
+            assert!(
+                opcodes.iter().any(|opcode| opcode.starts_with("wgmma.mma_async")),
+                "{kernel}"
+            );
             for opcode in opcodes {
                 let is_local = opcode.starts_with("ld.local") || opcode.starts_with("st.local");
                 assert!(!is_local && !opcode.starts_with("call"), "`{kernel}` has `{opcode}`");

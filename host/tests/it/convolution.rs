@@ -67,7 +67,11 @@ impl Case {
                                 }
                                 let pixel = &images[((image * rows + row) * columns + column) * channels..][..channels];
                                 let weights = &filter[((output * down + r) * right + s) * channels..][..channels];
-                                sum += pixel.iter().zip(weights).map(|(a, b)| a.value() * b.value()).sum::<f64>();
+                                sum += pixel
+                                    .iter()
+                                    .zip(weights)
+                                    .map(|(a, b)| a.value() * b.value())
+                                    .sum::<f64>();
                             }
                         }
                         expected.push(sum);
@@ -102,7 +106,12 @@ impl Case {
         assert_eq!(result.len(), expected.len());
         for (i, (result, sum)) in result.into_iter().zip(expected).enumerate() {
             let wanted = T::of(sum.max(0.0)).value();
-            assert_eq!(result.value(), wanted, "element {i} of images {:?} by {shape:?}", self.images);
+            assert_eq!(
+                result.value(),
+                wanted,
+                "element {i} of images {:?} by {shape:?}",
+                self.images
+            );
         }
     }
 }
@@ -161,7 +170,13 @@ fn activations_follow_the_bias() {
             0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh())
         }),
     ];
-    fn check<T: Number>(device: &Device, linalg: &Linalg, x: &[f64], functions: &[(Activation, fn(f64) -> f64)], error: f64) {
+    fn check<T: Number>(
+        device: &Device,
+        linalg: &Linalg,
+        x: &[f64],
+        functions: &[(Activation, fn(f64) -> f64)],
+        error: f64,
+    ) {
         let [images, eye] = identity::<T>(device, x);
         let bias = Array::full(device, [8], T::of(0.25)).unwrap();
         for (activation, function) in functions {
@@ -173,7 +188,10 @@ fn activations_follow_the_bias() {
                 .unwrap();
             for (x, y) in x.iter().zip(result.to_vec().unwrap()) {
                 let wanted = function(x + 0.25);
-                assert!((y.value() - wanted).abs() <= error * wanted.abs() + error / 8.0, "{activation:?} of {x}");
+                assert!(
+                    (y.value() - wanted).abs() <= error * wanted.abs() + error / 8.0,
+                    "{activation:?} of {x}"
+                );
             }
         }
     }
@@ -201,7 +219,10 @@ fn views_are_convolved_and_written_where_they_lie() {
     for (i, number) in output.into_iter().enumerate() {
         let (image, row, column, channel) = (i / 18, i / 6 % 3, i / 2 % 3, i % 2);
         let wanted = if channel == 1 && column < 2 {
-            at(image, row, column) + at(image, row, column + 1) + at(image, row + 1, column) + at(image, row + 1, column + 1)
+            at(image, row, column)
+                + at(image, row, column + 1)
+                + at(image, row + 1, column)
+                + at(image, row + 1, column + 1)
         } else {
             -7.0
         };
@@ -227,7 +248,13 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     let (images, filter) = (zeros([1, 4, 4, 8]), zeros([2, 3, 3, 8]));
     let other = zeros([2, 3, 3, 4]);
     let error = refused(linalg.convolution(images.view(), other.view()).eval());
-    assert!(matches!(error, LinalgError::Filter { filter: [2, 3, 3, 4], .. }));
+    assert!(matches!(
+        error,
+        LinalgError::Filter {
+            filter: [2, 3, 3, 4],
+            ..
+        }
+    ));
 
     let large = zeros([2, 7, 3, 8]);
     let with_padding = |padding| linalg.convolution(images.view(), large.view()).padding(padding).shape();
@@ -237,7 +264,12 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     assert!(matches!(refused(still), LinalgError::NoPlace { .. }));
 
     let bias = Array::<f32, 1>::zeros(&device, [3]).unwrap();
-    let error = refused(linalg.convolution(images.view(), filter.view()).bias(bias.view()).eval());
+    let error = refused(
+        linalg
+            .convolution(images.view(), filter.view())
+            .bias(bias.view())
+            .eval(),
+    );
     assert!(matches!(error, LinalgError::Operand { operand: "bias", .. }));
 
     let mut output = zeros([1, 2, 3, 2]);
@@ -257,5 +289,8 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     assert_eq!(sums.to_vec().unwrap(), [0.0; 8]);
     // Of no images there is nothing to compute.
     let none = zeros([0, 4, 4, 8]);
-    assert_eq!(linalg.convolution(none.view(), filter.view()).eval().unwrap().shape(), [0, 2, 2, 2]);
+    assert_eq!(
+        linalg.convolution(none.view(), filter.view()).eval().unwrap().shape(),
+        [0, 2, 2, 2]
+    );
 }

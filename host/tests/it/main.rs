@@ -15,6 +15,8 @@ mod errors;
 mod in_flight;
 mod launch;
 mod leaks;
+#[cfg(feature = "linalg")]
+mod linalg;
 mod memory;
 mod nvtx;
 mod occupancy;

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 mod convolution;
 mod numbers;
 mod product;
+mod step;
 
 /// What is measured.
 #[derive(Debug, Deserialize)]
@@ -30,6 +31,7 @@ mod product;
 enum Case {
     Product(product::Product),
     Convolution(convolution::Convolution),
+    Step(step::Step),
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,6 +59,7 @@ fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
         Case::Product(product) => product.prepare(device),
         Case::Convolution(convolution) => convolution.prepare(device),
+        Case::Step(step) => step.prepare(device),
     }
 }
 

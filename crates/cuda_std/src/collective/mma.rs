@@ -10,7 +10,7 @@
 //! | [`struct@bf16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` |
 //! | [`Tf32`] | 16, 8, 8 | `f32` | `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32` |
 //! | `i8` | 16, 8, 32 | `i32` | `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32` |
-//! | `f64` | 8, 8, 4 | `f64` | `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64` |
+//! | `f64` | 16, 8, 16 | `f64` | `mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64`, PTX 7.8, sm_90; else 8 of `m8n8k4` |
 //!
 //! All need PTX 7.0 and sm_80. Where elements are is the PTX ISA's "Matrix Fragments for mma". Products by warp groups, `wgmma`, are
 //! in [`tensor`](crate::tensor); `tcgen05` is not here.
@@ -147,8 +147,8 @@ fn quad() -> (usize, usize) {
 /// Calls `work` with the numbers below `N`, which are at most 16. LLVM leaves a loop over larger bodies as it is, and what
 /// such a loop indexes has to be in local memory; calls of a closure become straight code.
 #[inline(always)]
-fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
-    const { assert!(N <= 16, "a table has at most 16 fragments in each direction") };
+pub(crate) fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
+    const { assert!(N <= 16, "at most 16 fragments in each direction") };
     macro_rules! calls {
         ($($i:literal)*) => {$(
             if $i < N {
@@ -234,10 +234,10 @@ multiplies! {
         a[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]: |g, t, i| (g + 8 * (i / 4 % 2), 4 * t + i % 4 + 16 * (i / 8)),
         b[0 1 2 3 4 5 6 7]: |g, t, i| (4 * t + i % 4 + 16 * (i / 4), g),
         c[4];
-    f64, f64, [8, 8, 4], mma_f64,
-        a[0]: |g, t, _i| (g, t),
-        b[0]: |g, t, _i| (t, g),
-        c[2];
+    f64, f64, [16, 8, 16], mma_f64,
+        a[0 1 2 3 4 5 6 7]: |g, t, i| (g + 8 * (i % 2), t + 4 * (i / 2)),
+        b[0 1 2 3]: |g, t, i| (t + 4 * i, g),
+        c[4];
 }
 
 /// A fragment of the left matrix: `ROWS` by `INNER`.
@@ -254,6 +254,9 @@ pub struct FragmentB<T: Multiply>(T::B);
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct FragmentC<T: Multiply>(T::C);
+
+// SAFETY: numbers, which may be zero.
+unsafe impl<T: Multiply> Zeroable for FragmentC<T> {}
 
 impl<T: Multiply> FragmentA<T> {
     /// A fragment of what `element` gives for row and column.
@@ -287,7 +290,7 @@ impl<T: Multiply> FragmentA<T> {
     /// }
     ///
     /// #[kernel]
-    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: Disjoint<f64, Fragments<8, 8, WarpPart<8, 8>>>) {
+    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: Disjoint<f64, Fragments<16, 8>>) {
     ///     c.store(0, &product(a, b));
     /// }
     ///
@@ -307,7 +310,7 @@ impl<T: Multiply> FragmentA<T> {
     /// check(|x| bf16::from_f32(x.into()), |a, b, c| examples::launch((1, 32), product_bf16(a, b, (c, [16, 8]))), |&c| c as i32);
     /// check(|x| Tf32::from_f32(x.into()), |a, b, c| examples::launch((1, 32), product_tf32(a, b, (c, [16, 8]))), |&c| c as i32);
     /// check(|x| x, |a, b, c| examples::launch((1, 32), product_i8(a, b, (c, [16, 8]))), |&c| c);
-    /// check(f64::from, |a, b, c| examples::launch((1, 32), product_f64(a, b, (c, [8, 8]))), |&c| c as i32);
+    /// check(f64::from, |a, b, c| examples::launch((1, 32), product_f64(a, b, (c, [16, 8]))), |&c| c as i32);
     /// # examples::becomes("product_bf16", &["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"]);
     /// # examples::becomes("product_tf32", &["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"]);
     /// # examples::becomes("product_i8", &["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"]);
@@ -347,6 +350,49 @@ impl<T: Multiply> FragmentA<T> {
             }
             None => Self::load(|i, j| tile.element(row + i, column + j)),
         }
+    }
+}
+
+/// Of lines with terms of 8 or 16 bits one after the other, in shared memory: 32 bytes of each line.
+impl<T: Multiply> FragmentA<T> {
+    /// The fragment of 16 lines.
+    ///
+    /// # Safety
+    /// The first element of the first line is in shared memory and aligned to 16 bytes, and so are the others, `stride` elements
+    /// further each.
+    #[inline(always)]
+    pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
+        const { assert!(size_of::<T::A>() == 16 && T::ROWS == 16) };
+        let lane = lane_id() as usize;
+        let address = first
+            .wrapping_add(lane % 16 * stride)
+            .cast::<u8>()
+            .wrapping_add(lane / 16 * 16);
+        let mut a = Self::load(|_, _| T::zeroed());
+        // SAFETY: four registers; the caller's.
+        unsafe { intrinsics::ldmatrix_x4((&raw mut a.0).cast(), address) };
+        a
+    }
+}
+
+/// As for [`FragmentA`].
+impl<T: Multiply> FragmentB<T> {
+    /// The fragment of 8 lines.
+    ///
+    /// # Safety
+    /// As for [`FragmentA::from_lines`].
+    #[inline(always)]
+    pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
+        const { assert!(size_of::<T::B>() == 8 && T::COLUMNS == 8) };
+        let lane = lane_id() as usize % 16;
+        let address = first
+            .wrapping_add(lane % 8 * stride)
+            .cast::<u8>()
+            .wrapping_add(lane / 8 * 16);
+        let mut b = Self::load(|_, _| T::zeroed());
+        // SAFETY: two registers; the caller's.
+        unsafe { intrinsics::ldmatrix_x2((&raw mut b.0).cast(), address) };
+        b
     }
 }
 
@@ -410,6 +456,86 @@ impl<T: Multiply> FragmentB<T> {
     pub fn row_from_rows<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
         let mut fragments = [Self::load(|_, _| T::zeroed()); N];
         unrolled::<N>(|j| fragments[j] = Self::from_rows(tile, row, column + j * T::COLUMNS));
+        fragments
+    }
+}
+
+impl<T: Multiply> FragmentB<T> {
+    /// `N` fragments, side by side, of a matrix whose transpose is in a tile: the elements of a column of the matrix are a row
+    /// of the tile. The first fragment begins at `row` and `column` of the matrix. See [`FragmentA::from_rows`].
+    ///
+    /// ```
+    /// use cuda_std::half::f16;
+    /// use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments, WarpPart};
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// c = a bᵀ, of 16 by 16 elements each, by one warp.
+    /// #[kernel]
+    /// pub fn product_of_rows(
+    ///     a: &[f16],
+    ///     b: &[f16],
+    ///     mut c: Disjoint<f32, Fragments<16, 16, WarpPart<16, 16>>>,
+    ///     mut tiles: Shared<(Table2<f16, 16, 24>, Table2<f16, 16, 24>)>,
+    /// ) {
+    ///     let (mut a_part, mut b_part) = tiles.part();
+    ///     a_part.each(|[i, j], own| *own = if j < 16 { a[i * 16 + j] } else { f16::ZERO });
+    ///     b_part.each(|[i, j], own| *own = if j < 16 { b[i * 16 + j] } else { f16::ZERO });
+    ///     let tiles = tiles.sync();
+    ///     let (a, b) = tiles.get();
+    ///     let mut sums = [[FragmentC::<f16>::zero(); 2]];
+    ///     FragmentC::multiply_add_all(&mut sums, &[FragmentA::from_rows(a, 0, 0)], &FragmentB::row_from_columns(b, 0, 0));
+    ///     c.store_all(0, &sums);
+    /// }
+    ///
+    /// # fn main() {
+    /// let number = |i: usize| f16::from_f32((i % 7) as f32 - 3.0);
+    /// let (a, b): (Vec<f16>, Vec<f16>) = ((0..256).map(number).collect(), (100..356).map(number).collect());
+    /// let mut c = vec![0.0_f32; 256];
+    /// examples::launch((1, 32), product_of_rows(&a, &b, (&mut c, [16, 16])));
+    /// for (i, c) in c.into_iter().enumerate() {
+    ///     assert_eq!(c, (0..16).map(|k| a[i / 16 * 16 + k].to_f32() * b[i % 16 * 16 + k].to_f32()).sum::<f32>());
+    /// }
+    /// # examples::becomes("product_of_rows", &["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "ldmatrix.sync"]);
+    /// # examples::avoids("product_of_rows", &["ld.local", "st.local", "isspacep", "ld.shared"]);
+    /// # }
+    /// ```
+    ///
+    /// `ldmatrix.sync.aligned.m8n8.x4.shared.b16` for two fragments; PTX 6.5, sm_75. Else `ld`.
+    ///
+    /// # Panics
+    /// If the tile does not have all of them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn row_from_columns<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
+        assert!(
+            has(R::COLUMNS, row, T::INNER) && has(R::ROWS, column, N * T::COLUMNS),
+            "a fragment beyond its tile"
+        );
+        let lane = lane_id() as usize;
+        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
+        // The 8 by 8 matrices of a pair: the upper and the lower half of the first fragment, and those of the second.
+        let place = (column + lane / 16 * 8 + lane % 8, row + lane / 8 % 2 * 8);
+        let pairs = const { N.is_multiple_of(2) && T::COLUMNS == 8 && T::INNER == 16 };
+        match whole_rows::<T, R>(tile, place.0, place.1) {
+            Some(address) if pairs => unrolled::<N>(|j| {
+                if j % 2 == 0 {
+                    // As large as two fragments of the right matrix.
+                    let mut pair = FragmentA::<T>::load(|_, _| T::zeroed());
+                    let address = address.wrapping_add(2 * j * T::COLUMNS * R::STRIDE);
+                    // SAFETY: four registers are a lane's elements of two fragments, of 16 bits; eight elements at the address
+                    // are in shared memory and aligned.
+                    let halves = unsafe {
+                        intrinsics::ldmatrix_x4((&raw mut pair.0).cast(), address);
+                        (&raw const pair.0).cast::<[T::B; 2]>().read()
+                    };
+                    [fragments[j], fragments[j + 1]] = halves.map(Self);
+                }
+            }),
+            _ => unrolled::<N>(|n| {
+                fragments[n] = Self::load(|i, j| tile.element(column + n * T::COLUMNS + j, row + i));
+            }),
+        }
         fragments
     }
 }

@@ -176,6 +176,20 @@ impl Finding {
         }
     }
 
+    /// Says in which order of synchronising operations it was found; `replay` runs that order again.
+    #[must_use]
+    pub fn in_order(self, replay: &str) -> Self {
+        let order = format!("in the order RUMBA_CHECK_ORDER={replay}");
+        let message = match self.message {
+            Some(message) => format!("{message}, {order}"),
+            None => order,
+        };
+        Self {
+            message: Some(message),
+            ..self
+        }
+    }
+
     /// Takes the lines to show where there are none of another source. `line` gives a line of the PTX of that name.
     pub fn with_ptx(mut self, line: impl Fn(&str, u32) -> Option<String>) -> Self {
         for side in self.sides.iter_mut().filter(|side| side.locations.is_empty()) {

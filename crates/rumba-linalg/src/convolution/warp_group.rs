@@ -5,8 +5,8 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Bands, Columns, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange,
-    TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
+    Accumulator, Bands, Columns, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled,
+    TensorExchange, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
 };
 
 use crate::product::{Activation, Output};

@@ -1,8 +1,8 @@
 //! What the library's kernels do with each sum of a product.
 
 use bytemuck::{NoUninit, Pod};
-use cuda_std::half::{bf16, f16};
 use cuda_std::Element;
+use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 
 /// A function of each element, before the residual is added.
@@ -47,8 +47,18 @@ pub trait Real: Pod + Element + PartialEq {
     fn activated(self, activation: Activation) -> Self;
 }
 
+/// `x Φ(x)` is about `x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y))` with `2 y = x (GELU[0] + GELU[1] x²)`: `GELU[0]` is 2 √(2/π), and `GELU[1]`
+/// is 0.044715 of it.
+const GELU: [f64; 2] = [1.595_769_121_605_730_7, 0.071_354_816_272_600_25];
+
 macro_rules! floats {
-    ($($ty:ty)*) => {$(
+    ($($ty:ident, $gated:ident;)*) => {$(
+        /// `x / (1 + exp(-gate))`.
+        #[inline(always)]
+        fn $gated(x: $ty, gate: $ty) -> $ty {
+            x / (1.0 + GpuFloat::exp(-gate))
+        }
+
         impl Real for $ty {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -63,20 +73,18 @@ macro_rules! floats {
                 match activation {
                     Activation::Identity => self,
                     Activation::Relu => if self < 0.0 { 0.0 } else { self },
-                    Activation::Gelu => {
-                        // 0.5 (1 + tanh(y)) = 1 / (1 + exp(-2 y)), with twice the square root of 2 / π.
-                        let cube = self * self * self;
-                        let y = 1.595_769_121_605_731 * GpuFloat::mul_add(cube, 0.044_715, self);
-                        self / (1.0 + GpuFloat::exp(-y))
-                    }
-                    Activation::Silu => self / (1.0 + GpuFloat::exp(-self)),
+                    Activation::Gelu => $gated(self, self * GpuFloat::mul_add(self * self, GELU[1] as $ty, GELU[0] as $ty)),
+                    Activation::Silu => $gated(self, self),
                 }
             }
         }
     )*};
 }
 
-floats!(f32 f64);
+floats! {
+    f32, gated_f32;
+    f64, gated_f64;
+}
 
 impl Real for i32 {
     const ZERO: Self = 0;
@@ -147,7 +155,11 @@ impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
     #[inline(always)]
     pub fn finish(&self, index: [usize; 3], sum: S, element: &mut U) {
         let number = |view: &View<'_, U, 3>| view.get(index).map_or(S::ZERO, |element| element.number());
-        let Factors { alpha, beta, activation } = self.factors;
+        let Factors {
+            alpha,
+            beta,
+            activation,
+        } = self.factors;
         let mut value = sum.times_plus(alpha, number(&self.bias)).activated(activation);
         if !self.residual.is_empty() {
             value = number(&self.residual).times_plus(S::ONE, value);

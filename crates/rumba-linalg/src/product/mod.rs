@@ -1,6 +1,7 @@
 //! Products of matrices. Each file has one way to compute them.
 
 mod epilogue;
+pub mod pack;
 pub mod thread;
 pub mod warp;
 pub mod warp_group;

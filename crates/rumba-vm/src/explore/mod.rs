@@ -178,6 +178,17 @@ impl Exploration {
         self.state().is_left
     }
 
+    /// Forgets all orders: the next one is the first.
+    pub fn restart(&self) {
+        let mut state = self.state();
+        let tree = state.tree.anew();
+        *state = State {
+            tree,
+            bound: state.bound,
+            ..State::default()
+        };
+    }
+
     /// Begins the next order.
     pub fn begin(&self) {
         let mut state = self.state();

@@ -112,6 +112,15 @@ impl Tree {
         }
     }
 
+    /// The same before anything was run.
+    pub(crate) fn anew(&self) -> Self {
+        Self {
+            plain: self.plain,
+            given: self.given.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Begins an order.
     pub(crate) fn begin(&mut self) {
         self.known = self.nodes.len();

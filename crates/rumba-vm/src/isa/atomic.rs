@@ -187,11 +187,11 @@ where
 
 /// What bulk reductions do for a name and a type with an element of a state space.
 pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Reduction> {
-    use ScalarType::{B32, B64, S32, S64, U32, U64};
+    use ScalarType::{B32, B64, S32, U32, U64};
+    // Of signed numbers of 64 bits there are extrema only.
     let ty = match (name, ty) {
         (".and" | ".or" | ".xor", U32 | S32) => B32,
-        (".and" | ".or" | ".xor", U64 | S64) => B64,
-        (".add", S64) => U64,
+        (".and" | ".or" | ".xor", U64) => B64,
         _ => ty,
     };
     find(name, ty, space, Reductions)

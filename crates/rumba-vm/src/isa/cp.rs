@@ -116,6 +116,8 @@ pub(super) static CP: Instruction = Instruction {
         Availability::since((8, 0), 90).with(&[".bulk"]),
         Availability::since((8, 6), 100).with(&[".tile::gather4"]),
         Availability::since((8, 6), 100).with(&[".tile::scatter4"]),
+        Availability::specific((8, 6), 100).with(&[".im2col::w"]),
+        Availability::specific((8, 6), 100).with(&[".im2col::w::128"]),
     ],
     convergence: Convergence::Warp,
     memory: Memory::Copies,
@@ -406,6 +408,14 @@ unsafe fn bulk(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
+/// What is wrong with a bulk copy from shared memory to that of the cluster where there are no clusters: an H200 takes it for an
+/// illegal instruction, even if it would stay within the block.
+pub(super) fn outside_of_clusters(warp: &Warp) -> Option<String> {
+    (!warp.context().explicit_cluster).then(|| {
+        "a bulk copy from shared memory to that of a cluster, in a kernel that is not launched in clusters".to_owned()
+    })
+}
+
 fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     // SAFETY: the slots are the operation's, with 32 lanes of 64, 64 and 32 bits.
     let (to, from, bytes) = unsafe {
@@ -431,6 +441,11 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             warp,
             format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"),
         );
+    }
+    if kind == FROM_SHARED
+        && let Some(message) = outside_of_clusters(warp)
+    {
+        return mistake(warp, message);
     }
     let (to_space, from_space) = match kind {
         FROM_GLOBAL => (Space::Shared, Space::Global),

@@ -10,7 +10,7 @@ use crate::base::flow::Set;
 use crate::check::race::BarrierPhase;
 use crate::exec::choice;
 use crate::exec::sync;
-use crate::explore::event::{Access, Effect, Left, Object, Process};
+use crate::explore::event::{Access, Effect, Left, Object, Process, Role};
 use crate::explore::past::Pasts;
 use crate::explore::tree::{Candidate, Next, View};
 use crate::explore::{Exploration, State, Step};
@@ -473,11 +473,10 @@ impl Run<'_, '_> {
             access.effect = Effect::All;
             return (access, left);
         }
+        let is_same = found == choice::contents(&[access]);
         match (&mut access.effect, access.object) {
-            (Effect::Writes | Effect::Combines(_), Object::Memory { .. }) => {
-                if found == choice::contents(&[access]) {
-                    access.effect = Effect::Reads;
-                }
+            (Effect::Writes | Effect::Combines(_), Object::Memory { .. }) if is_same => {
+                access.effect = Effect::Reads;
             }
             (Effect::Phase { phase: of, .. }, Object::Mbarrier(address)) => {
                 let now = pasts(self.context).map_or(phase, |pasts| pasts.phase_of(&access.object));
@@ -596,7 +595,6 @@ impl Run<'_, '_> {
 
 /// Bytes that come to an mbarrier.
 fn arrival(barrier: u64, phase: u32) -> Access {
-    use crate::explore::event::Role;
     Access {
         object: Object::Mbarrier(barrier),
         effect: Effect::Phase {

@@ -27,6 +27,7 @@ mod registers;
 mod seeds;
 mod sync;
 mod tensor;
+mod transfers;
 mod vectors;
 mod warps;
 mod wgmma;

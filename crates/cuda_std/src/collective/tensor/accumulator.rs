@@ -91,12 +91,7 @@ where
             add: 0,
         };
         work(&mut products);
-        let Products { accumulator, last, .. } = products;
-        // SAFETY: the warp group is together, says the caller. It is not `unsafe` to be mistaken there: see the module.
-        unsafe { accumulator.sums.wait() };
-        if let Some(stage) = last {
-            stage.release_together();
-        }
+        products.wait();
     }
 
     /// Replaces each number by what `change` makes of it, which is told the row and the column.
@@ -185,6 +180,25 @@ pub struct Products<
     last: Option<Full<'r, S, STAGES, CLUSTER>>,
     /// Whether a product is added to what is there: 1, or 0 for the first.
     add: u32,
+}
+
+impl<S: super::Stage, N: Number, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>
+    Products<'_, '_, S, STAGES, CLUSTER, COLUMNS, N>
+where
+    Columns<COLUMNS>: Width,
+{
+    /// Waits for all products so far, and releases the stage of the last one. With a single stage, that has to be before the
+    /// next one is waited for.
+    ///
+    /// `wgmma.wait_group`; PTX 8.0, sm_90a.
+    #[inline(always)]
+    pub fn wait(&mut self) {
+        // SAFETY: the warp group is together, says the caller. It is not `unsafe` to be mistaken there: see the module.
+        unsafe { self.accumulator.sums.wait() };
+        if let Some(stage) = self.last.take() {
+            stage.release_together();
+        }
+    }
 }
 
 impl<'r, A, B, N: Number, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize>

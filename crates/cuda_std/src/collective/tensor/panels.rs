@@ -54,6 +54,7 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     #[inline(always)]
     #[must_use]
     pub fn panels(&self) -> Panels<'_, T, ROWS, N> {
+        const { assert!(size_of::<T>() == 2, "panels have numbers of 16 bits, `f16` or `bf16`") }
         Panels {
             address: self.address(),
             pitch: <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES,

@@ -362,7 +362,11 @@ pub fn product<
     a.prefetch();
     b.prefetch();
     // Those of `a`, or its rows if they lie across the sum.
-    let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
+    let length = if <A::Tile as tile::Tile>::PANELS {
+        a.rows()
+    } else {
+        a.columns()
+    };
     let steps = length.div_ceil(INNER as u32);
     let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {
         let Place { batch, row, column } = place;

@@ -1,0 +1,163 @@
+//! The steps of the book's chapter on the matrix product, in order: how each kernel is launched.
+//!
+//! The tests run them on the software device, and the program of tests/libraries beside cuBLAS.
+
+use cuda_std::half::f16;
+use cuda_std::launch::Call;
+use cuda_std::vector::Vector8;
+use rumba::{Device, DeviceBuffer, LaunchConfig, Module, Result, Stream};
+use step_kernels::s01_naive::naive;
+use step_kernels::s02_tiled::{self, tiled};
+use step_kernels::s03_registers::{self, registers};
+use step_kernels::s04_tensor_cores::{self, tensor_cores};
+use step_kernels::s05_warp_group::warp_group;
+use step_kernels::s06_queue::queue;
+use step_kernels::s07_two_consumers::two_consumers;
+use step_kernels::s08_persistent::persistent;
+use step_kernels::s09_cluster::cluster;
+use step_kernels::s10_bands::bands;
+
+/// The kernels.
+pub const PTX: &str = include_str!(env!("STEPS_PTX"));
+
+/// A step: its number from 1, the kernel, and how a product is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The kernel's name.
+    pub name: &'static str,
+    launch: for<'p> fn(&'p mut Product) -> (LaunchConfig<'static>, Call<'p>),
+}
+
+/// Matrices on a device: `c = a bᵀ`.
+#[derive(Debug)]
+pub struct Product {
+    /// Rows of `a`, rows of `b`, and columns of both, a multiple of 8.
+    shape: [usize; 3],
+    a: DeviceBuffer<f16>,
+    b: DeviceBuffer<f16>,
+    /// Results of the first steps, which write their sums.
+    sums: DeviceBuffer<f32>,
+    /// Results of the others, which round them.
+    rounded: DeviceBuffer<f16>,
+    /// Multiprocessors.
+    blocks: u32,
+}
+
+impl Product {
+    /// Copies matrices to a device.
+    ///
+    /// # Errors
+    /// As for any buffer.
+    pub fn new(device: &Device, shape: [usize; 3], a: &[f16], b: &[f16]) -> Result<Self> {
+        let [m, n, _] = shape;
+        Ok(Self {
+            shape,
+            a: device.buffer_from(a)?,
+            b: device.buffer_from(b)?,
+            sums: device.buffer_from(&vec![f32::NAN; m * n])?,
+            rounded: device.buffer_from(&vec![f16::NAN; m * n])?,
+            // Whole clusters of two.
+            blocks: device.limits().multiprocessors.next_multiple_of(2),
+        })
+    }
+
+    /// The result of a step that has run.
+    ///
+    /// # Errors
+    /// As for any copy.
+    pub fn result(&self, step: &Step) -> Result<Vec<f32>> {
+        if step.rounds() {
+            Ok(self.rounded.to_vec()?.into_iter().map(f16::to_f32).collect())
+        } else {
+            self.sums.to_vec()
+        }
+    }
+}
+
+impl Step {
+    /// Launches the step's kernel on a stream.
+    ///
+    /// # Errors
+    /// As for any launch.
+    pub fn launch(&self, module: &Module, stream: &Stream, product: &mut Product) -> Result<()> {
+        let (shape, call) = (self.launch)(product);
+        module.launch(shape.stream(stream), call)
+    }
+
+    /// Whether results are `f16`.
+    #[must_use]
+    pub fn rounds(&self) -> bool {
+        STEPS.iter().position(|step| step.name == self.name) >= Some(4)
+    }
+}
+
+/// Blocks for tiles of so many rows and columns, with x for columns.
+fn tiles([m, n, _]: [usize; 3], tile: usize) -> (u32, u32) {
+    (n.div_ceil(tile) as u32, m.div_ceil(tile) as u32)
+}
+
+/// The steps in which threads copy, with `$x` for the elements that they take and `$shape` for the launch.
+macro_rules! by_threads {
+    ($kernel:ident, $cast:ty, |$product:ident| $shape:expr) => {
+        Step {
+            name: stringify!($kernel),
+            launch: |$product| {
+                let [m, n, k] = $product.shape;
+                let shape = $shape;
+                let (a, b) = (
+                    $product.a.slice(..).cast::<$cast>(),
+                    $product.b.slice(..).cast::<$cast>(),
+                );
+                (
+                    LaunchConfig::from(shape),
+                    $kernel(a, b, k as u32, (&mut $product.sums, [m, n])),
+                )
+            },
+        }
+    };
+}
+
+/// The steps with tensor maps, with `$rows` by 256 elements in a tile: a block for each tile, or one for each multiprocessor.
+macro_rules! by_tensor_copies {
+    ($kernel:ident, $rows:literal, $threads:literal, $persistent:literal) => {
+        Step {
+            name: stringify!($kernel),
+            launch: |product| {
+                let [m, n, k] = product.shape;
+                let tiles = (m.div_ceil($rows) * n.div_ceil(256)) as u32;
+                let blocks = if $persistent { product.blocks } else { tiles };
+                (
+                    LaunchConfig::new(blocks, $threads),
+                    $kernel(
+                        (&product.a, [m, k]),
+                        (&product.b, [n, k]),
+                        (&mut product.rounded, [m, n]),
+                    ),
+                )
+            },
+        }
+    };
+}
+
+/// All of them.
+pub static STEPS: [Step; 10] = [
+    by_threads!(naive, f16, |product| (tiles(product.shape, 16), (16, 16))),
+    by_threads!(tiled, f16, |product| (
+        tiles(product.shape, s02_tiled::TILE),
+        (s02_tiled::TILE as u32, s02_tiled::TILE as u32)
+    )),
+    by_threads!(registers, f16, |product| (
+        tiles(product.shape, s03_registers::TILE),
+        (s03_registers::THREADS as u32, s03_registers::THREADS as u32)
+    )),
+    by_threads!(tensor_cores, Vector8<f16>, |product| (
+        tiles(product.shape, s04_tensor_cores::TILE),
+        (4, 32)
+    )),
+    by_tensor_copies!(warp_group, 64, 256, false),
+    by_tensor_copies!(queue, 64, 256, false),
+    by_tensor_copies!(two_consumers, 128, 384, false),
+    by_tensor_copies!(persistent, 128, 384, true),
+    by_tensor_copies!(cluster, 128, 384, true),
+    by_tensor_copies!(bands, 128, 384, true),
+];
