@@ -190,9 +190,9 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             activation: self.activation,
         };
         if problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups() {
-            self.linalg.by_warp_groups(&problem, shape, output)
+            self.linalg.convolve_by_warp_groups(&problem, shape, output)
         } else {
-            self.linalg.by_threads(problem, shape, output)
+            self.linalg.convolve_by_threads(problem, shape, output)
         }
     }
 }
@@ -346,7 +346,7 @@ impl Linalg {
         self.library.device().limits().compute_capability == (9, 0)
     }
 
-    fn by_warp_groups<T: ConvolutionElement>(
+    fn convolve_by_warp_groups<T: ConvolutionElement>(
         &self,
         problem: &Problem<'_, T>,
         [images, rows, columns, outputs]: [usize; 4],
@@ -364,10 +364,10 @@ impl Linalg {
             .iter()
             .min_by_key(|tile| tile.cost([places, outputs, steps], multiprocessors))
             .expect("there are tiles");
-        self.in_tiles(tile, problem, [places, outputs], output)
+        self.convolve_in_tiles(tile, problem, [places, outputs], output)
     }
 
-    fn in_tiles<T: ConvolutionElement>(
+    fn convolve_in_tiles<T: ConvolutionElement>(
         &self,
         tile: &Tile,
         problem: &Problem<'_, T>,
@@ -382,7 +382,7 @@ impl Linalg {
     }
 
     /// A launch has at most 65535 layers, which are rows of images, so there may be several.
-    fn by_threads<T: ConvolutionElement>(
+    fn convolve_by_threads<T: ConvolutionElement>(
         &self,
         mut problem: Problem<'_, T>,
         [images, rows, columns, outputs]: [usize; 4],
@@ -563,7 +563,7 @@ mod tests {
         };
         let shape = [2, 9, 10, 200];
         let mut expected = device.zeros(2 * 90 * 200).unwrap();
-        linalg.by_threads(problem, shape, expected.slice_mut(..)).unwrap();
+        linalg.convolve_by_threads(problem, shape, expected.slice_mut(..)).unwrap();
         let expected = expected.to_vec().unwrap();
         for tile in &TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
