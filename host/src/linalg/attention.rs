@@ -198,13 +198,13 @@ impl Linalg {
         let is_ninth = self.library.device().limits().compute_capability.0 == 9;
         let views = [&queries, &keys, &values, &output.view()];
         if is_ninth && views.into_iter().all(fits_tensor_maps) {
-            self.by_warp_groups(task, queries, keys, values, output)
+            self.attention_by_warp_groups(task, queries, keys, values, output)
         } else {
-            self.by_warps(task, queries, keys, values, output)
+            self.attention_by_warps(task, queries, keys, values, output)
         }
     }
 
-    fn by_warps<T: AttentionElement>(
+    fn attention_by_warps<T: AttentionElement>(
         &self,
         task: Task,
         queries: ArrayView<'_, T, 4>,
@@ -219,7 +219,7 @@ impl Linalg {
         self.library.launch(None, ((blocks[0], blocks[1]), 128), call)
     }
 
-    fn by_warp_groups<T: AttentionElement>(
+    fn attention_by_warp_groups<T: AttentionElement>(
         &self,
         task: Task,
         queries: ArrayView<'_, T, 4>,

@@ -190,9 +190,9 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             activation: self.activation,
         };
         if problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups() {
-            self.linalg.convolve_by_warp_groups(&problem, shape, output)
+            self.linalg.convolution_by_warp_groups(&problem, shape, output)
         } else {
-            self.linalg.convolve_by_threads(problem, shape, output)
+            self.linalg.convolution_by_threads(problem, shape, output)
         }
     }
 }
@@ -346,7 +346,7 @@ impl Linalg {
         self.library.device().limits().compute_capability == (9, 0)
     }
 
-    fn convolve_by_warp_groups<T: ConvolutionElement>(
+    fn convolution_by_warp_groups<T: ConvolutionElement>(
         &self,
         problem: &Problem<'_, T>,
         [images, rows, columns, outputs]: [usize; 4],
@@ -376,13 +376,13 @@ impl Linalg {
     ) -> Result<()> {
         let multiprocessors = self.library.device().limits().multiprocessors as usize;
         let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
-        let call = T::by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
+        let call = T::convolution_by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
         let blocks = (tile.cluster * clusters) as u32;
         self.library.launch(None, (blocks, tile.threads), call)
     }
 
     /// A launch has at most 65535 layers, which are rows of images, so there may be several.
-    fn convolve_by_threads<T: ConvolutionElement>(
+    fn convolution_by_threads<T: ConvolutionElement>(
         &self,
         mut problem: Problem<'_, T>,
         [images, rows, columns, outputs]: [usize; 4],
@@ -411,7 +411,7 @@ impl Linalg {
             let count = at_once.min(images - first);
             problem.images = whole.slice(first * pixels..(first + count) * pixels);
             let blocks = [outputs.div_ceil(TILE), columns.div_ceil(TILE), count * rows].map(|blocks| blocks as u32);
-            let call = T::by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
+            let call = T::convolution_by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
             self.library
                 .launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
         }
@@ -424,13 +424,13 @@ mod sealed {
 
     pub trait Element: Sized {
         /// By warp groups, for numbers of 16 bits.
-        fn by_warp_groups<'c>(
+        fn convolution_by_warp_groups<'c>(
             kernel: WarpGroups,
             problem: &Problem<'c, Self>,
             output: (DeviceSliceMut<'c, Self>, [usize; 2]),
         ) -> Call<'c>;
 
-        fn by_threads<'c>(
+        fn convolution_by_threads<'c>(
             problem: &Problem<'c, Self>,
             geometry: Geometry,
             output: (DeviceSliceMut<'c, Self>, [usize; 3]),
@@ -441,7 +441,7 @@ mod sealed {
 /// What the types have in common.
 macro_rules! by_threads {
     () => {
-        fn by_threads<'c>(
+        fn convolution_by_threads<'c>(
             problem: &Problem<'c, Self>,
             geometry: Geometry,
             output: (DeviceSliceMut<'c, Self>, [usize; 3]),
@@ -464,7 +464,7 @@ macro_rules! halves {
         impl ConvolutionElement for $ty {}
 
         impl sealed::Element for $ty {
-            fn by_warp_groups<'c>(
+            fn convolution_by_warp_groups<'c>(
                 kernel: WarpGroups,
                 problem: &Problem<'c, Self>,
                 output: (DeviceSliceMut<'c, Self>, [usize; 2]),
@@ -501,7 +501,11 @@ halves!(f16 bf16);
 impl ConvolutionElement for f32 {}
 
 impl sealed::Element for f32 {
-    fn by_warp_groups<'c>(_: WarpGroups, _: &Problem<'c, Self>, _: (DeviceSliceMut<'c, Self>, [usize; 2])) -> Call<'c> {
+    fn convolution_by_warp_groups<'c>(
+        _: WarpGroups,
+        _: &Problem<'c, Self>,
+        _: (DeviceSliceMut<'c, Self>, [usize; 2]),
+    ) -> Call<'c> {
         unreachable!("`has_tensor_maps` asks for numbers of 16 bits")
     }
 
@@ -563,7 +567,9 @@ mod tests {
         };
         let shape = [2, 9, 10, 200];
         let mut expected = device.zeros(2 * 90 * 200).unwrap();
-        linalg.convolve_by_threads(problem, shape, expected.slice_mut(..)).unwrap();
+        linalg
+            .convolution_by_threads(problem, shape, expected.slice_mut(..))
+            .unwrap();
         let expected = expected.to_vec().unwrap();
         for tile in &TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();

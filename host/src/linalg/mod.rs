@@ -12,7 +12,6 @@ pub use tuner::Tuning;
 pub use crate::base::error::LinalgError;
 pub use attention::{Attention, AttentionElement, Mask};
 pub use convolution::{Convolution, ConvolutionElement};
-pub use rumba_linalg::product::Activation;
 
 use crate::base::ptx::Pieces;
 use crate::devices::device::Device;

@@ -108,7 +108,11 @@ impl<T: ConvolutionElement + Number> Work for Operands<T> {
                     if row < rows && column < columns {
                         let pixel = &images[((image * rows + row) * columns + column) * channels..][..channels];
                         let weights = &filter[(number * taps * taps + tap) * channels..][..channels];
-                        sum += pixel.iter().zip(weights).map(|(a, b)| a.exact() * b.exact()).sum::<f64>();
+                        sum += pixel
+                            .iter()
+                            .zip(weights)
+                            .map(|(a, b)| a.exact() * b.exact())
+                            .sum::<f64>();
                     }
                 }
                 (output[index].exact(), sum)

@@ -1,6 +1,6 @@
 //! Rows of fragments: 16 rows by as many columns as a warp likes, of which sums become operands of another product.
 
-use super::{FragmentA, FragmentB, FragmentC, Multiply, Rows, has, unrolled};
+use super::{FragmentA, FragmentB, FragmentC, Multiply, Rows, unrolled};
 use crate::abi::parameter::{Element, Role};
 use crate::array::output::{self, Disjoint, Reach, Sealed};
 use crate::array::strided::{Dimensions, element};
@@ -35,28 +35,6 @@ impl<T: Multiply> FragmentC<T> {
                 sums[n].multiply_add(&a[step], &b);
             });
         });
-    }
-}
-
-impl<T: Multiply> FragmentB<T> {
-    /// `N` fragments of the transpose of a tile, side by side: those of the tile's rows from `row` on, and of its columns from
-    /// `column` on, which are summed over.
-    ///
-    /// `ld.shared`; PTX 1.0.
-    ///
-    /// # Panics
-    /// If the tile does not have all of them.
-    #[inline(always)]
-    #[must_use]
-    #[track_caller]
-    pub fn row_from_columns<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
-        assert!(
-            has(R::ROWS, row, N * T::COLUMNS) && has(R::COLUMNS, column, T::INNER),
-            "a fragment beyond its tile"
-        );
-        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
-        unrolled::<N>(|n| fragments[n] = Self::load(|i, j| tile.element(row + n * T::COLUMNS + j, column + i)));
-        fragments
     }
 }
 
