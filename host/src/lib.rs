@@ -25,7 +25,7 @@
 //! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
-//! * [`check()`]: a program under every check of the software device, for tests.
+//! * [`check()`]: a program under every check of the software device, for tests; [`explore`]: in every order of its threads.
 //! * [`profile()`]: what ran on the device, when, and how well. [`capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //! * [`Error`]: what went wrong, where, and what to do about it; [`error`](mod@error) has the kinds. [`warning`]: what may be wrong.
 //! * [`memory`], [`device`], [`module`], [`occupancy`], [`nvtx`]: what else there is of each.

@@ -12,6 +12,7 @@ mod context;
 mod convolution;
 mod devices;
 mod errors;
+mod explore;
 mod in_flight;
 mod launch;
 mod leaks;

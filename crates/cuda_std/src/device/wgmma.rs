@@ -158,6 +158,8 @@ instructions! {
     fn wgmma_commit() "wgmma.commit_group.sync.aligned;";
     /// Until all groups but the last are over.
     fn wgmma_wait_1() "wgmma.wait_group.sync.aligned 1;";
+    /// Until all groups but the last two are over.
+    fn wgmma_wait_2() "wgmma.wait_group.sync.aligned 2;";
 }
 
 /// Changes how many registers the threads of the calling warp group have: `setmaxnreg.dec` where `GROW` is not set.

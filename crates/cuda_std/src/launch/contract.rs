@@ -209,6 +209,18 @@ pub enum ViewError {
         /// Rows and columns.
         shape: Vec<usize>,
     },
+    /// A matrix to write whose rows overlap, so that two blocks would write the same element.
+    #[error(
+        "the rows of an output of shape {shape:?} overlap: they are {row_stride} elements apart, and matrices {batch_stride}; give each element a place of its own"
+    )]
+    TensorOverlap {
+        /// Batches, rows and columns.
+        shape: Vec<usize>,
+        /// Elements from one row to the next.
+        row_stride: usize,
+        /// Elements from one matrix to the next.
+        batch_stride: usize,
+    },
     /// A matrix whose rows do not begin where tensor copies can.
     #[error(
         "tensor copies need rows that begin at multiples of 16 bytes: these have {row_bytes} bytes and begin at {address:#x}; pad the rows"

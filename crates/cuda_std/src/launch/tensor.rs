@@ -39,6 +39,12 @@ impl TensorShape {
         let batches = (self.batches - 1).checked_mul(self.batch_stride)?;
         batches.checked_add(rows)?.checked_add(self.columns)
     }
+
+    /// Whether rows or matrices begin before those ahead of them end. Not empty ones, whose extent can be counted.
+    fn overlaps(&self) -> bool {
+        let matrix = (self.rows - 1) * self.row_stride + self.columns;
+        self.rows > 1 && self.row_stride < self.columns || self.batches > 1 && self.batch_stride < matrix
+    }
 }
 
 /// A matrix without gaps.
@@ -106,8 +112,9 @@ pub unsafe trait TensorMemoryMut<'a, T>: Sized {
     fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// Why a matrix cannot be bound: its memory is not as large as its shape says, or it has none.
-fn unfit(elements: usize, shape: TensorShape) -> Option<ViewError> {
+/// Why a matrix cannot be bound: its memory is not as large as its shape says, or it has none, or, where it is written, elements
+/// are there twice.
+fn unfit(elements: usize, shape: TensorShape, writes: bool) -> Option<ViewError> {
     let TensorShape {
         batches, rows, columns, ..
     } = shape;
@@ -132,6 +139,12 @@ fn unfit(elements: usize, shape: TensorShape) -> Option<ViewError> {
         })
     } else if batches == 0 || rows == 0 || columns == 0 {
         Some(ViewError::TensorEmpty { shape: lengths })
+    } else if writes && shape.overlaps() {
+        Some(ViewError::TensorOverlap {
+            shape: vec![batches, rows, columns],
+            row_stride: shape.row_stride,
+            batch_stride: shape.batch_stride,
+        })
     } else {
         None
     }
@@ -148,7 +161,7 @@ fn bind<'a>(
     let bytes = |stride: usize| stride.saturating_mul(tiling.element_bytes as usize);
     let (row_bytes, batch_bytes) = (bytes(shape.row_stride), bytes(shape.batch_stride));
     let apart = |bytes: usize, number: usize| number == 1 || bytes.is_multiple_of(16);
-    let made = if let Some(problem) = unfit(elements, shape) {
+    let made = if let Some(problem) = unfit(elements, shape, memory.writes) {
         Err(problem)
     } else if !apart(row_bytes, shape.rows) || !apart(batch_bytes, shape.batches) || !memory.address.is_multiple_of(16)
     {
@@ -233,7 +246,7 @@ where
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
         let ((memory, elements), shape) = (self.0.place(), self.1.into());
-        if let Some(problem) = unfit(elements, shape) {
+        if let Some(problem) = unfit(elements, shape, true) {
             arguments.refuse(problem);
         }
         arguments.push_pointer(memory.address);

@@ -224,7 +224,10 @@ impl Warp {
         self.tell_races(|races, block, warp| races.leave(BarrierPhase::Block { block, id, phase }, block, warp, mask));
         self.tell_pasts(|pasts, block, warp| {
             let barrier = BarrierPhase::Block { block, id, phase };
-            pasts.leave(&barrier, block..block + 1, (block, warp, mask));
+            // SAFETY: no warp of the block runs, and the barrier is one of its own.
+            let expected = unsafe { (*self.block).barriers[usize::from(id)].last_expected };
+            let blocks = if expected == 0 { block..block + 1 } else { 0..0 };
+            pasts.leave(&barrier, blocks, (block, warp, mask));
         });
     }
 

@@ -55,9 +55,9 @@ pub(crate) struct Pasts<K> {
     /// That of all threads when the launch begins.
     start: Arc<Past>,
     warps: HashMap<(u32, u32), Lanes>,
-    /// Of those who arrived at a phase of a barrier, and of the threads of a block that have exited.
-    barriers: HashMap<K, Past>,
-    exits: HashMap<u32, Past>,
+    /// Of those who arrived at a phase of a barrier, with their warps, and of the threads of a warp that have exited.
+    barriers: HashMap<K, (Past, Vec<(u32, u32)>)>,
+    exits: HashMap<(u32, u32), Past>,
     copies: HashMap<u32, Arc<Past>>,
     /// The number of the next copy of the order.
     pub(crate) next_copy: u32,
@@ -129,18 +129,21 @@ impl<K: Hash + Eq> Pasts<K> {
     pub(crate) fn arrive(&mut self, barrier: K, block: u32, warp: u32, mask: u32) {
         self.has_met = true;
         let past = self.of_lanes(block, warp, mask);
-        self.barriers.entry(barrier).or_default().unite(&past);
+        let (all, warps) = self.barriers.entry(barrier).or_default();
+        all.unite(&past);
+        warps.push((block, warp));
     }
 
-    /// Lanes go on from a phase of a barrier, for which the threads of `blocks` were waited for that had not exited.
+    /// Lanes go on from a phase of a barrier. It was for all threads of `blocks` that had not exited, or, if these are none, for a
+    /// number of threads: then a warp counts as a whole whose other lanes have exited.
     pub(crate) fn leave(&mut self, barrier: &K, blocks: std::ops::Range<u32>, (block, warp, mask): (u32, u32, u32)) {
         self.has_met = true;
         let mut past = self.of_lanes(block, warp, mask);
-        if let Some(arrived) = self.barriers.get(barrier) {
-            past.unite(arrived);
-        }
-        for block in blocks {
-            if let Some(exited) = self.exits.get(&block) {
+        let nothing = (Past::default(), Vec::new());
+        let (arrived, warps) = self.barriers.get(barrier).unwrap_or(&nothing);
+        past.unite(arrived);
+        for (warp, exited) in &self.exits {
+            if blocks.contains(&warp.0) || warps.contains(warp) {
                 past.unite(exited);
             }
         }
@@ -151,7 +154,7 @@ impl<K: Hash + Eq> Pasts<K> {
     pub(crate) fn exit(&mut self, block: u32, warp: u32, mask: u32) {
         self.has_met = true;
         let past = self.of_lanes(block, warp, mask);
-        self.exits.entry(block).or_default().unite(&past);
+        self.exits.entry((block, warp)).or_default().unite(&past);
     }
 
     /// A lane begins a copy. Gives its number.
@@ -201,6 +204,20 @@ mod tests {
         pasts.leave(&7, 0..1, (0, 1, 2));
         assert_eq!(pasts.of_lanes(0, 1, 2).members().collect::<Vec<_>>(), [0, 70]);
         assert_eq!(pasts.of_lanes(0, 1, 1), Past::all(1));
+    }
+
+    #[test]
+    fn exits_count_where_all_threads_are_waited_for() {
+        let mut pasts: Pasts<u32> = Pasts::new(0, 0);
+        let mut past = Past::default();
+        past.insert(3);
+        pasts.set_lanes(0, 2, 1, &Arc::new(past));
+        pasts.exit(0, 2, 1);
+        pasts.arrive(7, 0, 0, 1);
+        pasts.leave(&7, 0..0, (0, 0, 1));
+        assert!(!pasts.of_lanes(0, 0, 1).has(3));
+        pasts.leave(&7, 0..1, (0, 0, 1));
+        assert!(pasts.of_lanes(0, 0, 1).has(3));
     }
 
     #[test]

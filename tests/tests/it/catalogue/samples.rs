@@ -604,6 +604,14 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("ViewError::TooLong", too_long()),
         ("ViewError::TensorEmpty", ViewError::TensorEmpty { shape: vec![64, 0] }),
         (
+            "ViewError::TensorOverlap",
+            ViewError::TensorOverlap {
+                shape: vec![1, 64, 64],
+                row_stride: 56,
+                batch_stride: 4096,
+            },
+        ),
+        (
             "ViewError::TensorRows",
             ViewError::TensorRows {
                 row_bytes: 200,

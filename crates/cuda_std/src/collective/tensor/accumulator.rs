@@ -87,6 +87,7 @@ where
     {
         let mut products = Products {
             accumulator: self,
+            before: None,
             last: None,
             add: 0,
         };
@@ -176,7 +177,8 @@ pub struct Products<
     Columns<COLUMNS>: Width,
 {
     accumulator: &'p mut Accumulator<COLUMNS, N>,
-    /// The stage that the last product reads.
+    /// The stages that the last product but one and the last read.
+    before: Option<Full<'r, S, STAGES, CLUSTER>>,
     last: Option<Full<'r, S, STAGES, CLUSTER>>,
     /// Whether a product is added to what is there: 1, or 0 for the first.
     add: u32,
@@ -195,6 +197,9 @@ where
     pub fn wait(&mut self) {
         // SAFETY: the warp group is together, says the caller. It is not `unsafe` to be mistaken there: see the module.
         unsafe { self.accumulator.sums.wait() };
+        if let Some(stage) = self.before.take() {
+            stage.release_together();
+        }
         if let Some(stage) = self.last.take() {
             stage.release_together();
         }
@@ -211,7 +216,7 @@ where
     /// Starts to add the product of two tiles of a stage, `a` and the transpose of `b`: both have the columns that are summed
     /// over. `operands` chooses them: 64 rows of one, and as many rows of the other as the accumulator has columns.
     ///
-    /// The stage is released when the product is done, which is when the next but one is added, or all are waited for.
+    /// The stage is released when the product is done, which is known when one or two others have been added, or all are waited for.
     ///
     /// `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group`; PTX 8.0, sm_90a.
     #[inline(always)]
@@ -286,10 +291,19 @@ where
                 T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a + X::STEP, b + Y::STEP, 1);
             }
             wgmma::wgmma_commit();
-            wgmma::wgmma_wait_1();
+            // Narrow products take less time than it takes to start the next: two of them are ahead, if there are stages for it.
+            if COLUMNS <= 128 && STAGES >= 6 {
+                wgmma::wgmma_wait_2();
+            } else {
+                wgmma::wgmma_wait_1();
+            }
         }
         self.add = 1;
-        if let Some(done) = self.last.replace(stage) {
+        let mut done = self.last.replace(stage);
+        if COLUMNS <= 128 && STAGES >= 6 {
+            done = core::mem::replace(&mut self.before, done);
+        }
+        if let Some(done) = done {
             done.release_together();
         }
     }

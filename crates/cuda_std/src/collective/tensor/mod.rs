@@ -60,6 +60,10 @@
 //! | [`TensorOutput<Tile>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
+//! | [`product`] | a whole product, of which a kernel says what becomes of the sums | everything below |
+//! | [`Across<T, R, C>`](Across) | a tile whose rows are across the sum: `a b` and `aᵀ b` without a transposition | numbers of 16 bits only |
+//! | [`MatrixOutput<T>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
+//! | [`TensorExchange`] | the way to add up sums of which blocks of a cluster have parts | always in the same order |
 //! | [`Accumulator<N>`](Accumulator) | 64 by `N` sums in a warp group's registers | it is borrowed while products are under way, and has no index |
 //! | [`TensorStaging`], [`TensorWriter`] | the way from registers to the output | a tile is written while the next one is being computed |
 //!
@@ -69,6 +73,10 @@
 //! warp group together a consumer. Roles are closures, called once each, and what they are given cannot leave them. The
 //! numbers are the registers of a thread in each role, of which a multiprocessor has 65536: what the first warp group gives up, the
 //! others take (`setmaxnreg`).
+//!
+//! Kernels that divide themselves so can begin while the launch ahead of them ends: they let the next one begin
+//! (`griddepcontrol.launch_dependents`), and wait before they take a role until all that is ahead has ended (`griddepcontrol.wait`).
+//! Launched as usual, neither does anything.
 //!
 //! # Stages
 //!

@@ -24,6 +24,12 @@ const TWO: u32 = 232;
 /// | the same in tiles of 16 by 32 | `f32` | begin at multiples of 16 bytes; written by tensor copies |
 /// | [`MatrixOutput`] | any | any |
 /// | `(MatrixOutput, TensorExchange)` | any, of sums in `f32` | any; for few tiles with long sums, whose parts several blocks of a cluster compute |
+#[diagnostic::on_unimplemented(
+    message = "results `{V}` of sums `{N}` are not written to `{Self}`",
+    note = "write `(TensorOutput<Swizzled<T, 16, 64>>, TensorStaging<Swizzled<T, 16, 64>, GROUPS>)` for 16 bits, tiles of 16 by 32 for \
+            `f32`, `MatrixOutput<T>` for any number, `(MatrixOutput<T>, TensorExchange<ROWS, COLUMNS, SLICES>)` for sums in `f32` that \
+            blocks share out"
+)]
 pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>:
     sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
 where
@@ -32,7 +38,7 @@ where
 }
 
 mod sealed {
-    use super::{Bands, Columns, Consumer, Factor, Grouping, Number, Operand, Places, StageTile, Width};
+    use super::{Bands, Columns, Consumer, Factor, Grouping, Number, Operand, StageTile, Width};
 
     pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>
     where
@@ -44,8 +50,8 @@ mod sealed {
         /// What the block does before it divides into roles.
         fn initialise(&self);
 
-        /// The tiles of this block.
-        fn places<const CLUSTER: u32>(&self, order: (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER>;
+        /// Batches, rows and columns of the results.
+        fn shape(&self) -> [u32; 3];
 
         /// What consumers do: each sum has the products of so many stages.
         fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
@@ -89,8 +95,8 @@ where
     }
 
     #[inline(always)]
-    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
-        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    fn shape(&self) -> [u32; 3] {
+        [self.0.batches(), self.0.rows(), self.0.columns()]
     }
 
     #[inline(always)]
@@ -146,8 +152,8 @@ where
     }
 
     #[inline(always)]
-    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
-        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    fn shape(&self) -> [u32; 3] {
+        [self.0.batches(), self.0.rows(), self.0.columns()]
     }
 
     #[inline(always)]
@@ -201,8 +207,8 @@ where
     fn initialise(&self) {}
 
     #[inline(always)]
-    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
-        Places::new([self.batches(), self.rows(), self.columns()], order, grouping)
+    fn shape(&self) -> [u32; 3] {
+        [self.batches(), self.rows(), self.columns()]
     }
 
     #[inline(always)]
@@ -253,8 +259,8 @@ where
     }
 
     #[inline(always)]
-    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
-        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    fn shape(&self) -> [u32; 3] {
+        [self.0.batches(), self.0.rows(), self.0.columns()]
     }
 
     #[inline(always)]
@@ -359,6 +365,13 @@ pub fn product<
     R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
     Columns<COLUMNS>: Width,
 {
+    const {
+        assert!(
+            R::SLICES == 1 || A::COMMON.0 == 1 && B::COMMON.0 == 1,
+            "blocks that compute parts of the same sums have no tiles in common: their parts may be of different lengths"
+        );
+        assert!(GROUPS <= 2, "a product has one or two warp groups of consumers");
+    };
     a.prefetch();
     b.prefetch();
     // Those of `a`, or its rows if they lie across the sum.
@@ -438,7 +451,7 @@ pub(super) fn compute<
     };
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
-    let mut places: Places<ROWS, COLUMNS, CLUSTER> = results.places(order);
+    let mut places = Places::<ROWS, COLUMNS, CLUSTER>::new(results.shape(), order.0, order.1);
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
         while let Some(place) = places.next_place() {
             bring(producer, place, first..end);
@@ -447,6 +460,5 @@ pub(super) fn compute<
     let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
     };
-    const { assert!(GROUPS <= 2, "a product has one or two warp groups of consumers") };
     stages.roles::<LOW, HIGH>(producer, consumer);
 }

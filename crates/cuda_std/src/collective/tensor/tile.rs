@@ -78,6 +78,11 @@ pub trait StageTile: sealed::StageTile + 'static {
 }
 
 /// A tile of a stage as an operand: `LENGTH` rows or columns of the product, and `DEPTH` elements along the sum.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no operand of {LENGTH} rows with {DEPTH} elements `{T}` along the sum",
+    note = "both operands have elements of one type, and as many of them along the sum: `Swizzled<T, LENGTH, DEPTH>` with rows along \
+            the sum, or `Across<T, DEPTH, LENGTH>` with rows across it"
+)]
 pub trait Operand<T, const LENGTH: usize, const DEPTH: usize>: Tile<Element = T> + sealed::Operand {}
 
 /// Where tiles of a stage are copied from: a [`Source`](super::Source), or an [`Im2colSource`](super::Im2colSource).

@@ -149,3 +149,11 @@ fn no_result_is_left_out() {
     println!("{compared} programs, {several} with several outcomes: {all} orders, {run} of them run");
     assert!(compared * 2 > count && several * 4 > compared as u32);
 }
+
+#[test]
+fn what_exits_is_not_waited_for_at_a_barrier_for_some() {
+    // The thread that adds first has exited when the others meet, and could also add behind them.
+    let threads = [vec![(1, 0), (11, 0), (1, 1)], vec![(0, 1), (12, 0)], vec![(11, 0)]];
+    let outcome = come_to(&threads, &Exploration::new(ExplorationBound::default()));
+    assert_eq!(outcome.results.len(), 2, "{outcome:?}");
+}
