@@ -112,6 +112,30 @@ def attention(element, batch, heads, length, size, causal):
     return work
 
 
+def convolution(element, images, outputs, taps, stride, padding):
+    """A convolution of images whose channels lie one after the other, by the algorithm that cuDNN finds to be the fastest."""
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False
+    count, rows, columns, channels = images
+    shapes = (count, channels, rows, columns), (outputs, channels, taps, taps)
+    x, w = (torch.randn(shape, device="cuda").to(ELEMENTS[element]).to(memory_format=torch.channels_last) for shape in shapes)
+    return lambda: torch.nn.functional.conv2d(x, w, None, stride, padding)
+
+
+# Images, outputs, taps along an axis, stride: of the networks that draw pictures by diffusion, and of those that tell what is on them.
+CONVOLUTIONS = [
+    ([2, 64, 64, 320], 320, 3, 1),
+    ([2, 32, 32, 640], 640, 3, 1),
+    ([2, 16, 16, 1280], 1280, 3, 1),
+    ([16, 64, 64, 320], 320, 3, 1),
+    ([2, 64, 64, 320], 320, 3, 2),
+    ([2, 32, 32, 640], 1280, 1, 1),
+    ([32, 56, 56, 64], 64, 3, 1),
+    ([32, 28, 28, 128], 128, 3, 1),
+    ([32, 14, 14, 256], 256, 3, 1),
+    ([2, 128, 128, 512], 512, 3, 1),
+]
+
 SQUARES = [1024, 2048, 4096, 8192, 16384]
 RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512, 16384), (8192, 8192, 200)]
 
@@ -135,6 +159,16 @@ def cases():
                 operations = 4 * 16384 * (2048 // size) * length * size // (2 if causal else 1)
                 name = f"attention {element} {size} {length} {'causal' if causal else 'full'}"
                 yield name, {"attention": case}, lambda case=case: attention(**case), operations
+
+    for element in ("f16", "bf16"):
+        for images, outputs, taps, stride in CONVOLUTIONS:
+            padding = taps // 2
+            case = dict(element=element, images=images, outputs=outputs, taps=taps, stride=stride, padding=padding)
+            count, rows, columns, channels = images
+            places = [(length + 2 * padding - taps) // stride + 1 for length in (rows, columns)]
+            operations = 2 * count * places[0] * places[1] * outputs * taps * taps * channels
+            name = f"convolution {element} {count}x{rows}x{columns}x{channels} {taps}x{taps}/{stride} to {outputs}"
+            yield name, {"convolution": case}, lambda case=case: convolution(**case), operations
 
 
 def main():

@@ -242,7 +242,7 @@ pub struct Problem<'c, T> {
 
 impl<T: ConvolutionElement> Problem<'_, T> {
     /// Whether tensor copies can have all operands: rows of a multiple of 16 bytes, which is eight numbers of 16 bits.
-    fn has_tensor_maps(&self, [.., outputs]: [usize; 4], output: &DeviceSliceMut<'_, T>) -> bool {
+    fn has_tensor_maps(&self, [images, rows, columns, outputs]: [usize; 4], output: &DeviceSliceMut<'_, T>) -> bool {
         let Window {
             images: [.., channels],
             taps,
@@ -255,10 +255,12 @@ impl<T: ConvolutionElement> Problem<'_, T> {
             output.as_slice().address(),
         ];
         size_of::<T>() == 2
+            && channels > 0
             && channels.is_multiple_of(8)
             && outputs.is_multiple_of(8)
             && places.iter().all(|address| address.is_multiple_of(16))
             && (0..2).all(|axis| taps[axis] <= 127 && padding[axis] <= 127 && stride[axis] <= 8)
+            && images * rows * columns <= i32::MAX as usize
     }
 }
 
@@ -283,10 +285,11 @@ pub enum WarpGroups {
     By64,
     Small,
     By160In3,
+    By128In2,
 }
 
 /// A line for each kernel.
-const TILES: [Tile; 6] = {
+const TILES: [Tile; 7] = {
     const fn tile(kernel: WarpGroups, size: [usize; 2], [cluster, slices]: [usize; 2], efficiency: usize) -> Tile {
         let threads = if size[0] == 64 { 256 } else { 384 };
         Tile {
@@ -305,6 +308,7 @@ const TILES: [Tile; 6] = {
         tile(WarpGroups::By64, [128, 64], [2, 1], 56),
         tile(WarpGroups::Small, [64, 160], [2, 1], 70),
         tile(WarpGroups::By160In3, [128, 160], [3, 3], 85),
+        tile(WarpGroups::By128In2, [128, 128], [2, 2], 70),
     ]
 };
 
@@ -360,10 +364,10 @@ impl Linalg {
             .iter()
             .min_by_key(|tile| tile.cost([places, outputs, steps], multiprocessors))
             .expect("there are tiles");
-        self.in_tiles(tile, problem, [places, outputs], output)
+        self.convolve_in_tiles(tile, problem, [places, outputs], output)
     }
 
-    fn in_tiles<T: ConvolutionElement>(
+    fn convolve_in_tiles<T: ConvolutionElement>(
         &self,
         tile: &Tile,
         problem: &Problem<'_, T>,
@@ -372,7 +376,7 @@ impl Linalg {
     ) -> Result<()> {
         let multiprocessors = self.library.device().limits().multiprocessors as usize;
         let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
-        let call = T::by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
+        let call = T::convolution_by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
         let blocks = (tile.cluster * clusters) as u32;
         self.library.launch(None, (blocks, tile.threads), call)
     }
@@ -407,7 +411,7 @@ impl Linalg {
             let count = at_once.min(images - first);
             problem.images = whole.slice(first * pixels..(first + count) * pixels);
             let blocks = [outputs.div_ceil(TILE), columns.div_ceil(TILE), count * rows].map(|blocks| blocks as u32);
-            let call = T::by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
+            let call = T::convolution_by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
             self.library
                 .launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
         }
@@ -483,6 +487,7 @@ macro_rules! halves {
                     WarpGroups::By64 => call!(convolution_64),
                     WarpGroups::Small => call!(convolution_small),
                     WarpGroups::By160In3 => call!(convolution_160_by_3),
+                    WarpGroups::By128In2 => call!(convolution_128_by_2),
                 }
             }
 

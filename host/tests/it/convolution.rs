@@ -283,6 +283,10 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     };
     assert_eq!((operand, shape, wanted), ("output", vec![1, 2, 3, 2], vec![1, 2, 2, 2]));
 
+    // Without channels the sums are zero.
+    let (none, taps) = (zeros([1, 4, 4, 0]), zeros([2, 3, 3, 0]));
+    let sums = linalg.convolution(none.view(), taps.view()).eval().unwrap();
+    assert_eq!(sums.to_vec().unwrap(), [0.0; 8]);
     // Of no images there is nothing to compute.
     let none = zeros([0, 4, 4, 8]);
     assert_eq!(

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 mod attention;
+mod convolution;
 mod numbers;
 mod product;
 mod step;
@@ -31,6 +32,7 @@ mod step;
 enum Case {
     Attention(attention::Attention),
     Product(product::Product),
+    Convolution(convolution::Convolution),
     Step(step::Step),
 }
 
@@ -59,6 +61,7 @@ fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
         Case::Attention(attention) => attention.prepare(device),
         Case::Product(product) => product.prepare(device),
+        Case::Convolution(convolution) => convolution.prepare(device),
         Case::Step(step) => step.prepare(device),
     }
 }

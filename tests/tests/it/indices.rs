@@ -106,7 +106,9 @@ const CONSTANT: [&str; 4] = ["barriers", "leave", "lop3", "padded_rows"];
 
 /// Functions of kernels for compute capability 9.0 alone: what a copy or a tile does not have is asserted, or left out by the
 /// copy (PTX manual, "Tensor: Out of bounds access").
-const TENSOR: [&str; 7] = [
+const TENSOR: [&str; 9] = [
+    "Im2colMap::at",
+    "Im2colRows::tap",
     "Panels::panels",
     "Panels::rows",
     "Products::add_all",

@@ -160,26 +160,37 @@ convolutions! {
     convolution_small: 64 x 160, half 80, 1 consumers, block 256, 7 stages;
 }
 
-/// The same for few tiles with long sums: tiles of 128 places by 160 outputs, and each of the three blocks of a cluster computes a
-/// part of the sums.
-#[kernel(arch = ["sm_90a"], block = 384, min_blocks = 1, cluster = 3, fast_math, T = [f16, bf16])]
-pub fn convolution_160_by_3<T: Element + Stored<f32> + Output<f32>>(
-    images: Im2colMap<Swizzled<T, 128, DEPTH>>,
-    filter: TensorMap<Swizzled<T, 160, DEPTH>>,
-    bias: &[T],
-    activation: Activation,
-    output: MatrixOutput<T>,
-    stages: TensorPipeline<(Swizzled<T, 128, DEPTH>, Swizzled<T, 160, DEPTH>), 4, 2, 3>,
-    exchange: TensorExchange<128, 160, 3>,
-) {
-    let curve = Curve::of(activation);
-    let order = (ORDER, Grouping { down: 1, across: 1 });
-    convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
-        let sum = sum + number(bias, output);
-        if curve.is_smooth {
-            curve.smooth(sum)
-        } else {
-            curve.straight(sum)
+/// The same for few tiles with long sums: each of the blocks of a cluster computes a part of a tile's sums.
+macro_rules! sliced {
+    ($($(#[$doc:meta])* $name:ident: 128 x $width:literal, $slices:literal slices, $stages:literal stages;)*) => {$(
+        $(#[$doc])*
+        #[kernel(arch = ["sm_90a"], block = 384, min_blocks = 1, cluster = $slices, fast_math, T = [f16, bf16])]
+        pub fn $name<T: Element + Stored<f32> + Output<f32>>(
+            images: Im2colMap<Swizzled<T, 128, DEPTH>>,
+            filter: TensorMap<Swizzled<T, $width, DEPTH>>,
+            bias: &[T],
+            activation: Activation,
+            output: MatrixOutput<T>,
+            stages: TensorPipeline<(Swizzled<T, 128, DEPTH>, Swizzled<T, $width, DEPTH>), $stages, 2, $slices>,
+            exchange: TensorExchange<128, $width, $slices>,
+        ) {
+            let curve = Curve::of(activation);
+            let order = (ORDER, Grouping { down: 1, across: 1 });
+            convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
+                let sum = sum + number(bias, output);
+                if curve.is_smooth {
+                    curve.smooth(sum)
+                } else {
+                    curve.straight(sum)
+                }
+            });
         }
-    });
+    )*};
+}
+
+sliced! {
+    /// 128 places by 160 outputs, in three parts.
+    convolution_160_by_3: 128 x 160, 3 slices, 4 stages;
+    /// 128 places by 128 outputs, in two parts.
+    convolution_128_by_2: 128 x 128, 2 slices, 5 stages;
 }

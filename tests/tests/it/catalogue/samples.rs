@@ -1,6 +1,7 @@
 //! An example of each error.
 
 use cuda_std::launch::{ContractError, ShapeError, ViewError};
+use cuda_std::tensor::Window;
 use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
 use rumba::{
@@ -31,6 +32,14 @@ fn panicked() -> (&'static str, String) {
     let mut y = [0; 4];
     let error = module.for_each(4, faulty_kernels::index_behind_end(&[1, 2, 3, 4], &mut y));
     ("Error::Panic", error.expect_err("the kernel reads too far").to_string())
+}
+
+/// A filter with fewer channels than the images.
+fn filter() -> LinalgError {
+    LinalgError::Filter {
+        images: [2, 64, 64, 320],
+        filter: [320, 3, 3, 160],
+    }
 }
 
 /// An example of each variant: its name, and what the library says.
@@ -618,11 +627,42 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         (
+            "ViewError::Window",
+            ViewError::Window {
+                window: Window {
+                    images: [2, 64, 64, 320],
+                    taps: [3, 3],
+                    stride: [9, 9],
+                    padding: [1, 1],
+                },
+            },
+        ),
+        (
             "ViewError::TensorRefused",
             ViewError::TensorRefused {
                 shape: vec![4096, 4096],
                 tile: vec![128, 64],
                 code: 801,
+            },
+        ),
+    ];
+    let linear_algebra = vec![
+        ("LinalgError::Filter", filter()),
+        (
+            "LinalgError::NoPlace",
+            LinalgError::NoPlace {
+                image: [4, 4],
+                taps: [7, 3],
+                stride: [1, 1],
+                padding: [1, 0],
+            },
+        ),
+        (
+            "LinalgError::Operand",
+            LinalgError::Operand {
+                operand: "bias",
+                shape: vec![320],
+                wanted: vec![640],
             },
         ),
     ];
@@ -694,6 +734,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(collectives))
+        .chain(said(linear_algebra))
         .chain(said(arrays))
         .chain(said(linalg))
         .chain(said(shapes))

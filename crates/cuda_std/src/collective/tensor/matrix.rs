@@ -362,43 +362,53 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
         let fours = COLUMNS as u32 / 4;
         let bound = |slice: u32| ROWS as u32 * fours * slice / SLICES;
         let start = bound(own) + index_in_block() % WARP_GROUP + WARP_GROUP * consumer.rank();
-        // Of each thread, a few at a time: their ways through the cluster are long.
-        const AT_ONCE: u32 = 4;
+        let total = |at: u32| {
+            let at = at.min(ROWS as u32 * fours - 1);
+            let place = self.place(at / fours, at % fours * 4);
+            let mut total = [0.0_f32; 4];
+            for slice in 0..SLICES {
+                // SAFETY: all partners have written their sums, and wait until they are read.
+                let part = unsafe { wgmma::load_four(place, first + slice * partners) };
+                total = [
+                    total[0] + part[0],
+                    total[1] + part[1],
+                    total[2] + part[2],
+                    total[3] + part[3],
+                ];
+            }
+            total
+        };
+        let store = |at: u32, total: [f32; 4]| {
+            if at < bound(own + 1) {
+                let (row, column) = (at / fours, at % fours * 4);
+                let Place {
+                    batch,
+                    row: above,
+                    column: left,
+                } = tile.place;
+                let value = |right: u32, sum: f32| T::round(result([batch, above + row, left + column + right], sum));
+                let values = [
+                    value(0, total[0]),
+                    value(1, total[1]),
+                    value(2, total[2]),
+                    value(3, total[3]),
+                ];
+                // SAFETY: of the cluster's tile, this block's part, of which each thread has others.
+                unsafe { tile.store(tile.fours, row, column, values) }
+            }
+        };
+        // Of each thread, four at a time: their ways through the cluster are long. Not in an array, which would be in memory where
+        // the loop over it is not unrolled.
+        let step = WARP_GROUP * GROUPS;
         let mut next = start;
         while next < bound(own + 1) {
-            let mut totals = [[0.0_f32; 4]; AT_ONCE as usize];
-            for slice in 0..SLICES {
-                for (i, total) in (0..AT_ONCE).zip(&mut totals) {
-                    let at = (next + i * WARP_GROUP * GROUPS).min(ROWS as u32 * fours - 1);
-                    let place = self.place(at / fours, at % fours * 4);
-                    // SAFETY: all partners have written their sums, and wait until they are read.
-                    let part = unsafe { wgmma::load_four(place, first + slice * partners) };
-                    *total = [
-                        total[0] + part[0],
-                        total[1] + part[1],
-                        total[2] + part[2],
-                        total[3] + part[3],
-                    ];
-                }
-            }
-            for (i, total) in (0..AT_ONCE).zip(totals) {
-                let at = next + i * WARP_GROUP * GROUPS;
-                if at < bound(own + 1) {
-                    let (row, column) = (at / fours, at % fours * 4);
-                    let Place {
-                        batch,
-                        row: above,
-                        column: left,
-                    } = tile.place;
-                    let value = |right: usize| {
-                        T::round(result([batch, above + row, left + column + right as u32], total[right]))
-                    };
-                    let values = [value(0), value(1), value(2), value(3)];
-                    // SAFETY: of the cluster's tile, this block's part, of which each thread has others.
-                    unsafe { tile.store(tile.fours, row, column, values) }
-                }
-            }
-            next += AT_ONCE * WARP_GROUP * GROUPS;
+            let [one, two, three] = [next + step, next + 2 * step, next + 3 * step];
+            let totals = (total(next), total(one), total(two), total(three));
+            store(next, totals.0);
+            store(one, totals.1);
+            store(two, totals.2);
+            store(three, totals.3);
+            next += 4 * step;
         }
         arrive(self.free());
     }

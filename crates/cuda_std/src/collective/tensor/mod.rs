@@ -56,6 +56,7 @@
 //! |---|---|---|
 //! | [`Swizzled<T, R, C>`](Swizzled) | a tile in shared memory | its rows lie so that neither copies nor products meet in a bank; no thread has a reference to it |
 //! | [`TensorMap<Tile>`](TensorMap) | a matrix to copy from, a parameter of the kernel | element, tile and swizzle are those that its stages have; zeros beyond the matrix |
+//! | [`Im2colMap<Tile>`](Im2colMap) | images to copy from, as the rows of what a filter sees | the same; zeros beyond an image |
 //! | [`TensorOutput<Tile>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
