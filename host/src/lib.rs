@@ -48,7 +48,7 @@ mod performance;
 mod streams;
 
 pub use base::{error, warning};
-pub use devices::{check, device, nccl};
+pub use devices::{check, device, explore, nccl};
 #[doc(hidden)]
 pub use launch::test_kernels;
 pub use modules::module;

@@ -15,6 +15,7 @@ use std::path::Path;
   cargo xtask check matmul --only mem         memory accesses alone, at full speed
   cargo xtask check scan --schedules 20       in 20 orders of blocks, warps and lanes
   cargo xtask check scan --seed 7             in one of them, as a report of --schedules names it
+  cargo xtask check scan --orders 1000        in all orders in which threads synchronise, up to so many of each launch
 
 A finding names the kernel, both threads and the Rust line of each, the address and what lies there. The same checks for
 any program that uses libcuda.so.1: RUMBA_DEVICE=soft RUMBA_CHECK=all PROGRAM. In a test: rumba::check(|gpu| ..)")]
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// The order to run it in, or the first of --schedules
     #[arg(long)]
     seed: Option<u64>,
+    /// Run each launch in all orders of its synchronising operations, in this many at most
+    #[arg(long, value_name = "N", conflicts_with_all = ["schedules", "seed"])]
+    orders: Option<u64>,
     /// Arguments for the program, after `--`
     #[arg(last = true)]
     args: Vec<String>,
@@ -110,6 +114,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
         if let Some(seed) = seed {
             command.env("RUMBA_CHECK_SEED", seed.to_string());
         }
+        if let Some(orders) = args.orders {
+            command.env("RUMBA_CHECK_ORDERS", orders.to_string());
+        }
         if let Err(error) = shell::run(command.args(&args.args)) {
             failure.get_or_insert(error);
         }
@@ -166,6 +173,9 @@ fn read(file: &Path) -> Result<Vec<Finding>> {
 /// What else a command needs that runs the same again.
 fn rest(args: &Args) -> String {
     let mut rest = String::new();
+    if let Some(orders) = args.orders {
+        rest += &format!(" --orders {orders}");
+    }
     if args.only != "all" {
         rest += &format!(" --only {}", args.only);
     }

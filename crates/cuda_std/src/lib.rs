@@ -90,7 +90,7 @@ pub use array::strided::{Dimensions, View, ViewMut};
 #[doc(hidden)]
 pub use array::vectorize;
 pub use array::{output, view};
-pub use collective::{groups, mma, tensor, warp};
+pub use collective::{groups, mma, product, tensor, warp};
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use device::{arch, bits, memory, sync, thread};
 pub use glam;

@@ -337,7 +337,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
         "Shared" | "Alternating" | "Pipeline" => return Some(Kind::Shared),
-        "GridGroup" | "ResidentPipeline" | "TensorExchange" | "TensorPipeline" | "TensorStaging" => {
+        "GridGroup" | "ProductStages" | "ResidentPipeline" | "TensorExchange" | "TensorPipeline" | "TensorStaging" => {
             return Some(Kind::Grid(Box::new(ty.clone())));
         }
         "SharedSlice" => return Some(Kind::SharedSlice(Box::new(ty.clone()))),
@@ -369,12 +369,13 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// The types of the library that live as long as the launch.
-const OF_A_LAUNCH: [&str; 15] = [
+const OF_A_LAUNCH: [&str; 16] = [
     "Disjoint",
     "DisjointSlice",
     "GridGroup",
     "Im2colMap",
     "MatrixOutput",
+    "ProductStages",
     "ResidentPipeline",
     "SharedSlice",
     "TensorExchange",

@@ -8,7 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rumba_interface::{Bytes, Sink, gather};
 
-pub use rumba_interface::check::{Check, Finding, FindingKind, Location, Options, Severity, Side};
+pub use rumba_interface::check::{
+    Check, Explored, Finding, FindingKind, Location, Options, Order, Schedule, Severity, Side,
+};
 
 use crate::choice;
 
@@ -75,13 +77,18 @@ impl Run {
         self.device
     }
 
-    /// Closes the run and gives what was found, in the order in which it was found, and what the host has read.
+    /// Closes the run and gives what was found, in the order in which it was found, what the host has read, and, of a run of
+    /// an exploration, what that came to.
     ///
     /// # Panics
     /// If the device words a finding in a way that its interface does not have.
-    pub fn end(self) -> (Vec<Finding>, Vec<Copied>) {
-        let mut copies = Vec::new();
-        let findings = gather(|findings| (self.soft.results)(findings, Sink::new(&mut copies)));
+    pub fn end(self) -> (Vec<Finding>, Vec<Copied>, Option<Explored>) {
+        let (mut copies, mut explored) = (Vec::new(), Vec::new());
+        let findings =
+            gather(|findings| (self.soft.results)(findings, Sink::new(&mut copies), Sink::new(&mut explored)));
+        let explored = explored
+            .first()
+            .map(|json| serde_json::from_slice(json).expect("device and program have the same version of orders"));
         let findings = findings
             .iter()
             .map(|json| serde_json::from_slice(json).expect("device and program have the same version of findings"));
@@ -89,7 +96,7 @@ impl Run {
             kernel: Some(String::from_utf8_lossy(&pair[0]).into_owned()).filter(|name| !name.is_empty()),
             bytes: pair[1].clone(),
         });
-        (findings.collect(), copies.collect())
+        (findings.collect(), copies.collect(), explored)
     }
 }
 

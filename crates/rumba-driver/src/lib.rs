@@ -31,6 +31,8 @@
 //! | `RUMBA_CHECK` | what the software device checks: names of [`check::Check`] such as `mem` (default) and `race`, separated by commas; `all` for those of a checked run, `none` for nothing. Findings go to standard error |
 //! | `RUMBA_CHECK_JSON` | a file that findings are appended to, an object of JSON each |
 //! | `RUMBA_CHECK_SEED` | a number that the order of blocks, warps and diverged lanes is taken from, so that a run can be repeated |
+//! | `RUMBA_CHECK_ORDERS` | a number: each launch runs in all orders of its synchronising operations, in so many at most |
+//! | `RUMBA_CHECK_ORDER` | one of these orders, as reports name it |
 //! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as `rumba_vm::Profile` in JSON |
 //! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
 

@@ -201,7 +201,7 @@ macro_rules! with_calls {
             cuMemPoolGetAccess, cuMemAllocAsync_ptsz = cuMemAllocAsync,
             cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync, cuMemFreeAsync_ptsz = cuMemFreeAsync;
         pointer: cuPointerGetAttribute, cuPointerGetAttributes, cuPointerSetAttribute;
-        tensor: cuTensorMapEncodeIm2col, cuTensorMapEncodeTiled, cuTensorMapReplaceAddress;
+        tensor: cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2colWide, cuTensorMapEncodeTiled, cuTensorMapReplaceAddress;
         stream: cuStreamCreate, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize,
             cuStreamQuery, cuStreamWaitEvent, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx,
             cuStreamGetDevice, cuStreamGetId, cuLaunchHostFunc, cuStreamAddCallback,
@@ -336,7 +336,7 @@ macro_rules! with_calls {
         cuStreamCopyAttributes_ptsz, cuStreamGetAttribute, cuStreamGetAttribute_ptsz, cuStreamGetCtx_v2,
         cuStreamGetCtx_v2_ptsz, cuStreamGetGreenCtx, cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
         cuSurfObjectCreate, cuSurfObjectDestroy, cuSurfObjectGetResourceDesc, cuSurfRefGetArray,
-        cuSurfRefSetArray, cuTensorMapEncodeIm2colWide, cuTexObjectCreate, cuTexObjectDestroy, cuTexObjectGetResourceDesc,
+        cuSurfRefSetArray, cuTexObjectCreate, cuTexObjectDestroy, cuTexObjectGetResourceDesc,
         cuTexObjectGetResourceViewDesc, cuTexObjectGetTextureDesc, cuTexRefCreate, cuTexRefDestroy,
         cuTexRefGetAddress, cuTexRefGetAddressMode, cuTexRefGetAddress_v2, cuTexRefGetArray,
         cuTexRefGetBorderColor, cuTexRefGetFilterMode, cuTexRefGetFlags, cuTexRefGetFormat,

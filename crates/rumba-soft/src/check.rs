@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rumba_interface::check::{Finding, Options};
+use rumba_interface::check::{Explored, Finding, Options};
 
 use crate::error::Error;
 use crate::soft::driver::Driver;
@@ -53,6 +53,11 @@ pub(crate) fn results() -> (Vec<Finding>, Vec<Copied>) {
     open()
         .take()
         .map_or_else(Default::default, |open| (open.findings, open.copies))
+}
+
+/// Ends the order of the run, if it is one of an exploration.
+pub(crate) fn end_order() -> Option<Explored> {
+    Driver::get().ok()?.machine.end_order()
 }
 
 /// Closes the run.

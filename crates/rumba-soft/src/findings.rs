@@ -1,6 +1,6 @@
 //! What the machine found, as callers get it.
 
-use rumba_interface::check::{Finding, Location, Side};
+use rumba_interface::check::{Finding, Location, Schedule, Side};
 
 fn location(location: &rumba_vm::Location) -> Location {
     Location {
@@ -13,6 +13,24 @@ fn location(location: &rumba_vm::Location) -> Location {
 
 fn locations(all: &[rumba_vm::Location]) -> Vec<Location> {
     all.iter().map(location).collect()
+}
+
+/// An order of synchronising operations.
+pub(crate) fn of_schedule(schedule: rumba_vm::Schedule) -> Schedule {
+    let step = |step: rumba_vm::Step| Side {
+        block: step.block,
+        thread: step.thread,
+        threads: step.threads,
+        action: step.operation,
+        locations: locations(&step.locations),
+        ptx: step.ptx,
+        ptx_line: step.ptx_line,
+        excerpt: None,
+    };
+    Schedule {
+        replay: schedule.replay,
+        steps: schedule.steps.into_iter().map(step).collect(),
+    }
 }
 
 /// What the machine found in a launch that went on.

@@ -2,8 +2,11 @@
 //! the hash of its results. With `--dump`, operands and results come out instead; with `--errors`, the worst errors of
 //! the GPU's approximate functions. With `--matrix` the lines are those of `tests/matrix/h200.txt`: an instruction and what
 //! follows it, with the hash for each kind of operands; `--groups` writes lines of products of warp groups, which that takes:
-//! `golden --groups | golden --matrix`. Needs NVIDIA's driver and nothing else; the software device has no part in it.
+//! `golden --groups | golden --matrix`. With `--transfers` they are those of `tests/transfers/h200.txt`: copies of tensors and in bulk,
+//! and what becomes of them, or `fault`; with a folder behind it, what the kernel left is written there too. Needs NVIDIA's driver and nothing else; the software device has no part in it.
 
+#[path = "../tests/it/transfers/case.rs"]
+mod case;
 #[path = "../tests/it/matrix/form.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod form;
@@ -20,6 +23,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::{BufRead, Write};
 use std::ptr::{null, null_mut};
 
+use case::{Case, RESULT};
 use form::{Form, KINDS, TILES};
 use vectors::errors::{FUNCTIONS, INPUTS};
 use vectors::{COUNT, Line};
@@ -136,7 +140,124 @@ impl Gpu {
         (blocks, threads): (usize, usize),
         bytes: usize,
     ) -> Result<Vec<u8>, String> {
-        let library = &self.library;
+        let (module, function) = self.load(kernel)?;
+        self.write(self.input, operands)?;
+        let (mut input, mut output) = (self.input, self.output);
+        let mut parameters = [(&raw mut input).cast::<c_void>(), (&raw mut output).cast::<c_void>()];
+        self.launch(function, (blocks, threads), &mut parameters)?;
+        let results = self.read(self.output, bytes)?;
+        call!(self.library, "cuModuleUnload", (*mut c_void), module)?;
+        Ok(results)
+    }
+
+    /// What a copy leaves, or that it ends the kernel, after which nothing works any more.
+    fn transfer(&self, case: &Case<'_>) -> Result<Option<Vec<u8>>, String> {
+        let tensor = self.output + (RESULT - case::TENSOR) as u64;
+        let mut map = Aligned([0; 128]);
+        if !case.sizes.is_empty() {
+            self.encode(case, tensor, &mut map)?;
+        }
+        let (module, function) = self.load(&case.ptx())?;
+        self.write(self.output, &case.memory(&map.0))?;
+        let mut output = self.output;
+        let (mut at, mut offsets) = ([0_i32; 5], [0_i16; 3]);
+        at.copy_from_slice(&case.at);
+        for (to, offset) in offsets.iter_mut().zip(&case.offsets) {
+            *to = *offset as i16;
+        }
+        let mut parameters = [
+            (&raw mut map).cast::<c_void>(),
+            (&raw mut output).cast(),
+            (&raw mut at).cast(),
+            (&raw mut offsets).cast(),
+        ];
+        self.launch(function, (1, 1), &mut parameters)?;
+        let Ok(mut results) = self.read(self.output, RESULT) else {
+            return Ok(None);
+        };
+        call!(self.library, "cuModuleUnload", (*mut c_void), module)?;
+        case.outcome(&mut results);
+        Ok(Some(results))
+    }
+
+    /// Lets the driver make the map.
+    fn encode(&self, case: &Case<'_>, address: u64, map: &mut Aligned) -> Result<(), String> {
+        // The strides of a tensor of one dimension are none, and still are given.
+        let strides = [case.strides(), vec![0]].concat();
+        let image = (&raw mut map.0).cast::<c_void>();
+        let rank = case.sizes.len() as c_uint;
+        if !case.is_columns() {
+            return call!(
+                self.library,
+                "cuTensorMapEncodeTiled",
+                (
+                    *mut c_void,
+                    c_uint,
+                    c_uint,
+                    u64,
+                    *const u64,
+                    *const u64,
+                    *const c_uint,
+                    *const c_uint,
+                    c_uint,
+                    c_uint,
+                    c_uint,
+                    c_uint
+                ),
+                image,
+                case.element(),
+                rank,
+                address,
+                case.sizes.as_ptr(),
+                strides.as_ptr(),
+                case.extent.as_ptr(),
+                case.steps.as_ptr(),
+                case.interleave,
+                case.swizzle,
+                0,
+                case.fill
+            );
+        }
+        call!(
+            self.library,
+            "cuTensorMapEncodeIm2col",
+            (
+                *mut c_void,
+                c_uint,
+                c_uint,
+                u64,
+                *const u64,
+                *const u64,
+                *const c_int,
+                *const c_int,
+                c_uint,
+                c_uint,
+                *const c_uint,
+                c_uint,
+                c_uint,
+                c_uint,
+                c_uint
+            ),
+            image,
+            case.element(),
+            rank,
+            address,
+            case.sizes.as_ptr(),
+            strides.as_ptr(),
+            case.lower.as_ptr(),
+            case.upper.as_ptr(),
+            case.channels,
+            case.pixels,
+            case.steps.as_ptr(),
+            case.interleave,
+            case.swizzle,
+            0,
+            case.fill
+        )
+    }
+
+    /// The module and its kernel.
+    fn load(&self, kernel: &str) -> Result<(*mut c_void, *mut c_void), String> {
         let text = CString::new(kernel).map_err(|error| error.to_string())?;
         let (mut module, mut function) = (null_mut::<c_void>(), null_mut::<c_void>());
         let mut log = [0 as c_char; 2048];
@@ -146,7 +267,7 @@ impl Gpu {
             [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void],
         );
         let loaded = call!(
-            library,
+            self.library,
             "cuModuleLoadDataEx",
             (*mut *mut c_void, *const c_char, c_uint, *mut c_int, *mut *mut c_void),
             &raw mut module,
@@ -158,25 +279,48 @@ impl Gpu {
         // SAFETY: the driver ends what it writes with a zero, and the last byte was zero before.
         loaded.map_err(|error| format!("{error}: {}", unsafe { CStr::from_ptr(log.as_ptr()) }.to_string_lossy()))?;
         call!(
-            library,
+            self.library,
             "cuModuleGetFunction",
             (*mut *mut c_void, *mut c_void, *const c_char),
             &raw mut function,
             module,
             c"k".as_ptr()
         )?;
+        Ok((module, function))
+    }
+
+    fn write(&self, to: u64, bytes: &[u8]) -> Result<(), String> {
         call!(
-            library,
+            self.library,
             "cuMemcpyHtoD_v2",
             (u64, *const u8, usize),
-            self.input,
-            operands.as_ptr(),
-            operands.len()
-        )?;
-        let (mut input, mut output) = (self.input, self.output);
-        let mut parameters = [(&raw mut input).cast::<c_void>(), (&raw mut output).cast::<c_void>()];
+            to,
+            bytes.as_ptr(),
+            bytes.len()
+        )
+    }
+
+    fn read(&self, from: u64, bytes: usize) -> Result<Vec<u8>, String> {
+        let mut results = vec![0; bytes];
         call!(
-            library,
+            self.library,
+            "cuMemcpyDtoH_v2",
+            (*mut u8, u64, usize),
+            results.as_mut_ptr(),
+            from,
+            results.len()
+        )?;
+        Ok(results)
+    }
+
+    fn launch(
+        &self,
+        function: *mut c_void,
+        (blocks, threads): (usize, usize),
+        parameters: &mut [*mut c_void],
+    ) -> Result<(), String> {
+        call!(
+            self.library,
             "cuLaunchKernel",
             (
                 *mut c_void,
@@ -202,19 +346,41 @@ impl Gpu {
             null(),
             parameters.as_mut_ptr(),
             null()
-        )?;
-        let mut results = vec![0; bytes];
-        call!(
-            library,
-            "cuMemcpyDtoH_v2",
-            (*mut u8, u64, usize),
-            results.as_mut_ptr(),
-            self.output,
-            results.len()
-        )?;
-        call!(library, "cuModuleUnload", (*mut c_void), module)?;
-        Ok(results)
+        )
     }
+}
+
+/// A `CUtensorMap`.
+#[repr(align(64))]
+struct Aligned([u8; 128]);
+
+/// Answers lines until one ends its kernel; the others are asked for by another process.
+fn transfers(gpu: &Gpu, folder: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let lines: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
+    for (number, line) in lines.iter().enumerate() {
+        match gpu.transfer(&Case::parse(line)) {
+            Ok(Some(results)) => {
+                println!("{line} {:016x}", hash(&results));
+                if let Some(folder) = folder {
+                    std::fs::write(format!("{folder}/{}", line.replace('/', "_")), results)?;
+                }
+            }
+            Ok(None) => {
+                println!("{line} fault");
+                let mut next = std::process::Command::new(std::env::current_exe()?)
+                    .args(std::env::args().skip(1))
+                    .stdin(std::process::Stdio::piped())
+                    .spawn()?;
+                if let Some(mut input) = next.stdin.take() {
+                    input.write_all(lines[number + 1..].join("\n").as_bytes())?;
+                }
+                next.wait()?;
+                return Ok(());
+            }
+            Err(error) => eprintln!("{line}: {error}"),
+        }
+    }
+    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -224,6 +390,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let gpu = Gpu::new()?;
+    if mode.as_deref() == Some("--transfers") {
+        return transfers(&gpu, std::env::args().nth(2).as_deref());
+    }
     if mode.as_deref() == Some("--errors") {
         for function in FUNCTIONS {
             let operands = function.operands();

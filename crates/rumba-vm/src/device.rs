@@ -15,6 +15,8 @@ use crate::check::finding::Finding;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
 use crate::check::race::Races;
+use crate::explore::Exploration;
+use crate::explore::past::Pasts;
 use crate::load::module::{Function, LoadError, Module, Source};
 use crate::load::resources::Resources;
 use crate::machine::cluster::GridBarrier;
@@ -24,10 +26,11 @@ use crate::machine::fault::LaunchError;
 use crate::machine::op::has_avx2;
 use crate::machine::printf::{Output, Sink};
 use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
-use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE};
+use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE, Window};
 use crate::mem::atomic;
 use crate::mem::heap::Heap;
 use crate::mem::unwritten::Unwritten;
+use crate::run::explored;
 use crate::run::launch;
 use crate::run::launch::{Launch, LaunchFailure, Progress, Statistics};
 use crate::run::slots::LaunchSlots;
@@ -136,6 +139,19 @@ impl Device {
     /// # Errors
     /// If the system refuses address space or threads.
     pub fn new(config: Config) -> Result<Self, Error> {
+        Self::make(config, None)
+    }
+
+    /// Makes a device whose launches run in the orders of an exploration: one order, for whichever was begun.
+    ///
+    /// # Errors
+    /// If the system refuses address space or threads.
+    pub fn exploring(config: Config, exploration: Exploration) -> Result<Self, Error> {
+        let seed = None;
+        Self::make(Config { seed, ..config }, Some(exploration))
+    }
+
+    fn make(config: Config, exploration: Option<Exploration>) -> Result<Self, Error> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if config.workers == 0 { cores } else { config.workers };
         let residents = workers * limits::BLOCKS_PER_MULTIPROCESSOR as usize;
@@ -163,6 +179,7 @@ impl Device {
             handles: AtomicU64::new(1),
             arena,
             config,
+            exploration,
         };
         let inner = Inner {
             resources: Arc::new(resources),
@@ -346,6 +363,22 @@ impl Device {
         Ok(())
     }
 
+    /// What all memory holds that kernels can write to: each range with its first address. None if it is more than `most` bytes.
+    ///
+    /// # Safety
+    /// Until it returns, no launch and no other thread writes to it, and nothing frees or unregisters any.
+    pub unsafe fn contents(&self, most: usize) -> Option<Vec<(u64, Vec<u8>)>> {
+        let windows = self.inner.allocations.writable();
+        let bytes: usize = windows.iter().map(|window| window.bytes()).sum();
+        let copy = |window: &Window| {
+            let mut held = vec![0; window.bytes()];
+            // SAFETY: the range is allocated, and the rest is as the caller promises.
+            unsafe { atomic::read(window.start, &mut held) };
+            (window.start, held)
+        };
+        (bytes <= most).then(|| windows.iter().map(copy).collect())
+    }
+
     /// Loads PTX.
     ///
     /// # Errors
@@ -527,11 +560,20 @@ impl Device {
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
-        let is_monitored = looks_for_races || checks.contains(Check::Init);
-        let monitor = is_monitored.then(|| Monitor::new(races));
+        let exploration = inner.exploration.as_ref();
+        let explored = exploration.filter(|_| blocks <= explored::MOST_BLOCKS);
+        if let Some(exploration) = exploration.filter(|_| explored.is_none()) {
+            exploration.limit(format!(
+                "a launch of `{}` has {blocks} blocks, and launches of up to {} are explored",
+                program.name,
+                explored::MOST_BLOCKS
+            ));
+        }
+        let is_monitored = looks_for_races || checks.contains(Check::Init) || explored.is_some();
+        let monitor = is_monitored.then(|| Monitor::new(races, explored.map(|_| Pasts::new(0, 0))));
         // What is found must not depend on which worker is faster.
         let all_workers = inner.workers;
-        let workers = if looks_for_races || inner.config.seed.is_some() {
+        let workers = if looks_for_races || inner.config.seed.is_some() || exploration.is_some() {
             1
         } else {
             all_workers.min(clusters)
@@ -553,7 +595,7 @@ impl Device {
             .next_multiple_of(program.stack_align.max(16));
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
-        let plain = config.seed.is_none() && !config.profile;
+        let plain = config.seed.is_none() && !config.profile && exploration.is_none();
         let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
         let notes = checks.finds().then(Notes::default);
@@ -588,13 +630,18 @@ impl Device {
             notes: notes.as_ref(),
             profile: counters.as_ref(),
             seed: config.seed,
+            explores: explored.is_some(),
             monitor: monitor.as_ref(),
             instruction_limit: inner.config.instruction_limit,
             time_limit: inner.config.time_limit,
             started: Instant::now(),
         };
         inner.pool.run(workers, &|number| {
-            launch::work(&context, &progress, &mut slot.worker(number));
+            let mut worker = slot.worker(number);
+            match explored {
+                Some(exploration) => explored::work(&context, &progress, &mut worker, exploration),
+                None => launch::work(&context, &progress, &mut worker),
+            }
         });
         if !launch.parameters.is_empty() {
             inner.allocations.unregister(parameters);

@@ -7,6 +7,7 @@
 //!
 //! * `base`: lanes, limits, scalar types, seeds, and the control and data flow of any operations: what all rooms use.
 //! * `mem`: the memory of a device, its allocations, and which bytes are unwritten.
+//! * `explore`: the orders of synchronising operations: which are to be run, and what commutes.
 //! * `check`: the detectors. They know numbers, and no warp or launch.
 //! * `machine`: what handlers see: operations, programs, warps, blocks, clusters, the launch that they are in.
 //! * `exec`: what a warp does: checked accesses, branches, waiting, and what it reports to the detectors.
@@ -20,6 +21,7 @@ mod base;
 mod check;
 mod device;
 mod exec;
+mod explore;
 pub mod isa;
 mod load;
 mod lower;
@@ -31,6 +33,7 @@ pub use crate::base::config::Config;
 pub use crate::base::limits;
 pub use crate::base::report::{Access, AccessKind, Location};
 pub use crate::check::finding::{Finding, Side};
+pub use crate::explore::{Exploration, ExplorationBound, ExplorationReport, Schedule, ScheduleError, Step};
 pub use crate::load::module::{Function, FunctionAttributes, LoadError, Module, Source, SourceErrors};
 pub use crate::machine::counters::{Branches, GlobalTraffic, InstructionProfile, Profile, SharedTraffic};
 pub use crate::machine::fault::{Fault, FaultKind, LaunchError, LiveThreads};

@@ -23,12 +23,13 @@
 #[cfg(feature = "algorithms")]
 mod arithmetic;
 mod copy;
-mod layout;
+pub(crate) mod layout;
 mod map;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod operand;
 mod slice;
+mod tensor;
 mod view;
 
 pub use crate::base::error::ArrayError;

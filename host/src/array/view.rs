@@ -30,7 +30,7 @@ impl<T, const N: usize> Clone for ArrayView<'_, T, N> {
 impl<T, const N: usize> Copy for ArrayView<'_, T, N> {}
 
 impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
-    pub(super) fn new(memory: DeviceSlice<'a, T>, layout: Layout<N>) -> ArrayView<'a, T, N> {
+    pub(crate) fn new(memory: DeviceSlice<'a, T>, layout: Layout<N>) -> ArrayView<'a, T, N> {
         ArrayView { memory, layout }
     }
 
@@ -38,18 +38,25 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         ArrayView::new(self.memory, layout)
     }
 
-    pub(super) fn memory(&self) -> DeviceSlice<'a, T> {
+    pub(crate) fn memory(&self) -> DeviceSlice<'a, T> {
         self.memory
     }
 
-    pub(super) fn layout(&self) -> &Layout<N> {
+    pub(crate) fn layout(&self) -> &Layout<N> {
         &self.layout
     }
 
     /// The memory, and the address of the element at index 0.
-    pub(super) fn place(&self) -> (&'a Memory, u64) {
+    pub(crate) fn place(&self) -> (&'a Memory, u64) {
         let address = self.memory.address() + (self.layout.offset * size_of::<T>()) as u64;
         (self.memory.memory(), address)
+    }
+
+    /// The same bytes as other elements of the same size.
+    #[cfg(feature = "linalg")]
+    pub(crate) fn cast<U: Pod>(&self) -> ArrayView<'a, U, N> {
+        debug_assert_eq!(size_of::<T>(), size_of::<U>());
+        ArrayView::new(self.memory.cast::<U>(), self.layout)
     }
 
     /// How long each axis is.
@@ -177,9 +184,21 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     }
 }
 
+impl<'a, T: Pod, const N: usize> From<&'a Array<T, N>> for ArrayView<'a, T, N> {
+    fn from(array: &'a Array<T, N>) -> Self {
+        array.view()
+    }
+}
+
+impl<'a, T: Pod, const N: usize> From<&'a mut Array<T, N>> for ArrayViewMut<'a, T, N> {
+    fn from(array: &'a mut Array<T, N>) -> Self {
+        array.view_mut()
+    }
+}
+
 impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     /// `memory` must be borrowed mutably for `'a`, and the layout have each element once.
-    pub(super) fn new(memory: DeviceSlice<'a, T>, layout: Layout<N>) -> ArrayViewMut<'a, T, N> {
+    pub(crate) fn new(memory: DeviceSlice<'a, T>, layout: Layout<N>) -> ArrayViewMut<'a, T, N> {
         ArrayViewMut {
             view: ArrayView::new(memory, layout),
         }
@@ -210,7 +229,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     }
 
     /// The view alone, its borrow still mutable.
-    pub(super) fn into_view(self) -> ArrayView<'a, T, N> {
+    pub(crate) fn into_view(self) -> ArrayView<'a, T, N> {
         self.view
     }
 

@@ -8,6 +8,7 @@ mod driver;
 mod graph;
 mod kernel_panic;
 mod launch;
+mod linalg;
 mod module;
 mod nccl;
 
@@ -21,6 +22,7 @@ pub use graph::GraphError;
 pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
 pub(crate) use launch::threads;
+pub use linalg::LinalgError;
 pub use module::ModuleError;
 pub use nccl::NcclError;
 
@@ -152,6 +154,10 @@ pub enum Error {
     #[error(transparent)]
     Array(Box<ArrayError>),
 
+    /// Operands of linear algebra that do not fit together.
+    #[error(transparent)]
+    Linalg(Box<LinalgError>),
+
     /// Two lengths that must be equal are not.
     #[error("cannot {operation}: the source has {source_length} elements, the destination {destination_length}")]
     LengthMismatch {
@@ -244,6 +250,7 @@ cuda_std::__debug_as_display!(
     LaunchError,
     GraphError,
     ArrayError,
+    LinalgError,
     NcclError,
 );
 

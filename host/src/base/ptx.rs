@@ -187,7 +187,7 @@ fn bytes(parameter: &ast::Variable<'_>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Declarations, Signature, declarations};
-    #[cfg(feature = "algorithms")]
+    #[cfg(any(feature = "algorithms", feature = "linalg"))]
     use rumba_ptx::{Target, foot, set};
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(declarations(text).expect("valid PTX"), expected);
     }
 
-    #[cfg(feature = "algorithms")]
+    #[cfg(any(feature = "algorithms", feature = "linalg"))]
     #[test]
     fn one_kernel_with_what_it_needs() {
         let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(foot::without(&one).trim_end(), format!("{head}{needed}").trim_end());
     }
 
-    #[cfg(feature = "algorithms")]
+    #[cfg(any(feature = "algorithms", feature = "linalg"))]
     #[test]
     fn of_several_texts_that_for_the_device() {
         let member = |target: &str, kernels: &[&str]| {

@@ -48,6 +48,13 @@ pub enum Warning {
         /// Elements that there are.
         elements: usize,
     },
+    /// A file of measured choices of kernels that cannot be used: they are measured again.
+    TuningFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        problem: String,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -81,6 +88,13 @@ impl fmt::Display for Warning {
                  help: launch more, or with `for_each(n, ..)`, which has a thread for each of n elements; pass only the part that \
                  is meant, or let the kernel go around with `{parameter}.grid_stride()`; {SILENCED}",
                 threads(grid, block)
+            ),
+            Warning::TuningFile { path, problem } => write!(
+                f,
+                "the file {} of measured choices of kernels is not used: {problem}\n\
+                 help: it is replaced when a choice is measured; where the folder cannot be written, `XDG_CACHE_HOME` names another; \
+                 {SILENCED}",
+                path.display()
             ),
         }
     }

@@ -28,11 +28,11 @@
 pub(crate) mod allocation;
 pub(crate) mod argument;
 pub(crate) mod buffer;
+mod im2col;
 pub(crate) mod ordered;
 mod peer;
 pub(crate) mod pinned;
 mod pool_handle;
-mod im2col;
-mod tensor;
+pub(crate) mod tensor;
 pub(crate) mod unified;
 pub(crate) mod view;

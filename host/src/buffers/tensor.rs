@@ -1,7 +1,7 @@
 //! Device memory as a matrix that kernels copy in tiles: tensor maps.
 
 use bytemuck::Pod;
-use cuda_std::launch::{Borrowed, TensorMemory, TensorMemoryMut, TensorShape};
+use cuda_std::launch::{Borrowed, Strided, TensorMemory, TensorMemoryMut, TensorShape};
 use cuda_std::tensor::{Image, TensorTiling};
 use std::ffi::c_void;
 
@@ -49,6 +49,38 @@ fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Imag
             strides.as_ptr(),
             tile.as_ptr(),
             [1, 1, 1].as_ptr(),
+            NO_INTERLEAVE,
+            tiling.swizzle,
+            L2_256_BYTES,
+            ZEROS,
+        )
+    };
+    if result == 0 { Ok(image) } else { Err(result) }
+}
+
+/// A tensor map of an array with four dimensions. What lies beyond it reads as zero.
+pub(crate) fn encode_strided(array: Strided, tiling: TensorTiling) -> Result<Image, u32> {
+    let mut image = Image::default();
+    let Strided {
+        address,
+        shape,
+        strides,
+    } = array;
+    // The fastest dimension first.
+    let lengths = [3, 2, 1, 0].map(|axis| shape[axis] as u64);
+    let strides = [2, 1, 0].map(|axis| strides[axis] as u64 * u64::from(tiling.element_bytes));
+    let tile = [tiling.tile[1], tiling.tile[0], 1, 1];
+    // SAFETY: the map is aligned to 64 bytes, and the lists have as many numbers as four dimensions need; the driver keeps none.
+    let result = unsafe {
+        cuTensorMapEncodeTiled(
+            &raw mut image,
+            tiling.data_type,
+            4,
+            std::ptr::without_provenance_mut(address as usize),
+            lengths.as_ptr(),
+            strides.as_ptr(),
+            tile.as_ptr(),
+            [1; 4].as_ptr(),
             NO_INTERLEAVE,
             tiling.swizzle,
             L2_256_BYTES,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use rumba_driver::check::{Copied, Options, Run};
+use rumba_driver::check::{Copied, Explored, Options, Run};
 
 use crate::base::driver;
 use crate::base::error::{Error, KernelPanic, Result};
@@ -109,6 +109,11 @@ impl Checks {
         Self { schedules, ..self }
     }
 
+    /// Those that are made.
+    pub(crate) fn checks(&self) -> &[Check] {
+        &self.only
+    }
+
     /// Runs `program` with a device of its own for each order of the threads, and gives what was found in any of them.
     /// Within `program`, also [`Device::new`] gives this device. Checked runs of a process take turns.
     ///
@@ -128,8 +133,14 @@ impl Checks {
             let options = Options {
                 checks: self.only.clone(),
                 seed,
+                order: None,
             };
-            let (mut found, copies, outcome) = run_once(options, &mut program)?;
+            let RunOnce {
+                mut found,
+                copies,
+                outcome,
+                ..
+            } = run_once(options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
             if self.only.contains(&Check::Portability) && is_right {
@@ -156,13 +167,21 @@ impl Checks {
 }
 
 /// What a closure did: its result, or its panic.
-type Outcome<T> = std::thread::Result<Result<T>>;
+pub(crate) type Outcome<T> = std::thread::Result<Result<T>>;
 
-fn run_once<T>(
-    options: Options,
-    program: &mut impl FnMut(&Device) -> Result<T>,
-) -> Result<(Vec<Finding>, Vec<Copied>, Outcome<T>)> {
-    let seed = options.seed;
+/// What one run came to.
+pub(crate) struct RunOnce<T> {
+    pub(crate) found: Vec<Finding>,
+    /// What the host has read.
+    pub(crate) copies: Vec<Copied>,
+    /// What the exploration came to, if it is one of some.
+    pub(crate) explored: Option<Explored>,
+    pub(crate) outcome: Outcome<T>,
+}
+
+/// Runs a closure once, with a device of its own.
+pub(crate) fn run_once<T>(options: Options, program: &mut impl FnMut(&Device) -> Result<T>) -> Result<RunOnce<T>> {
+    let seed = options.order.is_none().then_some(options.seed);
     let run = Run::begin(&options).map_err(|error| Error::NoDevice(error.to_string()))?;
     driver::start()?;
     let device = Device::checked(run.device().unsigned_abs())?;
@@ -175,17 +194,22 @@ fn run_once<T>(
         Ok(result)
     }));
     device.end();
-    let (mut found, copies) = run.end();
+    let (mut found, copies, explored) = run.end();
     if let Ok(Err(Error::Panic(panic))) = &outcome {
         found.push(of_panic(panic, seed));
     }
-    Ok((found, copies, outcome))
+    Ok(RunOnce {
+        found,
+        copies,
+        explored,
+        outcome,
+    })
 }
 
-fn of_panic(panic: &KernelPanic, seed: u64) -> Finding {
+fn of_panic(panic: &KernelPanic, seed: Option<u64>) -> Finding {
     let place = (&*panic.file, panic.line, panic.column);
     let threads = [panic.block, panic.thread];
-    Finding::of_panic(panic.kernel, &panic.message, place, threads, panic.threads, Some(seed))
+    Finding::of_panic(panic.kernel, &panic.message, place, threads, panic.threads, seed)
 }
 
 /// A number in the environment. One that is none is as good as absent: it is there for replays, which say it right.

@@ -2,5 +2,6 @@
 
 pub mod check;
 pub mod device;
+pub mod explore;
 pub mod nccl;
 pub(crate) mod split;

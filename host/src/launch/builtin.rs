@@ -25,6 +25,7 @@ pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<
         grid,
         block,
         shared: 0,
+        dependent: false,
     };
     // SAFETY: they stay as they are; none of them is host memory.
     launch.enqueue(unsafe { call.arguments_mut() })

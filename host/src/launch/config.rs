@@ -61,6 +61,8 @@ pub struct LaunchConfig<'s> {
     pub(super) block: Option<[u32; 3]>,
     pub(super) shared: u32,
     pub(super) stream: Option<&'s Stream>,
+    /// Whether the kernel may begin while the launch ahead of it ends.
+    pub(super) dependent: bool,
 }
 
 /// How large a launch is.
@@ -109,6 +111,7 @@ impl<'s> LaunchConfig<'s> {
             block: None,
             shared: 0,
             stream: None,
+            dependent: false,
         }
     }
 
@@ -128,6 +131,18 @@ impl<'s> LaunchConfig<'s> {
     /// Puts the work on a stream of its own instead of the default one.
     pub fn stream(mut self, stream: &'s Stream) -> LaunchConfig<'s> {
         self.stream = Some(stream);
+        self
+    }
+
+    /// Lets the kernel begin while the launch ahead of it on the stream ends, which hides the time that a launch takes.
+    ///
+    /// # Safety
+    ///
+    /// Each block of the kernel executes `griddepcontrol.wait` before it accesses memory other than its parameters, and before it
+    /// ends: kernels that do nothing but call [`cuda_std::tensor::product`] do.
+    #[allow(dead_code, reason = "products by warp groups are launched so")]
+    pub(crate) unsafe fn dependent(mut self) -> LaunchConfig<'s> {
+        self.dependent = true;
         self
     }
 }

@@ -16,6 +16,8 @@ use elsa::sync::FrozenMap;
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
+#[cfg(feature = "linalg")]
+use std::time::Duration;
 
 /// Buffers that are kept at most.
 const SPARE: usize = 8;
@@ -134,6 +136,7 @@ impl Library {
 
     /// Blocks of so many threads, with so many bytes of dynamic shared memory, that are on the device at a time. With more,
     /// the last ones would run by themselves when the others are done.
+    #[cfg(feature = "algorithms")]
     pub(crate) fn full_grid(
         &self,
         own: Option<&Module>,
@@ -156,16 +159,37 @@ impl Library {
         call: Call<'_>,
     ) -> Result<()> {
         let module = self.module_of(own, call.kernel().name)?;
-        let config = config.into();
-        let config = match &self.stream {
+        module.launch(self.here(config.into()), call)
+    }
+
+    /// The same of the library's own kernels, but waits, and says how long the kernel ran.
+    #[cfg(feature = "linalg")]
+    pub(crate) fn launch_timed<'s>(&'s self, config: impl Into<LaunchConfig<'s>>, call: Call<'_>) -> Result<Duration> {
+        let module = self.module_of(None, call.kernel().name)?;
+        Ok(module.launch_timed(self.here(config.into()), call)?.kernel)
+    }
+
+    fn here<'s>(&'s self, config: LaunchConfig<'s>) -> LaunchConfig<'s> {
+        match &self.stream {
             Some(stream) => config.stream(stream),
             None => config,
-        };
-        module.launch(config, call)
+        }
+    }
+
+    /// Whether launches are noted for a graph instead of being carried out.
+    #[cfg(feature = "linalg")]
+    pub(crate) fn is_recording(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.records().is_some())
     }
 }
 
 impl Work<'_> {
+    /// Gives the memory back to the device instead of keeping it.
+    #[cfg(feature = "linalg")]
+    pub(crate) fn discard(mut self) {
+        self.buffer = None;
+    }
+
     /// The words.
     pub(crate) fn slice(&mut self) -> DeviceSliceMut<'_, u32> {
         let words = self.words;

@@ -6,6 +6,7 @@
 
 pub(crate) mod builtin;
 pub(crate) mod config;
+mod dependent;
 pub(crate) mod graph;
 #[cfg(any(feature = "algorithms", feature = "linalg"))]
 pub(crate) mod library;
@@ -174,6 +175,7 @@ impl Module {
             grid,
             block,
             shared,
+            dependent: config.dependent,
         };
         // SAFETY: nothing is bound, and the memory for each transfer is taken for this launch.
         let arguments = unsafe { call.arguments_mut() };
@@ -339,6 +341,7 @@ struct Launch<'l> {
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
+    dependent: bool,
 }
 
 impl Launch<'_> {
@@ -373,6 +376,10 @@ impl Launch<'_> {
                         pointers.as_mut_ptr(),
                     )
                 })
+            } else if self.dependent {
+                let (function, stream) = (self.function.raw.to_raw(), self.queue.raw.as_inner());
+                // SAFETY: as below; the configuration says that the kernel waits itself.
+                unsafe { dependent::launch(function, (self.grid, self.block, self.shared), stream, &mut pointers) }
             } else {
                 let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));
                 // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as

@@ -1,1 +1,643 @@
 //! Convolutions of images.
+
+use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::base::error::{LinalgError, Result};
+use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
+use crate::linalg::{Activation, Linalg};
+use bytemuck::Pod;
+use cuda_std::half::{bf16, f16};
+use cuda_std::launch::Call;
+use cuda_std::tensor::Window;
+use rumba_linalg::convolution::thread::{Geometry, TILE, convolution_threads};
+use rumba_linalg::convolution::warp_group::*;
+use std::fmt;
+
+/// Channels of a step of the kernels of warp groups.
+const STEP: usize = 64;
+
+/// Numbers of images: `f16`, `bf16` and `f32`. Sums are `f32` in all of them.
+pub trait ConvolutionElement: Pod + sealed::Element {}
+
+/// A convolution to be computed: see [`Linalg::convolution`].
+#[must_use = "a convolution is computed by `eval` or `eval_into`"]
+pub struct Convolution<'a, T> {
+    linalg: Linalg,
+    images: ArrayView<'a, T, 4>,
+    filter: ArrayView<'a, T, 4>,
+    bias: Option<ArrayView<'a, T, 1>>,
+    stride: [usize; 2],
+    padding: [usize; 2],
+    activation: Activation,
+}
+
+impl Linalg {
+    /// A convolution of `[images, rows, columns, channels]` with a filter of `[outputs, rows, columns, channels]`: wherever the
+    /// filter stands on an image, the sum of the products of the numbers that lie on each other, for each output. The result has
+    /// the shape `[images, rows, columns, outputs]`. The filter is not turned over, as in all libraries for networks.
+    ///
+    /// Unless told otherwise, the filter moves by one, and stands only where all of it is on the image.
+    ///
+    /// On devices of compute capability 9.0, numbers of 16 bits are multiplied by warp groups, where channels and outputs are
+    /// multiples of 8; everything else by threads. Images that do not lie one element after the other are copied first.
+    ///
+    /// # Examples
+    /// ```
+    /// use rumba::array::Array;
+    /// use rumba::linalg::{Activation, Linalg};
+    /// # fn main() -> rumba::Result<()> {
+    /// let device = rumba::Device::new()?;
+    /// let linalg = Linalg::new(&device);
+    ///
+    /// // An image of 4 by 4 pixels with one channel, and a filter that adds up 3 by 3 of them.
+    /// let image = Array::arange(&device, 0.0_f32, 1.0, 16)?.reshape([1, 4, 4, 1])?;
+    /// let filter = Array::full(&device, [1, 3, 3, 1], 1.0_f32)?;
+    /// let sums = linalg.convolution(image.view(), filter.view()).eval()?;
+    /// assert_eq!(sums.shape(), [1, 2, 2, 1]);
+    /// assert_eq!(sums.to_vec()?, [45.0, 54.0, 81.0, 90.0]);
+    ///
+    /// // With zeros around the image, in steps of two, and a bias.
+    /// let bias = Array::full(&device, [1], -40.0_f32)?;
+    /// let sums = linalg
+    ///     .convolution(image.view(), filter.view())
+    ///     .padding([1, 1])
+    ///     .stride([2, 2])
+    ///     .bias(bias.view())
+    ///     .activation(Activation::Relu)
+    ///     .eval()?;
+    /// assert_eq!(sums.to_vec()?, [0.0, 0.0, 17.0, 50.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn convolution<'a, T: ConvolutionElement>(
+        &self,
+        images: ArrayView<'a, T, 4>,
+        filter: ArrayView<'a, T, 4>,
+    ) -> Convolution<'a, T> {
+        Convolution {
+            linalg: self.clone(),
+            images,
+            filter,
+            bias: None,
+            stride: [1; 2],
+            padding: [0; 2],
+            activation: Activation::Identity,
+        }
+    }
+}
+
+impl<'a, T: ConvolutionElement> Convolution<'a, T> {
+    /// Adds a number to each output, before the activation.
+    pub fn bias(self, bias: ArrayView<'a, T, 1>) -> Self {
+        Self {
+            bias: Some(bias),
+            ..self
+        }
+    }
+
+    /// A function of each sum.
+    pub fn activation(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
+    /// How many rows and columns the filter moves from one place to the next.
+    pub fn stride(self, stride: [usize; 2]) -> Self {
+        Self { stride, ..self }
+    }
+
+    /// Rows of zeros above and below each image, and columns beside it.
+    pub fn padding(self, padding: [usize; 2]) -> Self {
+        Self { padding, ..self }
+    }
+
+    /// The shape of the result.
+    ///
+    /// # Errors
+    /// [`LinalgError`] if filter, images and bias do not fit together.
+    pub fn shape(&self) -> Result<[usize; 4]> {
+        let (images, filter) = (self.images.shape(), self.filter.shape());
+        if images[3] != filter[3] {
+            return Err(LinalgError::Filter { images, filter }.into());
+        }
+        let window = self.window();
+        let [rows, columns] = window.places();
+        if rows == 0 || columns == 0 || window.taps.contains(&0) || self.stride.contains(&0) {
+            let no_place = LinalgError::NoPlace {
+                image: [images[1], images[2]],
+                taps: window.taps,
+                stride: self.stride,
+                padding: self.padding,
+            };
+            return Err(no_place.into());
+        }
+        if let Some(bias) = self.bias {
+            wanted("bias", &bias.shape(), &[filter[0]])?;
+        }
+        Ok([images[0], rows, columns, filter[0]])
+    }
+
+    /// Computes it, and returns the result in a new array.
+    ///
+    /// # Errors
+    /// [`LinalgError`] if filter, images and bias do not fit together; [`crate::Error::OtherDevice`] for arrays of several
+    /// devices; [`crate::Error::OutOfMemory`] and the driver's.
+    pub fn eval(self) -> Result<Array<T, 4>> {
+        let shape = self.shape()?;
+        let length = shape.iter().product();
+        let mut buffer = self.linalg.library.device().uninitialised(length)?;
+        self.compute(shape, buffer.slice_mut(..))?;
+        Array::from_buffer(buffer, shape)
+    }
+
+    /// Computes it, and writes the result to an array that is there.
+    ///
+    /// # Errors
+    /// As [`eval`](Self::eval), and [`LinalgError`] unless the output has the result's [`shape`](Self::shape).
+    pub fn eval_into(self, mut output: ArrayViewMut<'_, T, 4>) -> Result<()> {
+        let shape = self.shape()?;
+        wanted("output", &output.shape(), &shape)?;
+        if let Some(output) = output.reborrow().into_slice() {
+            return self.compute(shape, output);
+        }
+        let result = self.eval()?;
+        output.copy_from(&result.view())
+    }
+
+    fn window(&self) -> Window {
+        let [_, down, right, _] = self.filter.shape();
+        Window {
+            images: self.images.shape(),
+            taps: [down, right],
+            stride: self.stride,
+            padding: self.padding,
+        }
+    }
+
+    /// Fills the output.
+    fn compute(&self, shape: [usize; 4], output: DeviceSliceMut<'_, T>) -> Result<()> {
+        if output.is_empty() {
+            return Ok(());
+        }
+        let (images, filter) = (Contiguous::of(&self.images)?, Contiguous::of(&self.filter)?);
+        let bias = self.bias.as_ref().map(Contiguous::of).transpose()?;
+        let problem = Problem {
+            window: self.window(),
+            images: images.slice(),
+            filter: filter.slice(),
+            bias: match &bias {
+                Some(bias) => bias.slice(),
+                None => filter.slice().slice(..0),
+            },
+            activation: self.activation,
+        };
+        if problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups() {
+            self.linalg.by_warp_groups(&problem, shape, output)
+        } else {
+            self.linalg.by_threads(problem, shape, output)
+        }
+    }
+}
+
+/// Compares the shape of an operand with what it has to be.
+fn wanted(operand: &'static str, shape: &[usize], wanted: &[usize]) -> Result<()> {
+    if shape == wanted {
+        return Ok(());
+    }
+    let (shape, wanted) = (shape.to_vec(), wanted.to_vec());
+    Err(LinalgError::Operand { operand, shape, wanted }.into())
+}
+
+/// The elements of a view one after the other: where they are, or copied.
+enum Contiguous<'a, T, const N: usize> {
+    There(DeviceSlice<'a, T>),
+    Copied(Array<T, N>),
+}
+
+impl<'a, T: Pod, const N: usize> Contiguous<'a, T, N> {
+    fn of(view: &ArrayView<'a, T, N>) -> Result<Self> {
+        match view.as_slice() {
+            Some(slice) => Ok(Self::There(slice)),
+            None => view.to_array().map(Self::Copied),
+        }
+    }
+
+    fn slice(&self) -> DeviceSlice<'_, T> {
+        match self {
+            Self::There(slice) => *slice,
+            Self::Copied(array) => array.as_slice(),
+        }
+    }
+}
+
+/// A convolution of arrays whose elements lie one after the other.
+#[derive(Clone, Copy)]
+#[allow(missing_debug_implementations, reason = "it is not public")]
+pub struct Problem<'c, T> {
+    window: Window,
+    images: DeviceSlice<'c, T>,
+    filter: DeviceSlice<'c, T>,
+    /// Of each output, or none.
+    bias: DeviceSlice<'c, T>,
+    activation: Activation,
+}
+
+impl<T: ConvolutionElement> Problem<'_, T> {
+    /// Whether tensor copies can have all operands: rows of a multiple of 16 bytes, which is eight numbers of 16 bits.
+    fn has_tensor_maps(&self, [.., outputs]: [usize; 4], output: &DeviceSliceMut<'_, T>) -> bool {
+        let Window {
+            images: [.., channels],
+            taps,
+            stride,
+            padding,
+        } = self.window;
+        let places = [
+            self.images.address(),
+            self.filter.address(),
+            output.as_slice().address(),
+        ];
+        size_of::<T>() == 2
+            && channels.is_multiple_of(8)
+            && outputs.is_multiple_of(8)
+            && places.iter().all(|address| address.is_multiple_of(16))
+            && (0..2).all(|axis| taps[axis] <= 127 && padding[axis] <= 127 && stride[axis] <= 8)
+    }
+}
+
+/// A kernel of warp groups: its tiles, of so many places by so many outputs, and the blocks of a cluster.
+struct Tile {
+    kernel: WarpGroups,
+    size: [usize; 2],
+    threads: u32,
+    cluster: usize,
+    /// How many of these have parts of the same sums. If it is one, they have places one below the other.
+    slices: usize,
+    /// Share of the multiplying units' time that long sums use, in percent: measured on an H200.
+    efficiency: usize,
+}
+
+/// The kernels of `rumba_linalg::convolution::warp_group`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpGroups {
+    By256,
+    By160,
+    By128,
+    By64,
+    Small,
+    By160In3,
+}
+
+/// A line for each kernel.
+const TILES: [Tile; 6] = {
+    const fn tile(kernel: WarpGroups, size: [usize; 2], [cluster, slices]: [usize; 2], efficiency: usize) -> Tile {
+        let threads = if size[0] == 64 { 256 } else { 384 };
+        Tile {
+            kernel,
+            size,
+            threads,
+            cluster,
+            slices,
+            efficiency,
+        }
+    }
+    [
+        tile(WarpGroups::By256, [128, 256], [2, 1], 80),
+        tile(WarpGroups::By160, [128, 160], [2, 1], 85),
+        tile(WarpGroups::By128, [128, 128], [2, 1], 76),
+        tile(WarpGroups::By64, [128, 64], [2, 1], 56),
+        tile(WarpGroups::Small, [64, 160], [2, 1], 70),
+        tile(WarpGroups::By160In3, [128, 160], [3, 3], 85),
+    ]
+};
+
+impl Tile {
+    /// How many clusters there are to compute.
+    fn clusters(&self, places: usize, outputs: usize) -> usize {
+        let below = self.cluster / self.slices;
+        places.div_ceil(below * self.size[0]) * outputs.div_ceil(self.size[1])
+    }
+
+    /// How many run at a time on so many multiprocessors. Those of a cluster are of one group of 16 or 18 multiprocessors, so that
+    /// larger clusters leave some out.
+    fn resident(&self, multiprocessors: usize) -> usize {
+        let usable = if self.cluster > 2 {
+            multiprocessors * 10 / 11
+        } else {
+            multiprocessors
+        };
+        (usable / self.cluster).max(1)
+    }
+
+    /// How many cycles it takes about.
+    fn cost(&self, [places, outputs, steps]: [usize; 3], multiprocessors: usize) -> usize {
+        // What else a tile takes: to write it, or to add up its parts and write it.
+        let fixed = if self.slices > 1 { 5000 } else { 2300 };
+        let rounds = self.clusters(places, outputs).div_ceil(self.resident(multiprocessors));
+        // A multiprocessor multiplies 64 by 8 by 64 numbers in 16 cycles.
+        let step = self.size[0] * self.size[1] / 32 * 100 / self.efficiency;
+        rounds * (steps.div_ceil(self.slices) * step + fixed)
+    }
+}
+
+impl Linalg {
+    fn has_warp_groups(&self) -> bool {
+        self.library.device().limits().compute_capability == (9, 0)
+    }
+
+    fn by_warp_groups<T: ConvolutionElement>(
+        &self,
+        problem: &Problem<'_, T>,
+        [images, rows, columns, outputs]: [usize; 4],
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let places = images * rows * columns;
+        let Window {
+            images: [.., channels],
+            taps: [down, right],
+            ..
+        } = problem.window;
+        let steps = down * right * channels.div_ceil(STEP);
+        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let tile = TILES
+            .iter()
+            .min_by_key(|tile| tile.cost([places, outputs, steps], multiprocessors))
+            .expect("there are tiles");
+        self.in_tiles(tile, problem, [places, outputs], output)
+    }
+
+    fn in_tiles<T: ConvolutionElement>(
+        &self,
+        tile: &Tile,
+        problem: &Problem<'_, T>,
+        [places, outputs]: [usize; 2],
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
+        let call = T::by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
+        let blocks = (tile.cluster * clusters) as u32;
+        self.library.launch(None, (blocks, tile.threads), call)
+    }
+
+    /// A launch has at most 65535 layers, which are rows of images, so there may be several.
+    fn by_threads<T: ConvolutionElement>(
+        &self,
+        mut problem: Problem<'_, T>,
+        [images, rows, columns, outputs]: [usize; 4],
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        const MOST_LAYERS: usize = 65535;
+        let at_once = (MOST_LAYERS / rows).clamp(1, images);
+        let Window {
+            images: [_, height, width, channels],
+            taps,
+            stride,
+            padding,
+        } = problem.window;
+        let small = |lengths: [usize; 2]| lengths.map(|length| length as u32);
+        let geometry = Geometry {
+            image: small([height, width]),
+            channels: channels as u32,
+            places: rows as u32,
+            taps: small(taps),
+            stride: small(stride),
+            padding: small(padding),
+        };
+        let (pixels, whole) = (height * width * channels, problem.images);
+        for (part, output) in output.chunks_mut(at_once * rows * columns * outputs).enumerate() {
+            let first = part * at_once;
+            let count = at_once.min(images - first);
+            problem.images = whole.slice(first * pixels..(first + count) * pixels);
+            let blocks = [outputs.div_ceil(TILE), columns.div_ceil(TILE), count * rows].map(|blocks| blocks as u32);
+            let call = T::by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
+            self.library
+                .launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
+        }
+        Ok(())
+    }
+}
+
+mod sealed {
+    use super::{Call, DeviceSliceMut, Geometry, Problem, WarpGroups};
+
+    pub trait Element: Sized {
+        /// By warp groups, for numbers of 16 bits.
+        fn by_warp_groups<'c>(
+            kernel: WarpGroups,
+            problem: &Problem<'c, Self>,
+            output: (DeviceSliceMut<'c, Self>, [usize; 2]),
+        ) -> Call<'c>;
+
+        fn by_threads<'c>(
+            problem: &Problem<'c, Self>,
+            geometry: Geometry,
+            output: (DeviceSliceMut<'c, Self>, [usize; 3]),
+        ) -> Call<'c>;
+    }
+}
+
+/// What the types have in common.
+macro_rules! by_threads {
+    () => {
+        fn by_threads<'c>(
+            problem: &Problem<'c, Self>,
+            geometry: Geometry,
+            output: (DeviceSliceMut<'c, Self>, [usize; 3]),
+        ) -> Call<'c> {
+            let Problem {
+                images,
+                filter,
+                bias,
+                activation,
+                ..
+            } = *problem;
+            let outputs = output.1[2] as u32;
+            convolution_threads::<Self>(images, filter, bias, geometry, outputs, activation, output)
+        }
+    };
+}
+
+macro_rules! halves {
+    ($($ty:ident)*) => {$(
+        impl ConvolutionElement for $ty {}
+
+        impl sealed::Element for $ty {
+            fn by_warp_groups<'c>(
+                kernel: WarpGroups,
+                problem: &Problem<'c, Self>,
+                output: (DeviceSliceMut<'c, Self>, [usize; 2]),
+            ) -> Call<'c> {
+                let Problem { window, images, filter, bias, activation } = *problem;
+                let [_, _, _, channels] = window.images;
+                let (images, filter) = (
+                    (images, window),
+                    (filter, [output.1[1], window.taps[0] * window.taps[1] * channels]),
+                );
+                macro_rules! call {
+                    ($kernel:ident) => {
+                        $kernel::<$ty>(images, filter, bias, activation, output)
+                    };
+                }
+                match kernel {
+                    WarpGroups::By256 => call!(convolution_256),
+                    WarpGroups::By160 => call!(convolution_160),
+                    WarpGroups::By128 => call!(convolution_128),
+                    WarpGroups::By64 => call!(convolution_64),
+                    WarpGroups::Small => call!(convolution_small),
+                    WarpGroups::By160In3 => call!(convolution_160_by_3),
+                }
+            }
+
+            by_threads!();
+        }
+    )*};
+}
+
+halves!(f16 bf16);
+
+impl ConvolutionElement for f32 {}
+
+impl sealed::Element for f32 {
+    fn by_warp_groups<'c>(_: WarpGroups, _: &Problem<'c, Self>, _: (DeviceSliceMut<'c, Self>, [usize; 2])) -> Call<'c> {
+        unreachable!("`has_tensor_maps` asks for numbers of 16 bits")
+    }
+
+    by_threads!();
+}
+
+impl<T> fmt::Debug for Convolution<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Convolution")
+            .field("stride", &self.stride)
+            .field("padding", &self.padding)
+            .field("activation", &self.activation)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, Array, Linalg, Problem, TILES, Window, f16};
+    use crate::linalg::KERNELS;
+    use rumba_ptx::ast::{Block, Item, Statement};
+
+    /// Small whole numbers.
+    fn numbers(length: usize, seed: usize) -> Vec<f32> {
+        (0..length)
+            .map(|i| ((i * 5 + i / 11 + seed) % 5) as f32 - 2.0)
+            .collect()
+    }
+
+    /// Each kernel of warp groups, also where it would not be chosen, beside the threads.
+    #[test]
+    fn all_kernels_compute_the_same() {
+        let device = crate::Device::new().unwrap();
+        let linalg = Linalg::new(&device);
+        if !linalg.has_warp_groups() {
+            return;
+        }
+        let array = |shape: [usize; 4], seed| {
+            let numbers: Vec<f16> = numbers(shape.iter().product(), seed)
+                .into_iter()
+                .map(f16::from_f32)
+                .collect();
+            Array::from_slice(&device, shape, &numbers).unwrap()
+        };
+        // More places than a tile has, and of the last output tile only a part. A second step of channels that is short.
+        let (images, filter) = (array([2, 9, 9, 72], 1), array([200, 1, 2, 72], 3));
+        let bias = device.buffer_from(&[f16::from_f32(0.5); 200]).unwrap();
+        let problem = Problem {
+            window: Window {
+                images: images.shape(),
+                taps: [1, 2],
+                stride: [1, 1],
+                padding: [0, 1],
+            },
+            images: images.as_slice(),
+            filter: filter.as_slice(),
+            bias: bias.as_slice(),
+            activation: Activation::Relu,
+        };
+        let shape = [2, 9, 10, 200];
+        let mut expected = device.zeros(2 * 90 * 200).unwrap();
+        linalg.by_threads(problem, shape, expected.slice_mut(..)).unwrap();
+        let expected = expected.to_vec().unwrap();
+        for tile in &TILES {
+            let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
+            linalg
+                .in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
+                .unwrap();
+            assert!(output.to_vec().unwrap() == expected, "{:?}", tile.kernel);
+        }
+    }
+
+    /// What the kernels of warp groups have to be made of.
+    #[test]
+    fn kernels_gather_the_image_and_keep_sums_in_registers() {
+        fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
+            for statement in &block.statements {
+                match statement {
+                    Statement::Instruction(instruction) => opcodes.push(format!(
+                        "{}{}",
+                        instruction.opcode.mnemonic,
+                        instruction.opcode.modifiers.concat()
+                    )),
+                    Statement::Block(block) => collect(block, opcodes),
+                    _ => {}
+                }
+            }
+        }
+        for kernel in [
+            "convolution_256_f16",
+            "convolution_160_bf16",
+            "convolution_small_f16",
+            "convolution_160_by_3_f16",
+        ] {
+            let text = KERNELS.only(kernel, (9, 0)).unwrap();
+            let module = rumba_ptx::parse(&text).unwrap();
+            let mut opcodes = Vec::new();
+            for item in &module.items {
+                if let Item::Function(function) = item
+                    && function.name == kernel
+                    && let Some(body) = &function.body
+                {
+                    collect(body, &mut opcodes);
+                }
+            }
+            let wanted = [
+                "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes",
+                "setmaxnreg.inc.sync.aligned.u32",
+            ];
+            for wanted in wanted {
+                assert!(
+                    opcodes.iter().any(|opcode| opcode == wanted),
+                    "`{kernel}` has no `{wanted}`"
+                );
+            }
+            assert!(
+                opcodes.iter().any(|opcode| opcode.starts_with("wgmma.mma_async")),
+                "{kernel}"
+            );
+            for opcode in opcodes {
+                let is_local = opcode.starts_with("ld.local") || opcode.starts_with("st.local");
+                assert!(!is_local && !opcode.starts_with("call"), "`{kernel}` has `{opcode}`");
+            }
+        }
+    }
+
+    /// The tiles that were fastest on an H200.
+    #[test]
+    fn tiles_are_those_that_were_fastest() {
+        for (problem, kernel) in [
+            ([8192, 320, 45], super::WarpGroups::By160),
+            ([2048, 640, 90], super::WarpGroups::Small),
+            ([512, 1280, 180], super::WarpGroups::By160In3),
+            ([65536, 320, 45], super::WarpGroups::By160),
+            ([2048, 320, 45], super::WarpGroups::By160In3),
+            ([6272, 256, 36], super::WarpGroups::By128),
+            ([100_352, 64, 9], super::WarpGroups::By64),
+            ([32768, 512, 72], super::WarpGroups::By256),
+        ] {
+            let best = TILES.iter().min_by_key(|tile| tile.cost(problem, 132)).unwrap();
+            assert_eq!(best.kernel, kernel, "{problem:?}");
+        }
+    }
+}

@@ -4,12 +4,22 @@
 mod attention;
 mod convolution;
 mod product;
+mod tuner;
+
+pub use product::{Activation, Float, Matrices, Multiply, Precision, Product};
+pub use tuner::Tuning;
+
+pub use crate::base::error::LinalgError;
+pub use attention::{Attention, AttentionElement, Mask};
+pub use convolution::{Convolution, ConvolutionElement};
+pub use rumba_linalg::product::Activation;
 
 use crate::base::ptx::Pieces;
 use crate::devices::device::Device;
 use crate::launch::library::{Kernels, Library};
 use crate::streams::stream::Stream;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use tuner::Tuner;
 
 /// The kernels.
 static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(include_str!(env!("LINALG_PTX"))));
@@ -22,6 +32,8 @@ static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(include_str!(env
 #[derive(Clone, Debug)]
 pub struct Linalg {
     library: Library,
+    tuner: Arc<Tuner>,
+    tuning: Tuning,
 }
 
 impl Linalg {
@@ -33,6 +45,8 @@ impl Linalg {
         };
         Linalg {
             library: Library::new(device, kernels),
+            tuner: Arc::new(Tuner::new(device)),
+            tuning: Tuning::default(),
         }
     }
 
@@ -41,7 +55,29 @@ impl Linalg {
     pub fn on(&self, stream: &Stream) -> Linalg {
         Linalg {
             library: self.library.on(stream),
+            ..self.clone()
         }
+    }
+
+    /// The same with kernels chosen in another way.
+    ///
+    /// ```
+    /// # use rumba::array::Array;
+    /// # use rumba::linalg::{Linalg, Tuning};
+    /// # fn main() -> rumba::Result<()> {
+    /// # let device = rumba::Device::new()?;
+    /// // Nothing is measured, and no file is read or written.
+    /// let linalg = Linalg::new(&device).tuned(Tuning::Heuristic);
+    /// # let a = Array::full(&device, [2, 2], 1.0_f64)?;
+    /// # let mut c = Array::zeros(&device, [2, 2])?;
+    /// # linalg.product(&a, &a).eval_into(&mut c)?;
+    /// # assert_eq!(c.to_vec()?, [2.0; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tuned(&self, tuning: Tuning) -> Linalg {
+        Linalg { tuning, ..self.clone() }
     }
 
     /// Gives the work memory back to the device; it is allocated again when it is needed.

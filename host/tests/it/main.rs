@@ -4,13 +4,19 @@
 mod algorithms;
 mod allocations;
 mod arrays;
+#[cfg(feature = "linalg")]
+mod attention;
 mod common;
 mod context;
+#[cfg(feature = "linalg")]
+mod convolution;
 mod devices;
 mod errors;
 mod in_flight;
 mod launch;
 mod leaks;
+#[cfg(feature = "linalg")]
+mod linalg;
 mod memory;
 mod nvtx;
 mod occupancy;

@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(64) accumulate(const __grid_constan
     __syncthreads();
     if (threadIdx.x == 0) {
         asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&out),
-                     "r"(shared_address(tile)), "r"((int)(blockIdx.x % 2) * 32), "r"(-2) : "memory");
+                     "r"(shared_address(tile)), "r"((int)(blockIdx.x % 2) * 32), "r"(5) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }

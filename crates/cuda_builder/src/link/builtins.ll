@@ -300,6 +300,47 @@ declare void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3), ptr addrsp
 declare void @llvm.nvvm.cp.async.ca.shared.global.8(ptr addrspace(3), ptr addrspace(1))
 declare void @llvm.nvvm.cp.async.cg.shared.global.16(ptr addrspace(3), ptr addrspace(1))
 
+; The same of as many bytes of the source as are there; the rest becomes zeros.
+
+define void @__rumba_cp_async_4_of(ptr %to, ptr %from, i32 %bytes) alwaysinline nounwind {
+  %shared = addrspacecast ptr %to to ptr addrspace(3)
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  call void @llvm.nvvm.cp.async.ca.shared.global.4.s(ptr addrspace(3) %shared, ptr addrspace(1) %global, i32 %bytes)
+  ret void
+}
+
+define void @__rumba_cp_async_8_of(ptr %to, ptr %from, i32 %bytes) alwaysinline nounwind {
+  %shared = addrspacecast ptr %to to ptr addrspace(3)
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  call void @llvm.nvvm.cp.async.ca.shared.global.8.s(ptr addrspace(3) %shared, ptr addrspace(1) %global, i32 %bytes)
+  ret void
+}
+
+define void @__rumba_cp_async_16_of(ptr %to, ptr %from, i32 %bytes) alwaysinline nounwind {
+  %shared = addrspacecast ptr %to to ptr addrspace(3)
+  %global = addrspacecast ptr %from to ptr addrspace(1)
+  call void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3) %shared, ptr addrspace(1) %global, i32 %bytes)
+  ret void
+}
+
+declare void @llvm.nvvm.cp.async.ca.shared.global.4.s(ptr addrspace(3), ptr addrspace(1), i32)
+declare void @llvm.nvvm.cp.async.ca.shared.global.8.s(ptr addrspace(3), ptr addrspace(1), i32)
+declare void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3), ptr addrspace(1), i32)
+
+; Waits until all but the last so many groups of copies are there.
+
+define void @__rumba_cp_async_wait_1() alwaysinline nounwind {
+  call void @llvm.nvvm.cp.async.wait.group(i32 1)
+  ret void
+}
+
+define void @__rumba_cp_async_wait_2() alwaysinline nounwind {
+  call void @llvm.nvvm.cp.async.wait.group(i32 2)
+  ret void
+}
+
+declare void @llvm.nvvm.cp.async.wait.group(i32)
+
 ; Matrix fragments. The intrinsics give structures, which Rust's foreign functions cannot: results go through memory,
 ; which inlining removes.
 
@@ -427,6 +468,53 @@ define void @__rumba_mma_f64(ptr %d, ptr %a, ptr %b) alwaysinline convergent nou
 
 declare { double, double } @llvm.nvvm.mma.m8n8k4.row.col.f64(double, double, double, double)
 
+define void @__rumba_mma_f64_16(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+  %ap0 = getelementptr double, ptr %a, i32 0
+  %a0 = load double, ptr %ap0, align 8
+  %ap1 = getelementptr double, ptr %a, i32 1
+  %a1 = load double, ptr %ap1, align 8
+  %ap2 = getelementptr double, ptr %a, i32 2
+  %a2 = load double, ptr %ap2, align 8
+  %ap3 = getelementptr double, ptr %a, i32 3
+  %a3 = load double, ptr %ap3, align 8
+  %ap4 = getelementptr double, ptr %a, i32 4
+  %a4 = load double, ptr %ap4, align 8
+  %ap5 = getelementptr double, ptr %a, i32 5
+  %a5 = load double, ptr %ap5, align 8
+  %ap6 = getelementptr double, ptr %a, i32 6
+  %a6 = load double, ptr %ap6, align 8
+  %ap7 = getelementptr double, ptr %a, i32 7
+  %a7 = load double, ptr %ap7, align 8
+  %bp0 = getelementptr double, ptr %b, i32 0
+  %b0 = load double, ptr %bp0, align 8
+  %bp1 = getelementptr double, ptr %b, i32 1
+  %b1 = load double, ptr %bp1, align 8
+  %bp2 = getelementptr double, ptr %b, i32 2
+  %b2 = load double, ptr %bp2, align 8
+  %bp3 = getelementptr double, ptr %b, i32 3
+  %b3 = load double, ptr %bp3, align 8
+  %dp0 = getelementptr double, ptr %d, i32 0
+  %d0 = load double, ptr %dp0, align 8
+  %dp1 = getelementptr double, ptr %d, i32 1
+  %d1 = load double, ptr %dp1, align 8
+  %dp2 = getelementptr double, ptr %d, i32 2
+  %d2 = load double, ptr %dp2, align 8
+  %dp3 = getelementptr double, ptr %d, i32 3
+  %d3 = load double, ptr %dp3, align 8
+  %r = call { double, double, double, double } @llvm.nvvm.mma.m16n8k16.row.col.f64(double %a0, double %a1, double %a2, double %a3, double %a4, double %a5, double %a6, double %a7, double %b0, double %b1, double %b2, double %b3, double %d0, double %d1, double %d2, double %d3)
+  %r0 = extractvalue { double, double, double, double } %r, 0
+  store double %r0, ptr %dp0, align 8
+  %r1 = extractvalue { double, double, double, double } %r, 1
+  store double %r1, ptr %dp1, align 8
+  %r2 = extractvalue { double, double, double, double } %r, 2
+  store double %r2, ptr %dp2, align 8
+  %r3 = extractvalue { double, double, double, double } %r, 3
+  store double %r3, ptr %dp3, align 8
+  ret void
+}
+
+declare { double, double, double, double } @llvm.nvvm.mma.m16n8k16.row.col.f64(double, double, double, double, double, double, double, double, double, double, double, double, double, double, double, double)
+
 define void @__rumba_mma_i8(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
   %ap0 = getelementptr i32, ptr %a, i32 0
   %a0 = load i32, ptr %ap0, align 4
@@ -481,6 +569,20 @@ define void @__rumba_ldmatrix_x4(ptr %d, ptr %row) alwaysinline convergent nounw
 }
 
 declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3))
+
+define void @__rumba_ldmatrix_x2(ptr %d, ptr %row) alwaysinline convergent nounwind {
+  %shared = addrspacecast ptr %row to ptr addrspace(3)
+  %r = call { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3) %shared)
+  %r0 = extractvalue { i32, i32 } %r, 0
+  %dp0 = getelementptr i32, ptr %d, i32 0
+  store i32 %r0, ptr %dp0, align 4
+  %r1 = extractvalue { i32, i32 } %r, 1
+  %dp1 = getelementptr i32, ptr %d, i32 1
+  store i32 %r1, ptr %dp1, align 4
+  ret void
+}
+
+declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3))
 
 define void @__rumba_ldmatrix_x2_trans(ptr %d, ptr %row) alwaysinline convergent nounwind {
   %shared = addrspacecast ptr %row to ptr addrspace(3)
@@ -631,6 +733,11 @@ define i32 @__rumba_shared_address(ptr %address) alwaysinline nounwind {
 }
 
 ; A number that the optimiser does not see through.
+
+define void @__rumba_in_order() alwaysinline nounwind {
+  call void asm sideeffect "", "~{memory}"()
+  ret void
+}
 
 define i32 @__rumba_opaque(i32 %value) alwaysinline nounwind {
   %same = call i32 asm "mov.b32 $0, $1;", "=r,r"(i32 %value)

@@ -162,6 +162,12 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         }
     }
 
+    /// Address and dimensions.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> (*const T, &Dimensions<N>) {
+        (self.start, &self.dimensions)
+    }
+
     /// How long each axis is.
     #[inline(always)]
     #[must_use]

@@ -10,7 +10,7 @@
 //! | [`struct@bf16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` |
 //! | [`Tf32`] | 16, 8, 8 | `f32` | `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32` |
 //! | `i8` | 16, 8, 32 | `i32` | `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32` |
-//! | `f64` | 8, 8, 4 | `f64` | `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64` |
+//! | `f64` | 16, 8, 16 | `f64` | `mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64`, PTX 7.8, sm_90; else 8 of `m8n8k4` |
 //!
 //! All need PTX 7.0 and sm_80. Where elements are is the PTX ISA's "Matrix Fragments for mma". Products by warp groups, `wgmma`, are
 //! in [`tensor`](crate::tensor); `tcgen05` is not here.
@@ -58,6 +58,10 @@
 //! # examples::avoids("matmul_by_warps", &["ld.local", "st.local", "isspacep"]);
 //! # }
 //! ```
+
+mod rows;
+
+pub use rows::FragmentRows;
 
 use core::marker::PhantomData;
 
@@ -143,8 +147,8 @@ fn quad() -> (usize, usize) {
 /// Calls `work` with the numbers below `N`, which are at most 16. LLVM leaves a loop over larger bodies as it is, and what
 /// such a loop indexes has to be in local memory; calls of a closure become straight code.
 #[inline(always)]
-fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
-    const { assert!(N <= 16, "a table has at most 16 fragments in each direction") };
+pub(crate) fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
+    const { assert!(N <= 16, "at most 16 fragments in each direction") };
     macro_rules! calls {
         ($($i:literal)*) => {$(
             if $i < N {
@@ -230,10 +234,10 @@ multiplies! {
         a[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]: |g, t, i| (g + 8 * (i / 4 % 2), 4 * t + i % 4 + 16 * (i / 8)),
         b[0 1 2 3 4 5 6 7]: |g, t, i| (4 * t + i % 4 + 16 * (i / 4), g),
         c[4];
-    f64, f64, [8, 8, 4], mma_f64,
-        a[0]: |g, t, _i| (g, t),
-        b[0]: |g, t, _i| (t, g),
-        c[2];
+    f64, f64, [16, 8, 16], mma_f64,
+        a[0 1 2 3 4 5 6 7]: |g, t, i| (g + 8 * (i % 2), t + 4 * (i / 2)),
+        b[0 1 2 3]: |g, t, i| (t + 4 * i, g),
+        c[4];
 }
 
 /// A fragment of the left matrix: `ROWS` by `INNER`.
@@ -250,6 +254,9 @@ pub struct FragmentB<T: Multiply>(T::B);
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct FragmentC<T: Multiply>(T::C);
+
+// SAFETY: numbers, which may be zero.
+unsafe impl<T: Multiply> Zeroable for FragmentC<T> {}
 
 impl<T: Multiply> FragmentA<T> {
     /// A fragment of what `element` gives for row and column.
@@ -283,7 +290,7 @@ impl<T: Multiply> FragmentA<T> {
     /// }
     ///
     /// #[kernel]
-    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: Disjoint<f64, Fragments<8, 8, WarpPart<8, 8>>>) {
+    /// pub fn product_f64(a: &[f64], b: &[f64], mut c: Disjoint<f64, Fragments<16, 8>>) {
     ///     c.store(0, &product(a, b));
     /// }
     ///
@@ -303,7 +310,7 @@ impl<T: Multiply> FragmentA<T> {
     /// check(|x| bf16::from_f32(x.into()), |a, b, c| examples::launch((1, 32), product_bf16(a, b, (c, [16, 8]))), |&c| c as i32);
     /// check(|x| Tf32::from_f32(x.into()), |a, b, c| examples::launch((1, 32), product_tf32(a, b, (c, [16, 8]))), |&c| c as i32);
     /// check(|x| x, |a, b, c| examples::launch((1, 32), product_i8(a, b, (c, [16, 8]))), |&c| c);
-    /// check(f64::from, |a, b, c| examples::launch((1, 32), product_f64(a, b, (c, [8, 8]))), |&c| c as i32);
+    /// check(f64::from, |a, b, c| examples::launch((1, 32), product_f64(a, b, (c, [16, 8]))), |&c| c as i32);
     /// # examples::becomes("product_bf16", &["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"]);
     /// # examples::becomes("product_tf32", &["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"]);
     /// # examples::becomes("product_i8", &["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"]);
@@ -343,6 +350,49 @@ impl<T: Multiply> FragmentA<T> {
             }
             None => Self::load(|i, j| tile.element(row + i, column + j)),
         }
+    }
+}
+
+/// Of lines with terms of 8 or 16 bits one after the other, in shared memory: 32 bytes of each line.
+impl<T: Multiply> FragmentA<T> {
+    /// The fragment of 16 lines.
+    ///
+    /// # Safety
+    /// The first element of the first line is in shared memory and aligned to 16 bytes, and so are the others, `stride` elements
+    /// further each.
+    #[inline(always)]
+    pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
+        const { assert!(size_of::<T::A>() == 16 && T::ROWS == 16) };
+        let lane = lane_id() as usize;
+        let address = first
+            .wrapping_add(lane % 16 * stride)
+            .cast::<u8>()
+            .wrapping_add(lane / 16 * 16);
+        let mut a = Self::load(|_, _| T::zeroed());
+        // SAFETY: four registers; the caller's.
+        unsafe { intrinsics::ldmatrix_x4((&raw mut a.0).cast(), address) };
+        a
+    }
+}
+
+/// As for [`FragmentA`].
+impl<T: Multiply> FragmentB<T> {
+    /// The fragment of 8 lines.
+    ///
+    /// # Safety
+    /// As for [`FragmentA::from_lines`].
+    #[inline(always)]
+    pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
+        const { assert!(size_of::<T::B>() == 8 && T::COLUMNS == 8) };
+        let lane = lane_id() as usize % 16;
+        let address = first
+            .wrapping_add(lane % 8 * stride)
+            .cast::<u8>()
+            .wrapping_add(lane / 8 * 16);
+        let mut b = Self::load(|_, _| T::zeroed());
+        // SAFETY: two registers; the caller's.
+        unsafe { intrinsics::ldmatrix_x2((&raw mut b.0).cast(), address) };
+        b
     }
 }
 

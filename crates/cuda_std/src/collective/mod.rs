@@ -2,5 +2,6 @@
 
 pub mod groups;
 pub mod mma;
+pub mod product;
 pub mod tensor;
 pub mod warp;

@@ -101,20 +101,58 @@ operations! {
     "__rumba_cp_async_4" unsafe fn cp_async_4(to: *mut u8, from: *const u8);
     "__rumba_cp_async_8" unsafe fn cp_async_8(to: *mut u8, from: *const u8);
     "__rumba_cp_async_16" unsafe fn cp_async_16(to: *mut u8, from: *const u8);
+    "__rumba_cp_async_4_of" unsafe fn cp_async_4_of(to: *mut u8, from: *const u8, bytes: u32);
+    "__rumba_cp_async_8_of" unsafe fn cp_async_8_of(to: *mut u8, from: *const u8, bytes: u32);
+    "__rumba_cp_async_16_of" unsafe fn cp_async_16_of(to: *mut u8, from: *const u8, bytes: u32);
+    "llvm.nvvm.cp.async.commit.group" fn cp_async_commit();
     "llvm.nvvm.cp.async.wait.all" fn cp_async_wait_all();
+    "__rumba_cp_async_wait_1" fn cp_async_wait_1();
+    "__rumba_cp_async_wait_2" fn cp_async_wait_2();
     "llvm.nvvm.isspacep.global" fn is_global(address: *const u8) -> bool;
     "llvm.nvvm.isspacep.shared" fn is_shared(address: *const u8) -> bool;
     "__rumba_mma_f16" unsafe fn mma_f16(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_mma_bf16" unsafe fn mma_bf16(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_mma_tf32" unsafe fn mma_tf32(d: *mut u32, a: *const u32, b: *const u32);
-    "__rumba_mma_f64" unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32);
+    /// 8 by 8 by 4.
+    "__rumba_mma_f64" unsafe fn mma_f64_small(d: *mut u32, a: *const u32, b: *const u32);
+    /// 16 by 8 by 16; sm_90.
+    "__rumba_mma_f64_16" unsafe fn mma_f64_large(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_mma_i8" unsafe fn mma_i8(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
+    "__rumba_ldmatrix_x2" unsafe fn ldmatrix_x2(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
     /// The address of shared memory in its own window, which instructions for tensors take.
     "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
+    /// No instruction: the compiler moves no access to memory across it.
+    "__rumba_in_order" fn in_order();
     /// The same number, of which the compiler knows nothing.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
+}
+
+/// A product of 16 by 16 and 16 by 8 `f64` is added to 16 by 8: one instruction from sm_90 on, and eight before, which have the same
+/// numbers in the same lanes.
+///
+/// # Safety
+/// There are 4, 8 and 4 numbers.
+#[inline(always)]
+pub(crate) unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32) {
+    if crate::cfg_arch!("sm_90") {
+        // SAFETY: the caller's.
+        unsafe { mma_f64_large(d, a, b) };
+        return;
+    }
+    macro_rules! parts {
+        ($($inner:literal: $($half:literal)*;)*) => {$($(
+            // SAFETY: numbers 2 `inner` + `half` of a, `inner` of b, and two from 2 `half` on of the result; each has two words.
+            unsafe { mma_f64_small(d.add(4 * $half), a.add(4 * $inner + 2 * $half), b.add(2 * $inner)) };
+        )*)*};
+    }
+    parts! {
+        0: 0 1;
+        1: 0 1;
+        2: 0 1;
+        3: 0 1;
+    }
 }
 
 /// Which cluster of the grid the calling block's is, along x, y and z.

@@ -88,6 +88,20 @@ products! {
         115 116 117 118 119 120 121 122 123 124 125 126 127];
 }
 
+/// The number is computed before what follows: of no instruction, but LLVM orders arithmetic by it.
+#[inline(always)]
+pub(crate) fn pin(number: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let mut number = number;
+        // SAFETY: no instruction.
+        unsafe { core::arch::asm!("// pinned {}", inout(reg32) number) };
+        number
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    number
+}
+
 /// The registers are in use up to here: LLVM gives them to nothing else, though it sees no instruction that reads them.
 #[inline(always)]
 pub(crate) fn keep(registers: [u32; 4]) {

@@ -66,8 +66,8 @@ instructions! {
     fn mbarrier_arrive_release_cluster(barrier: u32 => reg32, block: u32 => reg32)
         "{{ .reg .b32 remote; mapa.shared::cluster.u32 remote, {barrier}, {block}; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }}";
     /// Two numbers to the block's shared memory.
-    fn store_pair(address: u32 => reg32, low: f32 => reg32, high: f32 => reg32)
-        "st.shared.v2.f32 [{address}], {{{low}, {high}}};";
+    fn store_pair(address: u32 => reg32, low: u32 => reg32, high: u32 => reg32)
+        "st.shared.v2.b32 [{address}], {{{low}, {high}}};";
 }
 questions! {
     /// Whether the phase of this parity is over; waits for a while.

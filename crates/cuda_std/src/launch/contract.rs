@@ -231,17 +231,12 @@ pub enum ViewError {
         /// Where the first element is on the device.
         address: u64,
     },
-    /// Images over which a filter has no place, of which there is no tensor map.
-    #[error("a convolution with {window:?} has an output without elements, and no tensor map; leave the launch out")]
-    WindowEmpty {
-        /// The images and the filter.
-        window: crate::collective::tensor::Window,
-    },
     /// Images or a filter that tensor copies cannot have.
     #[error(
-        "a convolution with {window:?} is beyond what tensor copies can do: at most 2147483647 pixels, filters of up to 127 rows and columns, strides of 1 to 8"
+        "tensor copies cannot do a convolution with {window:?}: it has at least one place, at most 2147483647, filters of up to \
+         127 rows and columns, as much padding, and strides of 1 to 8"
     )]
-    WindowLimits {
+    Window {
         /// The images and the filter.
         window: crate::collective::tensor::Window,
     },

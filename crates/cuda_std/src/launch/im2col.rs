@@ -70,15 +70,15 @@ where
                 elements,
                 shape: images,
             })
-        } else if elements == 0 || window.places().contains(&0) {
-            Err(ViewError::WindowEmpty { window })
+        } else if elements == 0 {
+            Err(ViewError::TensorEmpty { shape: images })
         } else if !row_bytes.is_multiple_of(16) || !memory.address.is_multiple_of(16) {
             Err(ViewError::TensorRows {
                 row_bytes,
                 address: memory.address,
             })
         } else if geometry.is_none() || !window.is_encodable() {
-            Err(ViewError::WindowLimits { window })
+            Err(ViewError::Window { window })
         } else {
             M::encode_im2col(memory.address, Im2colTiling::of::<Swizzled<T, ROWS, COLUMNS>>(window)).map_err(|code| {
                 ViewError::TensorRefused {
@@ -93,7 +93,8 @@ where
             Image::default()
         });
         arguments.push_copy(image);
-        arguments.push_copy(geometry.unwrap_or_else(bytemuck::Zeroable::zeroed));
+        let geometry = geometry.unwrap_or_else(bytemuck::Zeroable::zeroed);
+        arguments.push_part(bytemuck::bytes_of(&geometry));
         arguments.borrow(memory);
     }
 }

@@ -84,7 +84,9 @@ fn bind<'a>(
         && address.is_multiple_of(16);
     let made = if shape.contains(&0) {
         Err(ViewError::TensorEmpty { shape: shape.into() })
-    } else if shape.iter().any(|&length| length > i32::MAX as usize) {
+    } else if shape.iter().any(|&length| length > i32::MAX as usize)
+        || shape[..3].iter().map(|&length| length as u128).product::<u128>() > u128::from(u32::MAX)
+    {
         Err(ViewError::TooLong {
             shape: shape.into(),
             strides: strides.into(),

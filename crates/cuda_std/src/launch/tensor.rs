@@ -7,8 +7,10 @@ use bytemuck::Pod;
 use super::argument::{Argument, Workspace, Written};
 use super::{Arguments, Borrowed, ViewError};
 use crate::abi::parameter::KernelParameter;
+use crate::collective::product::{ProductStages, Way};
 use crate::collective::tensor::{
-    Extent, Image, MatrixOutput, Stage, Swizzled, TensorExchange, TensorMap, TensorOutput, TensorPipeline, TensorStaging, TensorTiling, Tile,
+    Extent, Image, MatrixOutput, Stage, Swizzled, TensorExchange, TensorMap, TensorOutput, TensorPipeline,
+    TensorStaging, TensorTiling, Tile,
 };
 
 /// How matrices lie in memory: `batches` of them, each `batch_stride` elements behind the one before, with rows that are
@@ -115,7 +117,10 @@ fn unfit(elements: usize, shape: TensorShape) -> Option<ViewError> {
         vec![batches, rows, columns]
     };
     let whole = shape == TensorShape::from([batches, rows, columns]);
-    if shape.extent().is_none_or(|extent| extent > elements || whole && extent < elements) {
+    if shape
+        .extent()
+        .is_none_or(|extent| extent > elements || whole && extent < elements)
+    {
         Some(ViewError::Elements {
             elements,
             shape: lengths,
@@ -145,8 +150,13 @@ fn bind<'a>(
     let apart = |bytes: usize, number: usize| number == 1 || bytes.is_multiple_of(16);
     let made = if let Some(problem) = unfit(elements, shape) {
         Err(problem)
-    } else if !apart(row_bytes, shape.rows) || !apart(batch_bytes, shape.batches) || !memory.address.is_multiple_of(16) {
-        let row_bytes = if apart(row_bytes, shape.rows) { batch_bytes } else { row_bytes };
+    } else if !apart(row_bytes, shape.rows) || !apart(batch_bytes, shape.batches) || !memory.address.is_multiple_of(16)
+    {
+        let row_bytes = if apart(row_bytes, shape.rows) {
+            batch_bytes
+        } else {
+            row_bytes
+        };
         Err(ViewError::TensorRows {
             row_bytes,
             address: memory.address,
@@ -154,7 +164,11 @@ fn bind<'a>(
     } else {
         // Of what there is once, the stride is never used, but has to be one.
         let stride = |stride: usize, number: usize, least: usize| {
-            if number == 1 { least.next_multiple_of(16) } else { stride }
+            if number == 1 {
+                least.next_multiple_of(16)
+            } else {
+                stride
+            }
         };
         let row_stride = stride(shape.row_stride, shape.rows, shape.columns);
         let encoded = TensorShape {
@@ -181,8 +195,8 @@ fn bind<'a>(
 }
 
 // SAFETY: a tensor map by value, and rows, columns and batches; the memory is not written.
-unsafe impl<'a, T, M, S, const ROWS: usize, const COLUMNS: usize> Argument<'a, TensorMap<'_, Swizzled<T, ROWS, COLUMNS>>>
-    for (M, S)
+unsafe impl<'a, T, M, S, const ROWS: usize, const COLUMNS: usize>
+    Argument<'a, TensorMap<'_, Swizzled<T, ROWS, COLUMNS>>> for (M, S)
 where
     T: Pod,
     Swizzled<T, ROWS, COLUMNS>: Tile<Element = T>,
@@ -260,6 +274,13 @@ where
 }
 
 // SAFETY: place and length in the dynamic shared memory.
+unsafe impl<W: Way + 'static> Argument<'_, ProductStages<'_, W>> for Workspace {
+    fn bind(self, arguments: &mut Arguments<'_>) {
+        bind_shared::<ProductStages<'static, W>>(arguments);
+    }
+}
+
+// SAFETY: place and length in the dynamic shared memory.
 unsafe impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32>
     Argument<'_, TensorExchange<'_, ROWS, COLUMNS, SLICES>> for Workspace
 {
@@ -269,8 +290,8 @@ unsafe impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32>
 }
 
 // SAFETY: as for the parameter itself.
-unsafe impl<'a, T: Pod, A: Argument<'a, MatrixOutput<'static, T>>> Argument<'a, Written<for<'l> fn(MatrixOutput<'l, T>)>>
-    for A
+unsafe impl<'a, T: Pod, A: Argument<'a, MatrixOutput<'static, T>>>
+    Argument<'a, Written<for<'l> fn(MatrixOutput<'l, T>)>> for A
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
         Argument::<'a, MatrixOutput<'static, T>>::bind(self, arguments);

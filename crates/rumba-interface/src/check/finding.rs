@@ -120,7 +120,7 @@ impl Finding {
             kernel,
             sides: Vec::new(),
             message: Some(format!(
-                "what the host read is not the same in the order of another seed: copy {} of the run{from}",
+                "what the host read is not the same in another order of the threads: copy {} of the run{from}",
                 copy + 1
             )),
             address: None,
@@ -173,6 +173,20 @@ impl Finding {
             place: None,
             count: u64::from(count),
             seed,
+        }
+    }
+
+    /// Says in which order of synchronising operations it was found; `replay` runs that order again.
+    #[must_use]
+    pub fn in_order(self, replay: &str) -> Self {
+        let order = format!("in the order RUMBA_CHECK_ORDER={replay}");
+        let message = match self.message {
+            Some(message) => format!("{message}, {order}"),
+            None => order,
+        };
+        Self {
+            message: Some(message),
+            ..self
         }
     }
 

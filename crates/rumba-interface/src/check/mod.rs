@@ -15,4 +15,53 @@ pub struct Options {
     pub checks: Vec<Check>,
     /// Chooses the order in which threads run. The same seed gives the same order.
     pub seed: u64,
+    /// Whether the order is one of an exploration; the seed does not matter then.
+    pub order: Option<Order>,
+}
+
+/// Which order of its synchronising operations a run takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// The next one of an exploration of all orders.
+    Next {
+        /// Whether the exploration begins with it. All runs up to its end follow one another.
+        is_first: bool,
+        /// Orders at most.
+        orders: u64,
+        /// Synchronising operations of an order at most.
+        steps: u64,
+    },
+    /// The one of [`Schedule::replay`].
+    Replay {
+        /// That text.
+        schedule: String,
+        /// Synchronising operations at most.
+        steps: u64,
+    },
+}
+
+/// An order that was run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Schedule {
+    /// What runs it again: the choices that differ from the natural order.
+    pub replay: String,
+    /// Its synchronising operations, one after another.
+    pub steps: Vec<Side>,
+}
+
+/// What an exploration came to with a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Explored {
+    /// The order of the run.
+    pub schedule: Schedule,
+    /// Whether it was left, because it is equivalent to another one or too long: what it did says nothing.
+    pub is_left: bool,
+    /// Whether there is another order to run.
+    pub has_more: bool,
+    /// Orders that were run to their end so far.
+    pub orders: u64,
+    /// Orders that were left because they turned out to be equivalent to others.
+    pub redundant: u64,
+    /// Why there may be further orders, even if none is left to run.
+    pub limits: Vec<String>,
 }

@@ -8,28 +8,7 @@ use cuda_std::tensor::{
     WeightedWidth, Weights, Width,
 };
 
-/// What a launch computes, beside its arrays.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    /// How many keys row 0 sees; each further row sees one more. All of them, if these are as many.
-    visible: i32,
-    /// How many keys there are.
-    keys: i32,
-}
-
-impl Task {
-    /// How many keys a row sees.
-    #[inline(always)]
-    fn seen(self, row: u32) -> i32 {
-        self.keys.min(self.visible.saturating_add(row as i32)).max(0)
-    }
-
-    /// How many blocks of keys the rows before `end` see; one at least, so that each part has products.
-    #[inline(always)]
-    fn blocks<const KEYS: usize>(self, end: u32) -> u32 {
-        (self.seen(end - 1) as u32).div_ceil(KEYS as u32).max(1)
-    }
-}
+use super::{Keys, NOTHING, SLACK};
 
 /// The softmax of rows whose scores come in blocks.
 #[derive(Clone, Copy)]
@@ -42,15 +21,11 @@ struct Softmax {
 }
 
 impl Softmax {
-    /// Weights grow up to 2 to this power before sums are scaled: FlashAttention-4's rule. Numbers of 16 bits hold them.
-    const SLACK: f32 = 8.0;
-
     #[inline(always)]
     fn new(scale: f32) -> Self {
         Self {
             scale,
-            // Of a row that has seen nothing: less than any score.
-            base: PerRow::splat(-1e30),
+            base: PerRow::splat(NOTHING),
             sum: PerRow::splat(0.0),
         }
     }
@@ -66,7 +41,7 @@ impl Softmax {
             .fold_rows(PerRow::splat(f32::NEG_INFINITY), f32::NEG_INFINITY, f32::max)
             .across(f32::max)
             .map(|top| top * scale);
-        let grows = base.with(top, |base, top| top > base + Self::SLACK).any();
+        let grows = base.with(top, |base, top| top > base + SLACK).any();
         let mut factor = None;
         if warp::any_sync(warp::FULL_MASK, grows) {
             self.base = base.with(top, f32::max);
@@ -125,9 +100,9 @@ fn attend<
     o.prefetch();
     let [_, _, rows] = q.shape();
     let [_, _, keys] = k.shape();
-    let task = Task {
+    let task = Keys {
         visible,
-        keys: keys as i32,
+        all: keys as i32,
     };
     let bands = o.bands::<ROWS>(Order {
         together,
@@ -158,12 +133,11 @@ fn attend<
                 let [_, _, row] = band.place();
                 let own = row + first;
                 let last = blocks(row) - 1;
-                let seen = PerRow::of(|row| task.seen(own + row));
-                let least = task.seen(own);
                 let hide = |scores: &mut Accumulator<KEYS>, block: u32| {
                     let start = (block * KEYS as u32) as i32;
-                    if start + KEYS as i32 > least {
-                        scores.truncate_rows(seen.map(|seen| seen - start), f32::NEG_INFINITY);
+                    if start + KEYS as i32 > task.seen(own) {
+                        let ends = PerRow::of(|row| task.seen(own + row) - start);
+                        scores.truncate_rows(ends, f32::NEG_INFINITY);
                     }
                 };
                 let mut softmax = Softmax::new(scale);
@@ -205,6 +179,97 @@ fn attend<
     );
 }
 
+/// The same for heads that are wider than an accumulator: scores are sums over `PARTS` stages of 256 columns, and a launch computes up
+/// to 256 columns of the output, of which it is passed those of `v` and `o` alone.
+#[inline(always)]
+fn attend_wide<T: Element, const STAGES: usize>(
+    q: TensorMap4<Swizzled<T, 64, 64>>,
+    k: TensorMap4<Swizzled<T, 64, 64>>,
+    v: TensorMap4<Swizzled<T, 64, 64>>,
+    o: TensorOutput4<Swizzled<T, 16, 64>>,
+    scale: f32,
+    visible: i32,
+    together: u32,
+    stages: ResidentPipeline<[Swizzled<T, 64, 64>; 8], [Swizzled<T, 64, 64>; 4], 1, STAGES, 1>,
+    mut staging: TensorStaging<Swizzled<T, 16, 64>, 1>,
+) {
+    const KEYS: u32 = 64;
+    q.prefetch();
+    k.prefetch();
+    v.prefetch();
+    o.prefetch();
+    let [_, _, rows] = q.shape();
+    let [_, _, keys] = k.shape();
+    let task = Keys {
+        visible,
+        all: keys as i32,
+    };
+    let bands = o.bands::<64>(Order {
+        together,
+        last_first: visible < keys as i32,
+    });
+    let places = bands.places();
+    let blocks = move |row: u32| task.blocks::<64>((row + 64).min(rows));
+    stages.roles::<40, 232>(
+        |queries, stages| {
+            for [outer, inner, row] in places {
+                queries.acquire().fill(q.at([outer, inner, row]));
+                for block in (0..blocks(row)).rev() {
+                    let at = [outer, inner, block * KEYS];
+                    stages.acquire().fill(k.at(at));
+                    stages.acquire().fill(k.at(at).column(256));
+                    stages.acquire().fill(v.at(at));
+                }
+            }
+        },
+        |queries, stages, _| {
+            let mut scores = Accumulator::<64>::zero();
+            let mut output = Accumulator::<256>::zero();
+            let mut weights = Weights::<T, 64>::zero();
+            for band in bands {
+                let [_, _, row] = band.place();
+                let mut softmax = Softmax::new(scale);
+                let query = queries.wait();
+                output.map(|_, _, _| 0.0);
+                for block in (0..blocks(row)).rev() {
+                    scores.product::<T, 4, 256, STAGES>(query.panels().panels::<4>(0), stages.wait());
+                    scores.add_product::<T, 4, 256, STAGES>(query.panels().panels::<4>(4), stages.wait());
+                    let start = (block * KEYS) as i32;
+                    if start + KEYS as i32 > task.seen(row) {
+                        let ends = PerRow::of(|own| task.seen(row + own) - start);
+                        scores.truncate_rows(ends, f32::NEG_INFINITY);
+                    }
+                    let factor = softmax.add(&mut scores);
+                    weights.take(&scores);
+                    if let Some(factor) = factor {
+                        output.map_rows(factor, |factor, sum| sum * factor);
+                    }
+                    output.add_weighted(&weights, stages.wait());
+                }
+                drop(query);
+                output.map_rows(softmax.normalisation(), |factor, sum| sum * factor);
+                staging.write(queries, band, &output);
+            }
+        },
+    );
+}
+
+/// For heads of up to 512 numbers: see [`attend_wide`].
+#[kernel(block = 256, min_blocks = 1, arch = ["sm_90a"], T = [f16, bf16])]
+pub fn attention_512<T: Element>(
+    q: TensorMap4<Swizzled<T, 64, 64>>,
+    k: TensorMap4<Swizzled<T, 64, 64>>,
+    v: TensorMap4<Swizzled<T, 64, 64>>,
+    o: TensorOutput4<Swizzled<T, 16, 64>>,
+    scale: f32,
+    visible: i32,
+    together: u32,
+    stages: ResidentPipeline<[Swizzled<T, 64, 64>; 8], [Swizzled<T, 64, 64>; 4], 1, 4, 1>,
+    staging: TensorStaging<Swizzled<T, 16, 64>, 1>,
+) {
+    attend_wide(q, k, v, o, scale, visible, together, stages, staging);
+}
+
 macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $threads:literal threads, $groups:literal x 64 rows = $tall:literal, $keys:literal keys,
        $size:literal columns in $panels:literal panels, $width:literal written, $resident:literal + $stages:literal stages, registers $low:literal $high:literal;)*) => {$(
@@ -231,7 +296,9 @@ macro_rules! kernels {
 
 kernels! {
     /// For heads of up to 64 numbers.
-    attention_64: 512 threads, 3 x 64 rows = 192, 128 keys, 64 columns in 1 panels, 64 written, 1 + 4 stages, registers 32 160;
+    attention_64: 512 threads, 3 x 64 rows = 192, 128 keys, 64 columns in 1 panels, 64 written, 2 + 6 stages, registers 32 160;
     /// For heads of up to 128 numbers.
     attention_128: 384 threads, 2 x 64 rows = 128, 128 keys, 128 columns in 2 panels, 128 written, 1 + 4 stages, registers 40 232;
+    /// For heads of up to 192 numbers.
+    attention_192: 384 threads, 2 x 64 rows = 128, 64 keys, 192 columns in 3 panels, 192 written, 1 + 4 stages, registers 40 232;
 }

@@ -1,1 +1,50 @@
 //! By warps, with `mma.sync`: compute capability 8.0 and later.
+
+use cuda_std::half::{bf16, f16};
+use cuda_std::mma::Tf32;
+use cuda_std::prelude::*;
+use cuda_std::product::{ByWarps, Product, ProductStages};
+
+use super::{Activation, Epilogue, Factors};
+
+/// The kernels, which differ in their types alone.
+macro_rules! products {
+    ($($(#[$doc:meta])* $name:ident: $way:ty, $element:ty, $output:ty, $sum:ty, min_blocks = $blocks:literal, arch = $arch:tt;)*) => {$(
+        $(#[$doc])*
+        #[kernel(block = 256, min_blocks = $blocks, arch = $arch)]
+        pub fn $name(
+            a: View<$element, 3>,
+            b: View<$element, 3>,
+            bias: View<$output, 3>,
+            residual: View<$output, 3>,
+            alpha: $sum,
+            beta: $sum,
+            activation: Activation,
+            c: Disjoint<$output, Product>,
+            stages: ProductStages<$way>,
+        ) {
+            let factors = Factors { alpha, beta, activation };
+            let epilogue = Epilogue { factors, bias, residual };
+            stages.product(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
+        }
+    )*};
+}
+
+products! {
+    /// `c = f(a b)` of `f64`.
+    product_warps_f64: ByWarps<f64>, f64, f64, f64, min_blocks = 1, arch = ["sm_90", "sm_80"];
+    /// The same in tiles of 128 by 64, of which two blocks fit on a multiprocessor.
+    product_warps_f64_small: ByWarps<f64, 64>, f64, f64, f64, min_blocks = 2, arch = ["sm_90", "sm_80"];
+    /// `c = f(a b)` of `f32`, whose products are those of [`Tf32`].
+    product_warps_tf32: ByWarps<Tf32>, f32, f32, f32, min_blocks = 1, arch = "sm_80";
+    /// `c = f(a b)` of [`struct@f16`], both aligned and along the sum.
+    product_warps_f16: ByWarps<f16>, f16, f16, f32, min_blocks = 1, arch = "sm_80";
+    /// The same with sums as they are.
+    product_warps_f16_f32: ByWarps<f16>, f16, f32, f32, min_blocks = 1, arch = "sm_80";
+    /// `c = f(a b)` of [`struct@bf16`], both aligned and along the sum.
+    product_warps_bf16: ByWarps<bf16>, bf16, bf16, f32, min_blocks = 1, arch = "sm_80";
+    /// The same with sums as they are.
+    product_warps_bf16_f32: ByWarps<bf16>, bf16, f32, f32, min_blocks = 1, arch = "sm_80";
+    /// `c = f(a b)` of `i8`, both aligned and along the sum.
+    product_warps_i8: ByWarps<i8>, i8, i32, i32, min_blocks = 1, arch = "sm_80";
+}

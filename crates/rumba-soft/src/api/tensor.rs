@@ -180,13 +180,6 @@ impl Common<'_> {
         if map.fills_nan && !element.is_float() {
             return Err(wrong("oobFill", self.fill, "NaN is for floating point numbers"));
         }
-        if interleave == 2 && swizzle != 1 {
-            return Err(wrong(
-                "swizzle",
-                self.swizzle,
-                "slices of 32 bytes are swizzled by 32 bytes",
-            ));
-        }
         Ok(map)
     }
 }
@@ -194,9 +187,6 @@ impl Common<'_> {
 /// Checks the bytes of a row of the box.
 fn check_row(map: &TensorMap, name: &'static str) -> Result<(), Error> {
     let bits = u64::from(map.row()) * u64::from(map.element.bits());
-    if map.interleave != 0 {
-        return Ok(());
-    }
     if !bits.is_multiple_of(128) {
         return Err(wrong(
             name,
@@ -204,7 +194,7 @@ fn check_row(map: &TensorMap, name: &'static str) -> Result<(), Error> {
             "the innermost dimension has a multiple of 16 bytes",
         ));
     }
-    if map.swizzle != 0 && bits / 8 > 16 << map.swizzle {
+    if map.interleave == 0 && map.swizzle != 0 && bits / 8 > 16 << map.swizzle {
         return Err(wrong(
             name,
             map.row(),
@@ -309,21 +299,11 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2col(
             promotion,
             fill,
         };
-        // SAFETY: the caller's promise.
-        let mut map = unsafe { common.map(3)? };
-        let limit = [1 << 15, 1 << 7, 1 << 4][map.rank - 3];
         let corner = |name: &'static str, from: In<c_int>| {
             let mut corner = [0; 3];
-            for (axis, to) in corner[..map.rank - 2].iter_mut().enumerate() {
+            for (axis, to) in corner.iter_mut().enumerate().take((rank as usize).saturating_sub(2)) {
                 // SAFETY: the caller's promise.
                 *to = unsafe { from.element(name, axis)? };
-                if !(-limit..limit).contains(to) {
-                    return Err(wrong(
-                        name,
-                        *to,
-                        "corners have 16, 8 or 5 bits, by the number of dimensions",
-                    ));
-                }
             }
             Ok(corner)
         };
@@ -331,19 +311,105 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2col(
             corner("pixelBoxLowerCorner", lower)?,
             corner("pixelBoxUpperCorner", upper)?,
         );
-        if !(1..=256).contains(&channels) {
-            return Err(wrong("channelsPerPixel", channels, "there are 1 to 256 of them"));
+        // SAFETY: the caller's promise.
+        let map = unsafe { columns(common, (lower, upper), channels, pixels)? };
+        put(image, &map)
+    })
+}
+
+/// A map of pixels: the corners of the box, channels of a pixel, pixels of a column.
+///
+/// # Safety
+/// As for [`Common::map`].
+unsafe fn columns(
+    common: Common<'_>,
+    (lower, upper): ([c_int; 3], [c_int; 3]),
+    channels: c_uint,
+    pixels: c_uint,
+) -> Result<TensorMap, Error> {
+    // SAFETY: the caller's promise.
+    let mut map = unsafe { common.map(3)? };
+    let limit = [1 << 15, 1 << 7, 1 << 4][map.rank - 3];
+    for (name, corner) in [("pixelBoxLowerCorner", lower), ("pixelBoxUpperCorner", upper)] {
+        if let Some(wide) = corner.into_iter().find(|at| !(-limit..limit).contains(at)) {
+            return Err(wrong(
+                name,
+                wide,
+                "corners have 16, 8 or 5 bits, by the number of dimensions",
+            ));
         }
-        if !(1..=1024).contains(&pixels) {
-            return Err(wrong("pixelsPerColumn", pixels, "there are 1 to 1024 of them"));
+    }
+    // Channels lie in slices, or are the first dimension.
+    let space = usize::from(map.interleave == 0);
+    for axis in 0..map.rank - 2 {
+        let pixels = map.sizes[space + axis] as i64 + i64::from(upper[axis]) - i64::from(lower[axis]);
+        if pixels <= 0 {
+            return Err(wrong(
+                "pixelBoxUpperCorner",
+                upper[axis],
+                "the box of pixels is not empty",
+            ));
         }
-        map.shape = Shape::Columns {
-            lower,
-            upper,
-            channels,
-            pixels,
+    }
+    if !(1..=256).contains(&channels) {
+        return Err(wrong("channelsPerPixel", channels, "there are 1 to 256 of them"));
+    }
+    if !(1..=1024).contains(&pixels) {
+        return Err(wrong("pixelsPerColumn", pixels, "there are 1 to 1024 of them"));
+    }
+    map.shape = Shape::Columns {
+        lower,
+        upper,
+        channels,
+        pixels,
+    };
+    check_row(&map, "channelsPerPixel")?;
+    Ok(map)
+}
+
+/// A map for columns along the width. NVIDIA's driver makes it on devices of compute capability 9.0 too, where no instruction
+/// takes it, and says the mode nowhere in it.
+///
+/// # Safety
+/// As cuda.h says.
+pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2colWide(
+    image: Out<Image>,
+    element: c_uint,
+    rank: c_uint,
+    address: u64,
+    sizes: In<u64>,
+    strides: In<u64>,
+    lower: c_int,
+    upper: c_int,
+    channels: c_uint,
+    pixels: c_uint,
+    steps: In<c_uint>,
+    interleave: c_uint,
+    mode: c_uint,
+    swizzle: c_uint,
+    promotion: c_uint,
+    fill: c_uint,
+) -> Code {
+    answer(|| {
+        Driver::current()?;
+        image.required("tensorMap")?;
+        let common = Common {
+            element,
+            rank,
+            address,
+            sizes,
+            strides,
+            steps,
+            interleave,
+            swizzle,
+            promotion,
+            fill,
         };
-        check_row(&map, "channelsPerPixel")?;
+        if mode > 1 {
+            return Err(wrong("mode", mode, "there is no such value"));
+        }
+        // SAFETY: the caller's promise.
+        let map = unsafe { columns(common, ([lower, 0, 0], [upper, 0, 0]), channels, pixels)? };
         put(image, &map)
     })
 }

@@ -9,7 +9,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use rumba_interface::check::{Check, Finding};
-use rumba_vm::{CheckSet, Profile};
+use rumba_vm::{CheckSet, Exploration, ExplorationBound, Profile};
 
 use crate::error::Error;
 use crate::log;
@@ -45,6 +45,34 @@ fn parse(text: &str) -> Result<CheckSet, Error> {
     }
     Ok(checks)
 }
+
+/// What `RUMBA_CHECK_ORDERS` and `RUMBA_CHECK_ORDER` ask for: launches in so many orders of their synchronising operations at most,
+/// or in one.
+pub(crate) fn orders() -> Result<Option<Exploration>, Error> {
+    let set = |name| std::env::var_os(name).map(|text: std::ffi::OsString| text.to_string_lossy().into_owned());
+    let bound = |orders| ExplorationBound {
+        orders,
+        ..ExplorationBound::default()
+    };
+    if let Some(schedule) = set(ORDER) {
+        let exploration = Exploration::replaying(&schedule, bound(1));
+        return exploration
+            .map(Some)
+            .map_err(|error| Error::Device(format!("{ORDER}: {error}")));
+    }
+    let Some(text) = set(ORDERS) else { return Ok(None) };
+    match text.trim().parse() {
+        Ok(0) => Ok(None),
+        Ok(orders) => Ok(Some(Exploration::new(bound(orders)))),
+        Err(_) => Err(Error::Device(format!(
+            "{ORDERS}={text}: a number is wanted, of orders of each launch at most"
+        ))),
+    }
+}
+
+/// How many orders each launch is run in, and the one that is run again.
+const ORDERS: &str = "RUMBA_CHECK_ORDERS";
+const ORDER: &str = "RUMBA_CHECK_ORDER";
 
 /// Writes what was found, where the environment asks for checks.
 pub(crate) fn report(findings: &[Finding]) {

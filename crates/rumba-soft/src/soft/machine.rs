@@ -2,16 +2,19 @@
 //!
 //! Turns its errors into result codes; decides nothing else.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use rumba_interface::check::{Finding, Options};
-use rumba_vm::{Config, Device, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError};
+use rumba_interface::check::{Explored, Finding, Options, Order};
+use rumba_vm::{
+    Config, Device, Exploration, ExplorationBound, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError,
+};
 
 use crate::check;
 use crate::code::Code;
 use crate::error::Error;
 use crate::findings;
+use crate::log;
 use crate::soft::checks;
 use crate::soft::image::Source;
 use crate::table;
@@ -22,6 +25,10 @@ pub(crate) struct Machine {
     config: Config,
     /// The device of the checked run that is open.
     checked: RwLock<Option<Device>>,
+    /// The exploration that checked runs belong to.
+    exploration: Mutex<Option<Exploration>>,
+    /// The exploration of each single launch, if the environment asks for that.
+    orders: Option<Mutex<Exploration>>,
 }
 
 /// One of the machine's devices. What belongs to a context says which; addresses tell it of themselves.
@@ -86,22 +93,75 @@ pub(crate) struct Fault {
 impl Machine {
     pub(crate) fn new() -> Result<Self, Error> {
         let config = config()?;
+        let orders = checks::orders()?;
         Ok(Self {
-            device: make(config.clone())?,
+            device: match &orders {
+                None => make(config.clone())?,
+                Some(exploration) => explore(config.clone(), exploration.clone())?,
+            },
+            orders: orders.map(Mutex::new),
             config,
             checked: RwLock::default(),
+            exploration: Mutex::default(),
         })
     }
 
     /// Makes the device of a checked run.
     pub(crate) fn open_checked(&self, options: &Options) -> Result<(), Error> {
-        let device = make(Config {
+        let config = Config {
             checks: options.checks.iter().copied().collect(),
             seed: Some(options.seed),
             ..self.config.clone()
-        })?;
+        };
+        let device = match &options.order {
+            None => make(config)?,
+            Some(order) => {
+                let exploration = self.exploration(order)?;
+                exploration.begin();
+                explore(config, exploration)?
+            }
+        };
         *self.checked.write().unwrap_or_else(PoisonError::into_inner) = Some(device);
         Ok(())
+    }
+
+    /// The exploration that an order is one of.
+    fn exploration(&self, order: &Order) -> Result<Exploration, Error> {
+        let mut current = self.exploration.lock().unwrap_or_else(PoisonError::into_inner);
+        let bound = |orders, steps: u64| ExplorationBound {
+            orders,
+            steps: usize::try_from(steps).unwrap_or(usize::MAX),
+        };
+        match order {
+            Order::Next { is_first: false, .. } if current.is_some() => {}
+            Order::Next { orders, steps, .. } => *current = Some(Exploration::new(bound(*orders, *steps))),
+            Order::Replay { schedule, steps } => {
+                let exploration = Exploration::replaying(schedule, bound(1, *steps));
+                *current = Some(exploration.map_err(|error| Error::Device(error.to_string()))?);
+            }
+        }
+        Ok(current.clone().unwrap_or_default())
+    }
+
+    /// Ends the order of the run, if it is one of an exploration.
+    pub(crate) fn end_order(&self) -> Option<Explored> {
+        let mut current = self.exploration.lock().unwrap_or_else(PoisonError::into_inner);
+        let exploration = current.clone()?;
+        let is_left = exploration.is_left();
+        let schedule = findings::of_schedule(exploration.schedule());
+        let has_more = exploration.end();
+        if !has_more {
+            *current = None;
+        }
+        let report = exploration.report();
+        Some(Explored {
+            schedule,
+            is_left,
+            has_more,
+            orders: report.orders,
+            redundant: report.redundant,
+            limits: report.limits,
+        })
     }
 
     /// Ends it, once it is not used any more.
@@ -266,12 +326,74 @@ impl Machine {
 
     /// Runs a kernel to its end; the inner error is the kernel's failure.
     pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
-        let device = &kernel.device;
         if kernel.part == Part::Checked {
             check::launched(kernel.function.name());
         }
+        if let Some(exploration) = self.orders.as_ref().filter(|_| kernel.part == Part::Plain) {
+            return self.in_all_orders(kernel, launch, exploration);
+        }
+        self.once(kernel, launch, None)
+    }
+
+    /// Runs a kernel in all orders of its synchronising operations, each from the same memory. What fails in any of them fails.
+    fn in_all_orders(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        exploration: &Mutex<Exploration>,
+    ) -> Result<Result<(), Fault>, Error> {
+        let exploration = exploration.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = kernel.function.name();
+        // SAFETY: CUDA demands of its callers that nothing else uses what a kernel does; launches take turns here.
+        let Some(memory) = (unsafe { kernel.device.contents(MOST_CONTENTS) }) else {
+            log::write(format_args!(
+                "kernel `{name}`: not explored: more than {MOST_CONTENTS} bytes are allocated\n"
+            ));
+            return self.once(kernel, launch, None);
+        };
+        exploration.restart();
+        let mut failed = None;
+        loop {
+            exploration.begin();
+            let outcome = self.once(kernel, launch, Some(&exploration))?;
+            let has_more = exploration.end();
+            if let Err(fault) = outcome {
+                failed.get_or_insert(fault);
+            }
+            if !has_more {
+                break;
+            }
+            for (start, bytes) in &memory {
+                // SAFETY: as above. What is allocated does not change between the orders.
+                unsafe { kernel.device.write(*start, bytes) }.map_err(memory_error)?;
+            }
+        }
+        let report = exploration.report();
+        let orders = report.orders;
+        if report.limits.is_empty() {
+            log::write(format_args!("kernel `{name}`: complete: {orders} orders\n"));
+        } else {
+            let limits = report.limits.join("; ");
+            log::write(format_args!(
+                "kernel `{name}`: not complete, {orders} orders: {limits}\n"
+            ));
+        }
+        Ok(failed.map_or(Ok(()), Err))
+    }
+
+    /// Runs a kernel to its end, in an order of an exploration if there is one.
+    fn once(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        order: Option<&Exploration>,
+    ) -> Result<Result<(), Fault>, Error> {
+        let device = &kernel.device;
         let outcome = device.launch(&kernel.function, launch);
         let found = device.take_findings();
+        if order.is_some_and(Exploration::is_left) {
+            return Ok(Ok(()));
+        }
         checks::write_profiles(&device.take_profiles());
         let fault = match &outcome {
             Err(LaunchFailure::Fault(fault)) => Some(findings::of_fault(fault)),
@@ -280,6 +402,11 @@ impl Machine {
         if fault.is_some() || !found.is_empty() {
             let found = found.iter().map(findings::of_finding).chain(fault);
             let found = found.map(|finding| finding.with_ptx(|name, line| kernel.line(name, line)));
+            let replay = order.map(|order| order.schedule().replay);
+            let found = found.map(|finding| match &replay {
+                Some(replay) => finding.in_order(replay),
+                None => finding,
+            });
             tell(kernel.part, check::merge(found));
         }
         match outcome {
@@ -405,6 +532,13 @@ fn make(config: Config) -> Result<Device, Error> {
     Device::new(config).map_err(|error| Error::Device(error.to_string()))
 }
 
+/// Makes a device that explores.
+fn explore(config: Config, exploration: Exploration) -> Result<Device, Error> {
+    // Each launch has one worker.
+    let config = Config { workers: 1, ..config };
+    Device::exploring(config, exploration).map_err(|error| Error::Device(error.to_string()))
+}
+
 /// Tells of findings those who want to know.
 fn tell(part: Part, found: Vec<Finding>) {
     match part {
@@ -490,6 +624,9 @@ fn config() -> Result<Config, Error> {
         ..default
     })
 }
+
+/// Bytes that kernels can write to, at most, if their orders are explored.
+const MOST_CONTENTS: usize = 256 << 20;
 
 /// The most threads that can be asked for.
 const MOST_WORKERS: usize = 1024;

@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
-use crate::check::race::Races;
+use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::{Conflict, ConflictKind, ThreadAccess};
+use crate::explore::past::Pasts;
 use rumba_checks::{FindingKind, Severity};
 
 /// The first of the findings at an instruction, or at two, and how many there are.
@@ -30,6 +31,8 @@ pub(crate) struct Found {
 pub(crate) struct Monitor {
     /// Used by the one worker that there is then.
     races: Option<UnsafeCell<Races>>,
+    /// What precedes what, if orders are explored.
+    pasts: Option<Mutex<Pasts<BarrierPhase>>>,
     found: Mutex<HashMap<(FindingKind, u32, u32), Found>>,
 }
 
@@ -37,9 +40,10 @@ pub(crate) struct Monitor {
 unsafe impl Sync for Monitor {}
 
 impl Monitor {
-    pub(crate) fn new(races: Option<Races>) -> Self {
+    pub(crate) fn new(races: Option<Races>, pasts: Option<Pasts<BarrierPhase>>) -> Self {
         Self {
             races: races.map(UnsafeCell::new),
+            pasts: pasts.map(Mutex::new),
             found: Mutex::default(),
         }
     }
@@ -117,6 +121,11 @@ impl Monitor {
             };
             self.note(kind, conflict.touch, Some(conflict.earlier), conflict.address, &place);
         }
+    }
+
+    /// What precedes what, if orders are explored.
+    pub(crate) fn pasts(&self) -> Option<MutexGuard<'_, Pasts<BarrierPhase>>> {
+        self.pasts.as_ref().map(lock)
     }
 
     /// What was noted.

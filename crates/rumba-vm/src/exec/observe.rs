@@ -12,6 +12,7 @@ use crate::check::order::Order;
 use crate::check::race;
 use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::ThreadAccess;
+use crate::explore::past::Pasts;
 use crate::machine::block::GROUP_WARPS;
 use crate::machine::context::Context;
 use crate::machine::op::Pc;
@@ -187,12 +188,26 @@ impl Warp {
 
     /// The active lanes exit.
     pub(crate) fn observe_exit(&self) {
+        self.tell_pasts(|pasts, block, warp| pasts.exit(block, warp, self.active));
         self.tell_races(|races, block, warp| races.exit(block, warp, self.active));
     }
 
     /// Lanes have met at `bar.warp.sync`.
     pub(crate) fn observe_warp_sync(&self, mask: u32) {
+        self.tell_pasts(|pasts, block, warp| pasts.meet(block, warp, mask));
         self.tell_races(|races, block, warp| races.warp_sync(block, warp, mask));
+    }
+
+    /// Lanes have come to the same place, and go on together.
+    pub(crate) fn observe_merge(&self, mask: u32) {
+        self.tell_pasts(|pasts, block, warp| pasts.meet(block, warp, mask));
+    }
+
+    /// A lane begins a copy that an mbarrier keeps track of. Gives its number in the order that is explored.
+    pub(crate) fn observe_tracked(&self, lane: usize) -> u32 {
+        let mut number = 0;
+        self.tell_pasts(|pasts, block, warp| number = pasts.begin_copy((block, warp, lane)));
+        number
     }
 
     /// Lanes arrive at a barrier of their block, and wait there unless they are `passing`.
@@ -200,39 +215,65 @@ impl Warp {
         self.tell_races(|races, block, warp| {
             races.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask, passing);
         });
+        self.tell_pasts(|pasts, block, warp| pasts.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask));
     }
 
     /// Lanes that waited at a barrier of their block go on.
     pub(crate) fn observe_departure(&mut self, id: u8, phase: u32, mask: u32) {
         self.relax();
         self.tell_races(|races, block, warp| races.leave(BarrierPhase::Block { block, id, phase }, block, warp, mask));
+        self.tell_pasts(|pasts, block, warp| {
+            let barrier = BarrierPhase::Block { block, id, phase };
+            pasts.leave(&barrier, block..block + 1, (block, warp, mask));
+        });
     }
 
     /// A warp has committed this many groups of products: others of its warp group learn of it by their waits.
     pub(crate) fn observe_commit(&self, groups: u32, mask: u32) {
         self.tell_races(|races, block, warp| races.arrive(products(block, warp, groups), block, warp, mask, true));
+        self.tell_pasts(|pasts, block, warp| pasts.arrive(products(block, warp as u8, groups), block, warp, mask));
     }
 
     /// Lanes have waited for this many groups of products of their warp group.
     pub(crate) fn observe_products(&self, groups: u32, mask: u32) {
         self.tell_races(|races, block, warp| races.learn(products(block, warp, groups), block, warp, mask));
+        self.tell_pasts(|pasts, block, warp| {
+            pasts.leave(&products(block, warp as u8, groups), 0..0, (block, warp, mask));
+        });
     }
 
     /// Lanes arrive at the barrier of their cluster, or go on from it.
     pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
         let size = self.context().cluster_size();
-        self.observe_barrier(mask, arriving, |block| BarrierPhase::Cluster {
-            first: block / size * size,
+        let first = |block: u32| block / size * size;
+        let barrier = |block| BarrierPhase::Cluster {
+            first: first(block),
             phase,
-        });
+        };
+        self.observe_barrier(mask, arriving, barrier, |block| first(block)..first(block) + size);
     }
 
     /// Lanes arrive at the barrier of the grid, or go on from it.
     pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: bool) {
-        self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { phase });
+        let blocks = self.context().blocks().min(u64::from(u32::MAX)) as u32;
+        self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { phase }, |_| 0..blocks);
     }
 
-    fn observe_barrier(&self, mask: u32, arriving: bool, phase: impl Fn(u32) -> BarrierPhase) {
+    /// `phase` and `blocks` say for a block which barrier it is, and which blocks are waited for.
+    fn observe_barrier(
+        &self,
+        mask: u32,
+        arriving: bool,
+        phase: impl Fn(u32) -> BarrierPhase,
+        blocks: impl Fn(u32) -> Range<u32>,
+    ) {
+        self.tell_pasts(|pasts, block, warp| {
+            if arriving {
+                pasts.arrive(phase(block), block, warp, mask);
+            } else {
+                pasts.leave(&phase(block), blocks(block), (block, warp, mask));
+            }
+        });
         self.tell_races(|races, block, warp| {
             if arriving {
                 races.arrive(phase(block), block, warp, mask, false);
@@ -240,6 +281,13 @@ impl Warp {
                 races.leave(phase(block), block, warp, mask);
             }
         });
+    }
+
+    /// Tells what precedes what, if orders are explored: the numbers of its block and its own.
+    fn tell_pasts(&self, tell: impl FnOnce(&mut Pasts<BarrierPhase>, u32, u32)) {
+        if let Some(mut pasts) = self.context().monitor.and_then(Monitor::pasts) {
+            tell(&mut pasts, self.block_number(), self.index);
+        }
     }
 
     /// Tells the races of something that this warp does: the numbers of its block and its own.
@@ -282,11 +330,17 @@ impl Context<'_> {
     /// An mbarrier is initialised or, if it is not `valid`, ends.
     pub(crate) fn observe_mbarrier(&self, object: u64, valid: bool) {
         self.tell_races(|races| races.mbarrier(object, valid));
+        if let Some(mut pasts) = self.monitor.and_then(Monitor::pasts) {
+            pasts.end_phase(object);
+        }
     }
 
     /// The phase of an mbarrier has ended.
     pub(crate) fn observe_phase(&self, object: u64) {
         self.tell_races(|races| races.end_phase(object));
+        if let Some(mut pasts) = self.monitor.and_then(Monitor::pasts) {
+            pasts.end_phase(object);
+        }
     }
 
     /// A block has ended.

@@ -130,6 +130,7 @@ impl Warp {
                 self.behind &= !split.mask;
                 self.turn = 0;
                 self.splits.swap_remove(index);
+                self.observe_merge(self.active);
             } else {
                 index += 1;
             }
@@ -239,6 +240,7 @@ impl Warp {
                 self.behind &= !other.mask;
                 self.turn = 0;
                 self.splits.swap_remove(index);
+                self.observe_merge(self.active);
             } else {
                 index += 1;
             }
@@ -361,6 +363,7 @@ impl Warp {
                 | Wait::BarrierResult { .. }
                 | Wait::Cluster { .. }
                 | Wait::Grid { .. }
+                | Wait::Choice
                 | Wait::Products { .. } => {}
             }
         }
@@ -409,6 +412,6 @@ pub(crate) fn back(pc: Pc, wait: Option<Wait>) -> Pc {
             | Wait::Grid { .. }
             | Wait::Products { .. },
         ) => Pc::new(pc.as_ptr().wrapping_sub(1)),
-        Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. }) | None => pc,
+        Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. } | Wait::Choice) | None => pc,
     }
 }

@@ -15,12 +15,13 @@ use crate::exec::memory::{AddressSpace, Addresses, Flat, Shared, Space, scattere
 use crate::exec::shape::conjure;
 use crate::isa::float::{canonical, flush, propagate};
 use crate::isa::memory;
+use crate::lower::address::Address;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::op::{Handlers, Pc};
-use crate::machine::program::Class;
+use crate::machine::program::{ChoiceAccess, ChoiceKind, Class};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 use crate::mem::tensor::Reduction;
@@ -186,11 +187,11 @@ where
 
 /// What bulk reductions do for a name and a type with an element of a state space.
 pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Reduction> {
-    use ScalarType::{B32, B64, S32, S64, U32, U64};
+    use ScalarType::{B32, B64, S32, U32, U64};
+    // Of signed numbers of 64 bits there are extrema only.
     let ty = match (name, ty) {
         (".and" | ".or" | ".xor", U32 | S32) => B32,
-        (".and" | ".or" | ".xor", U64 | S64) => B64,
-        (".add", S64) => U64,
+        (".and" | ".or" | ".xor", U64) => B64,
         _ => ty,
     };
     find(name, ty, space, Reductions)
@@ -357,6 +358,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
         sources.push(l.source_operand(source, ty, false)?);
     }
     let order = Order::of_atomic(m).bits();
+    choose(l, &address, space, (name, ty), has_result, count as u8);
     let mut results = Vec::new();
     for (position, b) in sources.into_iter().enumerate() {
         let offset = address.offset.wrapping_add(position as i64 * i64::from(ty.bytes()));
@@ -382,6 +384,31 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
     Ok(())
 }
 
+/// Places a point of choice before an operation on so many elements.
+fn choose(
+    l: &mut Lowering<'_>,
+    address: &Address,
+    space: Space,
+    (name, ty): (&str, ScalarType),
+    has_result: bool,
+    count: u8,
+) {
+    // Sums of numbers that are rounded depend on their order.
+    let commutes = [".add", ".and", ".or", ".xor", ".min", ".max"]
+        .iter()
+        .position(|known| *known == name);
+    let access = match commutes {
+        Some(kind) if !has_result && !ty.is_float() => ChoiceAccess::Combines(kind as u8),
+        _ => ChoiceAccess::Writes,
+    };
+    let bytes = ty.bytes() as u8 * count;
+    l.choose(
+        ChoiceKind::Memory { bytes, access },
+        (address.base, VReg::None),
+        (space, address.offset),
+    );
+}
+
 /// Lowers `atom` (whose operand 0 is the destination) and `red` (which has none).
 pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Result<(), LowerError> {
     if m.get("vec").is_some() || m.get("vec8").is_some() {
@@ -397,6 +424,7 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let b = l.source(first + 1, ty)?;
     let c = if name == ".cas" { l.source(first + 2, ty)? } else { b };
     let dst = if has_result { l.destination(0, ty)? } else { VReg::None };
+    choose(l, &address, space, (name, ty), has_result, 1);
     let extra = space as u16 | Order::of_atomic(m).bits() | if has_result { 0 } else { NO_RESULT };
     l.emit(VirtualOp {
         dst,

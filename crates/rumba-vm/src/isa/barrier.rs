@@ -4,6 +4,7 @@
 
 use crate::base::lanes::{BARRIERS, FULL, LANES};
 use crate::base::types::ScalarType;
+use crate::exec::memory::Space;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction, Undefined};
@@ -13,6 +14,7 @@ use crate::lower::virtual_op::{Control, VReg, VirtualOp};
 use crate::machine::block::{RESULT_ALL, RESULT_ANY, RESULT_COUNT};
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handlers, Pc};
+use crate::machine::program::ChoiceKind;
 use crate::machine::warp::{Wait, Warp, same};
 
 /// `barrier`
@@ -77,9 +79,11 @@ fn virtual_op(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> 
             "the number of threads at a barrier is a multiple of 32",
         ));
     }
+    let (a, b) = (l.source(id, ty)?, if counted { l.source(id + 1, ty)? } else { none });
+    l.choose(ChoiceKind::Barrier, (a, b), (Space::Generic, 0));
     Ok(VirtualOp {
-        a: l.source(id, ty)?,
-        b: if counted { l.source(id + 1, ty)? } else { none },
+        a,
+        b,
         c: VReg::Predicate(1),
         d: VReg::Predicate(u16::from(aligned)),
         ..VirtualOp::new(Handlers::same(barrier))

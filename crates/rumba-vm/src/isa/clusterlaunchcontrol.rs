@@ -177,6 +177,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         };
         let tracked = Tracked {
             barrier: base + barrier,
+            number: warp.observe_tracked(lane),
             delivery: Delivery::Value { to: base + to, bits },
         };
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.

@@ -8,7 +8,7 @@ use crate::base::types::ScalarType;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::exec::range::{Range, observe_range, range};
 use crate::exec::shape;
-use crate::isa::mbarrier::{objects, update};
+use crate::isa::mbarrier::{choose_arrival, objects, update};
 use crate::isa::memory;
 use crate::isa::tensor;
 use crate::lower::availability::Availability;
@@ -116,6 +116,8 @@ pub(super) static CP: Instruction = Instruction {
         Availability::since((8, 0), 90).with(&[".bulk"]),
         Availability::since((8, 6), 100).with(&[".tile::gather4"]),
         Availability::since((8, 6), 100).with(&[".tile::scatter4"]),
+        Availability::specific((8, 6), 100).with(&[".im2col::w"]),
+        Availability::specific((8, 6), 100).with(&[".im2col::w::128"]),
     ],
     convergence: Convergence::Warp,
     memory: Memory::Copies,
@@ -131,6 +133,7 @@ fn emit(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
 fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let space = memory::space(l, m, 0);
     let address = memory::address(l, 0, space)?;
+    choose_arrival(l, address, m.has(".noinc"));
     l.emit(VirtualOp {
         a: address.base,
         imm: address.offset.cast_unsigned(),
@@ -405,6 +408,14 @@ unsafe fn bulk(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
+/// What is wrong with a bulk copy from shared memory to that of the cluster where there are no clusters: an H200 takes it for an
+/// illegal instruction, even if it would stay within the block.
+pub(super) fn outside_of_clusters(warp: &Warp) -> Option<String> {
+    (!warp.context().explicit_cluster).then(|| {
+        "a bulk copy from shared memory to that of a cluster, in a kernel that is not launched in clusters".to_owned()
+    })
+}
+
 fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     // SAFETY: the slots are the operation's, with 32 lanes of 64, 64 and 32 bits.
     let (to, from, bytes) = unsafe {
@@ -430,6 +441,11 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             warp,
             format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"),
         );
+    }
+    if kind == FROM_SHARED
+        && let Some(message) = outside_of_clusters(warp)
+    {
+        return mistake(warp, message);
     }
     let (to_space, from_space) = match kind {
         FROM_GLOBAL => (Space::Shared, Space::Global),
@@ -522,7 +538,13 @@ pub(super) fn deliver_to(
             observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic));
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
-        unsafe { (*state).tracked.push(Tracked { barrier, delivery }) };
+        unsafe {
+            (*state).tracked.push(Tracked {
+                barrier,
+                number: warp.observe_tracked(lane),
+                delivery,
+            });
+        }
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::base::types::ScalarType;
 use crate::check::order::{ORDER_BITS, Order};
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::isa::memory;
+use crate::lower::address::Address;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Convergence, Form, Instruction, Undefined};
@@ -18,6 +19,7 @@ use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::block::BlockState;
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handler, Handlers, Pc};
+use crate::machine::program::{ChoiceKind, ChoiceMbarrier};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 use crate::mem::mbarrier::{Arrival, Object};
@@ -34,7 +36,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
             ",
             lower: |l, m| {
                 let count = l.source(1, ScalarType::U32)?;
-                emit(l, m, 0, init, (VReg::None, count), 0)
+                emit(l, m, 0, init, (VReg::None, count), 0, ChoiceMbarrier::Whole)
             },
         },
         Form {
@@ -42,7 +44,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
                 mbarrier.inval!{.ss}.b64  [addr];
                 .ss = { .shared{::cta} };
             ",
-            lower: |l, m| emit(l, m, 0, inval, (VReg::None, VReg::None), 0),
+            lower: |l, m| emit(l, m, 0, inval, (VReg::None, VReg::None), 0, ChoiceMbarrier::Whole),
         },
         Form {
             syntax: "
@@ -51,7 +53,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
                 .scope = { .cta, .cluster };
                 .ss = { .shared{::cta, ::cluster} };
             ",
-            lower: |l, m| lower_transaction(l, m, transaction::<true>),
+            lower: |l, m| lower_transaction(l, m, transaction::<true>, ChoiceMbarrier::Expects),
         },
         Form {
             syntax: "
@@ -60,7 +62,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
                 .scope = { .cta, .cluster };
                 .ss = { .shared{::cta, ::cluster} };
             ",
-            lower: |l, m| lower_transaction(l, m, transaction::<false>),
+            lower: |l, m| lower_transaction(l, m, transaction::<false>, BYTES),
         },
         Form {
             syntax: "
@@ -105,6 +107,7 @@ pub(super) static MBARRIER: Instruction = Instruction {
         Form {
             syntax: "mbarrier.pending_count!.b64  count, state;",
             lower: |l, _| {
+                l.choose_nothing(ChoiceKind::Unexplored);
                 let state = l.source(1, ScalarType::B64)?;
                 let count = l.destination(0, ScalarType::U32)?;
                 l.emit(VirtualOp::unary(Handlers::same(pending_count), count, state));
@@ -136,9 +139,16 @@ fn emit(
     handler: Handler,
     (dst, b): (VReg, VReg),
     flags: u16,
+    operation: ChoiceMbarrier,
 ) -> Result<(), LowerError> {
     let space = memory::space(l, m, index);
     let address = memory::address(l, index, space)?;
+    let counts = operation == ChoiceMbarrier::Arrives && flags & EXPECTS == 0;
+    l.choose(
+        ChoiceKind::Mbarrier { operation, counts },
+        (address.base, b),
+        (space, address.offset),
+    );
     l.emit(VirtualOp {
         dst,
         a: address.base,
@@ -150,10 +160,15 @@ fn emit(
     Ok(())
 }
 
-fn lower_transaction(l: &mut Lowering<'_>, m: &Matched<'_>, handler: Handler) -> Result<(), LowerError> {
+fn lower_transaction(
+    l: &mut Lowering<'_>,
+    m: &Matched<'_>,
+    handler: Handler,
+    operation: ChoiceMbarrier,
+) -> Result<(), LowerError> {
     let bytes = l.source(1, ScalarType::U32)?;
     let order = Order::of_mbarrier(m, ".relaxed", ".cta");
-    emit(l, m, 0, handler, (VReg::None, bytes), order.bits())
+    emit(l, m, 0, handler, (VReg::None, bytes), order.bits(), operation)
 }
 
 fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>, drops: u16) -> Result<(), LowerError> {
@@ -170,7 +185,7 @@ fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>, drops: u16) -> Result<(),
         l.constant(ScalarType::U32, 1)
     };
     let state = l.destination(0, ScalarType::B64)?;
-    emit(l, m, 1, arrive, (state, value), flags)
+    emit(l, m, 1, arrive, (state, value), flags, ChoiceMbarrier::Arrives)
 }
 
 fn lower_wait(l: &mut Lowering<'_>, m: &Matched<'_>, suspends: u16) -> Result<(), LowerError> {
@@ -188,13 +203,27 @@ fn lower_wait(l: &mut Lowering<'_>, m: &Matched<'_>, suspends: u16) -> Result<()
     }
     let value = l.source(2, ty)?;
     let result = l.destination(0, ScalarType::Pred)?;
-    emit(l, m, 1, wait, (result, value), flags)
+    emit(l, m, 1, wait, (result, value), flags, ChoiceMbarrier::Looks)
+}
+
+/// What bytes that come do: they arrive, and count for no arrivals.
+const BYTES: ChoiceMbarrier = ChoiceMbarrier::Brings;
+
+/// Places a point of choice before an arrival at an mbarrier in shared memory, or before bytes that come there.
+pub(super) fn choose_arrival(l: &mut Lowering<'_>, address: Address, arrives: bool) {
+    let operation = if arrives { ChoiceMbarrier::Arrives } else { BYTES };
+    let kind = ChoiceKind::Mbarrier {
+        operation,
+        counts: false,
+    };
+    l.choose(kind, (address.base, VReg::None), (Space::Shared, address.offset));
 }
 
 /// Emits that `bytes` bytes have come, which the mbarrier at operand `index` keeps track of.
 pub(super) fn lower_complete(l: &mut Lowering<'_>, index: usize, bytes: u32) -> Result<(), LowerError> {
     let address = memory::address(l, index, Space::Shared)?;
     let bytes = l.constant(ScalarType::U32, u128::from(bytes));
+    choose_arrival(l, address, false);
     l.emit(VirtualOp {
         a: address.base,
         b: bytes,
@@ -295,6 +324,14 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
     let owner = owner(warp, pc, lane, object)?;
     // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
     let tracked = unsafe { &mut (*owner).tracked };
+    if warp.context().explores {
+        // They arrive by themselves.
+        if tracked.iter().all(|one| one.barrier != object) {
+            // SAFETY: as above.
+            unsafe { (*warp.block).flights.retain(|flight| flight.barrier != Some(object)) };
+        }
+        return Ok(());
+    }
     if tracked.iter().all(|one| one.barrier != object) {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use crate::lower::scope::Binding;
 use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::op::{Handlers, Linear, Pc};
-use crate::machine::program::{Class, Fixed};
+use crate::machine::program::{ChoiceAccess, ChoiceKind, Class, Fixed};
 use crate::machine::warp::Warp;
 
 /// Orders what follows a load behind it; if `extra` is not 0, one of a word at `[a + imm]`.
@@ -267,6 +267,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     }
     let address = address(l, 1, space)?;
     let bytes = ty.bytes();
+    choose(l, m, (space, address), bytes * count as u32, ChoiceAccess::Reads);
     let mut places = Vec::with_capacity(count);
     for target in targets {
         places.push(l.destination_operand(target, ty, true)?);
@@ -296,6 +297,26 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
         });
     }
     Ok(())
+}
+
+/// Places a point of choice before a load or store by which threads may synchronise. Whether it is one.
+fn choose(
+    l: &mut Lowering<'_>,
+    m: &Matched<'_>,
+    (space, address): (Space, Address),
+    bytes: u32,
+    access: ChoiceAccess,
+) -> bool {
+    let is_strong = matches!(m.get("sem"), Some(".volatile" | ".relaxed" | ".acquire" | ".release")) || m.has(".mmio");
+    let is_common = matches!(space, Space::Generic | Space::Global | Space::Shared);
+    if is_strong && is_common {
+        let kind = ChoiceKind::Memory {
+            bytes: bytes as u8,
+            access,
+        };
+        l.choose(kind, (address.base, VReg::None), (space, address.offset));
+    }
+    is_strong && is_common
 }
 
 fn virtual_op(handlers: Handlers, space: Space, address: Address, further: u64) -> VirtualOp {
@@ -429,6 +450,9 @@ pub(crate) fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), L
     }
     let address = address(l, 0, space)?;
     let bytes = ty.bytes();
+    if !choose(l, m, (space, address), bytes * count as u32, ChoiceAccess::Writes) {
+        l.note_write();
+    }
     let mut places = Vec::with_capacity(count);
     for source in elements(l, 1, count)? {
         places.push(l.source_operand(source, ty, true)?);

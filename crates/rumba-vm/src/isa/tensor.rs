@@ -10,7 +10,7 @@ use crate::base::types::ScalarType;
 use crate::exec::memory::{Space, flat};
 use crate::exec::range::{Range, range};
 use crate::isa::atomic::reduction;
-use crate::isa::cp::{deliver_to, whole_address};
+use crate::isa::cp::{deliver_to, outside_of_clusters, whole_address};
 use crate::isa::matrix::operands::{Slots, done, emit_apart};
 use crate::isa::memory;
 use crate::lower::error::LowerError;
@@ -23,7 +23,7 @@ use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::read;
 use crate::mem::copies::{Delivery, Reduce};
-use crate::mem::tensor::{Direction, Reduction, Start, TensorCopy};
+use crate::mem::tensor::{Direction, Reduction, Start, TensorCopy, Width};
 use crate::mem::tensor_map::{BYTES, MAX_RANK, Shape, TensorElement, TensorMap};
 
 /// Bytes that a tensor map and a box in shared memory are aligned to.
@@ -37,7 +37,7 @@ pub(super) const LOAD: Form = Form {
             [dst], [map], [mbar]{, offsets}{, mask}{, policy};
         .dim = { .1d, .2d, .3d, .4d, .5d };
         .to = { .shared::cluster, .shared::cta };
-        .mode = { .tile, .tile::gather4, .im2col };
+        .mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
         .hint = { .L2::cache_hint };
     ",
     lower: lower_load,
@@ -74,14 +74,14 @@ pub(super) const PREFETCH: Form = Form {
     syntax: "
         cp.async.bulk.prefetch.tensor!.dim.L2.global{.mode}{.hint}  [map]{, offsets}{, policy};
         .dim = { .1d, .2d, .3d, .4d, .5d };
-        .mode = { .tile, .tile::gather4, .im2col };
+        .mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
         .hint = { .L2::cache_hint };
     ",
     lower: |l, m| {
         let mode = mode(m);
         tensor(l, m, 0, mode)?;
-        if mode == COLUMNS {
-            offsets(l, m, 1)?;
+        if offset_count(mode, rank(m)) > 0 {
+            offsets(l, m, mode, 1)?;
         }
         Ok(())
     },
@@ -113,6 +113,7 @@ const REDUCES: u64 = 2;
 const TILE: u64 = 0;
 const FOUR_ROWS: u64 = 1;
 const COLUMNS: u64 = 2;
+const WIDTH: u64 = 3;
 const MODE_SHIFT: u32 = 2;
 /// Whether there is a mask of blocks.
 const MASKED: u64 = 1 << 4;
@@ -120,12 +121,24 @@ const MASKED: u64 = 1 << 4;
 const RANK_SHIFT: u32 = 5;
 /// Which reduction.
 const OPERATION_SHIFT: u32 = 8;
+/// Whether columns along the width are those of `im2col::w::128`.
+const WIDTH_128: u64 = 1 << 11;
 
 fn mode(m: &Matched<'_>) -> u64 {
     match m.get("mode") {
         Some(".tile::gather4" | ".tile::scatter4") => FOUR_ROWS,
         Some(".im2col" | ".im2col_no_offs") => COLUMNS,
+        Some(".im2col::w" | ".im2col::w::128") => WIDTH,
         _ => TILE,
+    }
+}
+
+/// How many numbers the operand `im2colInfo` of a load has: offsets of the filter, or halo and offset along the width.
+fn offset_count(mode: u64, rank: usize) -> usize {
+    match mode {
+        COLUMNS => rank.saturating_sub(2),
+        WIDTH => 2,
+        _ => 0,
     }
 }
 
@@ -146,7 +159,7 @@ fn tensor(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize, mode: u64) -> Res
     let rank = rank(m);
     let count = match mode {
         FOUR_ROWS if rank == 2 => 5,
-        COLUMNS if rank >= 3 => rank,
+        COLUMNS | WIDTH if rank >= 3 => rank,
         TILE => rank,
         _ => {
             return Err(LowerError::new(format!(
@@ -176,8 +189,8 @@ fn tensor(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize, mode: u64) -> Res
 }
 
 /// The offsets of a filter at operand `index`.
-fn offsets(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<Vec<VReg>, LowerError> {
-    let elements = memory::elements(l, index, rank(m).saturating_sub(2))?;
+fn offsets(l: &mut Lowering<'_>, m: &Matched<'_>, mode: u64, index: usize) -> Result<Vec<VReg>, LowerError> {
+    let elements = memory::elements(l, index, offset_count(mode, rank(m)))?;
     elements
         .into_iter()
         .map(|element| l.source_operand(element, ScalarType::U16, false))
@@ -200,10 +213,15 @@ fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (map, mut further) = tensor(l, m, 1, mode)?;
     let barrier = whole_address(l, 2, Space::Shared)?;
     let mut next = 3;
-    if mode == COLUMNS {
-        further.extend(offsets(l, m, next)?);
+    if offset_count(mode, rank(m)) > 0 {
+        further.extend(offsets(l, m, mode, next)?);
         next += 1;
     }
+    let width_128 = if m.get("mode") == Some(".im2col::w::128") {
+        WIDTH_128
+    } else {
+        0
+    };
     let (mut mask, mut flags) = (VReg::None, 0);
     if m.has(".multicast::cluster") {
         (mask, flags) = (l.source(next, ScalarType::B16)?, MASKED);
@@ -215,7 +233,7 @@ fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         b: map,
         c: barrier,
         d: mask,
-        imm: LOADS | mode << MODE_SHIFT | flags | (rank(m) as u64) << RANK_SHIFT,
+        imm: LOADS | mode << MODE_SHIFT | flags | width_128 | (rank(m) as u64) << RANK_SHIFT,
         defines: 0,
         ..VirtualOp::new(Handlers::same(begin))
     };
@@ -296,6 +314,21 @@ fn scalar(element: TensorElement) -> Option<ScalarType> {
     })
 }
 
+/// Whether sums of the type turn subnormal numbers to zero.
+fn flushes(element: TensorElement) -> bool {
+    matches!(element, TensorElement::F32Ftz | TensorElement::Tf32Ftz)
+}
+
+/// A reduction in global memory. Unlike `red`, sums of numbers of 32 bits keep subnormal ones, unless the type flushes them.
+fn bulk_reduction(name: &str, ty: ScalarType, flushes: bool) -> Option<Reduction> {
+    let space = if ty == ScalarType::F32 && !flushes {
+        Space::Shared
+    } else {
+        Space::Global
+    };
+    reduction(name, ty, space)
+}
+
 fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let (kind, mode) = (pc.imm & 3, pc.imm >> MODE_SHIFT & 3);
     let rank = (pc.imm >> RANK_SHIFT & 7) as usize;
@@ -303,7 +336,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let (address, at) = unsafe { (*warp.lanes::<u64>(pc.a).add(lane), *warp.lanes::<u64>(pc.b).add(lane)) };
     let map = read_map(warp, pc, lane, at, Space::Generic)?;
     let is_columns = matches!(map.shape, Shape::Columns { .. });
-    if map.rank != rank || is_columns != (mode == COLUMNS) {
+    if map.rank != rank || is_columns != matches!(mode, COLUMNS | WIDTH) {
         let shape = if is_columns { "columns of pixels" } else { "boxes" };
         let message = format!(
             "the tensor map is one for {shape} of {} dimension(s), which the instruction is not",
@@ -311,48 +344,57 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         );
         return mistake(warp, pc, lane, message);
     }
-    if map.interleave != 0 || matches!(map.element, TensorElement::B4x16P64 | TensorElement::B6x16P32) {
-        let what = if map.interleave != 0 {
-            "in interleaved slices"
-        } else {
-            "with gaps"
-        };
-        return mistake(
-            warp,
-            pc,
-            lane,
-            format!("tensors whose elements lie {what} are not supported"),
-        );
+    if matches!(map.element, TensorElement::B4x16P64 | TensorElement::B6x16P32) {
+        let message = "tensors whose elements lie with gaps are not supported".to_owned();
+        return mistake(warp, pc, lane, message);
     }
-    let columns = if mode == COLUMNS && kind == LOADS { rank - 2 } else { 0 };
+    if map.interleave != 0 && (rank < 3 || matches!(mode, WIDTH | FOUR_ROWS)) {
+        let message =
+            "tensors in interleaved slices have 3 to 5 dimensions, and are copied as boxes or by `im2col`".to_owned();
+        return mistake(warp, pc, lane, message);
+    }
+    let further = if kind == LOADS { offset_count(mode, rank) } else { 0 };
     let coordinates = if mode == FOUR_ROWS { 5 } else { rank };
-    let slots = Slots::new(pc, coordinates + columns);
+    let slots = Slots::new(pc, coordinates + further);
     // SAFETY: the operation has as many sources, of 32 bits.
     let word = |warp: &Warp, index: usize| unsafe { slots.register(warp, index) }[lane];
-    let start = if mode == FOUR_ROWS {
-        Start::Rows {
-            column: word(warp, 0) as i32,
-            rows: std::array::from_fn(|row| word(warp, 1 + row) as i32),
+    let at: [i32; MAX_RANK] = std::array::from_fn(|axis| if axis < coordinates { word(warp, axis) as i32 } else { 0 });
+    let offsets: [u16; 3] = std::array::from_fn(|axis| {
+        if axis < further {
+            word(warp, coordinates + axis) as u16
+        } else {
+            0
         }
-    } else {
-        let coordinate = |axis| if axis < rank { word(warp, axis) as i32 } else { 0 };
-        let offset = |axis| {
-            if axis < columns {
-                word(warp, rank + axis) as u16
-            } else {
-                0
+    });
+    let start = match mode {
+        FOUR_ROWS => Start::Rows {
+            column: at[0],
+            rows: std::array::from_fn(|row| at[1 + row]),
+        },
+        WIDTH => {
+            let is_128 = pc.imm & WIDTH_128 != 0;
+            let [halo, offset, _] = offsets;
+            let most = if is_128 { 32 } else { 512 };
+            if halo >= most || offset >= 32 {
+                let message =
+                    format!("a halo of {halo} pixels and an offset of {offset}: they are below {most} and 32");
+                return mistake(warp, pc, lane, message);
             }
-        };
-        Start::Box {
-            at: std::array::from_fn::<_, MAX_RANK, _>(coordinate),
-            offsets: std::array::from_fn(offset),
+            if map.swizzle == 0 || map.atom == 2 {
+                let message =
+                    "columns along the width are swizzled, and not with halves of 16 bytes exchanged".to_owned();
+                return mistake(warp, pc, lane, message);
+            }
+            let width = Width { is_128, halo, offset };
+            Start::Width { at, width }
         }
+        _ => Start::Box { at, offsets },
     };
     let name = OPERATIONS[(pc.imm >> OPERATION_SHIFT) as usize % OPERATIONS.len()];
     let direction = match kind {
         LOADS => Direction::Load,
         STORES => Direction::Store,
-        _ => match scalar(map.element).and_then(|ty| reduction(name, ty, Space::Global)) {
+        _ => match scalar(map.element).and_then(|ty| bulk_reduction(name, ty, flushes(map.element))) {
             Some(reduction) => Direction::Reduce(reduction),
             None => {
                 let message = format!(
@@ -370,7 +412,10 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         shared: 0,
         window: 0,
     };
-    let bytes = copy.bytes();
+    if let Some(message) = copy.mistake() {
+        return mistake(warp, pc, lane, message);
+    }
+    let bytes = copy.shared_bytes();
     let (here, there) = match direction {
         Direction::Load => (AccessKind::Write, AccessKind::Read),
         Direction::Store => (AccessKind::Read, AccessKind::Write),
@@ -444,14 +489,11 @@ fn lower_bulk_reduce(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerE
     let ty = m.ty("type")?;
     let is_global = m.has(".global");
     let space = if is_global { Space::Global } else { Space::Shared };
-    if (name, ty) == (".add", ScalarType::S64) {
-        return Err(LowerError::new("`.add` is for .u64 where it is of 64 bits"));
-    }
     let refused = || LowerError::new(format!("the reduction `{name}` does not exist for values of type {ty}"));
     if (m.get("noftz").is_some()) != (name == ".add" && matches!(ty, ScalarType::F16 | ScalarType::Bf16)) {
         return Err(LowerError::new("`.noftz` belongs to `.add` of .f16 and .bf16"));
     }
-    let reduction = reduction(name, ty, space).ok_or_else(refused)?;
+    let reduction = bulk_reduction(name, ty, false).ok_or_else(refused)?;
     let a = whole_address(l, 0, space)?;
     let b = whole_address(l, 1, Space::Shared)?;
     let c = l.source(2, ScalarType::U32)?;
@@ -507,6 +549,9 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
     };
     if bytes % 16 != 0 {
         let message = format!("a bulk reduction of {bytes} bytes: only multiples of 16 can be reduced");
+        return mistake(warp, pc, lane, message);
+    }
+    if !is_global && let Some(message) = outside_of_clusters(warp) {
         return mistake(warp, pc, lane, message);
     }
     let side = |address, space, kind| Range {

@@ -19,7 +19,7 @@ use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::{copy, write};
-use crate::mem::tensor_map::{BYTES, MAX_RANK, Shape, TensorElement, TensorMap};
+use crate::mem::tensor_map::{BYTES, FIELD_BYTES, MAX_RANK, Shape, TensorElement, TensorMap};
 
 /// `tensormap`
 pub(super) static TENSORMAP: Instruction = Instruction {
@@ -85,6 +85,15 @@ const FIELDS: [&str; 11] = [
     ".element_stride",
 ];
 
+/// Fields that are one of a few, by their numbers, and how many these are.
+const CHOICES: [(&str, i128); 5] = [
+    (".elemtype", 16),
+    (".interleave_layout", 3),
+    (".swizzle_mode", 4),
+    (".fill_mode", 2),
+    (".swizzle_atomicity", 4),
+];
+
 /// Where in `imm` the dimension is.
 const AXIS_SHIFT: u32 = 8;
 
@@ -99,7 +108,15 @@ fn lower_replace(l: &mut Lowering<'_>, m: &Matched<'_>, axis: Option<u64>) -> Re
     }
     let space = memory::space(l, m, 0);
     let address = whole_address(l, 0, space)?;
-    let value = l.source(1 + usize::from(axis.is_some()), ty)?;
+    let at = 1 + usize::from(axis.is_some());
+    if let Some((_, limit)) = CHOICES.iter().find(|(name, _)| *name == field) {
+        let span = l.operand(at)?.span;
+        if !l.literal(at).is_some_and(|value| (0..*limit).contains(&value)) {
+            let message = format!("the field `{field}` is given as a constant from 0 to {}", limit - 1);
+            return Err(LowerError::new(message).at(span));
+        }
+    }
+    let value = l.source(at, ty)?;
     l.emit(VirtualOp {
         a: address,
         b: value,
@@ -149,8 +166,9 @@ fn replace_lane(warp: &mut Warp, pc: Pc, lane: usize, value: u64) -> Result<(), 
         space,
     };
     let host = range(warp, pc, lane, wanted)?;
+    // What the driver has worked out of all fields, behind these, stays as it is.
     // SAFETY: the range passed the access check.
-    unsafe { write(host, &map.encode()) };
+    unsafe { write(host, &map.encode()[..FIELD_BYTES]) };
     Ok(())
 }
 

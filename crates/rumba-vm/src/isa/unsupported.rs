@@ -8,8 +8,6 @@
 pub struct Unsupported {
     /// How their opcodes begin, in whole modifiers.
     pub opcodes: &'static [&'static str],
-    /// Modifiers of which they have one; none if all are meant.
-    pub with: &'static [&'static str],
     /// Why they are not executed.
     pub reason: &'static str,
 }
@@ -18,17 +16,10 @@ pub struct Unsupported {
 pub const UNSUPPORTED: &[Unsupported] = &[
     Unsupported {
         opcodes: &["tcgen05"],
-        with: &[],
         reason: "tensor cores of the fifth generation, with memory of their own (sm_100)",
     },
     Unsupported {
-        opcodes: &["cp"],
-        with: &[".im2col::w", ".im2col::w::128"],
-        reason: "tensor copies along one dimension of a convolution (sm_100)",
-    },
-    Unsupported {
         opcodes: &["tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"],
-        with: &[],
         reason: "textures, samplers and surfaces",
     },
 ];
@@ -40,15 +31,9 @@ pub fn reason(mnemonic: &str, modifiers: &[&str]) -> Option<&'static str> {
         let mut modifiers = modifiers.iter().map(|modifier| modifier.trim_start_matches('.'));
         wanted.next() == Some(mnemonic) && wanted.all(|wanted| modifiers.next() == Some(wanted))
     };
-    let has = |wanted: &&str| {
-        let mut given = modifiers.iter().map(|modifier| modifier.trim_start_matches('.'));
-        given.any(|modifier| modifier == wanted.trim_start_matches('.'))
-    };
     UNSUPPORTED
         .iter()
-        .find(|entry| {
-            entry.opcodes.iter().any(|start| begins(start)) && (entry.with.is_empty() || entry.with.iter().any(has))
-        })
+        .find(|entry| entry.opcodes.iter().any(|start| begins(start)))
         .map(|entry| entry.reason)
 }
 
@@ -59,8 +44,8 @@ mod tests {
     #[test]
     fn whole_modifiers_count() {
         assert!(reason("tex", &[".1d", ".v4", ".f32", ".s32"]).is_some());
-        assert!(reason("cp", &[".async", ".bulk", ".tensor", ".3d", ".im2col::w"]).is_some());
-        assert!(reason("cp", &[".async", ".bulk", ".tensor", ".3d", ".im2col"]).is_none());
+        assert!(reason("tcgen05", &[".mma", ".cta_group::1"]).is_some());
+        assert!(reason("cp", &[".async", ".bulk", ".tensor", ".3d", ".im2col::w"]).is_none());
         assert!(reason("cp", &[".async", ".bulk", ".commit_group"]).is_none());
         assert!(reason("cp", &[".async", ".ca", ".shared", ".global"]).is_none());
         assert!(reason("testp", &[".finite", ".f32"]).is_none());

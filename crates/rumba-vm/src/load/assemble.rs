@@ -11,7 +11,7 @@ use crate::exec::control;
 use crate::load::cfg::Graph;
 use crate::load::instrument::scatter::may_run_ahead;
 use crate::load::liveness::{Assignment, LiveOp};
-use crate::load::{cfg, function, instrument, liveness};
+use crate::load::{cfg, choices, function, instrument, liveness};
 use crate::lower::fixed::{Instruments, ProgramBuilder};
 use crate::lower::lowering::{Function, Lowering};
 use crate::lower::sources::SourceText;
@@ -19,7 +19,7 @@ use crate::lower::symbols;
 use crate::lower::symbols::{FunctionId, Located, Symbols};
 use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
 use crate::machine::op::Op;
-use crate::machine::program::{Class, Debug, Facts, Fixed, Flow, Parameter, Program, SaveRange};
+use crate::machine::program::{ChoicePoint, Class, Debug, Facts, Fixed, Flow, Parameter, Program, SaveRange};
 use crate::machine::special::Special;
 
 /// Bytes of shared memory that a kernel may declare; what is more is asked for at the launch.
@@ -122,6 +122,7 @@ pub(crate) fn program<'m>(
         tables: assembly.tables,
         handles,
         saves: assembly.saves,
+        choices: assembly.choices,
         frame_bytes: functions[0].frame_bytes.next_multiple_of(16),
         stack_bytes,
         stack_align: functions
@@ -260,6 +261,7 @@ struct Assembly<'a, 'm> {
     calls: Vec<(usize, usize)>,
     tables: Vec<Vec<u32>>,
     saves: Vec<SaveRange>,
+    choices: Vec<ChoicePoint>,
     fixed_units: Vec<u16>,
     next_unit: u32,
     next_predicate: u32,
@@ -285,6 +287,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             calls: Vec::new(),
             tables: Vec::new(),
             saves: Vec::new(),
+            choices: Vec::new(),
             fixed_units,
             next_unit,
             next_predicate: 2,
@@ -311,6 +314,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             })
             .collect();
         let assignment = liveness::assign(&function.classes, &blocks, &live_ops);
+        let live = choices::live(function.classes.len(), function.predicates, &blocks, &live_ops);
         let [narrow, wide, widest] = assignment.counts;
         self.registers = self.registers.max(narrow + 2 * wide + 4 * widest + 4);
         let range = SaveRange {
@@ -331,6 +335,21 @@ impl<'a, 'm> Assembly<'a, 'm> {
         }
         self.saves.push(range);
         self.starts.push(self.ops.len());
+        let base = self.choices.len();
+        for choice in &function.choices {
+            self.choices.push(choice.clone());
+        }
+        for (index, places) in live {
+            let choice = base + flat[index].virtual_op.imm as usize;
+            for place in places {
+                let unit = self.place(place, function, &assignment, range);
+                match place {
+                    VReg::Slot(slot) => self.choices[choice].live.push((unit, function.classes[slot as usize])),
+                    VReg::Predicate(_) => self.choices[choice].predicates.push(unit),
+                    VReg::None => {}
+                }
+            }
+        }
         self.encode(function, &flat, &blocks, &assignment, range)
     }
 
@@ -497,6 +516,9 @@ impl<'a, 'm> Assembly<'a, 'm> {
             let distance =
                 |block: usize| -> u64 { u64::from((blocks[block].ops.start as i64 - index as i64) as i32 as u32) };
             let imm = match &emitted.target {
+                Destination::None if choices::is_choice(virtual_op) => {
+                    (self.choices.len() - function.choices.len()) as u64 + virtual_op.imm
+                }
                 Destination::None => virtual_op.imm,
                 Destination::Jump(block) => distance(*block),
                 Destination::Branch { taken, other } => distance(*taken) | distance(*other) << 32,

@@ -10,14 +10,14 @@ use crate::exec::control;
 use crate::isa;
 use crate::load::instrument::arithmetic;
 use crate::lower::error::LowerError;
-use crate::lower::instruction::{Names, Occurrence};
+use crate::lower::instruction::{Convergence, Memory, Names, Occurrence};
 use crate::lower::lowering::{Function, Lowering, Survey};
 use crate::lower::scope::Binding;
 use crate::lower::sources::SourceText;
 use crate::lower::symbols::{FunctionId, Located};
 use crate::lower::virtual_op::{Control, Node, VReg, VirtualOp};
 use crate::lower::{notation, symbols};
-use crate::machine::program::{Debug, NOWHERE, Point, SourceLocation};
+use crate::machine::program::{ChoiceKind, ChoicePoint, Debug, NOWHERE, Point, SourceLocation};
 
 /// Faults reported per function; the rest is usually a consequence.
 const MAX_ERRORS: usize = 20;
@@ -281,6 +281,15 @@ impl<'m> Walk<'_, 'm> {
         {
             arithmetic::probe(lowering, hazard, &matched);
         }
+        let points = lowering.function.choices.len();
+        if instruments.choices {
+            if matched.convergence.unwrap_or(instruction.convergence) == Convergence::Warp {
+                lowering.choose_nothing(ChoiceKind::Meet);
+            }
+            if instruction.memory == Memory::Copies {
+                lowering.note_write();
+            }
+        }
         let outcome = (matched.lower)(lowering, &matched);
         lowering.instruction = None;
         lowering.names = Names::Values;
@@ -289,6 +298,11 @@ impl<'m> Walk<'_, 'm> {
         outcome?;
         for virtual_op in fixups {
             lowering.emit(virtual_op);
+        }
+        let is_object =
+            |point: &ChoicePoint| matches!(point.kind, ChoiceKind::Memory { .. } | ChoiceKind::Mbarrier { .. });
+        if lowering.function.choices[points..].iter().any(is_object) {
+            lowering.choose_nothing(ChoiceKind::Done);
         }
         if let Some((predicate, negated)) = guard {
             lowering.wrap_in_guard(first, predicate, negated, matched.has(".uni"));

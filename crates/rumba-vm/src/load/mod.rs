@@ -2,6 +2,7 @@
 
 pub(crate) mod assemble;
 pub(crate) mod cfg;
+mod choices;
 pub(crate) mod function;
 pub(crate) mod instrument;
 pub(crate) mod liveness;

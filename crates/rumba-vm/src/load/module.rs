@@ -271,6 +271,7 @@ pub(crate) fn load(device: &Arc<Resources>, sources: &[Source<'_>]) -> Result<Mo
             checks: device.config.checks,
             profile: device.config.profile,
             scatter: device.config.seed.is_some(),
+            choices: device.exploration.is_some(),
         },
     };
     let addressed = survey::addressed(&symbols);

@@ -4,12 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::base::config::Config;
 use crate::base::pool::ThreadPool;
+use crate::explore::Exploration;
 use crate::mem::allocations::Allocations;
 use crate::mem::arena::Arena;
 
 /// What a device shares with its modules.
 pub(crate) struct Resources {
     pub(crate) config: Config,
+    /// The exploration that the launches belong to.
+    pub(crate) exploration: Option<Exploration>,
     pub(crate) allocations: Allocations,
     pub(crate) pool: ThreadPool,
     /// Number of the next function that has an address.

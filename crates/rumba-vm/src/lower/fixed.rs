@@ -172,6 +172,8 @@ pub(crate) struct Instruments {
     pub(crate) profile: bool,
     /// Places where the lanes of a warp part by chance.
     pub(crate) scatter: bool,
+    /// Points of choice before what synchronises.
+    pub(crate) choices: bool,
 }
 
 impl Instruments {

@@ -11,14 +11,15 @@ use std::collections::{HashMap, HashSet};
 use rumba_ptx::ast::{self, Literal, OperandKind};
 
 use crate::base::types::ScalarType;
-use crate::exec::shape;
+use crate::exec::memory::Space;
+use crate::exec::{choice, shape};
 use crate::lower::fit;
 use crate::lower::fixed::ProgramBuilder;
 use crate::lower::instruction::{Names, Occurrence};
 use crate::lower::scope::{Binding, NameScope, Register};
 use crate::lower::symbols::Located;
 use crate::machine::op::Handlers;
-use crate::machine::program::{Class, Fixed};
+use crate::machine::program::{ChoiceKind, ChoicePoint, Class, Fixed};
 use crate::machine::special::Special;
 
 /// A function being lowered.
@@ -51,6 +52,8 @@ pub(crate) struct Function<'m> {
     pub(crate) has_alloca: bool,
     /// Whether there is a label or a jump so far.
     pub(crate) branches: bool,
+    /// Points of choice, if orders are explored.
+    pub(crate) choices: Vec<ChoicePoint>,
     /// The instructions by their index in the program's table, if the checks want to know them.
     pub(crate) occurrences: HashMap<u32, Occurrence>,
     /// Declared return and input parameters.
@@ -240,6 +243,50 @@ impl<'m> Lowering<'m> {
             source: self.source,
             conditional: false,
         });
+    }
+
+    /// Places a point of choice before what the instruction does next, if orders are explored. The object is named by `a` and
+    /// `b`; if it lies in memory, by `a` as an address with an offset in a state space.
+    pub(crate) fn choose(&mut self, kind: ChoiceKind, (a, b): (VReg, VReg), (space, offset): (Space, i64)) {
+        if !self.pool.instruments.choices {
+            return;
+        }
+        let text = self.instruction.map_or_else(String::new, |instruction| {
+            let opcode = &instruction.opcode;
+            format!("{}{}", opcode.mnemonic, opcode.modifiers.concat())
+        });
+        let index = self.function.choices.len() as u64;
+        self.function.choices.push(ChoicePoint {
+            kind,
+            space: space as u16,
+            offset: offset.cast_unsigned(),
+            text,
+            live: Vec::new(),
+            predicates: Vec::new(),
+        });
+        let point = VirtualOp {
+            a,
+            b,
+            imm: index,
+            defines: 0,
+            ..VirtualOp::new(choice::CHOICE)
+        };
+        self.emit_control(point, Control::Park);
+    }
+
+    /// Places one that names no object.
+    pub(crate) fn choose_nothing(&mut self, kind: ChoiceKind) {
+        self.choose(kind, (VReg::None, VReg::None), (Space::Generic, 0));
+    }
+
+    /// Notes that the instruction writes to memory, if orders are explored.
+    pub(crate) fn note_write(&mut self) {
+        if self.pool.instruments.choices {
+            self.emit(VirtualOp {
+                defines: 0,
+                ..VirtualOp::new(choice::WRITE)
+            });
+        }
     }
 
     /// Takes the guard over: the instruction deals with it.

@@ -57,6 +57,8 @@ pub(crate) struct Context<'a> {
     pub(crate) profile: Option<&'a Counters>,
     /// What the order of blocks, warps and lanes is taken from, if not from their numbers.
     pub(crate) seed: Option<u64>,
+    /// Whether the order of what synchronises is explored in this launch.
+    pub(crate) explores: bool,
     /// The checks that remember what threads did, if they are on.
     pub(crate) monitor: Option<&'a Monitor>,
     pub(crate) instruction_limit: u64,

@@ -163,6 +163,58 @@ pub(crate) struct Facts {
     pub(crate) classes: [Option<Class>; 5],
 }
 
+/// What is chosen before an operation that synchronises; see [`crate::explore`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChoiceKind {
+    /// Nothing: lanes wait for others of their warp that stand further up, because all are to execute the operation together.
+    Meet,
+    /// The operation has been executed.
+    Done,
+    /// An access of so many bytes at the address in `a`, plus the offset.
+    Memory { bytes: u8, access: ChoiceAccess },
+    /// An operation on the mbarrier there, which counts for so many arrivals as `b` says, or for one.
+    Mbarrier { operation: ChoiceMbarrier, counts: bool },
+    /// An arrival at the barrier `a`, for as many threads as `b` says.
+    Barrier,
+    /// Something that orders do not tell apart which ought to be told apart.
+    Unexplored,
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChoiceAccess {
+    Reads,
+    Writes,
+    /// It combines what is there with a value and gives no result, by an operation of this number that commutes with itself.
+    Combines(u8),
+}
+
+/// What an operation does with an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChoiceMbarrier {
+    /// It initialises or invalidates it.
+    Whole,
+    Expects,
+    Arrives,
+    /// Bytes come.
+    Brings,
+    Looks,
+}
+
+/// A point of choice of a program.
+#[derive(Debug, Clone)]
+pub(crate) struct ChoicePoint {
+    pub(crate) kind: ChoiceKind,
+    /// The state space of the address, as in an operation's `extra`, and the offset.
+    pub(crate) space: u16,
+    pub(crate) offset: u64,
+    /// The instruction.
+    pub(crate) text: String,
+    /// What is needed behind it: slots and predicates.
+    pub(crate) live: Vec<(u16, Class)>,
+    pub(crate) predicates: Vec<u16>,
+}
+
 /// A kernel ready to run.
 pub(crate) struct Program {
     pub(crate) name: String,
@@ -185,6 +237,8 @@ pub(crate) struct Program {
     /// Addresses of functions, to indices of operations.
     pub(crate) handles: HashMap<u64, u32>,
     pub(crate) saves: Vec<SaveRange>,
+    /// Points of choice, if orders are explored.
+    pub(crate) choices: Vec<ChoicePoint>,
     /// Bytes of a kernel's own frame.
     pub(crate) frame_bytes: u64,
     /// Bytes of stack that every thread may need, if that is known.

@@ -42,6 +42,8 @@ pub(crate) enum Wait {
     Cluster { phase: u32 },
     /// The barrier of the grid.
     Grid { phase: u32 },
+    /// The exploration of orders: until it is their turn to execute the operation behind.
+    Choice,
     /// The other warps of the warp group: until they have committed so many groups of products.
     Products { groups: u32 },
 }
@@ -151,6 +153,8 @@ pub struct Warp {
     /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
     pub(crate) copies: Groups,
     pub(crate) bulk_copies: Groups,
+    /// Whether lanes have written to memory, in an order that is explored, since this was last reset.
+    pub(crate) wrote: bool,
     /// Where values that are undefined come from, by the predicates that say so; see [`crate::load::instrument::registers`].
     pub(crate) origins: FxHashMap<u16, Origin>,
 }
@@ -203,6 +207,7 @@ impl Warp {
             lacks_of_block: false,
             copies: Groups::new(),
             bulk_copies: Groups::new(),
+            wrote: false,
             origins: FxHashMap::default(),
         }
     }

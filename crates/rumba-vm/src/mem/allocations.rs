@@ -250,6 +250,17 @@ impl Allocations {
         ((self.limit - used.min(self.limit)) as usize, self.limit as usize)
     }
 
+    /// What kernels can write to.
+    pub(crate) fn writable(&self) -> Vec<Window> {
+        let state = self.read();
+        let writable = state.live.values().filter(|allocation| allocation.is_writable());
+        let window = |allocation: &Allocation| Window {
+            start: allocation.start,
+            end: allocation.end(),
+        };
+        writable.map(window).collect()
+    }
+
     /// Memory of the host's own that kernels can access.
     pub(crate) fn registered(&self, arena: &Arena) -> Vec<Window> {
         let state = self.read();

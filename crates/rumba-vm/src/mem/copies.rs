@@ -156,6 +156,8 @@ impl Groups {
 pub(crate) struct Tracked {
     /// The host address of the mbarrier.
     pub(crate) barrier: u64,
+    /// Its number in the order that is explored.
+    pub(crate) number: u32,
     pub(crate) delivery: Delivery,
 }
 

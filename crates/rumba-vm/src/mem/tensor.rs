@@ -26,6 +26,26 @@ pub(crate) enum Start {
     Box { at: [i32; MAX_RANK], offsets: [u16; 3] },
     /// A column and four rows of a matrix.
     Rows { column: i32, rows: [i32; 4] },
+    /// The coordinates of a column of pixels along the width alone.
+    Width { at: [i32; MAX_RANK], width: Width },
+}
+
+/// What `im2col::w` and `im2col::w::128` are told (manual, section 5.5.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Width {
+    /// Whether a column has 128 pixels, in four runs, instead of one run of as many as the map says.
+    pub(crate) is_128: bool,
+    /// Pixels of the same row of the image that follow each run.
+    pub(crate) halo: u16,
+    /// What is added to all places along the width.
+    pub(crate) offset: u16,
+}
+
+impl Width {
+    /// How many runs there are, and pixels of each without the halo, where the map says that a column has so many.
+    fn runs(self, pixels: u32) -> (u32, u32) {
+        if self.is_128 { (4, 32) } else { (1, pixels) }
+    }
 }
 
 /// A copy of a box of a tensor.
@@ -39,43 +59,152 @@ pub(crate) struct TensorCopy {
     pub(crate) window: u64,
 }
 
-/// Elements of a row that lie in the tensor: from one to another, and where the first of the tensor's row lies.
+/// Bytes of a row of the box that lie in the tensor: from one to another, and where the first of the tensor's row lies.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    first: i64,
-    last: i64,
+    first: u64,
+    last: u64,
     base: u64,
 }
 
+/// Bytes that are stored at once, and that the innermost coordinate is a multiple of.
+const GRAIN: u64 = 16;
+
 impl TensorCopy {
-    /// Bytes of an element, and how many elements of the map these are.
-    fn unit(&self) -> (u64, i64) {
-        match self.map.element.bits() {
-            bits @ 8.. => (u64::from(bits) / 8, 1),
-            _ => (1, 2),
-        }
+    /// Bytes of an element; of half a byte, of two.
+    fn element_bytes(&self) -> u64 {
+        u64::from(self.map.element.bits()).div_ceil(8)
     }
 
-    /// Bytes of a row of the box.
+    /// Bytes of a slice, if the tensor is interleaved: its first dimension counts slices then.
+    fn slice(&self) -> Option<u64> {
+        (self.map.interleave != 0).then_some(16 * u64::from(self.map.interleave))
+    }
+
+    /// Bytes that elements of the first dimension take.
+    fn width(&self, elements: i64) -> i64 {
+        elements * i64::from(self.map.element.bits()) / 8
+    }
+
+    /// Bytes of a row of the box; a slice is a row of its own.
     fn row_bytes(&self) -> u64 {
-        u64::from(self.map.row()) * u64::from(self.map.element.bits()) / 8
+        self.slice()
+            .unwrap_or_else(|| self.width(self.map.row().into()).cast_unsigned())
     }
 
-    /// Bytes of shared memory.
-    pub(crate) fn bytes(&self) -> u64 {
-        match self.start {
-            Start::Box { .. } => self.map.copied_bytes(),
-            Start::Rows { .. } => 4 * self.row_bytes(),
+    /// The axes of space in tensors of pixels. The last one is the number of the image; channels are the first, or, where
+    /// they lie in slices, the last but one.
+    fn space(&self) -> std::ops::Range<usize> {
+        match self.slice() {
+            None => 1..self.map.rank - 1,
+            Some(_) => 0..self.map.rank - 2,
         }
     }
 
-    /// The address of the row of elements that has these coordinates, if it lies in the tensor. The first is not looked at.
-    fn base(&self, at: &[i64; MAX_RANK]) -> Option<u64> {
-        let mut base = self.map.address;
+    /// How many elements of an axis a tile comes to. Of slices, one copy has those of the same channels.
+    fn count(&self, extent: &[u32; MAX_RANK], axis: usize) -> u64 {
+        match self.slice() {
+            Some(_) if axis + 2 == self.map.rank => 1,
+            _ => extent[axis].div_ceil(self.map.steps[axis]).into(),
+        }
+    }
+
+    /// The axes that rows of a tile are counted along, the fastest first.
+    fn axes(&self) -> std::ops::Range<usize> {
+        usize::from(self.slice().is_none())..self.map.rank
+    }
+
+    /// Bytes from a row of the box to the next: what is swizzled lies in rows of as many bytes as are swizzled.
+    fn pitch(&self) -> u64 {
+        if self.map.swizzle == 0 || self.slice().is_some() {
+            self.row_bytes()
+        } else {
+            (16 << self.map.swizzle).max(self.row_bytes())
+        }
+    }
+
+    /// Rows of the box.
+    fn rows(&self) -> u64 {
+        match (self.start, self.map.shape) {
+            (Start::Rows { .. }, _) => 4,
+            (_, Shape::Tile(extent)) => self.axes().map(|axis| self.count(&extent, axis)).product(),
+            (Start::Width { width, .. }, Shape::Columns { pixels, .. }) => {
+                let (runs, run) = width.runs(pixels);
+                u64::from(runs) * (u64::from(run) + u64::from(width.halo))
+            }
+            (_, Shape::Columns { pixels, .. }) => pixels.into(),
+        }
+    }
+
+    /// Bytes that are copied.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.rows() * self.row_bytes()
+    }
+
+    /// Bytes of shared memory from the first row to the end of the last.
+    pub(crate) fn shared_bytes(&self) -> u64 {
+        (self.rows() - 1) * self.pitch() + self.row_bytes()
+    }
+
+    /// What is wrong with the place, as a device of compute capability 9.0 finds it, which ends the kernel then.
+    pub(crate) fn mistake(&self) -> Option<String> {
         let map = &self.map;
-        for ((at, size), stride) in at[1..map.rank].iter().zip(&map.sizes[1..]).zip(&map.strides) {
-            let index = u64::try_from(*at).ok().filter(|index| index < size)?;
-            base = base.wrapping_add(index.wrapping_mul(*stride));
+        let at = match self.start {
+            Start::Box { at, .. } | Start::Width { at, .. } => at,
+            Start::Rows { column, .. } => [column, 0, 0, 0, 0],
+        };
+        let bytes = self.width(at[0].into());
+        if self.slice().is_none() && bytes % GRAIN as i64 != 0 {
+            return Some(format!(
+                "the innermost coordinate {} is at byte {bytes} of its row: it has to be at a multiple of 16 bytes",
+                at[0]
+            ));
+        }
+        let is_load = matches!(self.direction, Direction::Load);
+        if let Some(axis) = (0..map.rank).find(|axis| !is_load && at[*axis] < 0) {
+            return Some(format!(
+                "the coordinate {} of dimension {axis} is negative: tensor stores and reductions begin in the tensor",
+                at[axis]
+            ));
+        }
+        let outside = |axis: usize, from: i64, to: i64| {
+            (!(from..=to).contains(&at[axis].into())).then(|| {
+                format!(
+                    "the coordinate {} of dimension {axis} lies outside of the box of pixels, from {from} to {to}",
+                    at[axis]
+                )
+            })
+        };
+        if let Shape::Columns { lower, upper, .. } = map.shape
+            && !is_load
+            && (lower.iter().any(|corner| *corner < 0) || upper.iter().any(|corner| *corner > 0))
+        {
+            return Some("the box of pixels reaches beyond the tensor, where nothing can be stored".to_owned());
+        }
+        let last = |axis: usize, upper: i32| map.sizes[axis] as i64 - 1 + i64::from(upper);
+        match (self.start, map.shape) {
+            (_, Shape::Tile(_)) => None,
+            // To the left of the box the column may begin.
+            (Start::Width { .. }, Shape::Columns { upper, .. }) => outside(1, i32::MIN.into(), last(1, upper[0])),
+            (_, Shape::Columns { lower, upper, .. }) => self
+                .space()
+                .zip(lower.into_iter().zip(upper))
+                .find_map(|(axis, (lower, upper))| outside(axis, lower.into(), last(axis, upper))),
+        }
+    }
+
+    /// The address of the row of elements that has these coordinates, if it lies in the tensor. The first is looked at if it
+    /// counts slices.
+    fn base(&self, at: &[i64; MAX_RANK]) -> Option<u64> {
+        let map = &self.map;
+        let mut base = map.address;
+        for axis in self.axes() {
+            let index = u64::try_from(at[axis]).ok().filter(|index| *index < map.sizes[axis])?;
+            let stride = match axis {
+                0 => self.slice().unwrap_or_default(),
+                _ => map.strides[axis - 1],
+            };
+            base = base.wrapping_add(index.wrapping_mul(stride));
         }
         Some(base)
     }
@@ -84,52 +213,85 @@ impl TensorCopy {
     /// address of the tensor's row; stops where it fails.
     fn each_row<E>(&self, mut body: impl FnMut(u64, Option<u64>) -> Result<(), E>) -> Result<(), E> {
         let map = &self.map;
-        let (at, offsets) = match self.start {
-            Start::Box { at, offsets } => (at.map(i64::from), offsets),
-            Start::Rows { rows, .. } => {
+        let last = map.rank - 1;
+        let step = |axis: usize| i64::from(map.steps[axis]);
+        match (self.start, map.shape) {
+            (Start::Rows { rows, .. }, _) => {
                 for (number, row) in (0..).zip(rows) {
                     body(number, self.base(&[0, row.into(), 0, 0, 0]))?;
                 }
-                return Ok(());
             }
-        };
-        match map.shape {
-            Shape::Tile(extent) => {
-                let count = |axis: usize| i64::from(extent[axis].div_ceil(map.steps[axis]));
-                let rows: i64 = (1..map.rank).map(count).product();
+            (Start::Box { at, .. } | Start::Width { at, .. }, Shape::Tile(extent)) => {
+                let rows: u64 = self.axes().map(|axis| self.count(&extent, axis)).product();
                 for number in 0..rows {
-                    let (mut rest, mut place) = (number, at);
-                    for (axis, place) in place.iter_mut().enumerate().take(map.rank).skip(1) {
-                        *place += rest % count(axis) * i64::from(map.steps[axis]);
-                        rest /= count(axis);
+                    let (mut rest, mut place) = (number, at.map(i64::from));
+                    for axis in self.axes() {
+                        let count = self.count(&extent, axis);
+                        place[axis] += (rest % count) as i64 * step(axis);
+                        rest /= count;
                     }
-                    body(number as u64, self.base(&place))?;
+                    body(number, self.base(&place))?;
                 }
             }
-            Shape::Columns {
-                lower, upper, pixels, ..
-            } => {
+            (
+                Start::Box { at, offsets },
+                Shape::Columns {
+                    lower, upper, pixels, ..
+                },
+            ) => {
                 // The filter's first pixel wanders through the box; the offsets say which of the filter's pixels is copied.
-                let mut place = at;
-                let last = map.rank - 1;
+                let space = self.space();
+                // Found on an H200: of two offsets the lower eight bits count.
+                let mask = if space.len() == 2 { 0xff } else { 0xffff };
+                let mut place = at.map(i64::from);
                 for number in 0..pixels {
                     let mut pixel = place;
-                    for axis in 1..last {
-                        pixel[axis] += i64::from(offsets[axis - 1]);
+                    for (axis, offset) in space.clone().zip(offsets) {
+                        pixel[axis] += i64::from(offset & mask);
                     }
                     body(number.into(), self.base(&pixel))?;
-                    let mut axis = 1;
-                    loop {
-                        if axis == last {
-                            place[last] += 1;
+                    let mut ended = true;
+                    for (axis, (lower, upper)) in space.clone().zip(lower.into_iter().zip(upper)) {
+                        place[axis] += step(axis);
+                        if place[axis] <= map.sizes[axis] as i64 - 1 + i64::from(upper) {
+                            ended = false;
                             break;
                         }
-                        place[axis] += i64::from(map.steps[axis]);
-                        if place[axis] <= map.sizes[axis] as i64 - 1 + i64::from(upper[axis - 1]) {
-                            break;
+                        place[axis] = lower.into();
+                    }
+                    if ended {
+                        place[last] += step(last);
+                    }
+                }
+            }
+            (
+                Start::Width { at, width },
+                Shape::Columns {
+                    lower, upper, pixels, ..
+                },
+            ) => {
+                let (runs, run) = width.runs(pixels);
+                let offset = i64::from(width.offset);
+                let mut place = at.map(i64::from);
+                place[1] += offset;
+                let mut number = 0;
+                for pixel in 1..=runs * run {
+                    body(number, self.base(&place))?;
+                    number += 1;
+                    // What a filter reaches behind the last pixel of a run. The manual's words leave open what follows the
+                    // last pixel of a row: here it is what lies behind it in the same row.
+                    if pixel % run == 0 {
+                        for beyond in 1..=i64::from(width.halo) {
+                            let mut pixel = place;
+                            pixel[1] += beyond * step(1);
+                            body(number, self.base(&pixel))?;
+                            number += 1;
                         }
-                        place[axis] = lower[axis - 1].into();
-                        axis += 1;
+                    }
+                    place[1] += step(1);
+                    if place[1] > map.sizes[1] as i64 - 1 + i64::from(upper[0]) + offset {
+                        place[1] = i64::from(lower[0]) + offset;
+                        place[last] += step(last);
                     }
                 }
             }
@@ -137,34 +299,39 @@ impl TensorCopy {
         Ok(())
     }
 
-    /// Which elements of a row lie in the tensor, in units.
+    /// Which bytes of a row lie in the tensor.
     fn row(&self, base: Option<u64>) -> Row {
-        let (bytes, unit) = self.unit();
-        let (Start::Box { at: [column, ..], .. } | Start::Rows { column, .. }) = self.start;
-        let (column, length) = (i64::from(column) / unit, (self.row_bytes() / bytes) as i64);
-        let (size, base) = match base {
-            Some(base) => (self.map.sizes[0] as i64 / unit, base),
-            None => (0, 0),
+        let length = self.row_bytes() as i64;
+        let (column, size) = match (self.start, base) {
+            (_, None) => (0, 0),
+            _ if self.slice().is_some() => (0, length),
+            (
+                Start::Box { at: [column, ..], .. }
+                | Start::Width { at: [column, ..], .. }
+                | Start::Rows { column, .. },
+                Some(_),
+            ) => (self.width(column.into()), self.width(self.map.sizes[0] as i64)),
+        };
+        // What is stored is stored in whole grains, of which the last may reach into what lies behind the row.
+        let size = match self.direction {
+            Direction::Load => size,
+            Direction::Store | Direction::Reduce(_) => size.cast_unsigned().next_multiple_of(GRAIN).cast_signed(),
         };
         Row {
-            first: (-column).clamp(0, length),
-            last: (size - column).clamp(0, length),
-            base: base.wrapping_add((column * bytes as i64).cast_unsigned()),
+            first: (-column).clamp(0, length).cast_unsigned(),
+            last: (size - column).clamp(0, length).cast_unsigned(),
+            base: base.unwrap_or_default().wrapping_add(column.cast_unsigned()),
         }
     }
 
     /// Calls `body` with the address and the length of each part of global memory that the copy comes to; stops where it fails.
     pub(crate) fn each_span<E>(&self, mut body: impl FnMut(u64, u64) -> Result<(), E>) -> Result<(), E> {
-        let (bytes, _) = self.unit();
         self.each_row(|_, base| {
             let row = self.row(base);
             if row.first >= row.last {
                 return Ok(());
             }
-            body(
-                row.base.wrapping_add(row.first as u64 * bytes),
-                (row.last - row.first) as u64 * bytes,
-            )
+            body(row.base.wrapping_add(row.first), row.last - row.first)
         })
     }
 
@@ -190,17 +357,16 @@ impl TensorCopy {
     /// The spans and the box passed the access check in this launch.
     pub(crate) unsafe fn run(&self) {
         const PIECE: u64 = 8;
-        let (unit, _) = self.unit();
-        let row_bytes = self.row_bytes();
+        let (row_bytes, pitch) = (self.row_bytes(), self.pitch());
         let done: Result<(), std::convert::Infallible> = self.each_row(|number, base| {
             let row = self.row(base);
-            let (first, last) = (row.first as u64 * unit, row.last as u64 * unit);
+            let (first, last) = (row.first, row.last);
             let mut offset = 0;
             while offset < row_bytes {
                 // Sixteen bytes at once, unless these are parted.
                 let piece = if self.map.atom == 2 { PIECE } else { 2 * PIECE };
                 let end = (offset + piece).min(row_bytes);
-                let place = self.place(number * row_bytes + offset);
+                let place = self.place(number * pitch + offset);
                 let (from, to) = (
                     first.clamp(offset, end),
                     last.clamp(offset, end).max(first.clamp(offset, end)),
@@ -225,7 +391,7 @@ impl TensorCopy {
 
     /// Moves a part of a piece, whose other elements lie outside of the tensor.
     unsafe fn move_piece(&self, global: u64, (shared, bytes): (u64, u64), (piece, length): (u64, u64)) {
-        let (unit, _) = self.unit();
+        let unit = self.element_bytes();
         // SAFETY: as the caller of `run` promises.
         unsafe {
             match self.direction {
@@ -249,41 +415,39 @@ impl TensorCopy {
     }
 }
 
+/// What numbers outside of a tensor are filled with: this in each 16 bits.
+const NAN: u64 = 0x7ff7_7ff7_7ff7_7ff7;
+
 /// Writes what an element outside of a tensor reads as.
 unsafe fn fill(element: TensorElement, nan: bool, to: u64, bytes: u64) {
-    let nan = nan && element.is_float();
+    let bits = if nan && element.is_float() { NAN } else { 0 };
     // SAFETY: as the caller of `run` promises.
     unsafe {
         match bytes {
-            1 => u8::write(to, 0),
-            2 => u16::write(to, if nan { 0x7fff } else { 0 }),
-            4 => u32::write(to, if nan { 0x7fff_ffff } else { 0 }),
-            _ => u64::write(to, if nan { 0x7fff_ffff_ffff_ffff } else { 0 }),
+            1 => u8::write(to, (bits as u8).into()),
+            2 => u16::write(to, (bits as u16).into()),
+            4 => u32::write(to, bits as u32),
+            _ => u64::write(to, bits),
         }
     }
 }
 
-/// Rounds numbers to `tf32`, and turns subnormal ones to zero, if the type asks for it.
+/// Rounds numbers to `tf32`, if they are of that type. Loads turn no subnormal number to zero, whatever the type.
 unsafe fn convert(element: TensorElement, at: u64, bytes: u64) {
-    let (rounds, flushes) = match element {
-        TensorElement::Tf32 => (true, false),
-        TensorElement::Tf32Ftz => (true, true),
-        TensorElement::F32Ftz => (false, true),
-        _ => return,
-    };
+    if !matches!(element, TensorElement::Tf32 | TensorElement::Tf32Ftz) {
+        return;
+    }
     for at in (at..at + bytes).step_by(4) {
         // SAFETY: as the caller of `run` promises.
-        let mut x = unsafe { u32::read(at) };
-        let magnitude = x & 0x7fff_ffff;
-        if flushes && magnitude < 0x80_0000 {
-            x &= 0x8000_0000;
-        }
-        if rounds && magnitude < 0x7f80_0000 {
-            // To nearest, away from zero in the middle.
-            x = x.wrapping_add(0x1000) & 0xffff_e000;
-        }
+        let x = unsafe { u32::read(at) };
+        let rounded = match x & 0x7fff_ffff {
+            // To nearest, to even in the middle.
+            ..0x7f80_0000 => x.wrapping_add(0xfff + (x >> 13 & 1)) & 0xffff_e000,
+            0x7f80_0000 => x,
+            _ => 0x7fff_e000,
+        };
         // SAFETY: as above.
-        unsafe { u32::write(at, x) };
+        unsafe { u32::write(at, rounded) };
     }
 }
 
@@ -430,10 +594,14 @@ mod tests {
             x
         };
         assert_eq!(of(TensorElement::F32, 0x0000_1234), 0x0000_1234);
-        assert_eq!(of(TensorElement::F32Ftz, 0x8000_1234), 0x8000_0000);
-        assert_eq!(of(TensorElement::Tf32, 0x3f80_1000), 0x3f80_2000);
-        assert_eq!(of(TensorElement::Tf32, 0x3f80_0fff), 0x3f80_0000);
-        assert_eq!(of(TensorElement::Tf32, 0x7fc0_1234), 0x7fc0_1234);
-        assert_eq!(of(TensorElement::Tf32Ftz, 0x0000_1fff), 0);
+        assert_eq!(of(TensorElement::F32Ftz, 0x8000_1234), 0x8000_1234);
+        for tf32 in [TensorElement::Tf32, TensorElement::Tf32Ftz] {
+            assert_eq!(of(tf32, 0x3f80_1000), 0x3f80_0000);
+            assert_eq!(of(tf32, 0x3f80_3000), 0x3f80_4000);
+            assert_eq!(of(tf32, 0x3f80_0fff), 0x3f80_0000);
+            assert_eq!(of(tf32, 0xff80_0000), 0xff80_0000);
+            assert_eq!(of(tf32, 0xffc0_1234), 0x7fff_e000);
+            assert_eq!(of(tf32, 0x0000_1fff), 0x0000_2000);
+        }
     }
 }

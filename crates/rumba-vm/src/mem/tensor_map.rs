@@ -9,13 +9,16 @@ use std::fmt;
 /// Bytes of a tensor map.
 pub const BYTES: usize = 128;
 
+/// How many of these are the fields that instructions change.
+pub(crate) const FIELD_BYTES: usize = 64;
+
 /// Dimensions of the largest tensor.
 pub const MAX_RANK: usize = 5;
 
 /// Words of an image.
 const WORDS: usize = BYTES / 4;
 
-/// Word 18, by the swizzle: no map has zeros there.
+/// Word 18, by the swizzle that the map was made with: no map has zeros there.
 const SWIZZLED: [u32; 4] = [0x10, 0x100, 0x200, 0x400];
 
 /// The type of a tensor's elements, by the number that images and instructions know it by.
@@ -162,15 +165,15 @@ impl TensorMap {
         }
     }
 
-    /// Bytes of shared memory that a copy comes to.
-    pub fn copied_bytes(&self) -> u64 {
-        let rows: u64 = match self.shape {
-            Shape::Tile(extent) => (1..self.rank)
-                .map(|axis| u64::from(extent[axis].div_ceil(self.steps[axis])))
+    /// Bytes of the box as images state them. Of slices, of steps that do not divide it, and with halos, copies come to others.
+    fn box_bytes(&self) -> u64 {
+        let elements: u64 = match self.shape {
+            Shape::Tile(extent) => (0..self.rank)
+                .map(|axis| u64::from(extent[axis] / self.steps[axis]))
                 .product(),
-            Shape::Columns { pixels, .. } => pixels.into(),
+            Shape::Columns { channels, pixels, .. } => u64::from(channels) * u64::from(pixels),
         };
-        rows * u64::from(self.row()) * u64::from(self.element.bits()) / 8
+        elements * u64::from(self.element.bits()) / 8
     }
 
     /// The 128 bytes.
@@ -188,7 +191,8 @@ impl TensorMap {
             | u32::from(rounds) << 16
             | self.promotion << 17
             | self.atom << 19;
-        for axis in 0..self.rank {
+        // What lies beyond the rank is written too: `tensormap.replace` may change it before the rank.
+        for axis in 0..MAX_RANK {
             if axis > 0 {
                 let stride = self.strides[axis - 1] >> 4;
                 words[2 + axis] = stride as u32;
@@ -200,7 +204,7 @@ impl TensorMap {
         words[13] |= self.row().wrapping_sub(1) << 24;
         match self.shape {
             Shape::Tile(extent) => {
-                for (axis, extent) in extent[1..self.rank].iter().enumerate() {
+                for (axis, extent) in extent[1..].iter().enumerate() {
                     words[14] |= (extent.wrapping_sub(1) & 0xff) << (8 * axis);
                 }
             }
@@ -216,8 +220,7 @@ impl TensorMap {
                 words[15] = pixels.wrapping_sub(1) & 0x3ff;
             }
         }
-        let is_dense = self.steps[..self.rank].iter().all(|step| *step == 1);
-        words[16] = if is_dense { self.copied_bytes() as u32 } else { 0 };
+        words[16] = self.box_bytes() as u32;
         words[18] = SWIZZLED[self.swizzle as usize & 3];
         let mut bytes = [0; BYTES];
         for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
@@ -242,7 +245,8 @@ impl TensorMap {
         let is_columns = flags & 1 != 0;
         let address = u64::from(word(0)) | u64::from(word(1)) << 32;
         let swizzle = flags >> 13 & 3;
-        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16) || word(18) != SWIZZLED[swizzle as usize];
+        // `tensormap.replace` does not change word 18.
+        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16) || !SWIZZLED.contains(&word(18));
         let (Some(element), 1..=MAX_RANK, false) = (element, rank, is_wrong) else {
             return Err(NoTensorMap);
         };
@@ -260,7 +264,7 @@ impl TensorMap {
             steps: [1; MAX_RANK],
             shape: Shape::Tile([1; MAX_RANK]),
         };
-        for axis in 0..rank {
+        for axis in 0..MAX_RANK {
             if axis > 0 {
                 let upper = u64::from(word(7) >> (4 * (axis - 1)) & 15);
                 map.strides[axis - 1] = (u64::from(word(2 + axis)) | upper << 32) << 4;
@@ -289,7 +293,7 @@ impl TensorMap {
         } else {
             let mut extent = [1; MAX_RANK];
             extent[0] = row;
-            for (axis, extent) in extent[1..rank].iter_mut().enumerate() {
+            for (axis, extent) in extent[1..].iter_mut().enumerate() {
                 *extent = (word(14) >> (8 * axis) & 0xff) + 1;
             }
             Shape::Tile(extent)
@@ -377,7 +381,7 @@ mod tests {
         assert_eq!((word(3), word(7), word(8), word(9)), (1, 1, 0, 255));
         assert_eq!(
             (word(13), word(14), word(16), word(18)),
-            (1 << 3 | 63 << 24, 127, 0, 0x400)
+            (1 << 3 | 63 << 24, 127, 64 * 64 * 2, 0x400)
         );
     }
 }

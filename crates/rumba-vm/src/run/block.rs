@@ -217,8 +217,20 @@ impl Block {
         }
     }
 
+    /// Lets one warp run until its turn is over or it can go no further. Gives how many operations it executed.
+    pub(crate) fn run_warp(&mut self, warp: usize) -> u64 {
+        let warp = &mut self.warps[warp];
+        let before = warp.executed();
+        let mut pc = warp.resume(WARP_TURN);
+        while !pc.is_stop() {
+            // SAFETY: the warp was set up for the program that the operation belongs to.
+            pc = unsafe { (pc.handler)(warp, pc) };
+        }
+        warp.executed() - before
+    }
+
     /// Wakes the lanes that wait at completed barriers.
-    fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         // SAFETY: no warp runs.
         let completed = unsafe { std::mem::take(&mut (*self.state).completed) };
         // SAFETY: as above.
@@ -273,6 +285,7 @@ impl Block {
                     | Wait::BarrierResult { .. }
                     | Wait::Cluster { .. }
                     | Wait::Grid { .. }
+                    | Wait::Choice
                     | Wait::Products { .. } => {}
                 }
             }
@@ -374,6 +387,7 @@ impl Block {
                         format!("waiting at the barrier of the cluster, where {arrived} of {live} threads have arrived")
                     }
                     Wait::Grid { .. } => "waiting at the barrier of the grid".to_owned(),
+                    Wait::Choice => crate::exec::choice::awaited(context, pc),
                     Wait::Products { .. } => {
                         "waiting for the other warps of the warp group to commit products".to_owned()
                     }

@@ -110,6 +110,31 @@ impl Worker {
         }
     }
 
+    /// Forgets what operations of another launch have learnt about memory. Gives where this one keeps it.
+    pub(crate) fn reset(&mut self, context: &Context<'_>) -> *mut Bounds {
+        // Operations share bounds modulo their number: those of no operation are not looked at.
+        let caches = context.program.debug.points.len().clamp(1, CACHES);
+        self.caches.resize(TABLES * CACHES, Bounds::default());
+        for half in self.caches.chunks_exact_mut(CACHES) {
+            half[..caches].fill(Bounds::default());
+        }
+        self.epoch = context.allocations.epoch();
+        self.caches.as_mut_ptr()
+    }
+
+    /// All residents: those of the last launch have ended.
+    pub(crate) fn idle(&self) -> Vec<usize> {
+        (0..self.residents.len()).rev().collect()
+    }
+
+    pub(crate) fn known(&self, index: usize) -> &Resident {
+        &self.residents[index]
+    }
+
+    pub(crate) fn resident(&mut self, index: usize) -> &mut Resident {
+        &mut self.residents[index]
+    }
+
     /// The cluster of a resident.
     fn cluster(&mut self, resident: usize) -> &mut Cluster {
         self.clusters[self.residents[resident].cluster].state()
@@ -165,6 +190,27 @@ impl Progress {
         self.end.fetch_min(index, Ordering::AcqRel);
         let now = context.started.elapsed().as_millis() as u64;
         self.failed_at.fetch_min(now, Ordering::AcqRel);
+    }
+
+    /// Stops the launch.
+    pub(crate) fn halt(&self, message: &str) {
+        // The first one says why.
+        let _ = self.stop.set(message.to_owned());
+    }
+
+    pub(crate) fn is_halted(&self) -> bool {
+        self.stop.get().is_some()
+    }
+
+    /// Whether a block has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// A block fails; if others have failed before, that is what counts.
+    pub(crate) fn first_fault(&self, index: u64, fault: Fault) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert((index, fault));
     }
 
     /// Whether a block failed so long ago that others can no longer be expected to end: they may be waiting for it.
@@ -229,7 +275,7 @@ impl Share {
 }
 
 /// Why the launch has to end, if it does.
-fn exhausted(context: &Context<'_>, executed: u64) -> Option<String> {
+pub(crate) fn exhausted(context: &Context<'_>, executed: u64) -> Option<String> {
     if executed > context.instruction_limit {
         let most = context.instruction_limit;
         return Some(format!(
@@ -247,14 +293,14 @@ fn exhausted(context: &Context<'_>, executed: u64) -> Option<String> {
 
 /// What a worker has done since it last told the others.
 #[derive(Default)]
-struct Done {
-    operations: u64,
-    blocks: u64,
+pub(crate) struct Done {
+    pub(crate) operations: u64,
+    pub(crate) blocks: u64,
 }
 
 impl Done {
     /// Tells the others, and stops them all if the launch has to end.
-    fn tell(&mut self, context: &Context<'_>, progress: &Progress) {
+    pub(crate) fn tell(&mut self, context: &Context<'_>, progress: &Progress) {
         let Self { operations, blocks } = std::mem::take(self);
         let total = progress.executed.fetch_add(operations, Ordering::Relaxed) + operations;
         if blocks > 0 {
@@ -269,20 +315,14 @@ impl Done {
 
 /// A worker's part of a launch.
 pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Worker) {
-    // Operations share bounds modulo their number: those of no operation are not looked at.
-    let caches = context.program.debug.points.len().clamp(1, CACHES);
-    worker.caches.resize(TABLES * CACHES, Bounds::default());
-    for half in worker.caches.chunks_exact_mut(CACHES) {
-        half[..caches].fill(Bounds::default());
-    }
-    worker.epoch = context.allocations.epoch();
-    let initial = InitialState::new(context, worker.number, worker.caches.as_mut_ptr());
+    let caches = worker.reset(context);
+    let initial = InitialState::new(context, worker.number, caches);
     let size = context.cluster_size() as usize;
     let turn = if context.seed.is_some() { SHORT_TURN } else { BLOCK_TURN };
     let mut share = Share::new(context);
     let mut done = Done::default();
     let mut running: VecDeque<usize> = VecDeque::new();
-    let mut idle: Vec<usize> = (0..worker.residents.len()).rev().collect();
+    let mut idle = worker.idle();
     let mut wanted = if context.cooperative { context.residency } else { size };
     // Whether there is nothing more to begin.
     let mut drained = false;
@@ -393,7 +433,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
 }
 
 /// Begins the blocks of a cluster, given the number of the first and the cluster's coordinates.
-fn begin(
+pub(crate) fn begin(
     initial: &InitialState<'_>,
     worker: &mut Worker,
     idle: &mut Vec<usize>,
@@ -442,7 +482,7 @@ fn begin(
 }
 
 /// Lets go of a block that need not run any more; its memory serves others when the whole cluster is at that point.
-fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>) {
+pub(crate) fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>) {
     let Resident { cluster, rank, .. } = worker.residents[resident];
     let cluster = &mut worker.clusters[cluster];
     cluster.state().finish(rank);
@@ -452,7 +492,7 @@ fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>) {
 }
 
 /// The fault of a block whose threads all wait in vain, as do those of the whole grid if it says so.
-fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bool) -> Fault {
+pub(crate) fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bool) -> Fault {
     let block = &worker.residents[resident].block;
     let members = &worker.clusters[worker.residents[resident].cluster].members;
     let live = members
@@ -471,7 +511,13 @@ fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bo
     describe(context, block, warp, raw, live)
 }
 
-fn describe(context: &Context<'_>, block: &Block, warp: u32, raw: RawFault, live: Vec<LiveThreads>) -> Fault {
+pub(crate) fn describe(
+    context: &Context<'_>,
+    block: &Block,
+    warp: u32,
+    raw: RawFault,
+    live: Vec<LiveThreads>,
+) -> Fault {
     let debug = &context.program.debug;
     let (ptx, ptx_line) = debug.ptx(raw.source);
     // An assertion says itself where it stands; the instruction that reports it may be far from there.

@@ -109,7 +109,7 @@ fn load(map: impl Fn(u64) -> TensorMap, data: &[u32], load: &str, expected: u32,
 }
 
 const LOAD_2D: &str =
-    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {5, 2}], [%r3];";
+    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {4, 2}], [%r3];";
 
 fn numbers(count: u32) -> Vec<u32> {
     (0..count).collect()
@@ -117,10 +117,10 @@ fn numbers(count: u32) -> Vec<u32> {
 
 #[test]
 fn boxes_are_loaded_row_by_row() {
-    // Sixteen columns, of which eight are copied from the fifth on; four rows from the second on.
+    // Sixteen columns, of which eight are copied from the fourth on; four rows from the second on.
     let of = |data| map(data, TensorElement::U32, &[16, 8], &[8, 4]);
     let found = load(of, &numbers(128), LOAD_2D, 128, 128);
-    let expected: Vec<u32> = (0..32).map(|index| (2 + index / 8) * 16 + 5 + index % 8).collect();
+    let expected: Vec<u32> = (0..32).map(|index| (2 + index / 8) * 16 + 4 + index % 8).collect();
     assert_eq!(found, expected);
 }
 
@@ -129,14 +129,14 @@ fn what_lies_outside_is_filled_and_counted() {
     for (element, nan, fill) in [
         (TensorElement::U32, false, 0),
         (TensorElement::F32, false, 0),
-        (TensorElement::F32, true, 0x7fff_ffff),
+        (TensorElement::F32, true, 0x7ff7_7ff7),
     ] {
         let of = |data| TensorMap {
             fills_nan: nan,
             ..map(data, element, &[16, 8], &[8, 4])
         };
-        for (column, row) in [(-3, -2), (12, 6), (-8, 0), (0, 8), (1000, -1000)] {
-            let instruction = LOAD_2D.replace("{5, 2}", &format!("{{{column}, {row}}}"));
+        for (column, row) in [(-4, -2), (12, 6), (-8, 0), (0, 8), (1000, -1000)] {
+            let instruction = LOAD_2D.replace("{4, 2}", &format!("{{{column}, {row}}}"));
             // All bytes of the box are counted.
             let found = load(of, &numbers(128), &instruction, 128, 128);
             let expected: Vec<u32> = (0..32)
@@ -159,7 +159,7 @@ fn rows_are_swizzled_by_their_address() {
             atom,
             ..map(data, TensorElement::F32, &[columns.into(), 32], &[columns, 16])
         };
-        let instruction = LOAD_2D.replace("{5, 2}", "{0, 0}");
+        let instruction = LOAD_2D.replace("{4, 2}", "{0, 0}");
         let found = load(of, &numbers(32 * columns), &instruction, 16 * width, 16 * width);
         for index in 0..16 * columns {
             let address = 4 * index;
@@ -219,7 +219,7 @@ fn every_other_row_can_be_left_out() {
         steps: [1, 2, 1, 1, 1],
         ..map(data, TensorElement::U32, &[16, 8], &[8, 5])
     };
-    let found = load(of, &numbers(128), &LOAD_2D.replace("{5, 2}", "{0, 1}"), 96, 128);
+    let found = load(of, &numbers(128), &LOAD_2D.replace("{4, 2}", "{0, 1}"), 96, 128);
     let expected: Vec<u32> = (0..24).map(|index| (1 + 2 * (index / 8)) * 16 + index % 8).collect();
     assert_eq!(found[..24], expected);
     assert_eq!(found[24], 0x7777_7777);
@@ -265,6 +265,149 @@ fn pixels_become_columns() {
     }
 }
 
+/// Loads a column along the width, and gives the first channel of each pixel.
+fn along_width(mode: &str, info: [u16; 2], at: [i32; 3], corners: [i32; 2], step: u32, pixels: u32) -> Vec<u32> {
+    // Three images of 7 pixels in a row of 8 channels, numbered from 1 on.
+    let of = |data| TensorMap {
+        swizzle: 1,
+        steps: [1, step, 1, 1, 1],
+        shape: Shape::Columns {
+            lower: [corners[0], 0, 0],
+            upper: [corners[1], 0, 0],
+            channels: 8,
+            pixels: 20,
+        },
+        ..map(data, TensorElement::U32, &[8, 7, 12], &[1; 3])
+    };
+    let data: Vec<u32> = (0..8 * 7 * 12).map(|index| 1 + index / 8).collect();
+    let instruction = format!(
+        "mov.u16 %h1, {}; mov.u16 %h2, {};
+        @%p1 cp.async.bulk.tensor.3d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes
+            [%r2], [%rd1, {{{}, {}, {}}}], [%r3], {{%h1, %h2}};",
+        info[0], info[1], at[0], at[1], at[2]
+    );
+    let found = load(
+        of,
+        &data,
+        &instruction,
+        32 * pixels,
+        (32 * pixels).next_multiple_of(128),
+    );
+    (0..pixels as usize).map(|pixel| found[8 * pixel]).collect()
+}
+
+/// Of [`along_width`]: the number of the pixel at a place of an image, or what lies outside.
+fn pixel(width: i32, image: i32) -> u32 {
+    if (0..7).contains(&width) && (0..12).contains(&image) {
+        (1 + width + 7 * image) as u32
+    } else {
+        0
+    }
+}
+
+#[test]
+fn columns_go_along_the_width() {
+    // From the third pixel of the second image on; two pixels follow the last one.
+    let found = along_width("im2col::w", [2, 0], [0, 3, 1], [0, 0], 1, 22);
+    let expected: Vec<u32> = (0..22)
+        .map(|number| pixel((3 + number) % 7, 1 + (3 + number) / 7))
+        .collect();
+    assert_eq!(found, expected);
+    // A margin of one to the left and the steps of a filter that moves by two: the manual's first example of `wOffset`.
+    let wander = |count: i32, from: i32, per_row: i32| {
+        (0..count).map(move |number| pixel(from + 2 * (number % per_row), number / per_row))
+    };
+    let found = along_width("im2col::w", [1, 0], [0, -1, 0], [-1, 0], 2, 21);
+    let expected: Vec<u32> = wander(20, -1, 4).chain([pixel(7, 4)]).collect();
+    assert_eq!(found, expected);
+    let found = along_width("im2col::w", [0, 1], [0, -1, 0], [-1, 0], 2, 20);
+    assert_eq!(found, wander(20, 0, 4).collect::<Vec<_>>());
+    // To the left of the box a column may begin.
+    let found = along_width("im2col::w", [0, 0], [0, -3, 0], [0, 0], 1, 20);
+    let expected = (-3..17_i32).map(|number| pixel(if number < 0 { number } else { number % 7 }, number.max(0) / 7));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn halos_follow_every_32_pixels() {
+    let found = along_width("im2col::w::128", [3, 0], [0, 1, 0], [0, 0], 1, 4 * 35);
+    let mut expected = Vec::new();
+    for number in 0..128 {
+        let (width, image) = ((1 + number) % 7, (1 + number) / 7);
+        expected.push(pixel(width, image));
+        if number % 32 == 31 {
+            expected.extend((1..=3).map(|beyond| pixel(width + beyond, image)));
+        }
+    }
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn columns_along_the_width_have_rules() {
+    let of = |swizzle| {
+        move |data| TensorMap {
+            swizzle,
+            shape: Shape::Columns {
+                lower: [0; 3],
+                upper: [0; 3],
+                channels: 4,
+                pixels: 4,
+            },
+            ..map(data, TensorElement::U32, &[16, 4, 2], &[1; 3])
+        }
+    };
+    let load = |mode: &str, info: [u16; 2], width: i32| {
+        format!(
+            "mov.u16 %h1, {}; mov.u16 %h2, {}; @%p1 cp.async.bulk.tensor.3d.shared::cta.global.{mode}.mbarrier::complete_tx::bytes
+                [%r2], [%rd1, {{0, {width}, 0}}], [%r3], {{%h1, %h2}};",
+            info[0], info[1]
+        )
+    };
+    let invalid = FaultKind::InvalidInstruction;
+    fault(
+        of(0),
+        &load("im2col::w", [0, 0], 0),
+        invalid,
+        "columns along the width are swizzled",
+    );
+    fault(
+        of(1),
+        &load("im2col::w", [512, 0], 0),
+        invalid,
+        "a halo of 512 pixels and an offset of 0: they are below 512 and 32",
+    );
+    fault(
+        of(1),
+        &load("im2col::w::128", [32, 0], 0),
+        invalid,
+        "they are below 32 and 32",
+    );
+    fault(of(1), &load("im2col::w", [0, 32], 0), invalid, "an offset of 32");
+    fault(
+        of(1),
+        &load("im2col::w", [0, 0], 4),
+        invalid,
+        "lies outside of the box of pixels",
+    );
+    let sliced = move |data| TensorMap {
+        interleave: 1,
+        ..of(1)(data)
+    };
+    fault(
+        sliced,
+        &load("im2col::w", [0, 0], 0),
+        invalid,
+        "tensors in interleaved slices",
+    );
+    let boxes = |data| map(data, TensorElement::U32, &[16, 4, 2], &[4, 4, 2]);
+    fault(
+        boxes,
+        &load("im2col::w", [0, 0], 0),
+        invalid,
+        "one for boxes of 3 dimension(s)",
+    );
+}
+
 #[test]
 fn four_rows_are_gathered_and_scattered() {
     let of = |data| map(data, TensorElement::U32, &[16, 8], &[8, 1]);
@@ -292,7 +435,7 @@ fn stores_keep_within_the_tensor() {
         u32s(&bench.download(address, 4 * data.len()))
     };
     let store = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group";
-    for (column, row) in [(4, 2), (-3, -1), (12, 6), (16, 0)] {
+    for (column, row) in [(4, 2), (0, 0), (12, 6), (16, 0)] {
         let found = run(store, &format!("{{{column}, {row}}}"), TensorElement::U32, &[999; 128]);
         for (index, found) in (0..).zip(found) {
             let expected = match (index % 16 - column, index / 16 - row) {
@@ -354,7 +497,7 @@ fn a_cluster_gets_one_box() {
         barrier.cluster.arrive; barrier.cluster.wait;
         setp.eq.u32 %p3, %r10, 0; and.pred %p3, %p3, %p1; mov.u16 %h1, 5;
         @%p3 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
-            [%r2], [%rd1, {{5, 2}}], [%r3], %h1;
+            [%r2], [%rd1, {{4, 2}}], [%r3], %h1;
         mul.wide.u32 %rd10, %r10, 128; add.u64 %rd2, %rd2, %rd10;
         @!%p2 bra SKIP;
     WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra WAIT;
@@ -368,7 +511,7 @@ fn a_cluster_gets_one_box() {
     let map = map(data, TensorElement::U32, &[16, 8], &[8, 4]);
     launch(&bench, &map, out, Some([3, 1, 1])).unwrap();
     let found = u32s(&bench.download(out, 384));
-    let expected: Vec<u32> = (0..32).map(|index| (2 + index / 8) * 16 + 5 + index % 8).collect();
+    let expected: Vec<u32> = (0..32).map(|index| (2 + index / 8) * 16 + 4 + index % 8).collect();
     assert_eq!(found[..32], expected);
     assert_eq!(found[32..64], [0x7777_7777; 32]);
     assert_eq!(found[64..], expected);
@@ -415,7 +558,7 @@ fn maps_are_changed_in_shared_memory_and_copied() {
     let found = u32s(&bench.download(data, 128));
     assert_eq!(
         found[..8],
-        [124, 125, 126, 127, 0x7fff_ffff, 0x7fff_ffff, 0x7fff_ffff, 0x7fff_ffff]
+        [124, 125, 126, 127, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7]
     );
 }
 
@@ -435,7 +578,7 @@ fn constants_may_be_maps() {
     let (constant, _) = bench.module.global("constant").unwrap();
     bench.write(constant, &map.encode()).unwrap();
     launch(&bench, &map, out, None).unwrap();
-    assert_eq!(u32s(&bench.download(out, 128))[0], 37);
+    assert_eq!(u32s(&bench.download(out, 128))[0], 36);
 }
 
 #[track_caller]
@@ -484,15 +627,41 @@ fn misuse_is_told() {
     let large = |data| map(data, TensorElement::U32, &[16, 12], &[8, 4]);
     fault(
         large,
-        &load.replace("{5, 2}", "{0, 6}"),
+        &load.replace("{4, 2}", "{0, 6}"),
         FaultKind::IllegalAddress,
         "read of 32 bytes of global memory",
     );
-    let sliced = |data| TensorMap {
-        interleave: 1,
-        ..good(data)
-    };
-    fault(sliced, &load, invalid, "in interleaved slices are not supported");
+    let odd = load.replace("{4, 2}", "{6, 2}");
+    fault(
+        good,
+        &odd,
+        invalid,
+        "the innermost coordinate 6 is at byte 24 of its row",
+    );
+    let store =
+        |at: &str| format!("@%p1 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {at}], [%r2];");
+    let negative = "is negative: tensor stores and reductions begin in the tensor";
+    fault(
+        good,
+        &store("{4, -2}"),
+        invalid,
+        &format!("the coordinate -2 of dimension 1 {negative}"),
+    );
+    fault(
+        good,
+        &store("{-4, 0}"),
+        invalid,
+        &format!("the coordinate -4 of dimension 0 {negative}"),
+    );
+    let reduce = store("{0, -1}")
+        .replace("cp.async", "cp.reduce.async")
+        .replace("shared::cta", "shared::cta.add");
+    fault(
+        good,
+        &reduce,
+        invalid,
+        &format!("the coordinate -1 of dimension 1 {negative}"),
+    );
     let bytes = |data| map(data, TensorElement::U8, &[64, 8], &[32, 4]);
     let reduce = "@%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd1, {0, 0}], [%r2];";
     fault(
@@ -508,6 +677,36 @@ fn misuse_is_told() {
         invalid,
         "300 as `box_dim` of a tensor map: a box has 1 to 256 elements",
     );
+    let pixels = |lower, upper| {
+        move |data| TensorMap {
+            shape: Shape::Columns {
+                lower: [lower, 0, 0],
+                upper: [upper, 0, 0],
+                channels: 4,
+                pixels: 4,
+            },
+            ..map(data, TensorElement::U32, &[16, 4, 2], &[1; 3])
+        }
+    };
+    let column = |at: &str| {
+        format!(
+            "mov.u16 %h1, 0; @%p1 cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes
+                [%r2], [%rd1, {at}], [%r3], {{%h1}};"
+        )
+    };
+    let outside = "the coordinate 4 of dimension 1 lies outside of the box of pixels, from -1 to 3";
+    fault(pixels(-1, 0), &column("{0, 4, 0}"), invalid, outside);
+    fault(
+        pixels(0, -1),
+        &column("{0, -1, 0}"),
+        invalid,
+        "outside of the box of pixels, from 0 to 2",
+    );
+    let store_column =
+        "@%p1 cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%rd1, {0, 0, 0}], [%r2];";
+    let message = "the box of pixels reaches beyond the tensor, where nothing can be stored";
+    fault(pixels(-1, 0), store_column, invalid, message);
+    fault(pixels(0, 1), store_column, invalid, message);
     let replace = "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;";
     let columns = |data| TensorMap {
         shape: Shape::Columns {
@@ -521,7 +720,7 @@ fn misuse_is_told() {
     let message = "1 as `rank` of a tensor map: columns of pixels have at least three dimensions";
     fault(columns, replace, invalid, message);
     let huge = |data| map(data, TensorElement::U8, &[256; 5], &[256; 5]);
-    let load = load.replace(".2d.", ".5d.").replace("{5, 2}", "{0, 0, 0, 0, 0}");
+    let load = load.replace(".2d.", ".5d.").replace("{4, 2}", "{0, 0, 0, 0, 0}");
     fault(huge, &load, FaultKind::IllegalAddress, "of shared memory");
     fault(
         good,

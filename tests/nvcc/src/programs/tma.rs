@@ -59,7 +59,7 @@ fn accumulate(gpu: &Gpu) -> Result<()> {
     let mut expected = vec![0.0; 800];
     for block in 0..blocks as usize {
         for index in 0..512 {
-            let (column, row) = (block % 2 * 32 + index % 32, (index / 32).wrapping_sub(2));
+            let (column, row) = (block % 2 * 32 + index % 32, index / 32 + 5);
             if column < 40 && row < 20 {
                 expected[row * 40 + column] += (index + block) as f32;
             }

@@ -7,9 +7,9 @@ use ::half::{bf16, f16};
 use super::output::TensorWriter;
 use super::pipeline::{Consumer, Full, WARP_GROUP};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, TileRef, sealed as tile};
-use crate::number::half::{e4m3, e5m2};
 use crate::device::thread::{index_in_block, lane_id};
 use crate::device::wgmma::{self, Sums, Wgmma};
+use crate::number::half::{e4m3, e5m2};
 
 /// How wide an accumulator may be: 32, 64, 128, 160, 176, 192 or 256 columns.
 #[derive(Debug)]
@@ -164,8 +164,15 @@ where
 
 /// Products that are being added to an accumulator, which cannot be read meanwhile.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
-pub struct Products<'p, 'r, S: super::Stage, const STAGES: usize, const CLUSTER: u32, const COLUMNS: usize, N: Number = f32>
-where
+pub struct Products<
+    'p,
+    'r,
+    S: super::Stage,
+    const STAGES: usize,
+    const CLUSTER: u32,
+    const COLUMNS: usize,
+    N: Number = f32,
+> where
     Columns<COLUMNS>: Width,
 {
     accumulator: &'p mut Accumulator<COLUMNS, N>,
@@ -229,8 +236,11 @@ where
 
     /// The same of a stage's tiles in either order: 64 rows of the product from `first` on, and all columns.
     #[inline(always)]
-    pub fn add_rows<T, const ROWS: usize, const INNER: usize>(&mut self, stage: Full<'r, (A, B), STAGES, CLUSTER>, first: u32)
-    where
+    pub fn add_rows<T, const ROWS: usize, const INNER: usize>(
+        &mut self,
+        stage: Full<'r, (A, B), STAGES, CLUSTER>,
+        first: u32,
+    ) where
         T: Factor<Sum = N>,
         A: StageTile<Tile: Operand<T, ROWS, INNER>>,
         B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
@@ -256,7 +266,12 @@ where
     {
         let (a, b) = (X::descriptor(a, first), Y::descriptor(b, 0));
         let sums = &mut self.accumulator.sums;
-        const { assert!(X::STEPS == Y::STEPS && X::STEPS <= 4, "both operands have the same elements along the sum") };
+        const {
+            assert!(
+                X::STEPS == Y::STEPS && X::STEPS <= 4,
+                "both operands have the same elements along the sum"
+            )
+        };
         // SAFETY: the stage stays full until the products are done: it is dropped when all but the last are. The accumulator
         // is borrowed until then. The warp group is together, says the caller.
         unsafe {

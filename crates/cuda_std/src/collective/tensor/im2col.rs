@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use bytemuck::{Pod, Zeroable};
 
 use super::map::{Image, TensorTiling};
-use super::tile::{Element, StageTile, Swizzled, Tile, TileSource, sealed};
+use super::tile::{Factor, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::thread::is_first_in_block;
 use crate::device::wgmma;
@@ -42,11 +42,15 @@ impl Window {
         [along(0), along(1)]
     }
 
-    /// Whether tensor copies can do it: the corners of the box of pixels have 8 bits, strides 3.
+    /// Whether tensor copies can do it: there is a place, the corners of the box of pixels have 8 bits, strides 3.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) fn is_encodable(&self) -> bool {
+        let places = self.places();
         (0..2).all(|axis| {
-            (1..=127).contains(&self.taps[axis]) && self.padding[axis] <= 127 && (1..=8).contains(&self.stride[axis])
+            places[axis] > 0
+                && (1..=127).contains(&self.taps[axis])
+                && self.padding[axis] <= 127
+                && (1..=8).contains(&self.stride[axis])
         })
     }
 }
@@ -173,12 +177,12 @@ pub struct Im2colSource<'l, T: Tile> {
     channel: u32,
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> TileSource<T>
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> TileSource<T>
     for Im2colSource<'_, Swizzled<T, ROWS, COLUMNS>>
 {
 }
 
-impl<T: Element, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
+impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
     for Im2colSource<'_, Swizzled<T, ROWS, COLUMNS>>
 {
     #[inline(always)]

@@ -151,7 +151,11 @@ impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
                 !<D::Tile as sealed::Tile>::PANELS || down == ROWS && COLUMNS * size_of::<T>() == 128,
                 "panels have as many rows as the tiles of their tensor map, which have 64 columns"
             );
-            let (whole, part) = if <D::Tile as sealed::Tile>::PANELS { (across, COLUMNS) } else { (down, ROWS) };
+            let (whole, part) = if <D::Tile as sealed::Tile>::PANELS {
+                (across, COLUMNS)
+            } else {
+                (down, ROWS)
+            };
             assert!(
                 whole.is_multiple_of(part),
                 "a tile of a stage has the rows of one or several tiles of its tensor map"
@@ -161,7 +165,8 @@ impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
         let (blocks, apart) = const {
             let (blocks, apart) = common::<D, CLUSTER>();
             assert!(
-                (<D::Tile as Tile>::ROWS * <D::Tile as Tile>::COLUMNS / (ROWS * COLUMNS)).is_multiple_of(blocks as usize),
+                (<D::Tile as Tile>::ROWS * <D::Tile as Tile>::COLUMNS / (ROWS * COLUMNS))
+                    .is_multiple_of(blocks as usize),
                 "blocks of a cluster share a tile out evenly: its tensor map has tiles of fewer rows"
             );
             (blocks, apart)
@@ -193,7 +198,15 @@ impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
                 } << (rank - number * apart);
                 for part in number * own..(number + 1) * own {
                     let (row, column) = place(part);
-                    wgmma::load_tile_multicast(tile + part * bytes, image, self.batch, row, column, barrier, mask as u16);
+                    wgmma::load_tile_multicast(
+                        tile + part * bytes,
+                        image,
+                        self.batch,
+                        row,
+                        column,
+                        barrier,
+                        mask as u16,
+                    );
                 }
             } else {
                 for part in 0..all {

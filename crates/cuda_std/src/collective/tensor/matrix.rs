@@ -227,7 +227,9 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         // SAFETY: inside of the matrix, as was compared; what else has to hold is the caller's. The values have as many bytes as
         // what they are stored as.
         unsafe {
-            let first = self.start.add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
+            let first = self
+                .start
+                .add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
             if together && column + (NUMBER as u32) <= self.columns {
                 match NUMBER * size_of::<T>() {
                     2 => first.cast::<u16>().write(core::mem::transmute_copy(&values)),
@@ -313,7 +315,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
     }
 
     /// Writes a tile: what `result` makes of batch, row, column and sum. Each of the blocks has a part of each sum, and writes a
-    /// part of the rows. `number` counts the tiles. Where this block has none of the products, there are no sums.
+    /// part of the tile. `number` counts the tiles. Where this block has none of the products, there are no sums.
     #[inline(always)]
     pub(super) fn write<T, V, S, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>(
         &self,
@@ -329,8 +331,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
     {
         const {
             assert!(
-                ROWS == 64 * GROUPS as usize && ROWS.is_multiple_of(8 * SLICES as usize),
-                "a tile has 64 rows for each warp group of consumers, which the blocks share out"
+                ROWS == 64 * GROUPS as usize,
+                "a tile has 64 rows for each warp group of consumers"
             );
             assert!(COLUMNS.is_multiple_of(32), "rows of sums have whole 128 bytes");
         }
@@ -353,45 +355,61 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
             let [down, right] = register_place(register);
             let (low, high) = if any { (low, high) } else { (0.0, 0.0) };
             // SAFETY: this block's memory, which is not read now, and this thread's sums.
-            unsafe { wgmma::store_pair(self.place(row + down, column + right), low, high) }
+            unsafe { wgmma::store_pair(self.place(row + down, column + right), low.to_bits(), high.to_bits()) }
         });
         arrive(self.ready());
         wait_for_cluster(self.ready(), number & 1);
-        let rows = ROWS as u32 / SLICES;
         let fours = COLUMNS as u32 / 4;
-        let mut next = index_in_block() % WARP_GROUP + WARP_GROUP * consumer.rank();
-        while next < rows * fours {
-            let (row, column) = (own * rows + next / fours, next % fours * 4);
-            let place = self.place(row, column);
-            // SAFETY: all partners have written their sums, and wait until they are read.
-            let mut total = unsafe { wgmma::load_four(place, first) };
-            for slice in 1..SLICES {
-                // SAFETY: as above.
-                let part = unsafe { wgmma::load_four(place, first + slice * partners) };
-                total = [
-                    total[0] + part[0],
-                    total[1] + part[1],
-                    total[2] + part[2],
-                    total[3] + part[3],
-                ];
+        let bound = |slice: u32| ROWS as u32 * fours * slice / SLICES;
+        let start = bound(own) + index_in_block() % WARP_GROUP + WARP_GROUP * consumer.rank();
+        // Of each thread, a few at a time: their ways through the cluster are long.
+        const AT_ONCE: u32 = 4;
+        let mut next = start;
+        while next < bound(own + 1) {
+            let mut totals = [[0.0_f32; 4]; AT_ONCE as usize];
+            for slice in 0..SLICES {
+                for (i, total) in (0..AT_ONCE).zip(&mut totals) {
+                    let at = (next + i * WARP_GROUP * GROUPS).min(ROWS as u32 * fours - 1);
+                    let place = self.place(at / fours, at % fours * 4);
+                    // SAFETY: all partners have written their sums, and wait until they are read.
+                    let part = unsafe { wgmma::load_four(place, first + slice * partners) };
+                    *total = [
+                        total[0] + part[0],
+                        total[1] + part[1],
+                        total[2] + part[2],
+                        total[3] + part[3],
+                    ];
+                }
             }
-            let Place {
-                batch,
-                row: above,
-                column: left,
-            } = tile.place;
-            let value = |right: u32, sum: f32| T::round(result([batch, above + row, left + column + right], sum));
-            let values = [
-                value(0, total[0]),
-                value(1, total[1]),
-                value(2, total[2]),
-                value(3, total[3]),
-            ];
-            // SAFETY: of the cluster's tile, this block's rows, of which each thread has others.
-            unsafe { tile.store(tile.fours, row, column, values) }
-            next += WARP_GROUP * GROUPS;
+            for (i, total) in (0..AT_ONCE).zip(totals) {
+                let at = next + i * WARP_GROUP * GROUPS;
+                if at < bound(own + 1) {
+                    let (row, column) = (at / fours, at % fours * 4);
+                    let Place {
+                        batch,
+                        row: above,
+                        column: left,
+                    } = tile.place;
+                    let value = |right: usize| {
+                        T::round(result([batch, above + row, left + column + right as u32], total[right]))
+                    };
+                    let values = [value(0), value(1), value(2), value(3)];
+                    // SAFETY: of the cluster's tile, this block's part, of which each thread has others.
+                    unsafe { tile.store(tile.fours, row, column, values) }
+                }
+            }
+            next += AT_ONCE * WARP_GROUP * GROUPS;
         }
         arrive(self.free());
+    }
+
+    /// Waits until the partners have read the sums of the last of so many tiles, and so arrived for the last time: what they do
+    /// to this block's memory is over.
+    #[inline(always)]
+    pub(super) fn finish(&self, tiles: u32) {
+        if tiles > 0 {
+            wait_for_cluster(self.free(), (tiles & 1) ^ 1);
+        }
     }
 
     /// Where a sum lies, and the three right of it if its column is a multiple of four. Columns are exchanged in eights, so that those

@@ -98,6 +98,7 @@
 //! * A thread that panics in a role ends without its partners, which then wait for ever, as at any barrier that counts it.
 
 mod accumulator;
+mod convolution;
 mod im2col;
 mod map;
 mod matrix;
@@ -112,6 +113,7 @@ mod tile;
 mod turns;
 
 pub use accumulator::{Accumulator, Columns, Number, Products, Width};
+pub use convolution::convolution;
 #[doc(hidden)]
 pub use im2col::Geometry;
 pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};

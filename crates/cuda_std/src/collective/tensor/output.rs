@@ -2,16 +2,17 @@
 
 use core::marker::PhantomData;
 
-use super::accumulator::{Accumulator, Columns, Packed, Width};
+use super::accumulator::{Accumulator, Columns, Number, Packed, Width, register_place};
 use super::map::TensorOutput;
 use super::pipeline::{Consumer, assert_cluster};
-use super::tile::{Element, Stored, Swizzled, Tile, sealed};
+use super::tile::{Element, Factor, Stored, Swizzled, Tile, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::FULL_MASK;
 use crate::device::intrinsics;
 use crate::device::sync::sync_warp;
 use crate::device::thread::{block_number, grid_dim, lane_id};
 use crate::device::wgmma;
+use crate::device::wgmma::Sums as _;
 use crate::mem::shared::dynamic_shared_tensors;
 
 /// In which order the tiles of a matrix are computed: in bands of so many tiles from top to bottom, and in each column by
@@ -151,7 +152,13 @@ impl<'l, T: Tile> TensorOutput<'l, T> {
         self,
         order: Bands,
     ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
-        self.tiles_grouped(order, Grouping { down: CLUSTER, across: 1 })
+        self.tiles_grouped(
+            order,
+            Grouping {
+                down: CLUSTER,
+                across: 1,
+            },
+        )
     }
 
     /// The same for clusters whose blocks lie below and beside each other.
@@ -175,7 +182,9 @@ impl<'l, T: Tile> TensorOutput<'l, T> {
     }
 }
 
-impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
+impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>
+    OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER>
+{
     /// Where the tiles are, for the producer, which brings what they are computed of.
     #[inline(always)]
     #[must_use]
@@ -321,7 +330,8 @@ where
         self.full = true;
         (self.image, self.place) = (tile.image, tile.place);
         let (row, column) = (tile.place.row + self.warp / 4 * 64, tile.place.column);
-        self.numbers.take(sums, |down, right, sum| result(row + down, column + right, sum));
+        self.numbers
+            .take(sums, |down, right, sum| result(row + down, column + right, sum));
     }
 
     /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
@@ -460,6 +470,78 @@ where
                 store(row ^ 96, self.numbers.sixteen(first + 3));
             }
         }
+    }
+}
+
+impl<T: Factor, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 32>, GROUPS> {
+    /// Writes a tile of numbers with 32 bits: what `result` makes of row, column and sum. Each warp takes its 16 rows through
+    /// shared memory, 32 columns at a time, and does not wait for them to arrive.
+    #[inline(always)]
+    pub(super) fn write<V, N, S, const STAGES: usize, const CLUSTER: u32, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        consumer: &Consumer<'_, S, STAGES, GROUPS, CLUSTER>,
+        tile: OutputTile<'_, Swizzled<T, 16, 32>, ROWS, COLUMNS>,
+        sums: &Accumulator<COLUMNS, N>,
+        mut result: impl FnMut(u32, u32, N) -> V,
+    ) where
+        T: Stored<V>,
+        N: Number,
+        S: super::Stage,
+        Columns<COLUMNS>: Width,
+    {
+        const {
+            assert!(
+                ROWS == 64 * GROUPS as usize,
+                "a tile has 64 rows for each warp group of consumers"
+            );
+            assert!(
+                COLUMNS.is_multiple_of(32) && size_of::<T>() == 4,
+                "32 columns of 32 bits at a time"
+            );
+        }
+        let bytes = <Swizzled<T, 16, 32> as sealed::Tile>::BYTES;
+        let warp = consumer.warp();
+        let buffers = self.base + warp * 2 * bytes;
+        let Place { batch, row, column } = tile.place;
+        let (first_row, first_column) = (row + warp * 16, column);
+        let lane = lane_id();
+        let (row, pair) = (lane / 4, lane % 4 * 2);
+        sums.sums.pairs(|register, low, high| {
+            // 16 registers are 32 columns: of each four, two are of the row that is 8 further down.
+            let (part, [down, right]) = (register as u32 / 16, register_place(register));
+            let buffer = buffers + part % 2 * bytes;
+            let (down, right) = (row + down, right % 32 + pair);
+            let value = |column: u32, sum: N| -> u32 {
+                bytemuck::cast(T::round(result(
+                    first_row + down,
+                    first_column + part * 32 + right + column,
+                    sum,
+                )))
+            };
+            let mut value = value;
+            let (low, high) = (value(0, low), value(1, high));
+            // The swizzle exchanges columns by the row: PTX ISA, "Swizzling Modes".
+            let place = buffer + down * 128 + (((right / 4) ^ (down % 8)) << 4) + right % 4 * 4;
+            // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The rows of
+            // the output are this warp's, of the block's tile.
+            unsafe {
+                if register % 16 == 0 {
+                    if lane == 0 {
+                        wgmma::store_wait_read_1();
+                    }
+                    sync_warp(FULL_MASK);
+                }
+                wgmma::store_pair(place, low, high);
+                if register % 16 == 14 {
+                    wgmma::fence_proxy_async();
+                    sync_warp(FULL_MASK);
+                    if lane == 0 {
+                        wgmma::store_tile(tile.image, batch, first_row, first_column + part * 32, buffer);
+                        wgmma::store_commit();
+                    }
+                }
+            }
+        });
     }
 }
 

@@ -54,6 +54,7 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     #[inline(always)]
     #[must_use]
     pub fn panels(&self) -> Panels<'_, T, ROWS, N> {
+        const { assert!(size_of::<T>() == 2, "panels have numbers of 16 bits, `f16` or `bf16`") }
         Panels {
             address: self.address(),
             pitch: <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES,
@@ -100,6 +101,23 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
         );
         Panels {
             address: self.address + first * 128,
+            pitch: self.pitch,
+            stage: PhantomData,
+        }
+    }
+
+    /// `PART` panels from `first` on.
+    ///
+    /// # Panics
+    /// If the tiles do not have them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn panels<const PART: usize>(self, first: u32) -> Panels<'s, T, ROWS, PART> {
+        const { assert!(PART <= N, "a part has no more panels than its tile") };
+        assert!(first <= (N - PART) as u32, "panels that the tile does not have");
+        Panels {
+            address: self.address + first * self.pitch,
             pitch: self.pitch,
             stage: PhantomData,
         }
@@ -198,7 +216,8 @@ impl<const COLUMNS: usize> Accumulator<COLUMNS>
 where
     Columns<COLUMNS>: Width,
 {
-    /// Starts a product of `INNER` columns of `a` and of `b`, in place of what is there.
+    /// Starts a product of `INNER` columns of `a` and of `b`, which is added to what is there where `add` is 1 and replaces it
+    /// where it is 0.
     ///
     /// # Safety
     ///
@@ -208,6 +227,7 @@ where
         &mut self,
         a: Panels<'_, T, 64, N>,
         b: Panels<'_, T, COLUMNS, N>,
+        add: u32,
     ) {
         const {
             assert!(
@@ -225,7 +245,7 @@ where
                             &mut self.sums,
                             a.descriptor() + a.sixteen($step),
                             b.descriptor() + b.sixteen($step),
-                            ($step > 0) as u32,
+                            if $step > 0 { 1 } else { add },
                         );
                     }
                 )*};
@@ -286,7 +306,25 @@ where
         // SAFETY: the stage is full until it is released, and the accumulator is borrowed. The warp group is together, says
         // the caller. It is not `unsafe` to be mistaken there: see the module.
         unsafe {
-            self.start::<T, N, INNER>(a, b.panels());
+            self.start::<T, N, INNER>(a, b.panels(), 0);
+            self.sums.wait();
+        }
+        b.release_together();
+    }
+
+    /// Adds the product of 64 rows of `a` and the transpose of a stage to what the accumulator holds: see
+    /// [`product`](Self::product).
+    ///
+    /// `wgmma.mma_async`, `wgmma.wait_group`; PTX 8.0, sm_90a.
+    #[inline(always)]
+    pub fn add_product<T: Element, const N: usize, const INNER: usize, const STAGES: usize>(
+        &mut self,
+        a: Panels<'_, T, 64, N>,
+        b: Full<'_, [Swizzled<T, COLUMNS, PANEL>; N], STAGES, 1>,
+    ) {
+        // SAFETY: as for `product`.
+        unsafe {
+            self.start::<T, N, INNER>(a, b.panels(), 1);
             self.sums.wait();
         }
         b.release_together();
@@ -349,7 +387,7 @@ where
         turns.take();
         // SAFETY: as for `product` and `add_weighted`. Groups end in order, so the scores are there when all but the last are.
         unsafe {
-            scores.start::<T, N, INNER>(left, right.panels());
+            scores.start::<T, N, INNER>(left, right.panels(), 0);
             self.start_weighted(weights, b.panels());
             turns.pass();
             scores.sums.wait_1();

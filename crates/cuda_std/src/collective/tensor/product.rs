@@ -1,5 +1,7 @@
 //! Whole products of matrices, for kernels that add what becomes of the sums.
 
+use core::ops::Range;
+
 use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
@@ -18,7 +20,8 @@ const TWO: u32 = 232;
 ///
 /// | results | numbers | rows |
 /// |---|---|---|
-/// | `(TensorOutput, TensorStaging)` | of 16 bits | begin at multiples of 16 bytes; written by tensor copies, while the next tile is computed |
+/// | `(TensorOutput, TensorStaging)` in tiles of 16 by 64 | of 16 bits | begin at multiples of 16 bytes; written by tensor copies, while the next tile is computed |
+/// | the same in tiles of 16 by 32 | `f32` | begin at multiples of 16 bytes; written by tensor copies |
 /// | [`MatrixOutput`] | any | any |
 /// | `(MatrixOutput, TensorExchange)` | any, of sums in `f32` | any; for few tiles with long sums, whose parts several blocks of a cluster compute |
 pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>:
@@ -59,7 +62,10 @@ mod sealed {
 }
 
 impl<T, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, f32, ROWS, COLUMNS, GROUPS>
-    for (TensorOutput<'_, Swizzled<T, 16, 64>>, TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS>)
+    for (
+        TensorOutput<'_, Swizzled<T, 16, 64>>,
+        TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS>,
+    )
 where
     T: Element + Stored<V>,
     Columns<COLUMNS>: Width,
@@ -67,7 +73,10 @@ where
 }
 
 impl<O, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
-    for (TensorOutput<'_, Swizzled<O, 16, 64>>, TensorStaging<'_, Swizzled<O, 16, 64>, GROUPS>)
+    for (
+        TensorOutput<'_, Swizzled<O, 16, 64>>,
+        TensorStaging<'_, Swizzled<O, 16, 64>, GROUPS>,
+    )
 where
     O: Element + Stored<V>,
     Columns<COLUMNS>: Width,
@@ -103,6 +112,69 @@ where
             sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
             let Place { batch, .. } = tile.place_in_batch();
             writer.hold_results(tile, &sums, |row, column, sum| result([batch, row, column], sum));
+        }
+    }
+}
+
+impl<V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, N, ROWS, COLUMNS, GROUPS>
+    for (
+        TensorOutput<'_, Swizzled<f32, 16, 32>>,
+        TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
+    )
+where
+    f32: Stored<V>,
+    N: Number,
+    Columns<COLUMNS>: Width,
+{
+}
+
+impl<V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
+    for (
+        TensorOutput<'_, Swizzled<f32, 16, 32>>,
+        TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
+    )
+where
+    f32: Stored<V>,
+    N: Number,
+    Columns<COLUMNS>: Width,
+{
+    const SLICES: u32 = 1;
+
+    #[inline(always)]
+    fn initialise(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
+    fn places<const CLUSTER: u32>(&self, (order, grouping): (Bands, Grouping)) -> Places<ROWS, COLUMNS, CLUSTER> {
+        Places::new([self.0.batches(), self.0.rows(), self.0.columns()], order, grouping)
+    }
+
+    #[inline(always)]
+    fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
+        self,
+        consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+        (order, grouping): (Bands, Grouping),
+        steps: u32,
+        result: &impl Fn([u32; 3], N) -> V,
+    ) where
+        T: Factor<Sum = N>,
+        A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+        B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    {
+        let first = 64 * consumer.rank();
+        let mut sums = Accumulator::<COLUMNS, N>::zero();
+        let (output, staging) = self;
+        for tile in output.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+            sums.products(|products| {
+                for _ in 0..steps {
+                    products.add_rows(consumer.wait(), first);
+                }
+            });
+            let Place { batch, .. } = tile.place_in_batch();
+            staging.write(consumer, tile, &sums, |row, column, sum| {
+                result([batch, row, column], sum)
+            });
         }
     }
 }
@@ -201,14 +273,17 @@ where
         let mut sums = Accumulator::<COLUMNS>::zero();
         let (output, exchange) = self;
         let tiles = output.sliced::<ROWS, COLUMNS, CLUSTER>(order, grouping);
-        for (number, tile) in (0_u32..).zip(tiles) {
+        let mut number = 0;
+        for tile in tiles {
             sums.products(|products| {
                 for _ in 0..steps {
                     products.add_rows(consumer.wait(), first);
                 }
             });
             exchange.write(consumer, number, &tile, (&sums, steps > 0), result);
+            number += 1;
         }
+        exchange.finish(number);
     }
 }
 
@@ -269,7 +344,10 @@ pub fn product<
     const GROUPS: u32,
     const CLUSTER: u32,
 >(
-    (a, b): (TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>, TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>),
+    (a, b): (
+        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
+        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
+    ),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
     order: (Bands, Grouping),
@@ -283,37 +361,92 @@ pub fn product<
 {
     a.prefetch();
     b.prefetch();
+    // Those of `a`, or its rows if they lie across the sum.
+    let length = if <A::Tile as tile::Tile>::PANELS {
+        a.rows()
+    } else {
+        a.columns()
+    };
+    let steps = length.div_ceil(INNER as u32);
+    let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {
+        let Place { batch, row, column } = place;
+        for step in steps {
+            let k = step * INNER as u32;
+            let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
+            let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
+            producer.acquire().fill::<T>(a, b);
+        }
+    };
+    if GROUPS == 1 {
+        compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, ONE>(
+            stages, results, order, steps, bring, result,
+        );
+    } else {
+        compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, TWO>(
+            stages, results, order, steps, bring, result,
+        );
+    }
+}
+
+/// Computes products of `steps` stages in roles with so many registers. `bring` fills the stages for a tile of the results: all of them, or this block's part.
+///
+/// # Panics
+/// As [`product`].
+#[inline(always)]
+#[expect(clippy::type_complexity, reason = "the order is a pair of two structures")]
+pub(super) fn compute<
+    T,
+    V,
+    A,
+    B,
+    R,
+    F,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const INNER: usize,
+    const STAGES: usize,
+    const GROUPS: u32,
+    const CLUSTER: u32,
+    const LOW: u32,
+    const HIGH: u32,
+>(
+    stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+    results: R,
+    order: (Bands, Grouping),
+    steps: u32,
+    mut bring: F,
+    result: impl Fn([u32; 3], T::Sum) -> V,
+) where
+    T: Factor,
+    A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+    B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
+    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, Place, Range<u32>),
+    Columns<COLUMNS>: Width,
+{
     results.initialise();
     let (_, Grouping { down, across }) = order;
     assert!(
         CLUSTER == down * across * R::SLICES,
         "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
     );
-    // Those of `a`, or its rows if they lie across the sum.
-    let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
-    let steps = length.div_ceil(INNER as u32);
-    // This block's part of them.
-    let slice = if R::SLICES > 1 { intrinsics::rank_in_cluster() / (down * across) } else { 0 };
+    // This block's part of the steps.
+    let slice = if R::SLICES > 1 {
+        intrinsics::rank_in_cluster() / (down * across)
+    } else {
+        0
+    };
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places: Places<ROWS, COLUMNS, CLUSTER> = results.places(order);
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
-        while let Some(Place { batch, row, column }) = places.next_place() {
-            for step in first..end {
-                let k = step * INNER as u32;
-                let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
-                let b = b.at_batch(batch, <B::Tile as tile::Operand>::place(column, k));
-                producer.acquire().fill::<T>(a, b);
-            }
+        while let Some(place) = places.next_place() {
+            bring(producer, place, first..end);
         }
     };
     let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
     };
     const { assert!(GROUPS <= 2, "a product has one or two warp groups of consumers") };
-    if GROUPS == 1 {
-        stages.roles::<LOW, ONE>(producer, consumer);
-    } else {
-        stages.roles::<LOW, TWO>(producer, consumer);
-    }
+    stages.roles::<LOW, HIGH>(producer, consumer);
 }

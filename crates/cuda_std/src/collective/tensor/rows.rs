@@ -4,6 +4,7 @@ use super::accumulator::{Accumulator, Columns, Width};
 use super::pipeline::WARP_GROUP;
 use crate::collective::warp::{FULL_MASK, Shuffle, WARP_SIZE, shfl_xor_sync};
 use crate::device::thread::{index_in_block, lane_id};
+use crate::device::warp_group;
 use crate::device::wgmma::Sums as _;
 
 /// A number for each row of an accumulator: a thread has those of its two rows, as have the three other threads that have
@@ -89,7 +90,8 @@ where
             chains[register % 4] = fold(chains[register % 4], value);
             value
         });
-        PerRow([fold(chains[0], chains[1]), fold(chains[2], chains[3])])
+        let result = [fold(chains[0], chains[1]), fold(chains[2], chains[3])];
+        PerRow(result.map(|value| f32::from_bits(warp_group::pin(value.to_bits()))))
     }
 
     /// Replaces the numbers of each row from the column on that `ends` says for it.

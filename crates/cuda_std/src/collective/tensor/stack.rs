@@ -1,6 +1,7 @@
 //! Matrices of an array with four dimensions: tensor maps of such arrays, and how blocks write them.
 
 use core::marker::PhantomData;
+use core::num::NonZeroU32;
 
 use super::accumulator::{Accumulator, Columns, Packed, Width};
 use super::map::Image;
@@ -45,7 +46,11 @@ impl<'l, T: Tile> TensorMap4<'l, T> {
     #[inline(always)]
     #[must_use]
     pub fn at(self, place: [u32; 3]) -> Source4<'l, T> {
-        Source4 { map: self, place }
+        Source4 {
+            map: self,
+            place,
+            column: 0,
+        }
     }
 
     /// Has the device read the map before it is used, once for the block.
@@ -65,9 +70,17 @@ impl<'l, T: Tile> TensorMap4<'l, T> {
 pub struct Source4<'l, T: Tile> {
     map: TensorMap4<'l, T>,
     place: [u32; 3],
+    column: u32,
 }
 
 impl<T: Tile> Source4<'_, T> {
+    /// The tile that begins at another column.
+    #[inline(always)]
+    #[must_use]
+    pub fn column(self, column: u32) -> Self {
+        Self { column, ..self }
+    }
+
     /// Starts to copy the tile that begins at a column.
     ///
     /// # Safety
@@ -77,7 +90,17 @@ impl<T: Tile> Source4<'_, T> {
     pub(super) unsafe fn fill(&self, column: u32, tile: u32, barrier: u32) {
         let [outer, inner, row] = self.place;
         // SAFETY: the caller's; the map is a parameter of the launch.
-        unsafe { warp_group::load_tile_4d(tile, self.map.image.cast(), column, row, inner, outer, barrier) };
+        unsafe {
+            warp_group::load_tile_4d(
+                tile,
+                self.map.image.cast(),
+                self.column + column,
+                row,
+                inner,
+                outer,
+                barrier,
+            )
+        };
     }
 }
 
@@ -154,9 +177,9 @@ impl<'l, T: Tile> TensorOutput4<'l, T> {
     pub fn bands<const ROWS: u32>(self, order: Order) -> OutputBands<'l, T, ROWS> {
         const { assert!(ROWS > 0, "a part has rows") };
         let [outer, inner, rows] = self.map.shape;
-        let matrices = outer.saturating_mul(inner);
+        let matrices = outer * inner;
         let bands = Bands4 {
-            inner: inner.max(1),
+            inner,
             matrices,
             parts: rows.div_ceil(ROWS),
             order: Order {
@@ -167,6 +190,13 @@ impl<'l, T: Tile> TensorOutput4<'l, T> {
         };
         OutputBands { output: self, bands }
     }
+}
+
+/// Quotient and rest, by a divisor that is not zero: there would be no part.
+#[inline(always)]
+fn divide(number: u32, divisor: u32) -> (u32, u32) {
+    let divisor = NonZeroU32::new(divisor).unwrap_or(NonZeroU32::MIN);
+    (number / divisor, number % divisor)
 }
 
 /// Outer and inner index of the matrix, and the first row.
@@ -191,19 +221,17 @@ impl<const ROWS: u32> Iterator for Bands4<ROWS> {
             return None;
         }
         self.round += 1;
-        // Below the number of parts, which a device's memory holds.
-        let number = number as u32;
-        let per_group = self.order.together * self.parts;
-        let (group, rest) = (number / per_group, number % per_group);
+        // An array has fewer rows than 32 bits count, says the launch.
+        let (group, rest) = divide(number as u32, self.order.together * self.parts);
         let first = group * self.order.together;
-        let width = self.order.together.min(self.matrices - first);
-        let (part, matrix) = (rest / width, first + rest % width);
+        let (part, matrix) = divide(rest, self.order.together.min(self.matrices - first));
         let part = if self.order.last_first {
             self.parts - 1 - part
         } else {
             part
         };
-        Some([matrix / self.inner, matrix % self.inner, part * ROWS])
+        let (outer, inner) = divide(first + matrix, self.inner);
+        Some([outer, inner, part * ROWS])
     }
 }
 
@@ -292,8 +320,13 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
                     // SAFETY: the buffers are this warp's, all lanes of which come here, and earlier copies have read them. The
                     // rows of the output are this warp's, of the block's part.
                     unsafe {
+                        // An odd number of panels ends with the buffer that the next part begins with.
                         if lane == 0 {
-                            wgmma::store_wait_read_1();
+                            if $panel == 0 {
+                                wgmma::store_wait_read();
+                            } else {
+                                wgmma::store_wait_read_1();
+                            }
                         }
                         sync_warp(FULL_MASK);
                         // As in `TensorWriter`.

@@ -115,7 +115,12 @@ pub(crate) mod sealed {
         ///
         /// As for `Wgmma`.
         #[allow(private_bounds, reason = "the instructions are not public")]
-        unsafe fn multiply<W: Width, A: Order, B: Order>(sums: &mut <Self::Total as Number>::Of<W>, a: u64, b: u64, add: u32);
+        unsafe fn multiply<W: Width, A: Order, B: Order>(
+            sums: &mut <Self::Total as Number>::Of<W>,
+            a: u64,
+            b: u64,
+            add: u32,
+        );
     }
 
     pub trait Stored<V>: Pod + 'static {

@@ -104,6 +104,10 @@ declare! {
         P<TensorMap>, c_uint, c_uint, u64, *const u64, *const u64, *const c_int, *const c_int, c_uint, c_uint,
         *const c_uint, c_uint, c_uint, c_uint, c_uint
     );
+    cuTensorMapEncodeIm2colWide(
+        P<TensorMap>, c_uint, c_uint, u64, *const u64, *const u64, c_int, c_int, c_uint, c_uint, *const c_uint, c_uint, c_uint, c_uint,
+        c_uint, c_uint
+    );
     cuTensorMapReplaceAddress(P<TensorMap>, u64);
     cuMemHostUnregister(u64);
     cuMemAllocAsync(P<u64>, usize, usize);
@@ -413,6 +417,37 @@ pub fn columns(map: P<TensorMap>, tile: &Tile, lower: c_int, upper: c_int, pixel
             pixels,
             tile.steps.as_ptr(),
             tile.interleave,
+            tile.swizzle,
+            tile.promotion,
+            tile.fill,
+        )
+    }
+}
+
+/// `cuTensorMapEncodeIm2colWide` with these arguments, the corners along the width, and the mode.
+pub fn along_width(
+    map: P<TensorMap>,
+    tile: &Tile,
+    (lower, upper): (c_int, c_int),
+    pixels: c_uint,
+    mode: c_uint,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        cuTensorMapEncodeIm2colWide(
+            map,
+            tile.element,
+            tile.rank,
+            tile.address,
+            tile.sizes.as_ptr(),
+            tile.strides.as_ptr(),
+            lower,
+            upper,
+            tile.extent[0],
+            pixels,
+            tile.steps.as_ptr(),
+            tile.interleave,
+            mode,
             tile.swizzle,
             tile.promotion,
             tile.fill,

@@ -458,7 +458,9 @@ fn tensor_copy(opcode: &Opcode<'_>) -> Option<String> {
     let four_rows = opcode.starts("tile::gather4") || opcode.starts("tile::scatter4");
     let map = format!("[%rd20, {}]", vector("b32", 0, if four_rows { 5 } else { dimensions }));
     let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
-    let offsets = if opcode.has("im2col") {
+    let offsets = if opcode.starts("im2col::w") {
+        format!(", {}", vector("b16", 0, 2))
+    } else if opcode.has("im2col") {
         format!(", {}", vector("b16", 0, dimensions - 2))
     } else {
         String::new()

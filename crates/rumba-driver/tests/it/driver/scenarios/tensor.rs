@@ -32,6 +32,23 @@ pub fn tensor_maps() {
         0 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1024);
         1 => columns(&mut map, &Tile { rank: 4, ..TILE }, -1, 1, 1025);
     }
+    // Of three dimensions there is the width alone; the mode is not in the image.
+    let (row, mut wide) = (Tile { rank: 3, ..TILE }, TensorMap([0; 16]));
+    steps! {
+        0 => columns(&mut map, &row, -2, 3, 17);
+        0 => along_width(&mut wide, &row, (-2, 3), 17, 0);
+    }
+    assert_eq!(map, wide);
+    steps! {
+        0 => along_width(&mut wide, &row, (-2, 3), 17, 1);
+        1 => along_width(&mut other, &row, (-2, 3), 17, 2);
+        1 => along_width(&mut other, &row, (-2, 3), 1025, 1);
+        1 => along_width(&mut other, &Tile { rank: 4, ..TILE }, (-129, 0), 17, 0);
+        1 => along_width(&mut other, &Tile { rank: 2, ..TILE }, (-2, 3), 17, 0);
+        1 => along_width(&mut other, &row, (0, -(row.sizes[1] as i32)), 17, 0);
+        1 => along_width(null_mut(), &row, (-2, 3), 17, 0);
+    }
+    assert_eq!(map, wide);
     // The images are those of an H200, byte for byte: `cargo run -p rumba-driver --example tensor_maps`.
     assert_eq!(words(), include_str!("../tensor_maps.txt"));
 }

@@ -1,0 +1,164 @@
+//! Rows of fragments: 16 rows by as many columns as a warp likes, of which sums become operands of another product.
+
+use super::{FragmentA, FragmentB, FragmentC, Multiply, Rows, has, unrolled};
+use crate::abi::parameter::{Element, Role};
+use crate::array::output::{self, Disjoint, Reach, Sealed};
+use crate::array::strided::{Dimensions, element};
+use crate::collective::warp::WARP_SIZE;
+use crate::device::thread::{block_idx_x, block_idx_y, index_in_block, threads_in_block};
+
+impl<T: Multiply> FragmentC<T> {
+    /// Calls `work` with the number of each fragment, row and column in it, and the lane's elements of it.
+    #[inline(always)]
+    pub fn each_of<const N: usize>(fragments: &mut [Self; N], mut work: impl FnMut(usize, usize, usize, &mut T::Sum)) {
+        unrolled::<N>(|number| fragments[number].each(|row, column, sum| work(number, row, column, sum)));
+    }
+
+    /// Adds the product of a row of fragments and the rows of a tile, from a column on: as many fragments side by side as there
+    /// are sums.
+    ///
+    /// `mma.sync.aligned`, see the [module](super); PTX 7.0, sm_80.
+    ///
+    /// # Panics
+    /// If the tile does not have all of it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn multiply_add_row<R: Rows<T>, const N: usize, const K: usize>(
+        sums: &mut [Self; N],
+        a: &[FragmentA<T>; K],
+        tile: &R,
+        column: usize,
+    ) {
+        unrolled::<K>(|step| {
+            unrolled::<N>(|n| {
+                let b = FragmentB::from_rows(tile, step * T::INNER, column + n * T::COLUMNS);
+                sums[n].multiply_add(&a[step], &b);
+            });
+        });
+    }
+}
+
+impl<T: Multiply> FragmentB<T> {
+    /// `N` fragments of the transpose of a tile, side by side: those of the tile's rows from `row` on, and of its columns from
+    /// `column` on, which are summed over.
+    ///
+    /// `ld.shared`; PTX 1.0.
+    ///
+    /// # Panics
+    /// If the tile does not have all of them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn row_from_columns<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
+        assert!(
+            has(R::ROWS, row, N * T::COLUMNS) && has(R::COLUMNS, column, T::INNER),
+            "a fragment beyond its tile"
+        );
+        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
+        unrolled::<N>(|n| fragments[n] = Self::load(|i, j| tile.element(row + n * T::COLUMNS + j, column + i)));
+        fragments
+    }
+}
+
+impl<T: Multiply> FragmentA<T> {
+    /// Sums as the left operand of another product, each as `convert` makes it an element: two fragments of 16 by 8 sums are one of
+    /// 16 by 16 elements.
+    ///
+    /// For elements of 16 bits, whose fragments of sums are where those of elements are; no lane asks another.
+    #[inline(always)]
+    #[must_use]
+    pub fn row_from_sums<const N: usize, const SUMS: usize>(
+        sums: &[FragmentC<T>; SUMS],
+        mut convert: impl FnMut(T::Sum) -> T,
+    ) -> [Self; N] {
+        const {
+            assert!(SUMS == 2 * N, "two fragments of sums are one of elements");
+            assert!(
+                T::ROWS == 16 && T::COLUMNS == 8 && T::INNER == 16,
+                "elements have 16 bits"
+            );
+        }
+        let mut row = [Self::load(|_, _| T::zeroed()); N];
+        unrolled::<N>(|n| {
+            row[n] = Self::load(|i, j| {
+                // The lane's elements of each fragment are in rows 8 apart, two in each.
+                let mut element = T::zeroed();
+                let mut fragment = sums[2 * n + j / 8];
+                fragment.each(|row, column, sum| {
+                    if row / 8 == i / 8 && column % 2 == j % 2 {
+                        element = convert(*sum);
+                    }
+                });
+                element
+            });
+        });
+        row
+    }
+}
+
+/// The layout of an array of matrices with any strides, `[outer, inner, rows, columns]`, of which each block of a 2-D grid has a part:
+/// as many times 16 rows as it has warps, x counting them through all matrices, and `COLUMNS` columns, which y counts. Each warp has
+/// 16 of the rows.
+///
+/// The host passes an array or a view of four dimensions.
+#[derive(Debug)]
+pub enum FragmentRows<const COLUMNS: usize> {}
+
+impl<const COLUMNS: usize> Sealed for FragmentRows<COLUMNS> {}
+
+impl<const COLUMNS: usize> output::Layout for FragmentRows<COLUMNS> {
+    type Shape = Dimensions<4>;
+    const ROLE: Role = Role::PerThread { rank: 2, elements: 1 };
+    const REACH: Reach = Reach::All;
+}
+
+impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
+    /// Where the block's part begins: outer and inner index of its matrix, its first row and column. `None` for a block beyond the
+    /// last.
+    #[inline(always)]
+    #[must_use]
+    pub fn part(&self) -> Option<[usize; 4]> {
+        let [outer, inner, rows, columns] = self.shape();
+        let height = (threads_in_block() / WARP_SIZE * 16) as usize;
+        let number = block_idx_x() as usize;
+        // A length has 31 bits.
+        let parts = rows.div_ceil(height.max(1)).max(1);
+        let (matrix, part) = (number / parts, number % parts);
+        let column = block_idx_y() as usize * COLUMNS;
+        (matrix / inner.max(1) < outer && inner > 0 && part * height < rows && column < columns)
+            .then(|| [matrix / inner.max(1), matrix % inner.max(1), part * height, column])
+    }
+
+    /// Writes the sums of the warp's 16 rows, from a column of the part on, each as `convert` makes it an element. What is beyond the
+    /// edges of the matrix or of the part is left out.
+    ///
+    /// `st.global`; PTX 1.0.
+    #[inline(always)]
+    pub fn store_row<F: Multiply, const N: usize>(
+        &mut self,
+        column: usize,
+        sums: &[FragmentC<F>; N],
+        mut convert: impl FnMut(F::Sum) -> T,
+    ) {
+        const { assert!(F::ROWS == 16 && F::COLUMNS == 8, "a warp has 16 rows") };
+        let Some([outer, inner, first, left]) = self.part() else {
+            return;
+        };
+        let warp = (index_in_block() / WARP_SIZE) as usize;
+        if warp >= (threads_in_block() / WARP_SIZE) as usize {
+            return;
+        }
+        let mut sums = *sums;
+        FragmentC::each_of(&mut sums, |number, i, j, sum| {
+            let across = match column.checked_add(number * F::COLUMNS + j) {
+                Some(across) if across < COLUMNS => across,
+                _ => return,
+            };
+            if let Some(offset) = self.shape.offset([outer, inner, first + 16 * warp + i, left + across]) {
+                // SAFETY: inside the shape, where each element is there once. Rows and columns of a part are one block's, its rows
+                // one warp's by 16, and an element of the fragments one lane's.
+                unsafe { element(self.start, offset).write(convert(*sum)) }
+            }
+        });
+    }
+}

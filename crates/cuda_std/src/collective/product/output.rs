@@ -1,0 +1,105 @@
+//! The output of a product, and the tiles of it that blocks compute.
+
+use crate::abi::parameter::{Element, Role};
+use crate::array::output::{Disjoint, Layout, Reach, Sealed};
+use crate::array::strided::{Dimensions, element};
+use crate::device::thread::{block_idx_x, grid_dim_x};
+
+/// The layout of the output of a [product](super): a batch of matrices with any strides, `[batch, rows, columns]`, in tiles
+/// that the blocks of a grid of any size share out. What writes it is [`ProductStages::product`](super::ProductStages::product)
+/// or [`product_by_elements`](super::product_by_elements), to which it is given away.
+///
+/// The host passes a runtime's array or view of three dimensions, or a slice with its shape.
+#[derive(Debug)]
+pub enum Product {}
+
+impl Sealed for Product {}
+
+impl Layout for Product {
+    type Shape = Dimensions<3>;
+    const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
+    const REACH: Reach = Reach::All;
+}
+
+/// Tiles in a band, from top to bottom: tiles that are computed at the same time lie in a square, and their operands stay in the
+/// cache.
+const BAND: u32 = 8;
+
+/// The tiles that the calling block computes, in turn.
+pub(super) struct Tiles {
+    size: [u32; 2],
+    down: u32,
+    across: u32,
+    next: u32,
+    all: u32,
+}
+
+/// A tile: which matrix of the batch, and its first row and column.
+#[derive(Clone, Copy)]
+pub(super) struct TileStart {
+    pub(super) layer: u32,
+    pub(super) row: u32,
+    pub(super) column: u32,
+}
+
+impl Iterator for Tiles {
+    type Item = TileStart;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<TileStart> {
+        let number = self.next;
+        if number >= self.all {
+            return None;
+        }
+        // The last number is the largest that there is.
+        self.next = number.saturating_add(grid_dim_x());
+        let of_a_layer = self.down * self.across;
+        let (layer, number) = (number / of_a_layer, number % of_a_layer);
+        let of_a_band = BAND * self.across;
+        let (band, number) = (number / of_a_band, number % of_a_band);
+        let rows = (self.down - BAND * band).min(BAND);
+        Some(TileStart {
+            layer,
+            row: (BAND * band + number % rows) * self.size[0],
+            column: number / rows * self.size[1],
+        })
+    }
+}
+
+impl<T: Element> Disjoint<'_, T, Product> {
+    /// The tiles, of so many rows and columns, of the calling block. No two blocks have the same.
+    #[inline(always)]
+    pub(super) fn tiles(&self, size: [usize; 2]) -> Tiles {
+        let size = size.map(|length| length as u32);
+        let [layers, rows, columns] = self.shape.lengths;
+        let (down, across) = (rows.div_ceil(size[0]), columns.div_ceil(size[1]));
+        // What 32 bits cannot count stays as it is; the tiles that are counted are different ones all the same.
+        let all = down.checked_mul(across).and_then(|tiles| tiles.checked_mul(layers));
+        Tiles {
+            size,
+            down,
+            across,
+            next: block_idx_x(),
+            all: all.unwrap_or(0),
+        }
+    }
+
+    /// Whether the elements of a column are closer together than those of a row.
+    #[inline(always)]
+    pub(super) fn is_by_columns(&self) -> bool {
+        let [_, down, across] = self.shape.strides;
+        down.unsigned_abs() < across.unsigned_abs() && self.shape.lengths[1] > 1
+    }
+
+    /// Calls `work` with the index of an element and the element, if it is there.
+    ///
+    /// # Safety
+    /// The element is the calling thread's.
+    #[inline(always)]
+    pub(super) unsafe fn visit(&mut self, index: [usize; 3], work: impl FnOnce([usize; 3], &mut T)) {
+        if let Some(offset) = self.shape.offset(index) {
+            // SAFETY: inside the shape, where each element is there once; the caller's.
+            work(index, unsafe { &mut *element(self.start, offset) });
+        }
+    }
+}

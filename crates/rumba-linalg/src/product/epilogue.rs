@@ -1,0 +1,172 @@
+//! What the library's kernels do with each sum of a product.
+
+use bytemuck::{NoUninit, Pod};
+use cuda_std::Element;
+use cuda_std::half::{bf16, f16};
+use cuda_std::prelude::*;
+
+/// A function of each element, before the residual is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, NoUninit)]
+#[repr(u32)]
+pub enum Activation {
+    /// None.
+    #[default]
+    Identity,
+    /// `max(x, 0)`.
+    Relu,
+    /// `x Φ(x)`, with the normal distribution's Φ by its usual approximation with `tanh` (Hendrycks, Gimpel 2016).
+    Gelu,
+    /// `x / (1 + exp(-x))`, also called swish.
+    Silu,
+}
+
+/// What sums and the output's old elements are multiplied by, and the activation.
+#[derive(Clone, Copy, Debug)]
+pub struct Factors<S> {
+    /// Of sums.
+    pub alpha: S,
+    /// Of old elements. If it is 0 they are not read.
+    pub beta: S,
+    /// The activation.
+    pub activation: Activation,
+}
+
+/// What products are summed in, and epilogues computed.
+pub trait Real: Pod + Element + PartialEq {
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+
+    /// `self * a + b`.
+    #[must_use]
+    fn times_plus(self, a: Self, b: Self) -> Self;
+
+    /// The activation.
+    #[must_use]
+    fn activated(self, activation: Activation) -> Self;
+}
+
+/// `x Φ(x)` is about `x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y))` with `2 y = x (GELU[0] + GELU[1] x²)`: `GELU[0]` is 2 √(2/π), and `GELU[1]`
+/// is 0.044715 of it.
+const GELU: [f64; 2] = [1.595_769_121_605_730_7, 0.071_354_816_272_600_25];
+
+macro_rules! floats {
+    ($($ty:ident, $gated:ident;)*) => {$(
+        /// `x / (1 + exp(-gate))`.
+        #[inline(always)]
+        fn $gated(x: $ty, gate: $ty) -> $ty {
+            x / (1.0 + GpuFloat::exp(-gate))
+        }
+
+        impl Real for $ty {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+
+            #[inline(always)]
+            fn times_plus(self, a: Self, b: Self) -> Self {
+                GpuFloat::mul_add(self, a, b)
+            }
+
+            #[inline(always)]
+            fn activated(self, activation: Activation) -> Self {
+                match activation {
+                    Activation::Identity => self,
+                    Activation::Relu => if self < 0.0 { 0.0 } else { self },
+                    Activation::Gelu => $gated(self, self * GpuFloat::mul_add(self * self, GELU[1] as $ty, GELU[0] as $ty)),
+                    Activation::Silu => $gated(self, self),
+                }
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32, gated_f32;
+    f64, gated_f64;
+}
+
+impl Real for i32 {
+    const ZERO: Self = 0;
+    const ONE: Self = 1;
+
+    #[inline(always)]
+    fn times_plus(self, a: Self, b: Self) -> Self {
+        self.wrapping_mul(a).wrapping_add(b)
+    }
+
+    #[inline(always)]
+    fn activated(self, activation: Activation) -> Self {
+        match activation {
+            // The runtime offers no others of whole numbers.
+            Activation::Identity | Activation::Gelu | Activation::Silu => self,
+            Activation::Relu => self.max(0),
+        }
+    }
+}
+
+/// Elements of outputs, for sums of type `S`.
+pub trait Output<S>: Pod + Element {
+    /// The nearest to a number.
+    fn of(value: S) -> Self;
+
+    /// The number.
+    fn number(self) -> S;
+}
+
+macro_rules! outputs {
+    ($($ty:ident of $sum:ident: |$value:ident| $of:expr, $number:expr;)*) => {$(
+        impl Output<$sum> for $ty {
+            #[inline(always)]
+            fn of($value: $sum) -> Self {
+                $of
+            }
+
+            #[inline(always)]
+            fn number(self) -> $sum {
+                let $value = self;
+                $number
+            }
+        }
+    )*};
+}
+
+outputs! {
+    f16 of f32: |value| f16::from_f32(value), value.to_f32();
+    bf16 of f32: |value| bf16::from_f32(value), value.to_f32();
+    f32 of f32: |value| value, value;
+    f64 of f64: |value| value, value;
+    i32 of i32: |value| value, value;
+}
+
+/// `activation(alpha sum + bias) + residual + beta old`, where bias and residual are left out if they have no elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Epilogue<'a, S, U> {
+    /// The numbers.
+    pub factors: Factors<S>,
+    /// A number for each row, each column or each element, by its strides.
+    pub bias: View<'a, U, 3>,
+    /// A number for each element.
+    pub residual: View<'a, U, 3>,
+}
+
+impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
+    /// Writes an element.
+    #[inline(always)]
+    pub fn finish(&self, index: [usize; 3], sum: S, element: &mut U) {
+        let number = |view: &View<'_, U, 3>| view.get(index).map_or(S::ZERO, |element| element.number());
+        let Factors {
+            alpha,
+            beta,
+            activation,
+        } = self.factors;
+        let mut value = sum.times_plus(alpha, number(&self.bias)).activated(activation);
+        if !self.residual.is_empty() {
+            value = number(&self.residual).times_plus(S::ONE, value);
+        }
+        if beta != S::ZERO {
+            value = element.number().times_plus(beta, value);
+        }
+        *element = U::of(value);
+    }
+}

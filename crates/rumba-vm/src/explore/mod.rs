@@ -1,0 +1,304 @@
+//! Orders of synchronising operations: which there are, and one launch of each class of equivalent ones.
+//!
+//! What a kernel does depends on the order in which its threads synchronise, and on nothing else: without data races, what a
+//! thread reads was written before it by what synchronised with it (manual, section 8), and each order is looked at for races by
+//! happens-before while it is run. So only operations that synchronise are points of choice: arrivals at counted barriers,
+//! operations on mbarriers, copies that they keep track of, atomic, volatile and ordered accesses. The others run between two
+//! such points as they come. This is the argument of Flanagan and Godefroid (Dynamic partial-order reduction for model checking software,
+//! POPL 2005); [`tree`] has the algorithm, [`event`] the table of what commutes, [`past`] the order that synchronisation makes.
+//!
+//! Barriers that all threads of a block, a cluster or a grid wait at are no points of choice: arrivals there commute. What runs is a
+//! warp, or the lanes of a diverged warp that stand at one place. A wait that fails, comes back to the same place with the same
+//! values and has changed nothing did not happen: its lanes wait until what they look at has changed (the spin-assume of GenMC;
+//! Kokologiannakis and Vafeiadis, CAV 2021).
+//!
+//! Not explored are other values than the last one written (memory is sequentially consistent here; races that would show
+//! others are found), the order of the lanes of one operation, and launches of several streams, which run one after another.
+
+pub(crate) mod event;
+pub(crate) mod past;
+pub(crate) mod tree;
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::base::report::Location;
+use crate::explore::tree::Tree;
+
+/// How far an exploration goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExplorationBound {
+    /// Orders at most.
+    pub orders: u64,
+    /// Synchronising operations of one order at most.
+    pub steps: usize,
+}
+
+impl Default for ExplorationBound {
+    fn default() -> Self {
+        Self {
+            orders: 10_000,
+            steps: 10_000,
+        }
+    }
+}
+
+/// A synchronising operation of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The block.
+    pub block: [u32; 3],
+    /// The first thread that executed it; of a copy, the block that it goes to.
+    pub thread: [u32; 3],
+    /// How many threads of the warp did, at once; 0 of a copy.
+    pub threads: u32,
+    /// What it is: the instruction, or the arrival of a copy.
+    pub operation: String,
+    /// Where in the source, the innermost inlined function first. Empty if the PTX has no line information.
+    pub locations: Vec<Location>,
+    /// The name of the PTX.
+    pub ptx: String,
+    /// The line of the PTX.
+    pub ptx_line: u32,
+}
+
+/// An order that was run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Schedule {
+    /// What runs it again: the choices that are not the natural ones.
+    pub replay: String,
+    /// Its synchronising operations.
+    pub steps: Vec<Step>,
+}
+
+/// What an exploration came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplorationReport {
+    /// Orders that were run to their end, none of them equivalent to another.
+    pub orders: u64,
+    /// Orders that were begun, and left when they turned out to be equivalent to others.
+    pub redundant: u64,
+    /// Why there may be further orders; none if there are not.
+    pub limits: Vec<String>,
+}
+
+/// What a schedule is not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a schedule: it is a list such as `4:1,9:0`, of operations and who executes them, or `natural`")]
+pub struct ScheduleError(String);
+
+/// What holds of all orders and of the present one.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) tree: Tree,
+    bound: ExplorationBound,
+    orders: u64,
+    redundant: u64,
+    limits: Vec<String>,
+    /// Of the present order: its operations, its launches, its copies, and whether it was left.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) launches: u32,
+    pub(crate) copies: u32,
+    pub(crate) is_left: bool,
+}
+
+impl State {
+    /// Says why there may be further orders.
+    pub(crate) fn limit(&mut self, reason: String) {
+        if !self.limits.contains(&reason) {
+            self.limits.push(reason);
+        }
+    }
+
+    /// Whether the order has as many operations as one may have.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.tree.events().len() >= self.bound.steps
+    }
+
+    /// How many that is.
+    pub(crate) fn most_steps(&self) -> usize {
+        self.bound.steps
+    }
+}
+
+/// An exploration of the orders of a program, which is run once for each: [`begin`](Self::begin), the program on a device that
+/// [`Device::exploring`](crate::Device::exploring) made, [`end`](Self::end).
+#[derive(Debug, Clone, Default)]
+pub struct Exploration(Arc<Mutex<State>>);
+
+impl PartialEq for Exploration {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Exploration {}
+
+impl Exploration {
+    /// One of each class of equivalent orders.
+    #[must_use]
+    pub fn new(bound: ExplorationBound) -> Self {
+        Self::of(Tree::default(), bound)
+    }
+
+    /// All orders, also those that are equivalent to others: to compare.
+    #[must_use]
+    pub fn plain(bound: ExplorationBound) -> Self {
+        Self::of(Tree::plain(true), bound)
+    }
+
+    /// The one order of [`Schedule::replay`].
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn replaying(schedule: &str, bound: ExplorationBound) -> Result<Self, ScheduleError> {
+        Ok(Self::of(Tree::given(choices(schedule)?), bound))
+    }
+
+    fn of(tree: Tree, bound: ExplorationBound) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            tree,
+            bound,
+            ..State::default()
+        })))
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says why there may be further orders.
+    pub(crate) fn limit(&self, reason: String) {
+        self.state().limit(reason);
+    }
+
+    /// Whether the present order was left: it is equivalent to another one, or too long. What it did says nothing.
+    pub fn is_left(&self) -> bool {
+        self.state().is_left
+    }
+
+    /// Forgets all orders: the next one is the first.
+    pub fn restart(&self) {
+        let mut state = self.state();
+        let tree = state.tree.anew();
+        *state = State {
+            tree,
+            bound: state.bound,
+            ..State::default()
+        };
+    }
+
+    /// Begins the next order.
+    pub fn begin(&self) {
+        let mut state = self.state();
+        state.tree.begin();
+        state.steps.clear();
+        (state.launches, state.copies, state.is_left) = (0, 0, false);
+    }
+
+    /// The present order, as far as it was run.
+    pub fn schedule(&self) -> Schedule {
+        let state = self.state();
+        Schedule {
+            replay: text(state.tree.made()),
+            steps: state.steps.clone(),
+        }
+    }
+
+    /// Ends the order. Whether there is another one to run.
+    pub fn end(&self) -> bool {
+        let mut state = self.state();
+        if state.is_left {
+            state.redundant += 1;
+        } else {
+            state.orders += 1;
+        }
+        let more = state.tree.advance();
+        let ExplorationBound { orders, .. } = state.bound;
+        if more && (state.orders >= orders || state.redundant >= orders.saturating_mul(REDUNDANT)) {
+            state.limit(format!("stopped after the bound of {orders} orders"));
+            return false;
+        }
+        more
+    }
+
+    /// What it came to so far.
+    pub fn report(&self) -> ExplorationReport {
+        let state = self.state();
+        ExplorationReport {
+            orders: state.orders,
+            redundant: state.redundant,
+            limits: state.limits.clone(),
+        }
+    }
+}
+
+/// Orders that may turn out to be equivalent to others, for each order of the bound.
+const REDUNDANT: u64 = 10;
+
+/// What runs the natural order again.
+const NATURAL: &str = "natural";
+
+fn text(choices: &BTreeMap<usize, usize>) -> String {
+    let mut text = String::new();
+    for (step, choice) in choices {
+        let comma = if text.is_empty() { "" } else { "," };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{comma}{step}:{choice}");
+    }
+    if text.is_empty() { NATURAL.to_owned() } else { text }
+}
+
+fn choices(text: &str) -> Result<BTreeMap<usize, usize>, ScheduleError> {
+    let wrong = || ScheduleError(text.to_owned());
+    if text.trim() == NATURAL {
+        return Ok(BTreeMap::new());
+    }
+    let pair = |pair: &str| {
+        let (step, choice) = pair.trim().split_once(':').ok_or_else(wrong)?;
+        Ok((step.parse().map_err(|_| wrong())?, choice.parse().map_err(|_| wrong())?))
+    };
+    text.split(',').map(pair).collect()
+}
+
+impl fmt::Display for Step {
+    /// `warp of thread (32, 0, 0) of block (0, 0, 0): mbarrier.arrive at src/lib.rs:7`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
+        match self.threads {
+            0 => write!(f, "block ({bx}, {by}, {bz}): {}", self.operation)?,
+            1 => write!(
+                f,
+                "thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}): {}",
+                self.operation
+            )?,
+            many => {
+                let operation = &self.operation;
+                write!(
+                    f,
+                    "{many} threads from ({x}, {y}, {z}) of block ({bx}, {by}, {bz}): {operation}"
+                )?;
+            }
+        }
+        match self.locations.first() {
+            Some(Location { file, line, .. }) => write!(f, " at {file}:{line}"),
+            None => write!(f, " at {}:{}", self.ptx, self.ptx_line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choices, text};
+
+    #[test]
+    fn schedules_are_text() {
+        for schedule in ["natural", "4:1", "0:2,17:0"] {
+            assert_eq!(text(&choices(schedule).unwrap()), schedule);
+        }
+        for wrong in ["", "4", "4:", "x:1", "1:1;2:2"] {
+            assert!(choices(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Products of matrices against f64: every type, layout and shape, epilogues, errors; and the same under every check of the software
+//! device.
+
+use cuda_std::half::{bf16, f16};
+use rumba::array::{Array, ArrayView, every};
+use rumba::error::{ArrayError, LinalgError};
+use rumba::linalg::{Activation, Linalg, Multiply, Precision, Product};
+use rumba::{Device, Error};
+use std::sync::OnceLock;
+
+fn linalg() -> &'static (Device, Linalg) {
+    static LINALG: OnceLock<(Device, Linalg)> = OnceLock::new();
+    LINALG.get_or_init(|| {
+        let device = Device::new().expect("a device");
+        let linalg = Linalg::new(&device);
+        (device, linalg)
+    })
+}
+
+/// Elements that are compared as `f64`.
+trait Number: bytemuck::Pod {
+    /// Distance of 1 to the next number, times 2: how far results of this type may be from exact ones.
+    const STEP: f64;
+
+    fn of(value: f64) -> Self;
+    fn exact(self) -> f64;
+}
+
+macro_rules! numbers {
+    ($($ty:ty: $step:expr, $of:expr, $exact:expr;)*) => {$(
+        impl Number for $ty {
+            const STEP: f64 = $step;
+
+            fn of(value: f64) -> Self {
+                $of(value)
+            }
+
+            fn exact(self) -> f64 {
+                $exact(self)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f16: 1.0 / 1024.0, f16::from_f64, f16::to_f64;
+    bf16: 1.0 / 128.0, bf16::from_f64, bf16::to_f64;
+    f32: f32::EPSILON as f64, |value| value as f32, f64::from;
+    f64: f64::EPSILON, |value| value, |value| value;
+    i8: 0.0, |value: f64| (20.0 * value) as i8, f64::from;
+    i32: 0.0, |value| value as i32, f64::from;
+}
+
+/// Numbers between -2 and 2 that are the same each time: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.word() % end as u64) as usize
+    }
+
+    fn array<T: Number, const N: usize>(&mut self, shape: [usize; N]) -> Array<T, N> {
+        let count = shape.iter().product();
+        let numbers: Vec<T> = (0..count)
+            .map(|_| T::of((self.word() >> 11) as f64 / (1_u64 << 51) as f64 - 2.0))
+            .collect();
+        Array::from_slice(&linalg().0, shape, &numbers).expect("memory")
+    }
+}
+
+/// How a matrix lies in a larger array.
+#[derive(Clone, Copy, Debug)]
+enum Lies {
+    /// In row-major order.
+    Rows,
+    /// Transposed.
+    Columns,
+    /// From an odd element on, in rows of an odd length.
+    Unaligned,
+    /// Every third element of every second row, backwards.
+    Strided,
+}
+
+const ALL: [Lies; 4] = [Lies::Rows, Lies::Columns, Lies::Unaligned, Lies::Strided];
+
+impl Lies {
+    /// An array that has room for matrices of this shape.
+    fn room(self, [batch, rows, columns]: [usize; 3]) -> [usize; 3] {
+        match self {
+            Lies::Rows => [batch, rows, columns],
+            Lies::Columns => [batch, columns, rows],
+            Lies::Unaligned => [batch, rows + 1, columns + 2 + columns % 2],
+            Lies::Strided => [batch, 2 * rows, 3 * columns],
+        }
+    }
+
+    /// The matrices in it.
+    fn view<T: bytemuck::Pod>(self, array: &Array<T, 3>, [_, rows, columns]: [usize; 3]) -> ArrayView<'_, T, 3> {
+        match self {
+            Lies::Rows => array.view(),
+            Lies::Columns => array.view().permute([0, 2, 1]),
+            Lies::Unaligned => array.view().slice((.., 1..1 + rows, 1..1 + columns)),
+            Lies::Strided => array.view().slice((.., every(.., 2), every(.., -3))),
+        }
+    }
+}
+
+/// The matrices of a view, one after the other, as f64.
+fn exact<T: Number>(view: &ArrayView<'_, T, 3>) -> Vec<f64> {
+    view.to_vec().expect("memory").into_iter().map(T::exact).collect()
+}
+
+/// A product with everything that there is, against f64. `lie` says how both operands and the output lie.
+fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
+    random: &mut Random,
+    [batch, rows, columns, terms]: [usize; 4],
+    lie: [Lies; 3],
+    step: f64,
+    with: impl for<'a> Fn(Product<'a, T, U>) -> Product<'a, T, U>,
+    finish: impl Fn(f64, f64) -> f64,
+) {
+    let (_, linalg) = linalg();
+    let shapes = [[batch, rows, terms], [batch, terms, columns], [batch, rows, columns]];
+    let (a, b): (Array<T, 3>, Array<T, 3>) = (
+        random.array(lie[0].room(shapes[0])),
+        random.array(lie[1].room(shapes[1])),
+    );
+    let mut c: Array<U, 3> = random.array(lie[2].room(shapes[2]));
+    let before = c.to_vec().expect("memory");
+    let (a, b) = (lie[0].view(&a, shapes[0]), lie[1].view(&b, shapes[1]));
+    let old = exact(&lie[2].view(&c, shapes[2]));
+    let output = c.view_mut();
+    let output = match lie[2] {
+        Lies::Rows => output,
+        Lies::Columns => output.permute([0, 2, 1]),
+        Lies::Unaligned => output.slice_mut((.., 1..1 + rows, 1..1 + columns)),
+        Lies::Strided => output.slice_mut((.., every(.., 2), every(.., -3))),
+    };
+    with(linalg.product(a, b)).eval_into(output).expect("the product");
+
+    let what = || {
+        format!(
+            "{}, {:?} in {lie:?}",
+            std::any::type_name::<(T, U)>(),
+            [batch, rows, columns, terms]
+        )
+    };
+    let (a, b) = (exact(&a), exact(&b));
+    let got = exact(&lie[2].view(&c, shapes[2]));
+    for (i, got) in got.into_iter().enumerate() {
+        let (matrix, row, column) = (i / columns / rows, i / columns % rows, i % columns);
+        let term = |k: usize| a[(matrix * rows + row) * terms + k] * b[(matrix * terms + k) * columns + column];
+        let sum: f64 = (0..terms).map(term).sum();
+        let size: f64 = (0..terms).map(|k| term(k).abs()).sum();
+        let expected = finish(sum, old[i]);
+        let bound = step * size + U::STEP * (expected.abs() + old[i].abs() + 1.0);
+        assert!(
+            (got - expected).abs() <= bound,
+            "{}: element {i} is {got}, not {expected} within {bound}",
+            what()
+        );
+    }
+    // What is beside the output is as it was.
+    let count = before.len() - rows * columns * batch;
+    let after = c.to_vec().expect("memory");
+    let same = before
+        .iter()
+        .zip(&after)
+        .filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b))
+        .count();
+    assert!(same >= count, "{}: elements beside the output were written", what());
+}
+
+/// All types, in every way to lie, of a shape.
+fn check_types(random: &mut Random, shape: [usize; 4], lie: [Lies; 3]) {
+    // Sums of `f32` are as exact as their terms; `Tf32` rounds these to 11 bits.
+    let (single, double) = (f64::from(f32::EPSILON) * 4.0, f64::EPSILON * 4.0);
+    check::<f32, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+    check::<f32, f32, _>(
+        random,
+        shape,
+        lie,
+        1.0 / 1024.0,
+        |p| p.precision(Precision::Tf32),
+        |sum, _| sum,
+    );
+    check::<f64, f64, _>(random, shape, lie, double, |p| p, |sum, _| sum);
+    check::<f16, f16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+    check::<f16, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+    check::<bf16, bf16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+    check::<bf16, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+    check::<i8, i32, _>(random, shape, lie, 0.0, |p| p.accumulate(3), |sum, old| sum + 3.0 * old);
+}
+
+#[test]
+fn types_and_shapes() {
+    let mut random = Random(1);
+    for shape in [
+        [1, 1, 1, 1],
+        [1, 3, 2, 5],
+        [2, 33, 17, 9],
+        [1, 65, 70, 33],
+        [2, 40, 136, 48],
+        [1, 130, 64, 100],
+    ] {
+        check_types(&mut random, shape, [Lies::Rows; 3]);
+    }
+}
+
+#[test]
+fn any_layout() {
+    let mut random = Random(2);
+    for (i, a) in ALL.into_iter().enumerate() {
+        for (j, b) in ALL.into_iter().enumerate() {
+            check_types(&mut random, [2, 34, 40, 24 + i], [a, b, ALL[(i + j) % 4]]);
+        }
+    }
+}
+
+#[test]
+fn random_shapes_and_strides() {
+    let mut random = Random(3);
+    for _ in 0..12 {
+        let shape = [
+            1 + random.below(3),
+            1 + random.below(80),
+            1 + random.below(80),
+            random.below(70),
+        ];
+        let lie = [0; 3].map(|_| ALL[random.below(4)]);
+        check_types(&mut random, shape, lie);
+    }
+}
+
+#[test]
+fn epilogues() {
+    let mut random = Random(4);
+    let single = f64::from(f32::EPSILON) * 8.0;
+    let gelu = |x: f64| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh());
+    for shape in [[1, 5, 7, 9], [2, 40, 33, 16]] {
+        let lie = [Lies::Rows; 3];
+        check::<f32, f32, _>(
+            &mut random,
+            shape,
+            lie,
+            single,
+            |p| p.scale(0.5).accumulate(2.0),
+            |sum, old| 0.5 * sum + 2.0 * old,
+        );
+        let activations: [(Activation, fn(f64) -> f64); 3] = [
+            (Activation::Relu, |x| x.max(0.0)),
+            (Activation::Gelu, gelu),
+            (Activation::Silu, |x| x / (1.0 + (-x).exp())),
+        ];
+        for (activation, function) in activations {
+            check::<f32, f32, _>(
+                &mut random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(activation),
+                |sum, _| function(sum),
+            );
+            check::<f16, f16, _>(
+                &mut random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(activation),
+                |sum, _| function(sum),
+            );
+            check::<f64, f64, _>(
+                &mut random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(activation),
+                |sum, _| function(sum),
+            );
+        }
+    }
+}
+
+#[test]
+fn bias_and_residual_broadcast() {
+    let (device, linalg) = linalg();
+    let number = |shape: [usize; 2], from: f32| {
+        let array = Array::arange(device, from, 1.0, shape[0] * shape[1]).unwrap();
+        array.view().reshape(shape).unwrap().to_array().unwrap()
+    };
+    let (a, b) = (number([3, 2], 0.0), number([2, 4], 1.0));
+    let row = Array::arange(device, 100.0_f32, 100.0, 4).unwrap();
+    let column = number([3, 1], -9.0);
+    let mut c = Array::zeros(device, [3, 4]).unwrap();
+    linalg
+        .product(&a, &b)
+        .bias(&row)
+        .residual(&column)
+        .eval_into(&mut c)
+        .unwrap();
+    let expected: Vec<f32> = (0..12)
+        .map(|i| {
+            let (row, column) = ((i / 4) as f32, (i % 4) as f32);
+            let sum = 2.0 * row * (1.0 + column) + (2.0 * row + 1.0) * (5.0 + column);
+            sum + 100.0 * (column + 1.0) + row - 9.0
+        })
+        .collect();
+    assert_eq!(c.to_vec().unwrap(), expected);
+}
+
+/// An operand with one matrix serves for all.
+#[test]
+fn one_matrix_times_many() {
+    let (device, linalg) = linalg();
+    let many = Array::arange(device, 0_i32, 1, 12).unwrap().to_vec().unwrap();
+    let many: Vec<i8> = many.into_iter().map(|x| x as i8).collect();
+    let many = Array::from_slice(device, [3, 2, 2], &many).unwrap();
+    let one = Array::from_slice(device, [2, 1], &[1_i8, 2]).unwrap();
+    let mut c = Array::zeros(device, [3, 2, 1]).unwrap();
+    linalg.product(&many, &one).eval_into(&mut c).unwrap();
+    assert_eq!(c.to_vec().unwrap(), [2, 8, 14, 20, 26, 32]);
+}
+
+#[test]
+fn products_in_a_graph() {
+    let (device, linalg) = linalg();
+    let a = Array::full(device, [40, 40], 1.0_f32).unwrap();
+    let b = Array::full(device, [40, 40], 2.0_f32).unwrap();
+    let mut c = Array::zeros(device, [40, 40]).unwrap();
+    let graph = device
+        .capture(|stream| {
+            linalg
+                .on(stream)
+                .product(&a, &b)
+                .accumulate(1.0)
+                .eval_into(c.view_mut())
+        })
+        .unwrap();
+    for _ in 0..3 {
+        graph.launch().unwrap();
+    }
+    drop(graph);
+    assert!(c.to_vec().unwrap().iter().all(|&c| c == 240.0));
+}
+
+#[test]
+fn what_does_not_fit() {
+    let (device, linalg) = linalg();
+    let (a, b) = (
+        Array::<f32, 2>::zeros(device, [3, 4]).unwrap(),
+        Array::<f32, 2>::zeros(device, [5, 6]).unwrap(),
+    );
+    let mut c = Array::<f32, 2>::zeros(device, [3, 6]).unwrap();
+    let error = linalg.product(&a, &b).eval_into(&mut c).unwrap_err();
+    let Error::Linalg(problem) = &error else {
+        panic!("{error}")
+    };
+    let (left, right, output) = (vec![3, 4], vec![5, 6], vec![3, 6]);
+    assert_eq!(**problem, LinalgError::Product { left, right, output });
+    assert!(
+        error.to_string().contains("[3, 4] and [5, 6] does not fit into [3, 6]"),
+        "{error}"
+    );
+
+    let batches = Array::<f32, 3>::zeros(device, [2, 4, 6]).unwrap();
+    let mut three = Array::<f32, 3>::zeros(device, [3, 3, 6]).unwrap();
+    let error = linalg.product(&a, &batches).eval_into(&mut three).unwrap_err();
+    assert!(matches!(&error, Error::Linalg(_)), "{error}");
+
+    let line = Array::<f32, 1>::zeros(device, [4]).unwrap();
+    let error = linalg.product(&a, &line).eval_into(&mut c).unwrap_err();
+    assert!(error.to_string().contains("shape [4] is no matrix"), "{error}");
+
+    let right = Array::<f32, 2>::zeros(device, [4, 6]).unwrap();
+    let error = linalg.product(&a, &right).bias(&line).eval_into(&mut c).unwrap_err();
+    assert!(
+        matches!(&error, Error::Array(e) if matches!(**e, ArrayError::Broadcast { .. })),
+        "{error}"
+    );
+
+    // Nothing to compute, and sums of nothing.
+    let mut none = Array::<f32, 2>::zeros(device, [3, 0]).unwrap();
+    linalg
+        .product(&a, Array::<f32, 2>::zeros(device, [4, 0]).unwrap().view())
+        .eval_into(&mut none)
+        .unwrap();
+    let (a, b) = (
+        Array::<f32, 2>::zeros(device, [3, 0]).unwrap(),
+        Array::<f32, 2>::zeros(device, [0, 6]).unwrap(),
+    );
+    c.fill(7.0).unwrap();
+    linalg.product(&a, &b).eval_into(&mut c).unwrap();
+    assert_eq!(c.to_vec().unwrap(), [0.0; 18]);
+}
