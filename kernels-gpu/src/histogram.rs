@@ -4,8 +4,8 @@
 //! [`Atomic`]. Each block counts in shared memory, where that is cheap, and adds its counts to the result at the end: 256
 //! additions to global memory for a block instead of one for each byte.
 //!
-//! This shows atomic numbers in shared memory with one counter for each value, as in Sakharnykh, "Fast Histograms Using Shared
-//! Atomics on Maxwell" (NVIDIA, 2015). The library's histogram, in `crates/rumba-algorithms/src/histogram.rs`, has any number of
+//! This shows atomic numbers in shared memory with one counter for each value, as in Sakharnykh, "GPU Pro Tip: Fast Histograms
+//! Using Shared Atomics on Maxwell" (NVIDIA Technical Blog, 2015). The library's histogram, in `crates/rumba-algorithms/src/histogram.rs`, has any number of
 //! bins and several copies of each, so that lanes that count the same value do not wait for each other.
 
 use cuda_std::prelude::*;

@@ -5,7 +5,7 @@
 //! registers, without memory. The warps of a block meet in shared memory. The host, or a second
 //! launch, adds up the few sums that remain.
 //!
-//! This writes the levels out, as in Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014). The library's reduction, [`cuda_std::algorithms::reduce`], takes any operator and ends in one
+//! This writes the levels out, as in Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA Technical Blog, 2014). The library's reduction, [`cuda_std::algorithms::reduce`], takes any operator and ends in one
 //! result: its blocks count themselves, and the last of them combines what all have published.
 
 use cuda_std::prelude::*;

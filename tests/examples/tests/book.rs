@@ -14,11 +14,48 @@ fn every_block_says_its_language() {
     for (name, text) in chapters() {
         let lines: Vec<&str> = text.lines().collect();
         for Fence { line, language, .. } in fences(&lines) {
-            let known =
-                ["rust", "rust,soft", "rust,build"].contains(&&*language) || OTHER_LANGUAGES.contains(&&*language);
+            let known = ["rust", "rust,soft", "rust,build", "rust,include"].contains(&&*language)
+                || OTHER_LANGUAGES.contains(&&*language);
             assert!(known, "{name}, line {line}: a block of `{language}`");
         }
     }
+}
+
+/// Blocks of `rust,include` show a part of a source that is tested elsewhere, between a mark and its end.
+#[test]
+fn every_part_of_a_source_that_is_shown_is_there() {
+    let source = workspace().join("book/src");
+    let mut seen = 0;
+    for (name, text) in chapters() {
+        let lines: Vec<&str> = text.lines().collect();
+        for Fence { line, language, code } in fences(&lines) {
+            if language != "rust,include" {
+                continue;
+            }
+            let shown = code
+                .trim()
+                .strip_prefix("{{#include ")
+                .and_then(|rest| rest.strip_suffix("}}"));
+            let shown = shown.and_then(|shown| shown.rsplit_once(':'));
+            let Some((file, anchor)) = shown else {
+                panic!("{name}, line {line}: no `{{{{#include FILE:ANCHOR}}}}`");
+            };
+            let text =
+                std::fs::read_to_string(source.join(file)).unwrap_or_else(|error| panic!("{name}: {file}: {error}"));
+            let mark = |word: &str| {
+                text.lines()
+                    .position(|line| line.trim() == format!("// {word}: {anchor}"))
+            };
+            assert!(
+                mark("ANCHOR")
+                    .zip(mark("ANCHOR_END"))
+                    .is_some_and(|(start, end)| start < end),
+                "{name}, line {line}: {file} has no part `{anchor}`"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen} parts were looked up");
 }
 
 #[test]

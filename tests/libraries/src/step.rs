@@ -11,11 +11,13 @@ use steps::{Product, STEPS};
 use crate::Work;
 use crate::numbers::{Number as _, Random, relative_error};
 
-/// A step's product of square matrices.
+/// A step's product of an `m` by `k` and a `k` by `n` matrix.
 #[derive(Debug, Deserialize)]
 pub struct Step {
     name: String,
+    m: usize,
     n: usize,
+    k: usize,
 }
 
 /// How many elements of the result are compared.
@@ -24,39 +26,39 @@ const SAMPLE: usize = 1000;
 struct Operands {
     module: Module,
     step: &'static steps::Step,
-    n: usize,
+    shape: [usize; 3],
     inputs: Arc<[Vec<f16>; 2]>,
     product: Product,
 }
 
-/// The inputs of one size, which all steps of that size share: to make them takes longer than to multiply them.
-fn inputs(n: usize) -> Arc<[Vec<f16>; 2]> {
-    static LAST: Mutex<Option<(usize, Arc<[Vec<f16>; 2]>)>> = Mutex::new(None);
+/// The inputs of one shape, which all steps share: to make them takes longer than to multiply them.
+fn inputs(shape: [usize; 3]) -> Arc<[Vec<f16>; 2]> {
+    static LAST: Mutex<Option<([usize; 3], Arc<[Vec<f16>; 2]>)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((size, inputs)) = &*last
-        && *size == n
+    if let Some((known, inputs)) = &*last
+        && *known == shape
     {
         return Arc::clone(inputs);
     }
-    let mut random = Random(1);
-    let inputs = Arc::new([random.normal::<f16>(n * n), random.normal::<f16>(n * n)]);
-    *last = Some((n, Arc::clone(&inputs)));
+    let ([m, n, k], mut random) = (shape, Random(1));
+    let inputs = Arc::new([random.normal::<f16>(m * k), random.normal::<f16>(n * k)]);
+    *last = Some((shape, Arc::clone(&inputs)));
     inputs
 }
 
 impl Step {
     pub fn prepare(self, device: &Device) -> Result<Box<dyn Work>> {
-        let Self { name, n } = self;
+        let Self { name, m, n, k } = self;
         let step = STEPS
             .iter()
             .find(|step| step.name == name)
             .context("there is no such step")?;
-        let inputs = inputs(n);
+        let inputs = inputs([m, n, k]);
         Ok(Box::new(Operands {
             module: device.load(steps::PTX)?,
             step,
-            n,
-            product: Product::new(device, [n, n, n], &inputs[0], &inputs[1])?,
+            shape: [m, n, k],
+            product: Product::new(device, [m, n, k], &inputs[0], &inputs[1])?,
             inputs,
         }))
     }
@@ -72,12 +74,12 @@ impl Work for Operands {
     }
 
     fn error(&self) -> Result<f64> {
-        let (n, c) = (self.n, self.product.result(self.step)?);
+        let ([m, n, k], c) = (self.shape, self.product.result(self.step)?);
         let mut random = Random(2);
         let pairs: Vec<_> = (0..SAMPLE)
             .map(|_| {
-                let (row, column) = (random.below(n), random.below(n));
-                let (left, right) = (&self.inputs[0][row * n..][..n], &self.inputs[1][column * n..][..n]);
+                let (row, column) = (random.below(m), random.below(n));
+                let (left, right) = (&self.inputs[0][row * k..][..k], &self.inputs[1][column * k..][..k]);
                 let sum: f64 = left.iter().zip(right).map(|(a, b)| a.exact() * b.exact()).sum();
                 (f64::from(c[row * n + column]), sum)
             })

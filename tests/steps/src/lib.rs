@@ -16,6 +16,7 @@ use step_kernels::s07_two_consumers::two_consumers;
 use step_kernels::s08_persistent::persistent;
 use step_kernels::s09_cluster::cluster;
 use step_kernels::s10_bands::bands;
+use step_kernels::s11_small::small;
 
 /// The kernels.
 pub const PTX: &str = include_str!(env!("STEPS_PTX"));
@@ -96,7 +97,7 @@ fn tiles([m, n, _]: [usize; 3], tile: usize) -> (u32, u32) {
     (n.div_ceil(tile) as u32, m.div_ceil(tile) as u32)
 }
 
-/// The steps in which threads copy, with `$x` for the elements that they take and `$shape` for the launch.
+/// The steps in which threads copy: the elements that they take, and the shape of the launch.
 macro_rules! by_threads {
     ($kernel:ident, $cast:ty, |$product:ident| $shape:expr) => {
         Step {
@@ -117,21 +118,20 @@ macro_rules! by_threads {
     };
 }
 
-/// The steps with tensor maps, with `$rows` by 256 elements in a tile: a block for each tile, or one for each multiprocessor.
+/// The steps with tensor maps, with so many rows and columns in a tile, and how many blocks there are for so many tiles.
 macro_rules! by_tensor_copies {
-    ($kernel:ident, $rows:literal, $threads:literal, $persistent:literal) => {
+    ($kernel:ident, [$rows:literal, $columns:literal], $threads:literal, |$product:ident, $tiles:ident| $blocks:expr) => {
         Step {
             name: stringify!($kernel),
-            launch: |product| {
-                let [m, n, k] = product.shape;
-                let tiles = (m.div_ceil($rows) * n.div_ceil(256)) as u32;
-                let blocks = if $persistent { product.blocks } else { tiles };
+            launch: |$product| {
+                let [m, n, k] = $product.shape;
+                let $tiles = (m.div_ceil($rows) * n.div_ceil($columns)) as u32;
                 (
-                    LaunchConfig::new(blocks, $threads),
+                    LaunchConfig::new($blocks, $threads),
                     $kernel(
-                        (&product.a, [m, k]),
-                        (&product.b, [n, k]),
-                        (&mut product.rounded, [m, n]),
+                        (&$product.a, [m, k]),
+                        (&$product.b, [n, k]),
+                        (&mut $product.rounded, [m, n]),
                     ),
                 )
             },
@@ -139,8 +139,8 @@ macro_rules! by_tensor_copies {
     };
 }
 
-/// All of them.
-pub static STEPS: [Step; 10] = [
+/// All of them, and at the end one for few tiles.
+pub static STEPS: [Step; 11] = [
     by_threads!(naive, f16, |product| (tiles(product.shape, 16), (16, 16))),
     by_threads!(tiled, f16, |product| (
         tiles(product.shape, s02_tiled::TILE),
@@ -154,10 +154,13 @@ pub static STEPS: [Step; 10] = [
         tiles(product.shape, s04_tensor_cores::TILE),
         (4, 32)
     )),
-    by_tensor_copies!(warp_group, 64, 256, false),
-    by_tensor_copies!(queue, 64, 256, false),
-    by_tensor_copies!(two_consumers, 128, 384, false),
-    by_tensor_copies!(persistent, 128, 384, true),
-    by_tensor_copies!(cluster, 128, 384, true),
-    by_tensor_copies!(bands, 128, 384, true),
+    // A block for each tile.
+    by_tensor_copies!(warp_group, [64, 256], 256, |product, tiles| tiles),
+    by_tensor_copies!(queue, [64, 256], 256, |product, tiles| tiles),
+    by_tensor_copies!(two_consumers, [128, 256], 384, |product, tiles| tiles),
+    // As many as are there at the same time.
+    by_tensor_copies!(persistent, [128, 256], 384, |product, _tiles| product.blocks),
+    by_tensor_copies!(cluster, [128, 256], 384, |product, _tiles| product.blocks),
+    by_tensor_copies!(bands, [128, 256], 384, |product, _tiles| product.blocks),
+    by_tensor_copies!(small, [64, 128], 256, |product, tiles| tiles.min(2 * product.blocks)),
 ];

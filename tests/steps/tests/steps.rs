@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use cuda_std::half::f16;
-use rumba::{Checks, Device};
+use rumba::{Checks, Device, Module};
 use steps::{PTX, Product, STEPS, Step};
 use test_processes::alone;
 
@@ -41,10 +41,10 @@ impl Exact {
     }
 
     /// Runs a step and compares its result.
-    fn run(&self, device: &Device, step: &Step) -> rumba::Result<()> {
+    fn run(&self, device: &Device, module: &Module, step: &Step) -> rumba::Result<()> {
         let mut product = Product::new(device, self.shape, &self.a, &self.b)?;
         let stream = device.stream()?;
-        step.launch(&device.load(PTX)?, &stream, &mut product)?;
+        step.launch(module, &stream, &mut product)?;
         stream.synchronize()?;
         let columns = self.shape[1];
         for (i, (c, sum)) in product.result(step)?.into_iter().zip(&self.sums).enumerate() {
@@ -62,12 +62,13 @@ impl Exact {
 #[test]
 fn every_step_has_the_sums_of_f64() {
     let device = Device::new().expect("a device");
+    let module = device.load(PTX).expect("a device of compute capability 9.0");
     // One tile of the larger steps, and edges of several.
-    for shape in [[128, 256, 128], [72, 264, 200]] {
+    for shape in [[128, 256, 128], [72, 264, 136]] {
         let exact = Exact::new(shape);
         for step in &STEPS {
             exact
-                .run(&device, step)
+                .run(&device, &module, step)
                 .unwrap_or_else(|error| panic!("{}: {error}", step.name));
         }
     }
@@ -78,8 +79,8 @@ fn no_check_finds_anything_in_any_step() {
     alone(&[("RUMBA_DEVICE", "soft")], || {
         let exact = Exact::new([72, 264, 72]);
         // What the blocks of a cluster do to each other's memory is not followed yet.
-        for step in &STEPS[..8] {
-            let findings = Checks::default().run(|device| exact.run(device, step))?;
+        for step in STEPS.iter().filter(|step| !["cluster", "bands"].contains(&step.name)) {
+            let findings = Checks::default().run(|device| exact.run(device, &device.load(PTX)?, step))?;
             assert!(findings.is_empty(), "{}: {findings}", step.name);
         }
         Ok(())

@@ -97,7 +97,7 @@ pub fn attention_by_warps<T: Number>(
             let (queries, columns) = loaded.get();
             for step in (0..TILE).step_by(16) {
                 let a = FragmentA::from_rows(queries, own, step);
-                let b = FragmentB::row_from_columns(columns, step, 0);
+                let b = FragmentB::row_from_columns(columns, 0, step);
                 FragmentC::multiply_add_all(core::array::from_mut(&mut scores), &[a], &b);
             }
             tiles = loaded.sync();

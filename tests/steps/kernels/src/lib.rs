@@ -1,5 +1,5 @@
 //! The kernels of the book's chapter on the matrix product: `c = a bᵀ`, a file for each step, from a loop in each thread to
-//! clusters of blocks. The chapter shows these files; the package `steps` tests and launches them.
+//! clusters of blocks, and a kernel for smaller products. The chapter shows these files; the package `steps` tests and launches them.
 //!
 //! `a` has `inner` columns, and so has `b`, whose rows are the columns of the product: sums run along the rows of both.
 //! Numbers are `f16` and sums `f32`.
@@ -16,3 +16,4 @@ pub mod s07_two_consumers;
 pub mod s08_persistent;
 pub mod s09_cluster;
 pub mod s10_bands;
+pub mod s11_small;

@@ -47,7 +47,7 @@ pub fn tensor_cores(
         let (a_tile, b_tile) = stages.front();
         for k in (0..DEPTH).step_by(16) {
             let a = FragmentA::column_from_rows(a_tile, row, k);
-            let b = FragmentB::row_from_columns(b_tile, k, column);
+            let b = FragmentB::row_from_columns(b_tile, column, k);
             FragmentC::multiply_add_all(&mut sums, &a, &b);
         }
     }

@@ -646,26 +646,6 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
     ];
-    let linear_algebra = vec![
-        ("LinalgError::Filter", filter()),
-        (
-            "LinalgError::NoPlace",
-            LinalgError::NoPlace {
-                image: [4, 4],
-                taps: [7, 3],
-                stride: [1, 1],
-                padding: [1, 0],
-            },
-        ),
-        (
-            "LinalgError::Operand",
-            LinalgError::Operand {
-                operand: "bias",
-                shape: vec![320],
-                wanted: vec![640],
-            },
-        ),
-    ];
     let arrays = vec![
         (
             "ArrayError::Elements",
@@ -709,6 +689,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         ("LinalgError::NoMatrix", LinalgError::NoMatrix { shape: vec![4] }),
+        (
             "LinalgError::Attention",
             LinalgError::Attention {
                 queries: [1, 8, 100, 64],
@@ -728,13 +709,30 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 keys: 77,
             },
         ),
+        ("LinalgError::Filter", filter()),
+        (
+            "LinalgError::NoPlace",
+            LinalgError::NoPlace {
+                image: [4, 4],
+                taps: [7, 3],
+                stride: [1, 1],
+                padding: [1, 0],
+            },
+        ),
+        (
+            "LinalgError::Operand",
+            LinalgError::Operand {
+                operand: "bias",
+                shape: vec![320],
+                wanted: vec![640],
+            },
+        ),
     ];
     said(errors)
         .chain(said(launches))
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(collectives))
-        .chain(said(linear_algebra))
         .chain(said(arrays))
         .chain(said(linalg))
         .chain(said(shapes))

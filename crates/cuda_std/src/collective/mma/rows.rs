@@ -1,11 +1,12 @@
 //! Rows of fragments: 16 rows by as many columns as a warp likes, of which sums become operands of another product.
 
-use super::{FragmentA, FragmentB, FragmentC, Multiply, Rows, unrolled};
+use super::{FragmentA, FragmentB, FragmentC, Multiply, Rows, has, unrolled, whole_rows};
 use crate::abi::parameter::{Element, Role};
 use crate::array::output::{self, Disjoint, Reach, Sealed};
 use crate::array::strided::{Dimensions, element};
 use crate::collective::warp::WARP_SIZE;
-use crate::device::thread::{block_idx_x, block_idx_y, index_in_block, threads_in_block};
+use crate::device::intrinsics;
+use crate::device::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
 
 impl<T: Multiply> FragmentC<T> {
     /// Calls `work` with the number of each fragment, row and column in it, and the lane's elements of it.
@@ -14,7 +15,8 @@ impl<T: Multiply> FragmentC<T> {
         unrolled::<N>(|number| fragments[number].each(|row, column, sum| work(number, row, column, sum)));
     }
 
-    /// Adds the product of a row of fragments and the rows of a tile, of which there are as many fragments side by side as sums.
+    /// Adds the product of a row of fragments and the rows of a tile, from a column on: as many fragments side by side as there
+    /// are sums.
     ///
     /// `mma.sync.aligned`, see the [module](super); PTX 7.0, sm_80.
     ///
@@ -26,13 +28,94 @@ impl<T: Multiply> FragmentC<T> {
         sums: &mut [Self; N],
         a: &[FragmentA<T>; K],
         tile: &R,
+        column: usize,
     ) {
         unrolled::<K>(|step| {
             unrolled::<N>(|n| {
-                let b = FragmentB::from_rows(tile, step * T::INNER, n * T::COLUMNS);
+                let b = FragmentB::from_rows(tile, step * T::INNER, column + n * T::COLUMNS);
                 sums[n].multiply_add(&a[step], &b);
             });
         });
+    }
+}
+
+impl<T: Multiply> FragmentB<T> {
+    /// `N` fragments of the transpose of a tile, side by side: those of the tile's rows from `row` on, and of its columns from
+    /// `column` on, which are summed over. See [`FragmentA::from_rows`].
+    ///
+    /// ```
+    /// use cuda_std::half::f16;
+    /// use cuda_std::mma::{FragmentA, FragmentB, FragmentC, Fragments, WarpPart};
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// c = a bᵀ, of 16 by 16 elements each, by one warp.
+    /// #[kernel]
+    /// pub fn product_of_rows(
+    ///     a: &[f16],
+    ///     b: &[f16],
+    ///     mut c: Disjoint<f32, Fragments<16, 16, WarpPart<16, 16>>>,
+    ///     mut tiles: Shared<(Table2<f16, 16, 24>, Table2<f16, 16, 24>)>,
+    /// ) {
+    ///     let (mut a_part, mut b_part) = tiles.part();
+    ///     a_part.each(|[i, j], own| *own = if j < 16 { a[i * 16 + j] } else { f16::ZERO });
+    ///     b_part.each(|[i, j], own| *own = if j < 16 { b[i * 16 + j] } else { f16::ZERO });
+    ///     let tiles = tiles.sync();
+    ///     let (a, b) = tiles.get();
+    ///     let mut sums = [[FragmentC::<f16>::zero(); 2]];
+    ///     FragmentC::multiply_add_all(&mut sums, &[FragmentA::from_rows(a, 0, 0)], &FragmentB::row_from_columns(b, 0, 0));
+    ///     c.store_all(0, &sums);
+    /// }
+    ///
+    /// # fn main() {
+    /// let number = |i: usize| f16::from_f32((i % 7) as f32 - 3.0);
+    /// let (a, b): (Vec<f16>, Vec<f16>) = ((0..256).map(number).collect(), (100..356).map(number).collect());
+    /// let mut c = vec![0.0_f32; 256];
+    /// examples::launch((1, 32), product_of_rows(&a, &b, (&mut c, [16, 16])));
+    /// for (i, c) in c.into_iter().enumerate() {
+    ///     assert_eq!(c, (0..16).map(|k| a[i / 16 * 16 + k].to_f32() * b[i % 16 * 16 + k].to_f32()).sum::<f32>());
+    /// }
+    /// # examples::becomes("product_of_rows", &["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "ldmatrix.sync"]);
+    /// # examples::avoids("product_of_rows", &["ld.local", "st.local", "isspacep", "ld.shared"]);
+    /// # }
+    /// ```
+    ///
+    /// `ldmatrix.sync.aligned.m8n8.x4.shared.b16` for two fragments; PTX 6.5, sm_75. Else `ld`.
+    ///
+    /// # Panics
+    /// If the tile does not have all of them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn row_from_columns<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
+        assert!(
+            has(R::ROWS, row, N * T::COLUMNS) && has(R::COLUMNS, column, T::INNER),
+            "a fragment beyond its tile"
+        );
+        let lane = lane_id() as usize;
+        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
+        // The 8 by 8 matrices of a pair: the upper and the lower half of the first fragment, and those of the second.
+        let place = (row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
+        let pairs = const { N.is_multiple_of(2) && T::COLUMNS == 8 && T::INNER == 16 };
+        match whole_rows::<T, R>(tile, place.0, place.1) {
+            Some(address) if pairs => unrolled::<N>(|j| {
+                if j % 2 == 0 {
+                    // As large as two fragments of the right matrix.
+                    let mut pair = FragmentA::<T>::load(|_, _| T::zeroed());
+                    let address = address.wrapping_add(2 * j * T::COLUMNS * R::STRIDE);
+                    // SAFETY: four registers are a lane's elements of two fragments, of 16 bits; eight elements at the address
+                    // are in shared memory and aligned.
+                    let halves = unsafe {
+                        intrinsics::ldmatrix_x4((&raw mut pair.0).cast(), address);
+                        (&raw const pair.0).cast::<[T::B; 2]>().read()
+                    };
+                    [fragments[j], fragments[j + 1]] = halves.map(Self);
+                }
+            }),
+            _ => unrolled::<N>(|n| {
+                fragments[n] = Self::load(|i, j| tile.element(row + n * T::COLUMNS + j, column + i));
+            }),
+        }
+        fragments
     }
 }
 
@@ -105,20 +188,18 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
             .then(|| [matrix / inner.max(1), matrix % inner.max(1), part * height, column])
     }
 
-    /// Writes the sums of the warp's 16 rows, from column `FROM` of the part on, each as `convert` makes it an element. What is beyond the
+    /// Writes the sums of the warp's 16 rows, from a column of the part on, each as `convert` makes it an element. What is beyond the
     /// edges of the matrix or of the part is left out.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
-    pub fn store_row<F: Multiply, const FROM: usize, const N: usize>(
+    pub fn store_row<F: Multiply, const N: usize>(
         &mut self,
+        column: usize,
         sums: &[FragmentC<F>; N],
         mut convert: impl FnMut(F::Sum) -> T,
     ) {
-        const {
-            assert!(F::ROWS == 16 && F::COLUMNS == 8, "a warp has 16 rows");
-            assert!(FROM <= COLUMNS, "a column of the part");
-        }
+        const { assert!(F::ROWS == 16 && F::COLUMNS == 8, "a warp has 16 rows") };
         let Some([outer, inner, first, left]) = self.part() else {
             return;
         };
@@ -128,10 +209,10 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
         }
         let mut sums = *sums;
         FragmentC::each_of(&mut sums, |number, i, j, sum| {
-            let across = FROM + number * F::COLUMNS + j;
-            if across >= COLUMNS {
-                return;
-            }
+            let across = match column.checked_add(number * F::COLUMNS + j) {
+                Some(across) if across < COLUMNS => across,
+                _ => return,
+            };
             if let Some(offset) = self.shape.offset([outer, inner, first + 16 * warp + i, left + across]) {
                 // SAFETY: inside the shape, where each element is there once. Rows and columns of a part are one block's, its rows
                 // one warp's by 16, and an element of the fragments one lane's.
