@@ -339,6 +339,37 @@ struct Launch<'l> {
     shared: u32,
 }
 
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+const PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;
+
+/// cuda.h's `CUlaunchAttribute`; cust has none of these.
+#[repr(C, align(8))]
+struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+struct LaunchConfiguration {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: sys::CUstream,
+    attributes: *const LaunchAttribute,
+    attribute_count: u32,
+}
+
+unsafe extern "C" {
+    fn cuLaunchKernelEx(
+        configuration: *const LaunchConfiguration,
+        function: sys::CUfunction,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> u32;
+}
+
 impl Launch<'_> {
     /// Puts the kernel on its stream.
     fn enqueue(&self, arguments: &mut Arguments<'_>) -> Result<()> {
@@ -371,6 +402,8 @@ impl Launch<'_> {
                         pointers.as_mut_ptr(),
                     )
                 })
+            } else if self.kernel.contract.dependent {
+                self.enqueue_dependent(&mut pointers)
             } else {
                 let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));
                 // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
@@ -387,6 +420,34 @@ impl Launch<'_> {
         let launched = recording::on_stream(Some(&self.queue.raw), || self.described(), launch);
         self.entered
             .check(launched, || format!("launch `{}`", self.kernel.name))
+    }
+
+    /// Lets the kernel begin before the one ahead of it has ended: it waits for that itself, before its body.
+    fn enqueue_dependent(&self, pointers: &mut [*mut c_void]) -> Result<(), Code> {
+        let mut attribute = LaunchAttribute {
+            id: PROGRAMMATIC_STREAM_SERIALIZATION,
+            padding: 0,
+            value: [0; 16],
+        };
+        attribute.value[0] = 1;
+        let configuration = LaunchConfiguration {
+            grid: self.grid,
+            block: self.block,
+            shared: self.shared,
+            stream: self.queue.raw.as_inner(),
+            attributes: &raw const attribute,
+            attribute_count: 1,
+        };
+        // SAFETY: as in `enqueue`; the configuration and its attribute are local variables.
+        let answer = unsafe {
+            cuLaunchKernelEx(
+                &raw const configuration,
+                self.function.raw.to_raw(),
+                pointers.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        Code::of(answer)
     }
 
     /// What a profile says of it.

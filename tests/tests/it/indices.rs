@@ -104,9 +104,14 @@ const VALUES: [&str; 14] = [
 /// Functions that are called with constants, or on the host alone.
 const CONSTANT: [&str; 4] = ["barriers", "leave", "lop3", "padded_rows"];
 
-/// Functions of kernels for compute capability 9.0 alone: what a copy or a tile does not have is asserted, or left out by the
-/// copy (PTX manual, "Tensor: Out of bounds access").
-const TENSOR: [&str; 3] = ["Products::add_all", "TensorMap::at", "TileRef::rows"];
+/// Functions of kernels for compute capability 9.0 alone: what a copy, a tile or a cluster does not have is asserted, or left out
+/// by the copy (PTX manual, "Tensor: Out of bounds access").
+const TENSOR: [&str; 4] = [
+    "ClusterView::block",
+    "Products::add_all",
+    "TensorMap::at",
+    "TileRef::rows",
+];
 
 #[test]
 fn every_function_that_takes_an_index_is_in_the_table() {
