@@ -41,6 +41,7 @@
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
 //! | groups of threads | [`groups`] |
+//! | shared memory of the blocks of a cluster | [`shared::ClusterShared`] |
 //! | reductions and scans of whole slices | [`algorithms`] |
 //! | matrices by warps | [`mma`] |
 //! | matrices by warp groups, on compute capability 9.0 | [`tensor`] |
@@ -51,6 +52,7 @@
 //! | four numbers in one access | [`vector`] |
 //! | mathematics | [`float`] |
 //! | numbers of 16 bits | [`half`] |
+//! | complex numbers | [`complex`] |
 //! | random numbers | [`random`] |
 //! | constant memory, memory that kernels allocate | [`mod@constant`], [`heap`] |
 //! | printing | [`io`] |
@@ -96,7 +98,7 @@ pub use device::{arch, bits, memory, sync, thread};
 pub use glam;
 pub use mem::{atomic, constant, heap, shared};
 pub use number::float::GpuFloat;
-pub use number::{float, half, random, vector};
+pub use number::{complex, float, half, random, vector};
 #[doc(inline)]
 pub use report::io::{print, println};
 pub use report::{io, panic};

@@ -63,14 +63,23 @@ impl Arguments {
 
     /// Whether all blocks run at the same time.
     pub(crate) fn is_cooperative(&self) -> bool {
-        self.contract.iter().any(|(key, _)| *key == "cooperative")
+        self.states("cooperative")
+    }
+
+    /// Whether a launch may begin before the kernel ahead of it has ended.
+    pub(crate) fn is_dependent(&self) -> bool {
+        self.states("dependent")
+    }
+
+    fn states(&self, wanted: &str) -> bool {
+        self.contract.iter().any(|(key, _)| *key == wanted)
     }
 
     /// Whether something is stated that becomes a PTX directive.
     pub(crate) fn states_directives(&self) -> bool {
         self.contract
             .iter()
-            .any(|(key, _)| *key != "dynamic_shared" && *key != "cooperative")
+            .any(|(key, _)| *key != "dynamic_shared" && *key != "cooperative" && *key != "dependent")
     }
 }
 
@@ -144,7 +153,7 @@ enum Takes {
 }
 
 /// The keys: name, what it takes, and how it is written.
-const KEYS: [(&str, Takes, &str); 9] = [
+const KEYS: [(&str, Takes, &str); 10] = [
     ("block", Takes::Shape, "block = 256` or `block = (16, 16)"),
     ("max_threads", Takes::Number, "max_threads = 256"),
     ("min_blocks", Takes::Number, "min_blocks = 2"),
@@ -157,6 +166,7 @@ const KEYS: [(&str, Takes, &str); 9] = [
         "arch = \"sm_90a\"` or `arch = [\"sm_90a\", \"sm_80\"]",
     ),
     ("cooperative", Takes::Nothing, "cooperative"),
+    ("dependent", Takes::Nothing, "dependent"),
     ("fast_math", Takes::Nothing, "fast_math"),
 ];
 

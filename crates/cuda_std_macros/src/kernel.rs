@@ -264,7 +264,7 @@ impl Kernel<'_> {
         let mut inputs = Vec::new();
         let mut statics = Vec::new();
         let mut values = Vec::new();
-        let (mut barriers, mut copies, mut roles) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut barriers, mut copies, mut roles, mut clusters) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, parameter) in self.parameters.iter().enumerate() {
             let words: Vec<Ident> = ["a", "b", "c", "d"]
                 .iter()
@@ -273,10 +273,21 @@ impl Kernel<'_> {
             let written = &parameter.ty;
             match &parameter.kind {
                 Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
+                    let is_dependent = self.arguments.is_dependent();
                     for (word, part) in words.iter().zip(["A", "B", "C", "D"]) {
                         let part = Ident::new(part, Span::mixed_site());
-                        inputs.push(quote! { #word: <#ty as ::cuda_std::KernelParameter>::#part });
+                        let part = quote! { <#ty as ::cuda_std::KernelParameter>::#part };
+                        // A reference promises that its memory does not change while the kernel runs, for which it is loaded by
+                        // `ld.global.nc`; the kernel ahead of a dependent one may still write there.
+                        inputs.push(match is_dependent {
+                            true => quote! { #word: ::core::mem::MaybeUninit<#part> },
+                            false => quote! { #word: #part },
+                        });
                     }
+                    let words = words.iter().map(|word| match is_dependent {
+                        true => quote! { #word.assume_init() },
+                        false => quote! { #word },
+                    });
                     let parameter = quote! { <#ty as ::cuda_std::KernelParameter> };
                     barriers.push(quote! { #parameter::BARRIERS });
                     roles.push(quote! { + #parameter::ROLES });
@@ -293,6 +304,7 @@ impl Kernel<'_> {
                 Kind::Shared => {
                     barriers.push(quote! { 1 });
                     copies.push(quote! { || <#written as ::cuda_std::shared::SharedParameter>::COPIES });
+                    clusters.push(quote! { + <#written as ::cuda_std::shared::SharedParameter>::CLUSTERS });
                     let storage = format_ident!(
                         "{}_{}",
                         entry.to_string().to_uppercase(),
@@ -318,6 +330,17 @@ impl Kernel<'_> {
         });
         statics.push(quote! {
             const _: () = ::core::assert!(0 #(#roles)* <= 1, "a kernel divides its blocks into roles once: it has one tensor pipeline");
+        });
+        statics.push(quote! {
+            const __CLUSTERS: u32 = 0 #(#clusters)*;
+            const _: () = ::core::assert!(
+                __CLUSTERS <= 1,
+                "the blocks of a cluster have one barrier, so a kernel has one `ClusterShared`: put several tiles into one, as a tuple"
+            );
+            const _: () = ::core::assert!(
+                __CLUSTERS == 0 || 0 #(#roles)* == 0,
+                "a tensor pipeline has the barrier of the cluster, which `ClusterShared` needs"
+            );
         });
         statics.push(self.cooperation());
         let mut assumptions = TokenStream::new();
@@ -345,6 +368,9 @@ impl Kernel<'_> {
                 static ARCHITECTURES: [u8; #names.len()] = *#names;
             });
         }
+        if self.arguments.is_dependent() {
+            assumptions.extend(quote! { ::cuda_std::sync::wait_for_prior_kernels(); });
+        }
         let outlived = self.outlived();
         let contract = self.arguments.contract();
         let (bound, tiles) = self.descriptions();
@@ -368,6 +394,14 @@ impl Kernel<'_> {
             #[unsafe(export_name = #symbol)]
             static CONSTANTS: [u32; GRID_CONSTANTS] = ::cuda_std::grid_constants(DESCRIPTION.parameters).0;
         });
+        if self.arguments.is_dependent() {
+            statics.push(quote! {
+                const _: () = ::core::assert!(
+                    GRID_CONSTANTS == 0,
+                    "a kernel that is `dependent` takes no tensor maps"
+                );
+            });
+        }
         let parameters = self.type_parameters();
         let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });
         // Where the builder looks for it.
@@ -386,7 +420,7 @@ impl Kernel<'_> {
                     #assumptions
                     // SAFETY: the host's launcher passed these, and checked what they rest on.
                     unsafe { #name #generics (#(#values),*) };
-                    ::cuda_std::shared::leave(__BARRIERS, const { false #(#copies)* });
+                    ::cuda_std::shared::leave(__BARRIERS, const { false #(#copies)* }, __CLUSTERS > 0);
                 }
             }
         }

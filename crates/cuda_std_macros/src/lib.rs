@@ -71,6 +71,7 @@ use proc_macro::TokenStream;
 /// | `cluster = 2`, `cluster = (2, 2)` | a grid of whole clusters of this shape | `.reqnctapercluster`; PTX 7.8, sm_90 |
 /// | `dynamic_shared = 4096` | at least as many bytes of dynamic shared memory for a block | |
 /// | `cooperative` | all blocks at the same time | |
+/// | `dependent` | perhaps begun before the kernel ahead in its stream has ended, which its threads wait for first: see `cuda_std::sync::launch_dependents` | `griddepcontrol.wait`; PTX 7.8, sm_90 |
 ///
 /// `fast_math` says how the kernel is compiled: nvcc's `-use_fast_math`, for this kernel and what it
 /// calls. `arch = "sm_90a"` or `arch = ["sm_90a", "sm_80"]` says for which architectures, instead of the one that the crate's

@@ -376,9 +376,9 @@ impl Launch<'_> {
                         pointers.as_mut_ptr(),
                     )
                 })
-            } else if self.dependent {
+            } else if self.dependent || self.kernel.contract.dependent {
                 let (function, stream) = (self.function.raw.to_raw(), self.queue.raw.as_inner());
-                // SAFETY: as below; the configuration says that the kernel waits itself.
+                // SAFETY: as below; the configuration or the kernel says that it waits itself.
                 unsafe { dependent::launch(function, (self.grid, self.block, self.shared), stream, &mut pointers) }
             } else {
                 let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));

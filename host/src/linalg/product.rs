@@ -290,9 +290,7 @@ mod tests {
         let nothing = matrices::nothing(&a.view().insert_axis(0));
         let linalg = Linalg::new(&device);
         let product = linalg.product(&a, &b);
-        let call = |a, b, c| {
-            thread::product_threads_small(a, b, nothing, nothing, 3.0, 0.0, Activation::Identity, c)
-        };
+        let call = |a, b, c| thread::product_threads_small(a, b, nothing, nothing, 3.0, 0.0, Activation::Identity, c);
         product.eval_by(&module, &mut c, call).unwrap();
         assert_eq!(c.to_vec().unwrap(), [15.0; 420]);
     }

@@ -104,9 +104,10 @@ const VALUES: [&str; 14] = [
 /// Functions that are called with constants, or on the host alone.
 const CONSTANT: [&str; 4] = ["barriers", "leave", "lop3", "padded_rows"];
 
-/// Functions of kernels for compute capability 9.0 alone: what a copy or a tile does not have is asserted, or left out by the
-/// copy (PTX manual, "Tensor: Out of bounds access").
-const TENSOR: [&str; 9] = [
+/// Functions of kernels for compute capability 9.0 alone: what a copy, a tile or a cluster does not have is asserted, or left out
+/// by the copy (PTX manual, "Tensor: Out of bounds access").
+const TENSOR: [&str; 10] = [
+    "ClusterView::block",
     "Im2colMap::at",
     "Im2colRows::tap",
     "Panels::panels",

@@ -23,6 +23,9 @@ pub struct Contract {
     pub dynamic_shared: u32,
     /// Whether all blocks of a launch run at the same time, so that the grid may wait for itself.
     pub cooperative: bool,
+    /// Whether a launch may begin before the kernel ahead of it in its stream has ended (programmatic dependent launch): its threads
+    /// wait for that before the kernel's body. `griddepcontrol.wait`; PTX 7.8, sm_90.
+    pub dependent: bool,
 }
 
 /// For the macro: one method for each key of `#[kernel(..)]`. Numbers are wide, so that what does
@@ -37,6 +40,7 @@ impl Contract {
         cluster: None,
         dynamic_shared: 0,
         cooperative: false,
+        dependent: false,
     };
 
     /// States [`block`](Self::block).
@@ -141,6 +145,13 @@ impl Contract {
     #[must_use]
     pub const fn cooperative(mut self) -> Self {
         self.cooperative = true;
+        self
+    }
+
+    /// States [`dependent`](Self::dependent).
+    #[must_use]
+    pub const fn dependent(mut self) -> Self {
+        self.dependent = true;
         self
     }
 

@@ -6,7 +6,7 @@
 //! names of parameters and fields may change.
 //!
 //! ```text
-//! kernels_gpu 0.1.0 0 0 0 0 0 0 0 0 0
+//! kernels_gpu 0.1.0 0 0 0 0 0 0 0 0 0 0
 //! value 0 0 4 4 4 0 0 0 0 0 0 a: f32
 //! input 0 0 4 4 8 8 0 0 0 0 0 x: &[f32]
 //! per-thread 1 1 4 4 8 8 0 0 0 0 0 y: DisjointSlice<f32>
@@ -21,12 +21,13 @@ use crate::abi::parameter::{Parameter, Role};
 
 /// The numbers of a contract, in order, by the words of `#[kernel(..)]`.
 #[cfg_attr(target_arch = "nvptx64", allow(dead_code, reason = "the host reads them"))]
-pub(crate) const CLAUSES: [(&str, usize); 5] = [
+pub(crate) const CLAUSES: [(&str, usize); 6] = [
     ("block", 3),
     ("max_threads", 1),
     ("cluster", 3),
     ("dynamic_shared", 1),
     ("cooperative", 1),
+    ("dependent", 1),
 ];
 
 /// The description of a kernel. For the macro.
@@ -75,6 +76,7 @@ impl Description<'_> {
             cluster,
             dynamic_shared,
             cooperative,
+            dependent,
             // They concern the driver's compiler alone.
             min_blocks: _,
             max_registers: _,
@@ -87,6 +89,7 @@ impl Description<'_> {
         writer.shape(cluster);
         writer.number(dynamic_shared as usize);
         writer.number(cooperative as usize);
+        writer.number(dependent as usize);
         writer.parameters(self.parameters);
         writer.parameters(self.tiles);
         writer.length

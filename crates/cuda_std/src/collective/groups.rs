@@ -12,7 +12,8 @@
 //! | [`Coalesced`] | the lanes that run together | [`coalesced_threads`], and its parts |
 //! | [`GridGroup`] | all threads of the launch | a parameter of the kernel |
 //!
-//! Clusters and groups of several grids are not here.
+//! The threads of a cluster of blocks are no group by themselves: they wait for each other, and read each other's shared memory,
+//! through [`ClusterShared`](crate::shared::ClusterShared), a parameter of the kernel. Groups of several grids are not here.
 //!
 //! ```
 //! use cuda_std::groups::{coalesced_threads, tiled_partition};

@@ -5,6 +5,7 @@
 
 pub mod arch;
 pub mod bits;
+pub(crate) mod cluster;
 pub(crate) mod intrinsics;
 pub mod memory;
 pub(crate) mod scope;

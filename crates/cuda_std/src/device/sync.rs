@@ -136,3 +136,70 @@ pub fn fence<S: Scope>(order: Ordering) {
 pub fn nanosleep(nanoseconds: u32) {
     intrinsics::nanosleep(nanoseconds);
 }
+
+/// Lets the next kernel of the stream begin before this one has ended, if it is declared `#[kernel(dependent)]`: its blocks are
+/// placed as soon as every block of this kernel has come here or ended, and wait there until this kernel has ended and all
+/// that it wrote can be seen. CUDA's `cudaTriggerProgrammaticLaunchCompletion()`.
+///
+/// A dependent kernel loads nothing by `ld.global.nc`, which is for memory that does not change while the kernel runs, and takes
+/// no tensor maps. `launch_dependents` only says when; without it, the next kernel's blocks begin when those of this one end, one by one. So the right place is
+/// where a block needs no more of the multiprocessor than the next kernel can share.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cuda_std::sync::launch_dependents;
+///
+/// #[kernel(arch = "sm_90")]
+/// pub fn double_first(x: &[f32], mut y: DisjointSlice<f32>) {
+///     launch_dependents();
+///     if let Some(y) = y.own() {
+///         *y = 2.0 * x[grid::<1>()];
+///     }
+/// }
+///
+/// /// Its blocks may be there already while `double_first` runs; they wait for its end before the body begins.
+/// #[kernel(arch = "sm_90", dependent)]
+/// pub fn negate_then(x: &[f32], mut y: DisjointSlice<f32>) {
+///     if let Some(y) = y.own() {
+///         *y = -x[grid::<1>()];
+///     }
+/// }
+///
+/// # fn main() {
+/// # let (mut y, mut z) = (vec![0.0_f32; 64], vec![0.0_f32; 64]);
+/// # examples::launch((2, 32), double_first(&[1.5; 64], &mut y));
+/// # examples::launch((2, 32), negate_then(&y, &mut z));
+/// # assert_eq!(z, [-3.0; 64]);
+/// # examples::becomes("double_first", &["griddepcontrol.launch_dependents"]);
+/// # examples::becomes("negate_then", &["griddepcontrol.wait", "ld.global"]);
+/// # examples::avoids("negate_then", &["ld.global.nc"]);
+/// # }
+/// ```
+///
+/// `griddepcontrol.launch_dependents`; PTX 7.8, sm_90; nothing on older devices.
+#[inline(always)]
+pub fn launch_dependents() {
+    #[cfg(target_arch = "nvptx64")]
+    if crate::cfg_arch!("sm_90") {
+        // SAFETY: it accesses nothing, and those that begin wait for the end of this kernel.
+        unsafe { core::arch::asm!("griddepcontrol.launch_dependents;") };
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    intrinsics::device_only("launch_dependents")
+}
+
+/// Waits until the kernels ahead have ended and what they wrote can be seen. For the macro: it stands before the body of a kernel
+/// that is declared `dependent`, which so reads nothing too early, and makes its end that of all before it.
+///
+/// `griddepcontrol.wait`; PTX 7.8, sm_90.
+#[doc(hidden)]
+#[inline(always)]
+pub fn wait_for_prior_kernels() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: it accesses nothing.
+    unsafe {
+        core::arch::asm!("griddepcontrol.wait;");
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    intrinsics::device_only("wait_for_prior_kernels")
+}

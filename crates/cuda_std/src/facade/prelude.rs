@@ -13,6 +13,8 @@ pub use crate::device::thread::{self, grid, grid_stride, gridsize};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::launch::Elements;
 pub use crate::mem::atomic::Atomic;
-pub use crate::mem::shared::{Alternating, PerWarp, Pipeline, Shared, SharedSlice, Table, Table2, Tile, Tile2, Tile3};
+pub use crate::mem::shared::{
+    Alternating, ClusterShared, PerWarp, Pipeline, Shared, SharedSlice, Table, Table2, Tile, Tile2, Tile3,
+};
 pub use crate::number::float::GpuFloat;
 pub use cuda_std_macros::{guvectorize, kernel, vectorize};

@@ -61,7 +61,7 @@ impl Kernel {
             if own != described {
                 let states = |numbers: &[u64]| match numbers {
                     [.., last] if *last == 0 => format!("states no `{name}`"),
-                    [_] if name == "cooperative" => format!("states `{name}`"),
+                    [_] if matches!(name, "cooperative" | "dependent") => format!("states `{name}`"),
                     [number] => format!("states `{name} = {number}`"),
                     shape => format!("states `{name} = {shape:?}`"),
                 };
@@ -207,7 +207,7 @@ mod tests {
             .with_contract(Contract::ANY.block([64, 1, 1]).dynamic_shared(1024).min_blocks(2));
         assert_eq!(
             kernel.describe(),
-            "kernels 0.1.0 64 1 1 0 0 0 0 1024 0\n\
+            "kernels 0.1.0 64 1 1 0 0 0 0 1024 0 0\n\
              value 0 0 4 4 4 0 0 0 0 0 0 a: f32\n\
              input 0 0 4 4 8 8 0 0 0 0 0 x: &[f32]\n\
              per-thread 1 1 4 4 8 8 0 0 0 0 0 y: DisjointSlice<f32>\n\
@@ -258,6 +258,10 @@ mod tests {
         assert_eq!(
             compare(kernel(PARAMETERS).with_contract(Contract::ANY.cooperative())),
             differs(None, "states `cooperative`", "states no `cooperative`")
+        );
+        assert_eq!(
+            compare(kernel(PARAMETERS).with_contract(Contract::ANY.dependent())),
+            differs(None, "states `dependent`", "states no `dependent`")
         );
         assert_eq!(
             compare(Kernel::new("k", "others", "", 0, PARAMETERS).of_version(Some("0.1.0"))),

@@ -8,6 +8,7 @@ use core::ops::{Add, BitAnd, BitOr, BitXor};
 
 use super::Shuffle;
 use crate::device::intrinsics;
+use crate::number::complex::Complex;
 
 /// Lanes that exchange values.
 ///
@@ -149,8 +150,21 @@ macro_rules! floats {
     )*};
 }
 
+macro_rules! complex {
+    ($($ty:ident)*) => {$(
+        impl Sum for Complex<$ty> {
+            const ZERO: Self = Complex::new(0.0, 0.0);
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+        }
+    )*};
+}
+
 integers!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 floats!(f32 f64);
+complex!(f32 f64);
 
 /// Where the code is built for devices that have `redux.sync`, the reduction by that instruction. The types are those
 /// that it takes; elsewhere and for others there is none.

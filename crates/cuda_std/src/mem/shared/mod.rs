@@ -45,7 +45,7 @@
 //! [`Atomic`](crate::atomic::Atomic): then every thread may change every element of a view. Where one
 //! step reads what the step before wrote, the two tiles of an [`Alternating`] parameter take turns with
 //! one barrier for each step; the copies of a [`Pipeline`] bring the next data while the present ones are
-//! computed with.
+//! computed with. What the blocks of a cluster read of each other is a [`ClusterShared`] parameter.
 //!
 //! Why that is sound: the compiler checks for each thread alone that it writes only its own elements
 //! in one phase and only reads in the other. That all threads of the block are in the same phase
@@ -68,11 +68,13 @@
 //! [`shared_array!`](crate::shared_array) and [`dynamic_shared_mem`] give raw pointers.
 
 mod alternating;
+mod cluster;
 mod dynamic;
 mod layout;
 mod pipeline;
 
 pub use alternating::Alternating;
+pub use cluster::{ClusterShared, ClusterView, Plain};
 pub(crate) use dynamic::dynamic_shared_tensors;
 pub use dynamic::{SharedSlice, Slice, dynamic_shared_bytes, dynamic_shared_mem, dynamic_shared_slice};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -291,14 +293,14 @@ one_tile! {
     Slice<T>, [], T;
 }
 
-/// [`Shared`], [`Alternating`] or [`Pipeline`], to the macro that declares the memory.
+/// [`Shared`], [`Alternating`], [`Pipeline`] or [`ClusterShared`], to the macro that declares the memory.
 ///
 /// # Safety
 ///
 /// In a block of at most `BLOCK` threads, with a barrier that nothing else uses, the value is sound to hand to every thread.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not shared memory of this library",
-    label = "`#[kernel]` takes the names `Shared`, `Alternating` and `Pipeline` for those of `cuda_std::shared`",
+    label = "`#[kernel]` takes the names `Shared`, `Alternating`, `Pipeline` and `ClusterShared` for those of `cuda_std::shared`",
     note = "rename the other type, or import it under another name"
 )]
 pub unsafe trait SharedParameter: Sized {
@@ -308,6 +310,8 @@ pub unsafe trait SharedParameter: Sized {
     const BLOCK: [u32; 3];
     /// Whether threads start asynchronous copies to it, which a thread waits for before it exits.
     const COPIES: bool = false;
+    /// Whether it uses the barrier of the cluster: 0 or 1.
+    const CLUSTERS: u32 = 0;
     /// What the body of the kernel sees, in a launch that lasts for `'l`: see
     /// [`KernelParameter::Value`](crate::KernelParameter::Value).
     type Value<'l>;
@@ -398,15 +402,18 @@ pub const fn barriers<const N: usize>(wanted: [u32; N]) -> [u32; N] {
 }
 
 /// The end of a thread of a kernel with these barriers: those that wait there do not wait for this thread, and see what it
-/// wrote or, where it `copies`, had copied. For the macro.
+/// wrote or, where it `copies`, had copied; the other blocks of a `cluster` may still read its block's memory. For the macro.
 #[doc(hidden)]
 #[inline(always)]
-pub fn leave<const N: usize>(barriers: [u32; N], copies: bool) {
+pub fn leave<const N: usize>(barriers: [u32; N], copies: bool, cluster: bool) {
     if copies {
         intrinsics::cp_async_wait_all();
     }
     if barriers.into_iter().any(|barrier| barrier > 0) {
         fence::<Block>(AcqRel);
+    }
+    if cluster {
+        cluster::leave();
     }
 }
 
