@@ -219,8 +219,32 @@ kinds! {
     /// Memory is accessed to or from which an asynchronous copy is under way.
     PendingCopy: Race, Error, "access to memory of a copy under way",
         "an asynchronous copy may arrive at any time until its thread has waited for it",
-        "wait for the copy (`cp.async.wait_group`, or the mbarrier that tracks it), then let the threads meet at \
-         a barrier";
+        "wait for the copy (`cp.async.wait_group`, `cp.async.bulk.wait_group`, or the phase of the mbarrier that tracks it) in \
+         each thread, or let the threads meet at a barrier behind the wait";
+    /// A bulk or tensor copy writes memory that threads, products or other copies still use.
+    EarlyRefill: Race, Error, "asynchronous copy into memory in use",
+        "nothing orders the copy behind this use of the memory, so it may write there first",
+        "begin the copy when the memory is free: behind a wait for the mbarrier at which its readers arrive, products with \
+         `wgmma.wait_group` before that, stores with `cp.async.bulk.wait_group.read`";
+    /// A thread writes shared memory that a product under way reads.
+    PendingProduct: Race, Error, "write to shared memory of a product under way",
+        "`wgmma.mma_async` reads its factors in shared memory until the warp group has waited for it",
+        "wait with `wgmma.wait_group`, then let the threads meet at a barrier, before the memory is written again";
+    /// An operation of the asynchronous proxy reads or writes what threads have written, without a proxy fence between.
+    MissingProxyFence: Race, Error, "missing `fence.proxy.async`",
+        "the threads are in order, but the later operation accesses memory through the asynchronous proxy, which sees what \
+         threads have written only behind a proxy fence",
+        "let each thread that writes execute `fence.proxy.async` behind its writes and before the barrier";
+    /// A tensor copy uses a map that threads have changed, without the fences of the tensor map proxy between.
+    StaleTensorMap: Race, Error, "missing `fence.proxy.tensormap`",
+        "tensor copies read maps through a proxy of their own, which sees changes only when they were released and acquired",
+        "release the change (`tensormap.cp_fenceproxy`, or `fence.proxy.tensormap::generic.release`), and execute \
+         `fence.proxy.tensormap::generic.acquire` on the map before the copy";
+    /// An mbarrier is used where nothing says that it is initialised.
+    UnseenMbarrier: Race, Error, "mbarrier that may not be initialised yet",
+        "nothing orders the initialisation of the mbarrier before this use of it, so either may come first",
+        "let the threads meet at a barrier behind the initialisation; in a cluster, `fence.mbarrier_init` and the \
+         barrier of the cluster";
     /// `ld.global.nc` of memory that the same kernel writes.
     StaleLoad: Race, Error, "read-only load of memory that the kernel writes",
         "`ld.global.nc` reads through a cache that does not see what is written while the kernel runs",
@@ -369,6 +393,11 @@ impl FindingKind {
                 | Self::ScopedRace
                 | Self::VolatileRace
                 | Self::PendingCopy
+                | Self::EarlyRefill
+                | Self::PendingProduct
+                | Self::MissingProxyFence
+                | Self::StaleTensorMap
+                | Self::UnseenMbarrier
                 | Self::StaleLoad
         )
     }

@@ -1,5 +1,6 @@
 //! The detectors: what threads did is remembered and compared. They know numbers, and no warp or launch.
 
+pub(crate) mod agent;
 pub(crate) mod arrivals;
 pub(crate) mod batch;
 pub(crate) mod cells;

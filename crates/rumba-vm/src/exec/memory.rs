@@ -472,6 +472,7 @@ unsafe fn unusual<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &
             lanes,
             host,
             (bytes, kind, Order::from_bits(extra, kind)),
+            None,
             |address| describe(warp, address, 1, Space::Generic),
         );
     }

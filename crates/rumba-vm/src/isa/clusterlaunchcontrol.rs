@@ -7,6 +7,7 @@
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
+use crate::check::agent::{Agent, Completion};
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
 use crate::exec::shape;
@@ -137,7 +138,10 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     } else {
         Space::Generic
     };
-    let mut reach = |slot: u16, bytes: u64, kind: AccessKind| {
+    // SAFETY: `b` is a slot of 64 bits.
+    let barrier = unsafe { *warp.lanes::<u64>(pc.b).add(lane) };
+    let agent = warp.begin_operation(lane, Completion::Barrier(barrier));
+    let mut reach = |slot: u16, bytes: u64, kind: AccessKind, agent: Option<Agent>| {
         // SAFETY: the slot is one of the operation's, with 32 lanes of 64 bits.
         let address = unsafe { *warp.lanes::<u64>(slot).add(lane) };
         let align = bytes;
@@ -147,11 +151,12 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             align,
             kind,
             space,
+            agent,
         };
         range(warp, pc, lane, wanted)
     };
-    let to = reach(pc.a, 16, AccessKind::Write)?;
-    let barrier = reach(pc.b, 8, AccessKind::Atomic)?;
+    let to = reach(pc.a, 16, AccessKind::Write, agent)?;
+    let barrier = reach(pc.b, 8, AccessKind::Atomic, agent.map(Agent::in_any_proxy))?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let (cluster, own) = unsafe { ((*warp.block).cluster(), (*warp.block).rank) };
     let offset_of = |address| cluster.owner(address).filter(|(rank, _)| *rank == own);
@@ -170,6 +175,8 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             update(warp, pc, lane, base + barrier, |_| Ok(()))?;
         }
     }
+    let number = agent.map_or(0, |agent| agent.number);
+    warp.context().observe_copies(number, ranks.len());
     let bits = response(warp.context().cancel_cluster());
     for rank in ranks {
         let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
@@ -178,6 +185,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         let tracked = Tracked {
             barrier: base + barrier,
             delivery: Delivery::Value { to: base + to, bits },
+            number,
         };
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*state).tracked.push(tracked) };

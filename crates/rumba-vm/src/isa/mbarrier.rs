@@ -298,12 +298,13 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
     if tracked.iter().all(|one| one.barrier != object) {
         return Ok(());
     }
-    // SAFETY: as above. Copies of other blocks of a cluster were noted there.
-    unsafe { (*warp.block).flights.retain(|flight| flight.barrier != Some(object)) };
+    // SAFETY: as above.
+    let block = unsafe { (*owner).number };
     let due: Vec<_> = tracked.extract_if(.., |one| one.barrier == object).collect();
     for one in due {
         // SAFETY: the addresses passed the access check when the copy was begun.
         unsafe { one.delivery.arrive() };
+        warp.context().observe_delivery(block, object, one.number);
         update(warp, pc, lane, object, |state| state.complete(one.delivery.bytes()))?;
     }
     Ok(())
@@ -352,7 +353,7 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
             }
             u64::write(object, state.to_bits());
         }
-        warp.context().observe_mbarrier(object, true);
+        warp.context().observe_mbarrier(object, Some(pc.source));
         Ok(())
     })
 }
@@ -364,7 +365,7 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
         let owner = owner(warp, pc, lane, object)?;
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*owner).mbarriers.retain(|known| *known != object) };
-        warp.context().observe_mbarrier(object, false);
+        warp.context().observe_mbarrier(object, None);
         Ok(())
     })
 }

@@ -7,10 +7,11 @@ use rumba_ptx::ast::OperandKind;
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
+use crate::check::agent::{Agent, Completion};
 use crate::exec::memory::{Space, flat};
 use crate::exec::range::{Range, range};
 use crate::isa::atomic::reduction;
-use crate::isa::cp::{deliver_to, whole_address};
+use crate::isa::cp::{begin_group, deliver_to, whole_address};
 use crate::isa::matrix::operands::{Slots, done, emit_apart};
 use crate::isa::memory;
 use crate::lower::error::LowerError;
@@ -254,13 +255,20 @@ fn mistake<T>(warp: &mut Warp, pc: Pc, lane: usize, message: String) -> Result<T
 }
 
 /// Reads the map at an address.
-pub(super) fn read_map(warp: &mut Warp, pc: Pc, lane: usize, address: u64, space: Space) -> Result<TensorMap, Pc> {
+pub(super) fn read_map(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    (address, space): (u64, Space),
+    agent: Option<Agent>,
+) -> Result<TensorMap, Pc> {
     let wanted = Range {
         address,
         bytes: BYTES as u64,
         align: MAP_ALIGN,
         kind: AccessKind::Read,
         space,
+        agent: agent.map(Agent::reading_map),
     };
     let host = range(warp, pc, lane, wanted)?;
     let mut bytes = [0; BYTES];
@@ -301,7 +309,13 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let rank = (pc.imm >> RANK_SHIFT & 7) as usize;
     // SAFETY: the slots are the operation's, with 32 lanes of 64 bits.
     let (address, at) = unsafe { (*warp.lanes::<u64>(pc.a).add(lane), *warp.lanes::<u64>(pc.b).add(lane)) };
-    let map = read_map(warp, pc, lane, at, Space::Generic)?;
+    // SAFETY: `c` is a slot of 64 bits, if there is an mbarrier.
+    let completion = match kind {
+        LOADS => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.c).add(lane) }),
+        _ => Completion::Group,
+    };
+    let agent = warp.begin_operation(lane, completion);
+    let map = read_map(warp, pc, lane, (at, Space::Generic), agent)?;
     let is_columns = matches!(map.shape, Shape::Columns { .. });
     if map.rank != rank || is_columns != (mode == COLUMNS) {
         let shape = if is_columns { "columns of pixels" } else { "boxes" };
@@ -382,30 +396,24 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         align: BOX_ALIGN,
         kind: here,
         space: Space::Shared,
+        agent,
     };
     copy.shared = range(warp, pc, lane, wanted)?;
     // A box that lies in shared memory has no more rows than can be looked at.
-    check_spans(warp, pc, lane, &copy, there)?;
+    check_spans(warp, pc, lane, &copy, there, agent)?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let cluster = unsafe { (*warp.block).cluster() };
     let Some((_, window)) = cluster.owner(copy.shared) else {
         return mistake(warp, pc, lane, "the box lies in shared memory of the cluster".into());
     };
     copy.window = window;
-    let shared = copy.shared..copy.shared + bytes;
-    if kind != LOADS {
-        warp.begin_flight(pc, lane, 0..0, shared, None);
-        warp.bulk_copies.begin(lane, Delivery::Tensor(Box::new(copy)));
+    let Completion::Barrier(barrier) = completion else {
+        begin_group(warp, lane, Delivery::Tensor(Box::new(copy)), agent);
         return Ok(());
-    }
-    // SAFETY: `c` is a slot of 64 bits, and `d` one of 32, if there is a mask.
-    let (barrier, mask) = unsafe {
-        (
-            *warp.lanes::<u64>(pc.c).add(lane),
-            (pc.imm & MASKED != 0).then(|| *warp.lanes::<u32>(pc.d).add(lane) as u16),
-        )
     };
-    deliver_to(warp, pc, lane, (shared.start, barrier, mask), 0..0, |to| {
+    // SAFETY: `d` is a slot of 32 bits, if there is a mask.
+    let mask = (pc.imm & MASKED != 0).then(|| unsafe { *warp.lanes::<u32>(pc.d).add(lane) as u16 });
+    deliver_to(warp, pc, lane, (copy.shared, barrier, mask), agent, |to| {
         Delivery::Tensor(Box::new(TensorCopy {
             shared: to,
             ..copy.clone()
@@ -415,7 +423,14 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
 }
 
 /// Checks what a copy accesses of global memory: as a whole, where that may be accessed and is not observed.
-fn check_spans(warp: &mut Warp, pc: Pc, lane: usize, copy: &TensorCopy, kind: AccessKind) -> Result<(), Pc> {
+fn check_spans(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    copy: &TensorCopy,
+    kind: AccessKind,
+    agent: Option<Agent>,
+) -> Result<(), Pc> {
     let (mut first, mut last) = (u64::MAX, 0);
     let whole: Result<(), Pc> = copy.each_span(|address, bytes| {
         first = first.min(address);
@@ -434,6 +449,7 @@ fn check_spans(warp: &mut Warp, pc: Pc, lane: usize, copy: &TensorCopy, kind: Ac
             align: 1,
             kind,
             space: Space::Global,
+            agent: agent.map(|agent| agent.accessing(false).of_kind(kind)),
         };
         range(warp, pc, lane, wanted).map(|_| ())
     })
@@ -509,12 +525,19 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
         let message = format!("a bulk reduction of {bytes} bytes: only multiples of 16 can be reduced");
         return mistake(warp, pc, lane, message);
     }
+    // SAFETY: `d` is a slot of 64 bits, if there is an mbarrier.
+    let completion = match is_global {
+        true => Completion::Group,
+        false => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.d).add(lane) }),
+    };
+    let agent = warp.begin_operation(lane, completion);
     let side = |address, space, kind| Range {
         address,
         bytes: u64::from(bytes),
         align: 16,
         kind,
         space,
+        agent: agent.map(|agent| agent.accessing(space == Space::Shared).of_kind(kind)),
     };
     let from = range(warp, pc, lane, side(from, Space::Shared, AccessKind::Read))?;
     let space = if is_global { Space::Global } else { Space::Shared };
@@ -526,20 +549,11 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
         unit,
         reduction,
     };
-    if is_global {
-        let length = u64::from(bytes);
-        warp.begin_flight(pc, lane, to..to + length, from..from + length, None);
-        warp.bulk_copies.begin(lane, Delivery::Reduce(reduce));
+    let Completion::Barrier(barrier) = completion else {
+        begin_group(warp, lane, Delivery::Reduce(reduce), agent);
         return Ok(());
-    }
-    // SAFETY: `d` is a slot of 64 bits.
-    let barrier = unsafe { *warp.lanes::<u64>(pc.d).add(lane) };
-    deliver_to(
-        warp,
-        pc,
-        lane,
-        (to, barrier, None),
-        from..from + u64::from(bytes),
-        |to| Delivery::Reduce(Reduce { to, ..reduce }),
-    )
+    };
+    deliver_to(warp, pc, lane, (to, barrier, None), agent, |to| {
+        Delivery::Reduce(Reduce { to, ..reduce })
+    })
 }
