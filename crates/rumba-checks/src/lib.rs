@@ -298,6 +298,43 @@ kinds! {
     MbarrierInUse: Sync, Error, "initialisation of an mbarrier in use",
         "the memory holds a valid mbarrier, whose phase and arrivals would be lost",
         "let one thread initialise it once, or invalidate it first";
+    /// A thread reads or writes a register of a product that is under way.
+    PendingAccumulator: Sync, Error, "access to a register of a product under way",
+        "`wgmma.mma_async` writes its sums, and reads a factor in registers, until its group was committed and waited for",
+        "let `wgmma.commit_group` and `wgmma.wait_group` come before the access";
+    /// A product uses registers that were accessed before, without `wgmma.fence` between.
+    MissingProductFence: Sync, Error, "missing `wgmma.fence`",
+        "`wgmma.mma_async` sees what was done to its registers only behind a `wgmma.fence`; of products alone, those of one \
+         shape are in order",
+        "execute `wgmma.fence` behind the last access to sums and factors in registers, before the first product";
+    /// Not all warps of a warp group execute an instruction that all have to.
+    PartialWarpGroup: Sync, Error, "instruction of a warp group without some of its warps",
+        "`wgmma` and `setmaxnreg` are for whole warp groups: their four warps execute the same instructions in the same order",
+        "move it out of the branch that only some warps take, and divide roles by whole warp groups";
+    /// `setmaxnreg` asks for what a warp group cannot get.
+    RegisterCount: Sync, Error, "invalid change of the number of registers",
+        "`setmaxnreg.inc` waits until other warp groups have released registers, and neither it nor `.dec` may go the other way",
+        "state the threads of a block (`.maxntid` and `.minnctapersm`, or `.maxnreg`), and choose the numbers so that those of \
+         all warp groups are no more in all than at the start";
+    /// An mbarrier expects other bytes than copies bring.
+    TransactionBytes: Sync, Error, "wrong transaction bytes",
+        "a phase of an mbarrier ends when exactly the bytes have come that it expects: with more it never ends, with less it \
+         ends before the copies have arrived",
+        "let `mbarrier.arrive.expect_tx` or `mbarrier.expect_tx` expect the bytes of all copies of the phase, also of those \
+         from other blocks";
+    /// A thread waits for a phase of an mbarrier that it has waited for before.
+    StaleParity: Sync, Warning, "wait for a phase that was over before",
+        "the parity is that of a phase whose end the thread has seen, so the wait ends at once",
+        "change the parity after each wait, in a ring of stages with each round";
+    /// A copy or product is under way when its block or warp ends.
+    AbandonedOperation: Sync, Error, "end of a block with an operation under way",
+        "shared memory goes to another block when its own has ended, and the operation may still read or write there",
+        "wait before the threads exit: for the phase of the mbarrier, with `cp.async.bulk.wait_group.read`, or with \
+         `wgmma.wait_group`";
+    /// A thread accesses the shared memory of a block of its cluster that has ended.
+    ExitedBlock: Sync, Error, "access to shared memory of a block that has ended",
+        "shared memory of a block is there for others of its cluster only until its threads have exited",
+        "let all blocks meet at the barrier of the cluster (`barrier.cluster`) before they return";
     /// A branch or call that promises not to diverge does.
     DivergentUniform: Sync, Error, "divergence where none was promised",
         "`.uni` promises that all threads that execute the instruction together go the same way",

@@ -8,11 +8,12 @@ use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::agent::{Agent, Completion};
+use crate::exec::group_sync::Bytes;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
 use crate::exec::shape;
 use crate::isa::matrix::operands;
-use crate::isa::mbarrier::update;
+use crate::isa::mbarrier::{count, update};
 use crate::isa::memory;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -173,6 +174,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     for rank in ranks.clone() {
         if let Some(base) = cluster.base(rank) {
             update(warp, pc, lane, base + barrier, |_| Ok(()))?;
+            count(warp, pc, lane, base + barrier, Bytes::Brought(16))?;
         }
     }
     let number = agent.map_or(0, |agent| agent.number);

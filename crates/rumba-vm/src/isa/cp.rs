@@ -6,10 +6,11 @@ use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::agent::{Agent, Completion};
+use crate::exec::group_sync::Bytes;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::exec::range::{Range, observe_range, range};
 use crate::exec::shape;
-use crate::isa::mbarrier::{objects, update};
+use crate::isa::mbarrier::{count, objects, update};
 use crate::isa::memory;
 use crate::isa::tensor;
 use crate::lower::availability::Availability;
@@ -471,7 +472,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             mask,
             ..Copy::whole(from, to, bytes)
         };
-        begin_group(warp, lane, Delivery::Copy(copy), agent);
+        begin_group(warp, pc, lane, Delivery::Copy(copy), agent);
         return Ok(());
     };
     deliver_to(warp, pc, lane, (to, barrier, masked.then_some(mask)), agent, |to| {
@@ -480,7 +481,8 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
 }
 
 /// Begins a bulk copy in the lane's open group.
-pub(super) fn begin_group(warp: &mut Warp, lane: usize, delivery: Delivery, agent: Option<Agent>) {
+pub(super) fn begin_group(warp: &mut Warp, pc: Pc, lane: usize, delivery: Delivery, agent: Option<Agent>) {
+    warp.record_copy(pc, lane);
     warp.bulk_copies.begin(lane, delivery);
     if let Some(agent) = agent {
         warp.bulk_copies.follow(lane, agent.number);
@@ -541,6 +543,7 @@ pub(super) fn deliver_to(
         update(warp, pc, lane, barrier, |_| Ok(()))?;
         let delivery = delivery(base + to_offset);
         let bytes = u64::from(delivery.bytes());
+        count(warp, pc, lane, barrier, Bytes::Brought(delivery.bytes()))?;
         if rank != to_rank {
             // What the checks were told of one block is so of each.
             observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write), agent);

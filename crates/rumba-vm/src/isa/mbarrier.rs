@@ -7,6 +7,7 @@ use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::order::{ORDER_BITS, Order};
+use crate::exec::group_sync::Bytes;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::isa::memory;
 use crate::lower::availability::Availability;
@@ -279,6 +280,10 @@ pub(super) fn update<R>(
                 if before != state {
                     u64::write(object, state.to_bits());
                     (*warp.block).mbarrier_changes += 1;
+                    let sync_history = (*owner).sync_history.as_deref_mut();
+                    if let Some(mbarrier) = sync_history.and_then(|sync_history| sync_history.mbarriers.get_mut(&object)) {
+                        mbarrier.change(state.has_left(before));
+                    }
                 }
             }
             if state.has_left(before) {
@@ -288,6 +293,15 @@ pub(super) fn update<R>(
         }
         Err(message) => Err(mistake(warp, pc, lane, message)),
     }
+}
+
+/// Tells the checks of bytes that an object counts.
+pub(super) fn count(warp: &mut Warp, pc: Pc, lane: usize, object: u64, bytes: Bytes) -> Result<(), Pc> {
+    if warp.sync_history().is_some() {
+        let owner = owner(warp, pc, lane, object)?;
+        warp.record_bytes(pc, lane, owner, object, bytes);
+    }
+    Ok(())
 }
 
 /// Lets everything arrive that an object keeps track of.
@@ -373,6 +387,8 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn transaction<const EXPECT: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         let bytes = word(warp, pc.b, lane);
+        let counted = if EXPECT { Bytes::Expected(bytes) } else { Bytes::Brought(bytes) };
+        count(warp, pc, lane, object, counted)?;
         update(warp, pc, lane, object, |state| {
             if EXPECT {
                 state.expect(bytes)
@@ -393,6 +409,9 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
             drops: pc.extra & DROPS != 0,
             no_complete: pc.extra & NO_COMPLETE != 0,
         };
+        if expects {
+            count(warp, pc, lane, object, Bytes::Expected(value))?;
+        }
         let state = update(warp, pc, lane, object, |state| state.arrive(arrival))?;
         // SAFETY: the slot has 32 lanes of 64 bits.
         unsafe { *warp.lanes::<u64>(pc.dst).add(lane) = state.to_bits() };
@@ -413,6 +432,8 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
             update(warp, pc, lane, object, |state| Ok(state.has_left(token)))?
         };
         if left {
+            let owner = owner(warp, pc, lane, object)?;
+            warp.record_pass(pc, lane, owner, object);
             complete |= 1 << lane;
             warp.observe_wait(pc, lane, object);
         }

@@ -408,7 +408,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     };
     copy.window = window;
     let Completion::Barrier(barrier) = completion else {
-        begin_group(warp, lane, Delivery::Tensor(Box::new(copy)), agent);
+        begin_group(warp, pc, lane, Delivery::Tensor(Box::new(copy)), agent);
         return Ok(());
     };
     // SAFETY: `d` is a slot of 32 bits, if there is a mask.
@@ -550,7 +550,7 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
         reduction,
     };
     let Completion::Barrier(barrier) = completion else {
-        begin_group(warp, lane, Delivery::Reduce(reduce), agent);
+        begin_group(warp, pc, lane, Delivery::Reduce(reduce), agent);
         return Ok(());
     };
     deliver_to(warp, pc, lane, (to, barrier, None), agent, |to| {

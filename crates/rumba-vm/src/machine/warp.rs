@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::base::lanes::GROUP;
 use crate::base::seed::Chance;
+use crate::check::products::Products;
 use crate::machine::block::BlockState;
 use crate::machine::bounds::Bounds;
 use crate::machine::context::Context;
@@ -151,6 +152,8 @@ pub struct Warp {
     /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
     pub(crate) copies: Groups,
     pub(crate) bulk_copies: Groups,
+    /// What is remembered of products, if that is checked.
+    pub(crate) products: Products,
     /// Where values that are undefined come from, by the predicates that say so; see [`crate::load::instrument::registers`].
     pub(crate) origins: FxHashMap<u16, Origin>,
 }
@@ -203,6 +206,7 @@ impl Warp {
             lacks_of_block: false,
             copies: Groups::new(),
             bulk_copies: Groups::new(),
+            products: Products::default(),
             origins: FxHashMap::default(),
         }
     }

@@ -101,6 +101,11 @@ impl Groups {
         self.pending.is_empty()
     }
 
+    /// The lanes whose copies are under way.
+    pub(crate) fn lanes_under_way(&self) -> u32 {
+        self.pending.iter().fold(0, |lanes, pending| lanes | 1 << pending.lane)
+    }
+
     /// Whether a lane's copy to a host address is under way.
     pub(crate) fn holds(&self, lane: usize, to: u64) -> bool {
         self.pending

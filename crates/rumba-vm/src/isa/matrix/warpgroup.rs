@@ -148,10 +148,11 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
     done(pc)
 }
 
-/// That the warp is one of a whole warp group. Where one of its other warps has exited, it may have come here before.
+/// That the warp, which is here with all its lanes, is one of a whole warp group.
 pub(crate) fn expect_group(warp: &mut Warp, pc: Pc) -> Result<(), Pc> {
     let (first, threads) = (warp.index / WARPS * WARPS, warp.context().threads());
     if (first + WARPS) * LANES as u32 <= threads {
+        warp.record_together(pc);
         return Ok(());
     }
     let message = format!(
