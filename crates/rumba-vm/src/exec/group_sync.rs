@@ -5,8 +5,9 @@
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::check::notes::Actor;
 use crate::check::products::Mistake;
-use crate::exec::sync::VAIN;
+use crate::exec::sync::{EXITS, VAIN};
 use crate::machine::block::{BlockState, GROUP_WARPS};
+use crate::machine::cluster::Cluster;
 use crate::machine::op::Pc;
 use crate::machine::warp::{Stop, Warp};
 use rumba_checks::FindingKind;
@@ -86,7 +87,7 @@ impl Warp {
                     warp: *warp,
                     lanes: *lanes,
                     source: *source,
-                    what: "exit",
+                    what: EXITS,
                     ..actor
                 });
                 return self.note(FindingKind::PartialWarpGroup, actor, other, || {
@@ -122,7 +123,7 @@ impl Warp {
     /// The whole warp exits, at an instruction.
     pub(crate) fn record_end(&self, source: u32) {
         let Some(sync_history) = self.sync_history() else { return };
-        let exit = self.actor(source, self.active, "exit");
+        let exit = self.actor(source, self.active, EXITS);
         if let Some(product) = self.products.under_way() {
             let actor = self.actor(product, FULL, PRODUCT);
             self.note(FindingKind::AbandonedOperation, actor, Some(exit), || {
@@ -181,6 +182,16 @@ impl Warp {
                 mbarrier.brought += u64::from(bytes);
                 mbarrier.copy = actor("copy");
             }
+        }
+    }
+
+    /// Lanes access shared memory of the block with a rank in the cluster.
+    pub(crate) fn check_block(&self, source: u32, lanes: u32, cluster: &Cluster, rank: u32) {
+        if cluster.has_ended(rank) && self.sync_history().is_some() {
+            let actor = self.actor(source, lanes, "access");
+            self.note(FindingKind::ExitedBlock, actor, None, || {
+                format!("the threads of block {rank} of the cluster have exited")
+            });
         }
     }
 

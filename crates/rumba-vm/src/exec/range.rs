@@ -40,6 +40,7 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
             let (rank, offset) = Cluster::split(address, 0);
             // SAFETY: the block is not in use elsewhere while one of its warps runs.
             let cluster = unsafe { (*warp.block).cluster() };
+            warp.check_block(pc.source, 1 << lane, cluster, rank);
             cluster.resolve(rank, offset, bytes, warp.shared_end)
         }
         Space::Shared => within(

@@ -14,7 +14,7 @@ use crate::machine::warp::{Wait, Warp};
 use rumba_checks::FindingKind;
 
 const WAITS: &str = "barrier";
-const EXITS: &str = "exit";
+pub(crate) const EXITS: &str = "exit";
 const ELSEWHERE: &str = "something else";
 const SYNC: &str = "operation of the mask";
 

@@ -538,6 +538,7 @@ pub(super) fn deliver_to(
             );
             return mistake(warp, message);
         };
+        warp.check_block(pc.source, 1 << lane, cluster, rank);
         let barrier = base + barrier_offset;
         // Whether there is an mbarrier is seen at once, and not when the copy arrives.
         update(warp, pc, lane, barrier, |_| Ok(()))?;
