@@ -8,7 +8,7 @@
 use std::io;
 
 use crate::base::lanes::lanes_of;
-use crate::check::agent::Proxy;
+use crate::check::agent::{AGENT, Proxy};
 use crate::check::order::Scope;
 use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
 use crate::mem::arena::{Arena, Window};
@@ -444,7 +444,8 @@ impl Cells {
                 let mut others = lanes_of(record.lanes_at(word)).map(|lane| lane as u32);
                 let Some(other) = others.find(|other| {
                     let other = record.thread(*other);
-                    other != own && view.known.epoch(other) < record.epoch
+                    // What a thread has begun is in no order with the rest of it.
+                    (other != own || own.block & AGENT != 0) && view.known.epoch(other) < record.epoch
                 }) else {
                     continue;
                 };

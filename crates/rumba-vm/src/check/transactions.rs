@@ -26,11 +26,14 @@ impl Transactions {
         self.begun = !ends_phase;
     }
 
-    /// A thread goes on because a phase has ended. If it has before, because of the same one, and the next phase has begun:
-    /// where.
-    pub(crate) fn pass(&mut self, lane: usize, actor: Actor) -> Option<Actor> {
-        let before = self.seen.insert((actor.warp, lane), (self.phases, actor));
-        let (phases, earlier) = before?;
-        (phases == self.phases && self.begun).then_some(earlier)
+    /// A thread goes on because a phase has ended.
+    pub(crate) fn pass(&mut self, lane: usize, actor: Actor) {
+        self.seen.insert((actor.warp, lane), (self.phases, actor));
+    }
+
+    /// Where a thread went on that asks for a phase that has ended, if it has seen it end and the next one has begun.
+    pub(crate) fn passed_before(&self, warp: u32, lane: usize) -> Option<Actor> {
+        let (phases, earlier) = self.seen.get(&(warp, lane))?;
+        (*phases == self.phases && self.begun).then_some(*earlier)
     }
 }

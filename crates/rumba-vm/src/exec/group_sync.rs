@@ -120,9 +120,19 @@ impl Warp {
         }
     }
 
-    /// The whole warp exits, at an instruction.
+    /// The active lanes exit, at an instruction.
     pub(crate) fn record_end(&self, source: u32) {
         let Some(sync_history) = self.sync_history() else { return };
+        for lane in lanes_of(self.bulk_copies.lanes_under_way() & self.active) {
+            if let Some(copy) = sync_history.copies.get(&(self.index, lane)) {
+                self.note(FindingKind::AbandonedOperation, *copy, None, || {
+                    "its thread exits without `cp.async.bulk.wait_group`".into()
+                });
+            }
+        }
+        if self.live & !self.active != 0 {
+            return;
+        }
         let exit = self.actor(source, self.active, EXITS);
         if let Some(product) = self.products.under_way() {
             let actor = self.actor(product, FULL, PRODUCT);
@@ -145,9 +155,9 @@ impl Warp {
         }
     }
 
-    /// A lane goes on because a phase of an mbarrier has ended.
-    pub(crate) fn record_pass(&self, pc: Pc, lane: usize, owner: *mut BlockState, object: u64) {
-        let actor = self.actor(pc.source, 1 << lane, "wait");
+    /// A lane asks for a phase of an mbarrier that has ended; if it `passes`, it goes on. Before that, what has come meanwhile is
+    /// not looked at.
+    pub(crate) fn record_wait(&self, pc: Pc, lane: usize, owner: *mut BlockState, object: u64, passes: bool) {
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         let Some(sync_history) = (unsafe { (*owner).sync_history.as_deref_mut() }) else {
             return;
@@ -155,8 +165,15 @@ impl Warp {
         let Some(mbarrier) = sync_history.mbarriers.get_mut(&object) else {
             return;
         };
-        if let Some(earlier) = mbarrier.pass(lane, actor) {
-            let other = Some(Actor { what: "first wait", ..earlier });
+        let actor = self.actor(pc.source, 1 << lane, "wait");
+        if passes {
+            return mbarrier.pass(lane, actor);
+        }
+        if let Some(earlier) = mbarrier.passed_before(self.index, lane) {
+            let other = Some(Actor {
+                what: "first wait",
+                ..earlier
+            });
             self.note(FindingKind::StaleParity, actor, other, || {
                 "the thread has seen this phase end before, and the next one is under way".into()
             });
@@ -242,15 +259,6 @@ pub(crate) fn left(state: &BlockState, warps: &[Warp], has_ended: bool) {
     }
     if !has_ended {
         return;
-    }
-    for warp in warps {
-        for lane in lanes_of(warp.bulk_copies.lanes_under_way()) {
-            if let Some(copy) = sync_history.copies.get(&(warp.index, lane)) {
-                warp.note(FindingKind::AbandonedOperation, *copy, None, || {
-                    "its thread has exited without `cp.async.bulk.wait_group`".into()
-                });
-            }
-        }
     }
     registers(sync_history.groups.as_slice(), warps);
 }

@@ -68,9 +68,7 @@ impl Warp {
     pub(crate) fn record_exit(&self, source: u32) {
         if let Some(sync_history) = self.sync_history() {
             sync_history.exit(self.index, self.active, source);
-            if self.live & !self.active == 0 {
-                self.record_end(source);
-            }
+            self.record_end(source);
         }
     }
 

@@ -422,6 +422,13 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     let mut complete = 0;
     let next = each_by(warp, pc, AccessKind::Read, |warp, lane, object| {
+        if warp.sync_history().is_some() && pc.extra & PARITY != 0 {
+            let parity = word(warp, pc.b, lane) & 1 != 0;
+            if update(warp, pc, lane, object, |state| Ok(state.has_left_parity(parity)))? {
+                let owner = owner(warp, pc, lane, object)?;
+                warp.record_wait(pc, lane, owner, object, false);
+            }
+        }
         deliver(warp, pc, lane, object)?;
         let left = if pc.extra & PARITY != 0 {
             let parity = word(warp, pc.b, lane) & 1 != 0;
@@ -433,7 +440,7 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
         };
         if left {
             let owner = owner(warp, pc, lane, object)?;
-            warp.record_pass(pc, lane, owner, object);
+            warp.record_wait(pc, lane, owner, object, true);
             complete |= 1 << lane;
             warp.observe_wait(pc, lane, object);
         }
