@@ -178,7 +178,11 @@ impl Agents {
                 block,
                 index: (index - PRODUCTS) * LANES as u16,
             },
-            _ => self.threads.get(&(block, index)).copied().unwrap_or(Thread { block, index: 0 }),
+            _ => self
+                .threads
+                .get(&(block, index))
+                .copied()
+                .unwrap_or(Thread { block, index: 0 }),
         };
     }
 }
@@ -228,7 +232,10 @@ impl Races {
     /// The operation that was begun last accesses memory.
     pub(super) fn by_agent(&mut self, access: &Access, agent: Agent, address: u64) {
         let what = (access.bytes, access.kind, access.order);
-        let (warp, lane) = ((agent.index / LANES as u16) as u8, u64::from(agent.index) % LANES as u64);
+        let (warp, lane) = (
+            (agent.index / LANES as u16) as u8,
+            u64::from(agent.index) % LANES as u64,
+        );
         let record = Record::new(access.block | AGENT, warp, agent.number, access.source, what);
         let view = View {
             block: 0,

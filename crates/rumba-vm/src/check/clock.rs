@@ -117,7 +117,12 @@ impl VectorClock {
 
     /// Makes what is known of blocks whose numbers have some bits of a mask known of those with other bits instead.
     pub(crate) fn pass_on(&mut self, mask: u32, from: u32, to: u32) {
-        let known: Vec<_> = self.blocks.iter().filter(|(block, _)| block & mask == from).cloned().collect();
+        let known: Vec<_> = self
+            .blocks
+            .iter()
+            .filter(|(block, _)| block & mask == from)
+            .cloned()
+            .collect();
         let blocks = known.into_iter().map(|(block, of)| (block & !mask | to, of)).collect();
         self.join(&Self { blocks });
     }

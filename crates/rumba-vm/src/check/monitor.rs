@@ -111,7 +111,9 @@ impl Monitor {
             let is_read = |touch: &ThreadAccess| touch.kind == AccessKind::Read;
             let both_write = is_write(&conflict.touch) && is_write(&conflict.earlier);
             let by = [&conflict.earlier, &conflict.touch].map(|touch| touch.asynchronous);
-            let initialises = [&conflict.earlier, &conflict.touch].iter().any(|touch| races.initialises(touch.source));
+            let initialises = [&conflict.earlier, &conflict.touch]
+                .iter()
+                .any(|touch| races.initialises(touch.source));
             let kind = match conflict.kind {
                 ConflictKind::Unfenced(Proxy::MapAcquired) => FindingKind::StaleTensorMap,
                 ConflictKind::Unfenced(_) => FindingKind::MissingProxyFence,

@@ -3,6 +3,7 @@
 //! What it remembers is in [`crate::check::products`], [`crate::check::groups`] and [`crate::check::transactions`].
 
 use crate::base::lanes::{FULL, LANES, lanes_of};
+use crate::check::groups::WarpGroup;
 use crate::check::notes::Actor;
 use crate::check::products::Mistake;
 use crate::exec::sync::{EXITS, VAIN};
@@ -30,7 +31,9 @@ impl Warp {
         let Some(product) = program.products.get(pc.imm as usize) else {
             return;
         };
-        let Some(mistake) = self.products.begin(product) else { return };
+        let Some(mistake) = self.products.begin(product) else {
+            return;
+        };
         let actor = self.actor(pc.source, self.active, PRODUCT);
         let at = |source, what| self.actor(source, self.active, what);
         match mistake {
@@ -44,9 +47,12 @@ impl Warp {
                 });
             }
             Mistake::Pending(source) => {
-                self.note(FindingKind::PendingAccumulator, actor, Some(at(source, PRODUCT)), || {
-                    "a product multiplies what another one, which is under way, adds to".into()
-                });
+                self.note(
+                    FindingKind::PendingAccumulator,
+                    actor,
+                    Some(at(source, PRODUCT)),
+                    || "a product multiplies what another one, which is under way, adds to".into(),
+                );
             }
         }
     }
@@ -57,7 +63,11 @@ impl Warp {
         let Some(product) = self.products.access(pc.imm, writes, pc.source) else {
             return;
         };
-        let what = if writes { "write of the register" } else { "read of the register" };
+        let what = if writes {
+            "write of the register"
+        } else {
+            "read of the register"
+        };
         let actor = self.actor(pc.source, self.active, what);
         let other = self.actor(product, FULL, PRODUCT);
         self.note(FindingKind::PendingAccumulator, actor, Some(other), || {
@@ -67,13 +77,18 @@ impl Warp {
 
     /// The warp executes an instruction of its whole warp group.
     pub(crate) fn record_together(&self, pc: Pc) {
-        let Some(sync_history) = self.sync_history() else { return };
+        let Some(sync_history) = self.sync_history() else {
+            return;
+        };
         let group = &mut sync_history.groups[self.index as usize / GROUP_WARPS];
         let actor = self.actor(pc.source, self.active, TOGETHER);
         if let Some((source, warp)) = group.come(self.index, pc.source) {
             let other = Actor { source, warp, ..actor };
             return self.note(FindingKind::PartialWarpGroup, actor, Some(other), || {
-                format!("warp {} comes to one instruction and warp {warp} to another", self.index)
+                format!(
+                    "warp {} comes to one instruction and warp {warp} to another",
+                    self.index
+                )
             });
         }
         // Those that have exited come no more.
@@ -99,7 +114,9 @@ impl Warp {
 
     /// The threads of the warp's group get another number of registers: more, or fewer.
     pub(crate) fn record_registers(&self, pc: Pc, count: u32, is_more: bool) {
-        let Some(sync_history) = self.sync_history() else { return };
+        let Some(sync_history) = self.sync_history() else {
+            return;
+        };
         let actor = self.actor(pc.source, self.active, "change of the registers");
         let note = |detail: String| self.note(FindingKind::RegisterCount, actor, None, || detail);
         let context = self.context();
@@ -107,22 +124,34 @@ impl Warp {
             return note("the kernel says with no `.maxnreg`, `.maxntid` or `.reqntid` how many it starts with".into());
         };
         let group = &mut sync_history.groups[self.index as usize / GROUP_WARPS];
-        let known = group.registers;
-        if self.index as usize % GROUP_WARPS == 0 || known.is_none() {
-            let before = known.map_or(cap, |(count, _)| count);
-            if is_more && count < before || !is_more && count > before {
-                let (verb, than) = if is_more { ("inc", "more") } else { ("dec", "fewer") };
-                note(format!("`setmaxnreg.{verb}` to {count} registers of threads that have {before}, which is not {than}"));
+        // The warps of a group come one by one. How many registers of those that it may have the kernel starts with is the assembler's choice.
+        match group.registers {
+            Some((known, at)) if known == count && at.source == pc.source => return,
+            Some((known, _)) if is_more && count < known => {
+                note(format!(
+                    "`setmaxnreg.inc` to {count} registers of threads that have {known}"
+                ));
             }
+            Some((known, _)) if !is_more && count > known => {
+                note(format!(
+                    "`setmaxnreg.dec` to {count} registers of threads that have {known}"
+                ));
+            }
+            None if !is_more && count > cap => {
+                note(format!(
+                    "`setmaxnreg.dec` to {count} registers of threads that start with {cap} at most"
+                ));
+            }
+            Some(_) | None => {}
         }
-        if known.is_none_or(|(known, _)| known != count) {
-            group.registers = Some((count, actor));
-        }
+        group.registers = Some((count, actor));
     }
 
     /// The active lanes exit, at an instruction.
     pub(crate) fn record_end(&self, source: u32) {
-        let Some(sync_history) = self.sync_history() else { return };
+        let Some(sync_history) = self.sync_history() else {
+            return;
+        };
         for lane in lanes_of(self.bulk_copies.lanes_under_way() & self.active) {
             if let Some(copy) = sync_history.copies.get(&(self.index, lane)) {
                 self.note(FindingKind::AbandonedOperation, *copy, None, || {
@@ -263,23 +292,24 @@ pub(crate) fn left(state: &BlockState, warps: &[Warp], has_ended: bool) {
     registers(sync_history.groups.as_slice(), warps);
 }
 
-/// Looks at how many registers the warp groups have in the end, which is no more than there are.
-fn registers(groups: &[crate::check::groups::WarpGroup], warps: &[Warp]) {
+/// Looks at how many registers the warp groups have in the end: those that some get others have released.
+fn registers(groups: &[WarpGroup], warps: &[Warp]) {
     let Some(warp) = warps.first() else { return };
     let Some(cap) = warp.context().program.register_cap else {
         return;
     };
-    let groups = &groups[..(warps.len() / GROUP_WARPS).min(groups.len())];
-    let count = |group: &crate::check::groups::WarpGroup| group.registers.map_or(cap, |(count, _)| count);
-    let (wanted, there): (u32, u32) = (groups.iter().map(count).sum(), cap * groups.len() as u32);
-    let largest = groups.iter().filter_map(|group| group.registers).max_by_key(|(count, _)| *count);
+    let changed: Vec<_> = groups.iter().filter_map(|group| group.registers).collect();
+    let (wanted, there) = (
+        changed.iter().map(|(count, _)| count).sum::<u32>(),
+        cap * changed.len() as u32,
+    );
     if wanted > there
-        && let Some((_, actor)) = largest
+        && let Some((_, actor)) = changed.iter().max_by_key(|(count, _)| *count)
     {
-        warp.note(FindingKind::RegisterCount, actor, None, || {
+        warp.note(FindingKind::RegisterCount, *actor, None, || {
             format!(
-                "the {} warp groups want {wanted} registers for each of their threads in all, and the block has {there}",
-                groups.len()
+                "threads of the {} warp groups that change their registers have {wanted} in all then, and {there} at most before",
+                changed.len()
             )
         });
     }
@@ -292,7 +322,10 @@ pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
     let Some(sync_history) = (unsafe { (*state).sync_history.as_deref_mut() }) else {
         return;
     };
-    for warp in warps.iter().filter(|warp| warp.live != 0 && warp.stop == Stop::Blocked && warp.failed_waits < VAIN) {
+    for warp in warps
+        .iter()
+        .filter(|warp| warp.live != 0 && warp.stop == Stop::Blocked && warp.failed_waits < VAIN)
+    {
         let group = &mut sync_history.groups[warp.index as usize / GROUP_WARPS];
         let Some((source, other)) = group.missed_by(warp.index) else {
             continue;
@@ -314,7 +347,10 @@ pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
 /// the threads of a block and the blocks of a multiprocessor.
 pub(crate) fn register_cap(limit: Option<u32>, threads: Option<u32>, blocks: u32) -> Option<u32> {
     let fit = threads.map(|threads| {
-        let threads = threads.next_multiple_of(LANES as u32).saturating_mul(blocks.max(1)).max(1);
+        let threads = threads
+            .next_multiple_of(LANES as u32)
+            .saturating_mul(blocks.max(1))
+            .max(1);
         (REGISTERS / threads).min(256)
     });
     limit.or(fit).map(|registers| registers / 8 * 8)

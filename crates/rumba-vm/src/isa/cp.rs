@@ -99,7 +99,11 @@ pub(super) static CP: Instruction = Instruction {
         Form {
             syntax: "cp.async.bulk.wait_group!{.read}  n;",
             lower: |l, m| {
-                let wait = if m.has(".read") { wait_bulk::<true> } else { wait_bulk::<false> };
+                let wait = if m.has(".read") {
+                    wait_bulk::<true>
+                } else {
+                    wait_bulk::<false>
+                };
                 lower_wait(l, Handlers::same(wait))
             },
         },
@@ -451,9 +455,9 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         FROM_SHARED => (Space::Shared, Space::Shared),
         _ => (Space::Global, Space::Shared),
     };
-    // SAFETY: `d` is a 64-bit slot, if there is an mbarrier.
     let completion = match kind {
         TO_GLOBAL => Completion::Group,
+        // SAFETY: `d` is a 64-bit slot then.
         _ => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.d).add(lane) }),
     };
     let agent = warp.begin_operation(lane, completion);
@@ -552,7 +556,13 @@ pub(super) fn deliver_to(
             observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic), any);
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
-        unsafe { (*state).tracked.push(Tracked { barrier, delivery, number }) };
+        unsafe {
+            (*state).tracked.push(Tracked {
+                barrier,
+                delivery,
+                number,
+            });
+        }
     }
     Ok(())
 }

@@ -281,7 +281,9 @@ pub(super) fn update<R>(
                     u64::write(object, state.to_bits());
                     (*warp.block).mbarrier_changes += 1;
                     let sync_history = (*owner).sync_history.as_deref_mut();
-                    if let Some(mbarrier) = sync_history.and_then(|sync_history| sync_history.mbarriers.get_mut(&object)) {
+                    if let Some(mbarrier) =
+                        sync_history.and_then(|sync_history| sync_history.mbarriers.get_mut(&object))
+                    {
                         mbarrier.change(state.has_left(before));
                     }
                 }
@@ -387,7 +389,11 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn transaction<const EXPECT: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         let bytes = word(warp, pc.b, lane);
-        let counted = if EXPECT { Bytes::Expected(bytes) } else { Bytes::Brought(bytes) };
+        let counted = if EXPECT {
+            Bytes::Expected(bytes)
+        } else {
+            Bytes::Brought(bytes)
+        };
         count(warp, pc, lane, object, counted)?;
         update(warp, pc, lane, object, |state| {
             if EXPECT {

@@ -309,8 +309,8 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let rank = (pc.imm >> RANK_SHIFT & 7) as usize;
     // SAFETY: the slots are the operation's, with 32 lanes of 64 bits.
     let (address, at) = unsafe { (*warp.lanes::<u64>(pc.a).add(lane), *warp.lanes::<u64>(pc.b).add(lane)) };
-    // SAFETY: `c` is a slot of 64 bits, if there is an mbarrier.
     let completion = match kind {
+        // SAFETY: `c` is a slot of 64 bits then.
         LOADS => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.c).add(lane) }),
         _ => Completion::Group,
     };
@@ -525,9 +525,9 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
         let message = format!("a bulk reduction of {bytes} bytes: only multiples of 16 can be reduced");
         return mistake(warp, pc, lane, message);
     }
-    // SAFETY: `d` is a slot of 64 bits, if there is an mbarrier.
     let completion = match is_global {
         true => Completion::Group,
+        // SAFETY: `d` is a slot of 64 bits then.
         false => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.d).add(lane) }),
     };
     let agent = warp.begin_operation(lane, completion);

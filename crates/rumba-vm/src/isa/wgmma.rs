@@ -280,7 +280,12 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         Accumulation::Always | Accumulation::Decided => sources(l, 0, results, 32)?,
     };
     let written = destinations(l, 0, results, 32)?;
-    let keys = |places: &[VReg]| places.iter().filter_map(|place| l.function.register_key(*place)).collect();
+    let keys = |places: &[VReg]| {
+        places
+            .iter()
+            .filter_map(|place| l.function.register_key(*place))
+            .collect()
+    };
     let registers = ProductRegisters {
         source: l.source,
         shape: (n as u64) << 32 | k as u64,

@@ -7,8 +7,8 @@ use rumba_ptx::ast::{self, FunctionDirective};
 
 use crate::base::flow::BasicBlock;
 use crate::base::lanes::{SHARED_START, STACK_START};
-use crate::exec::group_sync::register_cap;
 use crate::exec::control;
+use crate::exec::group_sync::register_cap;
 use crate::load::cfg::Graph;
 use crate::load::instrument::scatter::may_run_ahead;
 use crate::load::liveness::{Assignment, LiveOp};
@@ -220,7 +220,12 @@ fn limits(ast: &ast::Function<'_>) -> Limits {
             }
             FunctionDirective::ReqNTid(shape) => {
                 limits.block = Some(*shape);
-                threads = Some(shape.iter().fold(1, |all: u32, size| all.saturating_mul(*size)).clamp(1, 1024));
+                threads = Some(
+                    shape
+                        .iter()
+                        .fold(1, |all: u32, size| all.saturating_mul(*size))
+                        .clamp(1, 1024),
+                );
             }
             FunctionDirective::MaxNReg(count) => registers = Some(*count),
             FunctionDirective::MinNCtaPerSm(count) => blocks = *count,

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
 
-use crate::check::products::ProductRegisters;
 use crate::base::report::Location;
 use crate::base::types::ScalarType;
+use crate::check::products::ProductRegisters;
 use crate::machine::op::{Op, OpKind, Pc};
 use crate::machine::special::Special;
 

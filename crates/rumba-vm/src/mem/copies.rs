@@ -130,8 +130,9 @@ impl Groups {
     /// sources were read, they are not given again.
     pub(crate) fn over(&mut self, mask: u32, but: u32, only_reads: bool) -> Vec<(usize, u32)> {
         let committed = self.committed;
-        let is_over =
-            |(lane, group, _): &(usize, u32, u32)| mask >> lane & 1 != 0 && *group < committed[*lane].saturating_sub(but);
+        let is_over = |(lane, group, _): &(usize, u32, u32)| {
+            mask >> lane & 1 != 0 && *group < committed[*lane].saturating_sub(but)
+        };
         let over = self.told.iter().filter(|told| is_over(told));
         let over = over.map(|(lane, _, number)| (*lane, *number)).collect();
         if !only_reads {

@@ -5,8 +5,8 @@
 
 use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
-use crate::exec::schedule::back;
 use crate::exec::group_sync;
+use crate::exec::schedule::back;
 use crate::exec::sync;
 use crate::machine::block::{BlockState, RESULT_ALL, RESULT_COUNT};
 use crate::machine::cluster::{Cluster, GridBarrier};
@@ -256,7 +256,7 @@ impl Block {
                         woken = true;
                     }
                     Wait::Cluster { phase } if cluster_phase != phase => {
-                        warp.observe_cluster(phase, split.mask, false);
+                        warp.observe_cluster(phase, split.mask, None);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }

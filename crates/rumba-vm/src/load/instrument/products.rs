@@ -38,7 +38,11 @@ pub(crate) fn watch(function: &mut Function<'_>, pool: &ProgramBuilder<'_>) {
                 };
                 let tells = VirtualOp {
                     imm: register,
-                    extra: if virtual_op.defines >> index & 1 != 0 { WRITES } else { 0 },
+                    extra: if virtual_op.defines >> index & 1 != 0 {
+                        WRITES
+                    } else {
+                        0
+                    },
                     defines: 0,
                     ..VirtualOp::new(ACCESS)
                 };
