@@ -54,17 +54,6 @@ impl Access {
     }
 }
 
-/// How lanes arrive at a barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arrival {
-    /// They wait for the others.
-    Waiting,
-    /// They go on.
-    Passing,
-    /// They wait later, and their arrival orders nothing but what a fence has released.
-    Relaxed,
-}
-
 /// The races of one launch.
 pub(crate) struct Races {
     /// Threads of a block, and blocks of a cluster.
@@ -566,29 +555,13 @@ impl Races {
         });
     }
 
-    /// Lanes arrive where others will learn of them.
-    pub(crate) fn arrive(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32, arrival: Arrival) {
+    /// Lanes arrive where others will learn of them, and wait there unless they are `passing`.
+    pub(crate) fn arrive(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32, passing: bool) {
         if !self.barriers.contains_key(&barrier) {
             self.barriers.remove(&barrier.last_but_one());
         }
         let mut arrived = self.barriers.remove(&barrier).unwrap_or_default();
         let warp = self.warp(block, number);
-        if arrival == Arrival::Relaxed {
-            // What a fence has released before, and which operations are over.
-            warp.each(lanes, |lane, clock| {
-                let known = Arc::make_mut(&mut arrived.known);
-                known.join(&clock.known.of_bit(AGENT));
-                if let Some(fenced) = &clock.fenced {
-                    known.join(&fenced.of(thread(block, number, lane)));
-                }
-            });
-            arrived.last_joined = None;
-            arrived.waiting += lanes.count_ones();
-            arrived.result = None;
-            self.barriers.insert(barrier, arrived);
-            return;
-        }
-        let passing = arrival == Arrival::Passing;
         let whole = warp.lanes.is_none() && lanes == warp.mask;
         warp.each(lanes, |lane, clock| {
             // Threads that met before mostly know the same.
@@ -690,7 +663,7 @@ fn warp_agents(warp: &WarpState, lane: usize) -> VectorClock {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Arrival, BarrierPhase, LANES, Races};
+    use super::{Access, BarrierPhase, LANES, Races};
     use crate::base::report::AccessKind;
     use crate::check::order::Order;
     use crate::check::record::ThreadAccess;
@@ -743,7 +716,7 @@ mod tests {
             if random(6) == 0 {
                 let phase = phases[block as usize];
                 let barrier = BarrierPhase::Block { block, id: 0, phase };
-                (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, Arrival::Waiting));
+                (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, false));
                 (0..WARPS).for_each(|warp| races.leave(barrier, block, warp, u32::MAX));
                 phases[block as usize] += 1;
                 continue;

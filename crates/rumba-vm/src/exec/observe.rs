@@ -11,7 +11,7 @@ use crate::check::monitor::Monitor;
 use crate::check::notes::Actor;
 use crate::check::order::Order;
 use crate::check::race;
-use crate::check::race::{Arrival, BarrierPhase, Races};
+use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::ThreadAccess;
 use crate::machine::block::GROUP_WARPS;
 use crate::machine::context::Context;
@@ -204,8 +204,7 @@ impl Warp {
     /// Lanes arrive at a barrier of their block, and wait there unless they are `passing`.
     pub(crate) fn observe_arrival(&self, id: u8, phase: u32, mask: u32, passing: bool) {
         self.tell_races(|races, block, warp| {
-            let arrival = if passing { Arrival::Passing } else { Arrival::Waiting };
-            races.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask, arrival);
+            races.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask, passing);
         });
     }
 
@@ -219,7 +218,7 @@ impl Warp {
     pub(crate) fn observe_commit(&self, groups: u32, mask: u32) {
         self.tell_races(|races, block, warp| {
             let meeting = products(block, warp, groups);
-            races.arrive(meeting, block, warp, mask, Arrival::Passing);
+            races.arrive(meeting, block, warp, mask, true);
             races.bring_products(meeting, block, warp);
         });
     }
@@ -249,7 +248,7 @@ impl Warp {
     }
 
     /// Lanes arrive at the barrier of their cluster, or go on from it.
-    pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: Option<Arrival>) {
+    pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
         let size = self.context().cluster_size();
         self.observe_barrier(mask, arriving, |block| BarrierPhase::Cluster {
             first: block / size * size,
@@ -259,15 +258,13 @@ impl Warp {
 
     /// Lanes arrive at the barrier of the grid, or go on from it.
     pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: bool) {
-        self.observe_barrier(mask, arriving.then_some(Arrival::Waiting), |_| BarrierPhase::Grid {
-            phase,
-        });
+        self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { phase });
     }
 
-    fn observe_barrier(&self, mask: u32, arriving: Option<Arrival>, phase: impl Fn(u32) -> BarrierPhase) {
+    fn observe_barrier(&self, mask: u32, arriving: bool, phase: impl Fn(u32) -> BarrierPhase) {
         self.tell_races(|races, block, warp| {
-            if let Some(arrival) = arriving {
-                races.arrive(phase(block), block, warp, mask, arrival);
+            if arriving {
+                races.arrive(phase(block), block, warp, mask, false);
             } else {
                 races.leave(phase(block), block, warp, mask);
             }

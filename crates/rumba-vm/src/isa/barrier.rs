@@ -4,7 +4,6 @@
 
 use crate::base::lanes::{BARRIERS, FULL, LANES};
 use crate::base::types::ScalarType;
-use crate::check::race::Arrival;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction, Undefined};
@@ -44,11 +43,8 @@ pub(super) static BARRIER: Instruction = Instruction {
                 barrier.cluster.arrive!{.sem}{.aligned};
                 .sem = { .release, .relaxed };
             ",
-            lower: |l, m| {
-                l.emit(VirtualOp {
-                    imm: if m.has(".relaxed") { RELAXED } else { 0 },
-                    ..VirtualOp::new(Handlers::same(cluster_arrive))
-                });
+            lower: |l, _| {
+                l.emit(VirtualOp::new(Handlers::same(cluster_arrive)));
                 Ok(())
             },
         },
@@ -69,8 +65,6 @@ pub(super) static BARRIER: Instruction = Instruction {
 const ARRIVES_ONLY: u64 = 1;
 const GIVES_RESULT: u64 = 2;
 const NEGATED: u64 = 4;
-/// Of an arrival at the barrier of the cluster.
-const RELAXED: u64 = 1;
 
 /// An operation on the barrier that operand `id` names, for all threads of the block or for so many as the operand behind it
 /// says.
@@ -194,12 +188,7 @@ unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
     let phase = block.cluster().phase();
     match block.arrive_at_cluster(warp.index, warp.active) {
         Ok(()) => {
-            let arrival = if pc.imm == RELAXED {
-                Arrival::Relaxed
-            } else {
-                Arrival::Waiting
-            };
-            warp.observe_cluster(phase, warp.active, Some(arrival));
+            warp.observe_cluster(phase, warp.active, true);
             pc.next()
         }
         Err(message) => {
@@ -215,7 +204,7 @@ unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
     match block.change_cluster(|cluster| cluster.wait(block.rank, warp.index, warp.active)) {
         Ok((waiting, phase)) => {
             // The others find the phase over that they arrived in.
-            warp.observe_cluster(phase.wrapping_sub(1), warp.active & !waiting, None);
+            warp.observe_cluster(phase.wrapping_sub(1), warp.active & !waiting, false);
             warp.park_some(pc.next(), waiting, Wait::Cluster { phase })
         }
         Err(message) => {

@@ -256,7 +256,7 @@ impl Block {
                         woken = true;
                     }
                     Wait::Cluster { phase } if cluster_phase != phase => {
-                        warp.observe_cluster(phase, split.mask, None);
+                        warp.observe_cluster(phase, split.mask, false);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
