@@ -8,7 +8,7 @@
 //!
 //! two blocks of 64 threads with 256 bytes of dynamic shared memory and four arguments: pointers to 128 words that count
 //! from 0, to 64 words that were never written, to 128 such words that the host reads afterwards, and the number 7. `zero N`
-//! are zeros, `freed N` is memory that was freed again, `null` is a pointer to nothing. `cooperative` launches all blocks at once.
+//! are zeros, `freed N` is memory that was freed again, `map N` a tensor map of N words that count from 0, `null` is a pointer to nothing. `cooperative` launches all blocks at once.
 //! `out 128 = 2 * i + 1` says what the words come to in a right kernel, by their index; so for all kinds of memory.
 //!
 //! On each line of a finding stands its kind. Lines with the same kind, and the same number behind it if there is one, are
@@ -34,7 +34,8 @@
 //! ```
 //!
 //! The marks of a kernel are those of all of its mutations. `//~ exchange_by_warps: data-race` is a mark of one of them, which
-//! then has no others. `cargo xtask nvcc NAME` makes the PTX.
+//! then has no others. `cargo xtask nvcc NAME` makes the PTX. So it is in PTX, where a mutation may also be right: what is marked for it
+//! alone is information.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +46,7 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use rumba::{Device, LaunchConfig};
 
 mod formula;
+mod map;
 
 pub use formula::Formula;
 
@@ -63,6 +65,8 @@ pub enum Argument {
     Freed(usize),
     /// A number.
     Number(u32),
+    /// A tensor map in global memory: of words that count from 0, in rows of 16, and boxes of 4 rows.
+    Map(usize),
     /// A pointer to nothing.
     Null,
 }
@@ -105,6 +109,19 @@ pub struct Case {
     pub results: Vec<(usize, Formula)>,
     /// What is found in it: mistakes if it is wrong, information if it is right.
     pub expected: Vec<Expected>,
+    /// Of a mutation in PTX the kernel, the number of the line from 0, and what stands there instead.
+    pub mutation: Option<Mutation>,
+}
+
+/// A line of a kernel in PTX that is another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutation {
+    /// The name of the kernel.
+    pub kernel: String,
+    /// The line, from 0.
+    pub line: usize,
+    /// What stands there instead.
+    pub code: String,
 }
 
 /// A source of kernels.
@@ -156,7 +173,7 @@ sources! {
     rust port: lockstep, order;
     rust sync: barriers, warps, mbarriers;
     rust arith: instructions, panics;
-    ptx mem, init, race, sync;
+    ptx mem, init, race, sync, stages, proxies, products, phases, groups, clusters;
     cuda sm_80: atomics, barriers, cub_block, cub_warp, groups, pipelines, semaphores;
     cuda sm_90: barriers, clusters, groups, pipelines;
 }
@@ -177,6 +194,8 @@ fn read(source: &Source) -> Result<Vec<Case>> {
     let mut cases: Vec<Case> = Vec::new();
     // Of the last kernel.
     let mut mutations: Vec<Case> = Vec::new();
+    // The line that mutations change.
+    let mut changed = 0;
     let mut marks: BTreeMap<Mark, Expected> = BTreeMap::new();
     // As it is now, where it is at hand: an expectation that changes needs no new build.
     let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), source.file));
@@ -185,8 +204,17 @@ fn read(source: &Source) -> Result<Vec<Case>> {
         if let Some(launch) = text.trim().strip_prefix("//@ ") {
             let of = cases.last().filter(|_| text.starts_with(' '));
             let is_mutation = of.is_some();
-            let case = head(launch, source, of).with_context(|| format!("line {line}: {text}"))?;
+            let mut case = head(launch, source, of).with_context(|| format!("line {line}: {text}"))?;
             if is_mutation {
+                if source.file.ends_with(".ptx")
+                    && let (Some(of), Some((_, code))) = (cases.last(), launch.split_once(':'))
+                {
+                    case.mutation = Some(Mutation {
+                        kernel: of.name.clone(),
+                        line: changed,
+                        code: code.trim().to_owned(),
+                    });
+                }
                 mutations.push(case);
             } else {
                 finish(&mut cases, &mut mutations, &mut marks);
@@ -194,6 +222,7 @@ fn read(source: &Source) -> Result<Vec<Case>> {
             }
             continue;
         }
+        changed = index;
         let Some(case) = cases.last_mut() else { continue };
         let name = ["fn ", ".entry ", "__global__ void "]
             .iter()
@@ -241,14 +270,14 @@ fn finish(cases: &mut Vec<Case>, mutations: &mut Vec<Case>, marks: &mut BTreeMap
         let own = marks.iter().filter(|([of, ..], _)| of == name);
         own.map(|(_, expected)| expected.clone()).collect()
     };
-    if mutations.is_empty()
-        && let Some(case) = cases.last_mut()
+    if let Some(case) = cases.last_mut()
+        && (mutations.is_empty() || case.is_wrong)
     {
         case.expected.extend(of(""));
     }
     for mut mutation in mutations.drain(..) {
         mutation.expected = of(&mutation.name);
-        if mutation.expected.is_empty() {
+        if mutation.expected.is_empty() && mutation.is_wrong {
             mutation.expected = of("");
         }
         cases.push(mutation);
@@ -273,6 +302,7 @@ fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
         arguments: of.map(|of| of.arguments.clone()).unwrap_or_default(),
         results: Vec::new(),
         expected: Vec::new(),
+        mutation: None,
     };
     for word in launch.split(',').map(str::trim) {
         match word.split_once(' ') {
@@ -309,6 +339,7 @@ fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
             Some(("raw", words)) => Argument::Raw(words.parse()?),
             Some(("out", words)) => Argument::Out(words.parse()?),
             Some(("freed", words)) => Argument::Freed(words.parse()?),
+            Some(("map", words)) => Argument::Map(words.parse()?),
             Some(_) => bail!("`{word}` is no argument"),
         });
     }
@@ -316,6 +347,11 @@ fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
 }
 
 impl Case {
+    /// The name of the kernel that is launched.
+    fn kernel(&self) -> &str {
+        self.mutation.as_ref().map_or(&self.name, |mutation| &mutation.kernel)
+    }
+
     /// PTX with this kernel and no other, which keeps its place in the text.
     ///
     /// # Errors
@@ -323,7 +359,18 @@ impl Case {
     pub fn ptx(&self) -> Result<String> {
         let mut sources = SOURCES.iter();
         let source = sources.find(|source| (source.file, source.check) == (self.file, self.check));
-        let text = source.context("a case has a source")?.ptx;
+        let mut text = source.context("a case has a source")?.ptx.to_owned();
+        if self.file.ends_with(".ptx") {
+            // As it is now, as in `read`.
+            let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), self.file));
+            text = now.unwrap_or(text);
+        }
+        if let Some(Mutation { line, code, .. }) = &self.mutation {
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines[*line] = code;
+            text = lines.join("\n");
+        }
+        let kernel = self.kernel();
         let mut own = text.as_bytes().to_vec();
         let mut found = false;
         let mut start = 0;
@@ -333,7 +380,7 @@ impl Case {
             start = end;
             let name = text[at + ".entry ".len()..].trim_start();
             if name
-                .strip_prefix(&self.name)
+                .strip_prefix(kernel)
                 .is_some_and(|rest| rest.starts_with(['(', '\n', ' ']))
             {
                 found = true;
@@ -345,7 +392,7 @@ impl Case {
                 .filter(|byte| **byte != b'\n')
                 .for_each(|byte| *byte = b' ');
         }
-        ensure!(found, "there is no kernel `{}` in the PTX of {}", self.name, self.file);
+        ensure!(found, "there is no kernel `{kernel}` in the PTX of {}", self.file);
         Ok(String::from_utf8(own)?)
     }
 
@@ -370,6 +417,12 @@ impl Case {
                     continue;
                 }
                 Argument::In(length) => DeviceBuffer::from_slice(&(0..length as u32).collect::<Vec<_>>())?,
+                Argument::Map(length) => {
+                    let of = DeviceBuffer::from_slice(&(0..length as u32).collect::<Vec<_>>())?;
+                    let map = map::encode(of.as_device_ptr().as_raw(), length as u64)?;
+                    buffers.push((usize::MAX, of));
+                    DeviceBuffer::from_slice(&map)?
+                }
                 Argument::Zero(length) => DeviceBuffer::from_slice(&vec![0; length])?,
                 // SAFETY: only kernels that are wrong on purpose read the memory first, and any bits are a word.
                 Argument::Raw(length) | Argument::Out(length) | Argument::Freed(length) => unsafe {
@@ -388,7 +441,7 @@ impl Case {
         device.synchronize()?;
         for (index, buffer) in &buffers {
             let result = self.results.iter().find(|(of, _)| of == index);
-            if result.is_none() && !matches!(self.arguments[*index], Argument::Out(_)) {
+            if result.is_none() && !matches!(self.arguments.get(*index), Some(Argument::Out(_))) {
                 continue;
             }
             let mut values = vec![0; buffer.len()];
@@ -414,7 +467,7 @@ impl Case {
         let mut contract = Contract::ANY;
         contract.cooperative = self.cooperative;
         // A corpus is run by tests and ends with them.
-        let name = String::leak(self.name.clone());
+        let name = String::leak(self.kernel().to_owned());
         let kernel = Kernel::new(name, "", self.file, 0, Vec::leak(parameters)).with_contract(contract);
         // SAFETY: the caller's, with what is bound below.
         let mut call = unsafe { Call::new(Box::leak(Box::new(kernel))) };

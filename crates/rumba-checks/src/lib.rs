@@ -219,8 +219,32 @@ kinds! {
     /// Memory is accessed to or from which an asynchronous copy is under way.
     PendingCopy: Race, Error, "access to memory of a copy under way",
         "an asynchronous copy may arrive at any time until its thread has waited for it",
-        "wait for the copy (`cp.async.wait_group`, or the mbarrier that tracks it), then let the threads meet at \
-         a barrier";
+        "wait for the copy (`cp.async.wait_group`, `cp.async.bulk.wait_group`, or the phase of the mbarrier that tracks it) in \
+         each thread, or let the threads meet at a barrier behind the wait";
+    /// A bulk or tensor copy writes memory that threads, products or other copies still use.
+    EarlyRefill: Race, Error, "asynchronous copy into memory in use",
+        "nothing orders the copy behind this use of the memory, so it may write there first",
+        "begin the copy when the memory is free: behind a wait for the mbarrier at which its readers arrive, products with \
+         `wgmma.wait_group` before that, stores with `cp.async.bulk.wait_group.read`";
+    /// A thread writes shared memory that a product under way reads.
+    PendingProduct: Race, Error, "write to shared memory of a product under way",
+        "`wgmma.mma_async` reads its factors in shared memory until the warp group has waited for it",
+        "wait with `wgmma.wait_group`, then let the threads meet at a barrier, before the memory is written again";
+    /// An operation of the asynchronous proxy reads or writes what threads have written, without a proxy fence between.
+    MissingProxyFence: Race, Error, "missing `fence.proxy.async`",
+        "the threads are in order, but the later operation accesses memory through the asynchronous proxy, which sees what \
+         threads have written only behind a proxy fence",
+        "let each thread that writes execute `fence.proxy.async` behind its writes and before the barrier";
+    /// A tensor copy uses a map that threads have changed, without the fences of the tensor map proxy between.
+    StaleTensorMap: Race, Error, "missing `fence.proxy.tensormap`",
+        "tensor copies read maps through a proxy of their own, which sees changes only when they were released and acquired",
+        "release the change (`tensormap.cp_fenceproxy`, or `fence.proxy.tensormap::generic.release`), and execute \
+         `fence.proxy.tensormap::generic.acquire` on the map before the copy";
+    /// An mbarrier is used where nothing says that it is initialised.
+    UnseenMbarrier: Race, Error, "mbarrier that may not be initialised yet",
+        "nothing orders the initialisation of the mbarrier before this use of it, so either may come first",
+        "let the threads meet at a barrier behind the initialisation; in a cluster, `fence.mbarrier_init` and the \
+         barrier of the cluster";
     /// `ld.global.nc` of memory that the same kernel writes.
     StaleLoad: Race, Error, "read-only load of memory that the kernel writes",
         "`ld.global.nc` reads through a cache that does not see what is written while the kernel runs",
@@ -274,6 +298,43 @@ kinds! {
     MbarrierInUse: Sync, Error, "initialisation of an mbarrier in use",
         "the memory holds a valid mbarrier, whose phase and arrivals would be lost",
         "let one thread initialise it once, or invalidate it first";
+    /// A thread reads or writes a register of a product that is under way.
+    PendingAccumulator: Sync, Error, "access to a register of a product under way",
+        "`wgmma.mma_async` writes its sums, and reads a factor in registers, until its group was committed and waited for",
+        "let `wgmma.commit_group` and `wgmma.wait_group` come before the access";
+    /// A product uses registers that were accessed before, without `wgmma.fence` between.
+    MissingProductFence: Sync, Error, "missing `wgmma.fence`",
+        "`wgmma.mma_async` sees what was done to its registers only behind a `wgmma.fence`; of products alone, those of one \
+         shape are in order",
+        "execute `wgmma.fence` behind the last access to sums and factors in registers, before the first product";
+    /// Not all warps of a warp group execute an instruction that all have to.
+    PartialWarpGroup: Sync, Error, "instruction of a warp group without some of its warps",
+        "`wgmma` and `setmaxnreg` are for whole warp groups: their four warps execute the same instructions in the same order",
+        "move it out of the branch that only some warps take, and divide roles by whole warp groups";
+    /// `setmaxnreg` asks for what a warp group cannot get.
+    RegisterCount: Sync, Error, "invalid change of the number of registers",
+        "`setmaxnreg.inc` waits until other warp groups have released registers, and neither it nor `.dec` may go the other way",
+        "state the threads of a block (`.maxntid` and `.minnctapersm`, or `.maxnreg`), and choose the numbers so that those of \
+         all warp groups are no more in all than at the start";
+    /// An mbarrier expects other bytes than copies bring.
+    TransactionBytes: Sync, Error, "wrong transaction bytes",
+        "a phase of an mbarrier ends when exactly the bytes have come that it expects: with more it never ends, with less it \
+         ends before the copies have arrived",
+        "let `mbarrier.arrive.expect_tx` or `mbarrier.expect_tx` expect the bytes of all copies of the phase, also of those \
+         from other blocks";
+    /// A thread waits for a phase of an mbarrier that it has waited for before.
+    StaleParity: Sync, Warning, "wait for a phase that was over before",
+        "the parity is that of a phase whose end the thread has seen, so the wait ends at once",
+        "change the parity after each wait, in a ring of stages with each round";
+    /// A copy or product is under way when its block or warp ends.
+    AbandonedOperation: Sync, Error, "end of a block with an operation under way",
+        "shared memory goes to another block when its own has ended, and the operation may still read or write there",
+        "wait before the threads exit: for the phase of the mbarrier, with `cp.async.bulk.wait_group.read`, or with \
+         `wgmma.wait_group`";
+    /// A thread accesses the shared memory of a block of its cluster that has ended.
+    ExitedBlock: Sync, Error, "access to shared memory of a block that has ended",
+        "shared memory of a block is there for others of its cluster only until its threads have exited",
+        "let all blocks meet at the barrier of the cluster (`barrier.cluster`) before they return";
     /// A branch or call that promises not to diverge does.
     DivergentUniform: Sync, Error, "divergence where none was promised",
         "`.uni` promises that all threads that execute the instruction together go the same way",
@@ -369,6 +430,11 @@ impl FindingKind {
                 | Self::ScopedRace
                 | Self::VolatileRace
                 | Self::PendingCopy
+                | Self::EarlyRefill
+                | Self::PendingProduct
+                | Self::MissingProxyFence
+                | Self::StaleTensorMap
+                | Self::UnseenMbarrier
                 | Self::StaleLoad
         )
     }

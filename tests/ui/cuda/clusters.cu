@@ -80,12 +80,12 @@ extern "C" __global__ void bulk_copy(const unsigned *x, unsigned *y) {
 extern "C" __global__ void bulk_store(const unsigned *x, unsigned *y) {
     __shared__ alignas(16) unsigned tile[64];
     const unsigned t = threadIdx.x;
-    tile[t] = 2 * x[t ^ 1]; //~ data-race
+    tile[t] = 2 * x[t ^ 1]; //~ data-race?, pending-copy?
     ptx::fence_proxy_async(ptx::space_shared);
     __syncthreads();
     //@ wrong, bulk_store_without_barrier:
     if (t == 0) {
-        ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, y, tile, sizeof tile); //~ data-race, unwritten-read?
+        ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, y, tile, sizeof tile); //~ data-race?, pending-copy?, unwritten-read?
         ptx::cp_async_bulk_commit_group();
         ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
     }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use crate::base::lanes::{BARRIERS, LANES, MAX_WARPS, lanes_of, mask_of};
+use crate::check::groups::{GROUP_WARPS, WarpGroup};
 use crate::check::notes::Actor;
+use crate::check::transactions::Transactions;
 
 /// Lanes that arrived at a barrier.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,12 @@ pub(crate) struct SyncHistory {
     pub(crate) initialised: HashMap<u64, Actor>,
     /// Where mbarriers were invalidated.
     pub(crate) invalidated: HashMap<u64, Actor>,
+    /// What valid mbarriers count.
+    pub(crate) mbarriers: HashMap<u64, Transactions>,
+    /// Where threads, by warp and lane, last began a copy in a group.
+    pub(crate) copies: HashMap<(u32, usize), Actor>,
+    /// Its warp groups.
+    pub(crate) groups: [WarpGroup; MAX_WARPS / GROUP_WARPS],
 }
 
 impl SyncHistory {
@@ -45,6 +53,9 @@ impl SyncHistory {
         self.exits.clear();
         self.initialised.clear();
         self.invalidated.clear();
+        self.mbarriers.clear();
+        self.copies.clear();
+        self.groups = Default::default();
     }
 
     /// The arrivals at a barrier in a phase, warp by warp.

@@ -8,6 +8,7 @@
 use std::io;
 
 use crate::base::lanes::lanes_of;
+use crate::check::agent::{AGENT, Proxy};
 use crate::check::order::Scope;
 use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
 use crate::mem::arena::{Arena, Window};
@@ -62,6 +63,8 @@ pub(crate) struct Cells {
     generation: u16,
     /// Blocks of a cluster.
     cluster: u32,
+    /// Whether other proxies than that of ordinary accesses may ask: what a block knows of is then not forgotten.
+    keeps: bool,
 }
 
 /// The narrowest scope around one block that has the other one in it, where clusters have this many blocks.
@@ -99,6 +102,7 @@ impl Cells {
             used: 0,
             generation: 0,
             cluster: 1,
+            keeps: false,
         })
     }
 
@@ -117,6 +121,7 @@ impl Cells {
         }
         self.used = 0;
         self.cluster = cluster;
+        self.keeps = false;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             // Numbers start again, and what is there must not pass for new.
@@ -124,6 +129,11 @@ impl Cells {
             self.generation = 1;
         }
         Ok(())
+    }
+
+    /// Operations in other proxies than that of ordinary accesses are to be expected.
+    pub(crate) fn keep_for_proxies(&mut self) {
+        self.keeps = true;
     }
 
     /// Whether there is a cell for an address.
@@ -236,6 +246,21 @@ impl Cells {
         }
     }
 
+    /// The same of an operation that is not in the order of a thread.
+    pub(crate) fn put_apart(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
+        let Some(place) = self.cell(address) else {
+            return;
+        };
+        // SAFETY: cells are this one's alone, and any bytes are a cell.
+        let cell = unsafe { &mut *place.0 };
+        if cell.generation != self.generation {
+            cell.generation = self.generation;
+            cell.chunk = [0; 3];
+            cell.lengths = [0; 2];
+        }
+        self.put_beside(place, address, mine, view, found);
+    }
+
     /// The same where other accesses are to be remembered, too.
     #[inline(never)]
     fn put_beside(
@@ -301,13 +326,16 @@ impl Cells {
                 let place = self.record(cell, list, index);
                 let record = &mut *place;
                 let overlap = record.bytes & mine.bytes;
-                if record.block == mine.block && record.epoch <= view.block && at.private {
+                let may_go = list == READS || !self.keeps;
+                if record.block == mine.block && record.epoch <= view.block && at.private && may_go {
                     // All who can come know of it.
                     record.bytes = 0;
                 } else if overlap != 0 {
                     let ordered = record.ordered_before(mine, overlap, view);
                     if ordered != overlap {
                         self.conflict(record, mine, overlap & !ordered, view, at, found);
+                    } else if let Some(proxy) = view.proxy {
+                        self.unfenced(record, mine, record.unknown_to(proxy, overlap, view), proxy, at, found);
                     }
                     if REMOVE && removes && mine.hides(record) {
                         record.bytes &= !ordered;
@@ -364,6 +392,33 @@ impl Cells {
         }
     }
 
+    /// Notes an access that its proxy has not been told of an earlier write before.
+    #[cold]
+    #[inline(never)]
+    fn unfenced(
+        &self,
+        record: &Record,
+        mine: &Record,
+        bytes: u32,
+        proxy: Proxy,
+        at: &mut At,
+        found: &mut Vec<Conflict>,
+    ) {
+        if bytes == 0 || at.told != 0 {
+            return;
+        }
+        let byte = bytes.trailing_zeros();
+        let word = (byte / WORD) as usize;
+        let touch = |record: &Record| record.touch(record.lanes_at(word).trailing_zeros(), word);
+        at.told = u32::MAX;
+        found.push(Conflict {
+            touch: touch(mine),
+            earlier: touch(record),
+            address: at.start + u64::from(byte),
+            kind: ConflictKind::Unfenced(proxy),
+        });
+    }
+
     /// Notes two accesses that nothing orders, unless both are atomic for each other.
     #[cold]
     #[inline(never)]
@@ -389,7 +444,8 @@ impl Cells {
                 let mut others = lanes_of(record.lanes_at(word)).map(|lane| lane as u32);
                 let Some(other) = others.find(|other| {
                     let other = record.thread(*other);
-                    other != own && view.known.epoch(other) < record.epoch
+                    // What a thread has begun is in no order with the rest of it.
+                    (other != own || own.block & AGENT != 0) && view.known.epoch(other) < record.epoch
                 }) else {
                     continue;
                 };

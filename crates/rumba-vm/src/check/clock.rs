@@ -115,6 +115,31 @@ impl VectorClock {
         of.threads.retain(|(_, epoch)| *epoch > all);
     }
 
+    /// Makes what is known of blocks whose numbers have some bits of a mask known of those with other bits instead.
+    pub(crate) fn pass_on(&mut self, mask: u32, from: u32, to: u32) {
+        let known: Vec<_> = self
+            .blocks
+            .iter()
+            .filter(|(block, _)| block & mask == from)
+            .cloned()
+            .collect();
+        let blocks = known.into_iter().map(|(block, of)| (block & !mask | to, of)).collect();
+        self.join(&Self { blocks });
+    }
+
+    /// What is known of blocks whose numbers have a bit.
+    pub(crate) fn of_bit(&self, bit: u32) -> Self {
+        let blocks = self.blocks.iter().filter(|(block, _)| block & bit != 0);
+        Self {
+            blocks: blocks.cloned().collect(),
+        }
+    }
+
+    /// Whether nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// Learns everything that `other` knows.
     pub(crate) fn join(&mut self, other: &Self) {
         for (block, of) in &other.blocks {

@@ -1,4 +1,5 @@
-//! Memory of asynchronous copies that are under way.
+//! Memory of `cp.async` that is under way: it is accessed in the generic proxy, and the thread itself waits. Other asynchronous
+//! operations are told of in [`crate::check::agent`].
 
 use std::ops::Range;
 
@@ -12,6 +13,4 @@ pub(crate) struct Flight {
     /// Host addresses.
     pub(crate) to: Range<u64>,
     pub(crate) from: Range<u64>,
-    /// The mbarrier that tracks it, if it is not one of a group.
-    pub(crate) barrier: Option<u64>,
 }

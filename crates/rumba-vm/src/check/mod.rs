@@ -1,15 +1,19 @@
 //! The detectors: what threads did is remembered and compared. They know numbers, and no warp or launch.
 
+pub(crate) mod agent;
 pub(crate) mod arrivals;
 pub(crate) mod batch;
 pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod finding;
 pub(crate) mod flight;
+pub(crate) mod groups;
 pub(crate) mod monitor;
 pub(crate) mod notes;
 pub(crate) mod order;
+pub(crate) mod products;
 pub(crate) mod published;
 pub(crate) mod race;
 pub(crate) mod record;
 pub(crate) mod thread_state;
+pub(crate) mod transactions;

@@ -10,9 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
+use crate::check::agent::Proxy;
 use crate::check::clock::Thread;
 use crate::check::race::{BarrierPhase, Races};
-use crate::check::record::{Conflict, ConflictKind, ThreadAccess};
+use crate::check::record::{Asynchronous, Conflict, ConflictKind, ThreadAccess};
 use crate::explore::past::Pasts;
 use rumba_checks::{FindingKind, Severity};
 
@@ -109,10 +110,24 @@ impl Monitor {
 
     #[cold]
     fn note_races(&self, rewrites: impl Fn(&Conflict) -> bool, races: &mut Races, place: impl Fn(u64) -> String) {
-        for conflict in races.found.drain(..) {
+        for conflict in races.take() {
             let is_write = |touch: &ThreadAccess| touch.kind == AccessKind::Write;
+            let is_read = |touch: &ThreadAccess| touch.kind == AccessKind::Read;
             let both_write = is_write(&conflict.touch) && is_write(&conflict.earlier);
+            let by = [&conflict.earlier, &conflict.touch].map(|touch| touch.asynchronous);
+            let initialises = [&conflict.earlier, &conflict.touch]
+                .iter()
+                .any(|touch| races.initialises(touch.source));
             let kind = match conflict.kind {
+                ConflictKind::Unfenced(Proxy::MapAcquired) => FindingKind::StaleTensorMap,
+                ConflictKind::Unfenced(_) => FindingKind::MissingProxyFence,
+                _ if initialises => FindingKind::UnseenMbarrier,
+                // What an operation under way reads or writes, and who comes between.
+                ConflictKind::Race if by[1] == Some(Asynchronous::Copy) && !is_read(&conflict.touch) => {
+                    FindingKind::EarlyRefill
+                }
+                ConflictKind::Race if by[0] == Some(Asynchronous::Copy) => FindingKind::PendingCopy,
+                ConflictKind::Race if by[0] == Some(Asynchronous::Product) => FindingKind::PendingProduct,
                 ConflictKind::Stale => FindingKind::StaleLoad,
                 ConflictKind::Scoped => FindingKind::ScopedRace,
                 ConflictKind::Volatile => FindingKind::VolatileRace,

@@ -22,6 +22,8 @@ pub(super) struct Published {
     pub(super) sequential: Option<Arc<VectorClock>>,
     /// The block and the scope of the last write.
     pub(super) writer: (u32, Scope),
+    /// Which asynchronous operations are over, as those know who wrote.
+    pub(super) agents: Option<Arc<VectorClock>>,
 }
 
 /// What threads of a block have released with one scope.
@@ -42,6 +44,7 @@ impl Published {
             near: Vec::new(),
             sequential: None,
             writer: (block, scope),
+            agents: None,
         }
     }
 
@@ -74,7 +77,11 @@ impl Published {
         for release in later.near {
             self.add(release.block, release.scope, release.known);
         }
-        for (place, known) in [(&mut self.all, later.all), (&mut self.sequential, later.sequential)] {
+        for (place, known) in [
+            (&mut self.all, later.all),
+            (&mut self.sequential, later.sequential),
+            (&mut self.agents, later.agents),
+        ] {
             if let Some(known) = known {
                 gather(place, &known);
             }

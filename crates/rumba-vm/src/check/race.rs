@@ -22,12 +22,13 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::base::lanes::{GROUP, GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
+use crate::check::agent::{AGENT, Agent, Agents};
 use crate::check::batch::{Batch, EACH, IN_A_ROW, MASK, parts};
 use crate::check::cells::{CELL, Cells, includes, narrowest};
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::record::{Conflict, Record};
+use crate::check::record::{Conflict, ConflictKind, Record};
 pub(crate) use crate::check::thread_state::BarrierPhase;
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 use crate::mem::arena::{Arena, Window};
@@ -43,6 +44,8 @@ pub(crate) struct Access {
     pub(crate) bytes: u64,
     pub(crate) kind: AccessKind,
     pub(crate) order: Order,
+    /// What makes it, if not the lanes themselves.
+    pub(crate) agent: Option<Agent>,
 }
 
 impl Access {
@@ -54,7 +57,7 @@ impl Access {
 /// The races of one launch.
 pub(crate) struct Races {
     /// Threads of a block, and blocks of a cluster.
-    threads: u32,
+    pub(super) threads: u32,
     cluster: u32,
     /// Where the warps of the blocks that run are.
     blocks: HashMap<u32, usize>,
@@ -63,14 +66,18 @@ pub(crate) struct Races {
     warps: Vec<Vec<WarpState>>,
     free: Vec<usize>,
     nothing: Arc<VectorClock>,
-    cells: Cells,
+    pub(super) cells: Cells,
     published: HashMap<u64, Published>,
     /// The mbarriers, and what those publish that arrive there in the phase under way: at its end it becomes `published`.
     mbarriers: HashSet<u64>,
-    arriving: HashMap<u64, Published>,
-    barriers: HashMap<BarrierPhase, BarrierState>,
+    pub(super) arriving: HashMap<u64, Published>,
+    pub(super) barriers: HashMap<BarrierPhase, BarrierState>,
     /// What threads of a block released by their last fence before they exited.
     exited: HashMap<u32, Arc<VectorClock>>,
+    /// Operations that threads have begun.
+    pub(super) agents: Agents,
+    /// The instructions that initialise mbarriers.
+    initialisers: HashSet<u32>,
     /// What was found since the last query.
     pub(crate) found: Vec<Conflict>,
 }
@@ -92,6 +99,8 @@ impl Races {
             arriving: HashMap::default(),
             barriers: HashMap::default(),
             exited: HashMap::default(),
+            agents: Agents::default(),
+            initialisers: HashSet::default(),
             found: Vec::new(),
         })
     }
@@ -112,6 +121,8 @@ impl Races {
         self.arriving.clear();
         self.barriers.clear();
         self.exited.clear();
+        self.agents.clear();
+        self.initialisers.clear();
         self.found.clear();
         Ok(())
     }
@@ -171,7 +182,7 @@ impl Races {
         (self.last.1, usize::from(warp))
     }
 
-    fn warp(&mut self, block: u32, warp: u8) -> &mut WarpState {
+    pub(super) fn warp(&mut self, block: u32, warp: u8) -> &mut WarpState {
         let (block, warp) = self.place(block, warp);
         &mut self.warps[block][warp]
     }
@@ -184,7 +195,7 @@ impl Races {
         // Lanes that write to the same place race with each other.
         let is_wide = stride != 0 && access.bytes >= 4 && hosts.iter().all(|host| host % 4 == 0);
         let is_read = stride == 0 && access.kind == AccessKind::Read;
-        if known.apart || access.order.is_strong() || !(is_wide || is_read) {
+        if access.agent.is_some() || known.apart || access.order.is_strong() || !(is_wide || is_read) {
             let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
             return self.lanes(access, u32::MAX, host);
         }
@@ -236,6 +247,10 @@ impl Races {
 
     /// Accesses by lanes of a warp, in their order.
     pub(crate) fn lanes(&mut self, access: &Access, lanes: u32, host: impl Fn(usize) -> u64) {
+        if let Some(agent) = access.agent {
+            lanes_of(lanes).for_each(|lane| self.by_agent(access, agent, host(lane)));
+            return;
+        }
         if access.order.is_strong() && self.orders(access) {
             for lane in lanes_of(lanes) {
                 let address = host(lane);
@@ -296,15 +311,35 @@ impl Races {
         batch.put(&record, &view, cells, found);
     }
 
-    /// An mbarrier is initialised or, if it is not `valid`, ends.
-    pub(crate) fn mbarrier(&mut self, object: u64, valid: bool) {
+    /// An mbarrier is initialised by an instruction or, if there is none, ends.
+    pub(crate) fn mbarrier(&mut self, object: u64, initialiser: Option<u32>) {
+        self.cells.keep_for_proxies();
         self.published.remove(&object);
         self.arriving.remove(&object);
-        if valid {
+        if let Some(source) = initialiser {
             self.mbarriers.insert(object);
+            self.initialisers.insert(source);
         } else {
             self.mbarriers.remove(&object);
         }
+    }
+
+    /// What was found since the last query. Operations on an mbarrier are atomic for each other, whatever their scopes.
+    pub(crate) fn take(&mut self) -> Vec<Conflict> {
+        let mut found = std::mem::take(&mut self.found);
+        found.retain(|conflict| {
+            conflict.kind != ConflictKind::Scoped || !self.mbarriers.contains(&(conflict.address & !7))
+        });
+        for conflict in &mut found {
+            self.agents.resolve(&mut conflict.touch);
+            self.agents.resolve(&mut conflict.earlier);
+        }
+        found
+    }
+
+    /// Whether an instruction initialises mbarriers.
+    pub(crate) fn initialises(&self, source: u32) -> bool {
+        self.initialisers.contains(&source)
     }
 
     /// The phase of an mbarrier has ended: waits learn of those who arrived in it, and not of who arrives in the next one
@@ -325,6 +360,15 @@ impl Races {
             return;
         };
         let (cluster, block, scope) = (self.cluster, access.block, access.order.scope);
+        if let Some(known) = &published.agents {
+            let known = Arc::clone(known);
+            let lanes = 1 << lane;
+            self.warp(block, access.warp)
+                .each(lanes, |_, clock| clock.acquire(&known, block));
+        }
+        let Some(published) = self.published.get(&address) else {
+            return;
+        };
         let (writer, written) = published.writer;
         if !includes(scope.min(written), cluster, writer, block) {
             return;
@@ -379,24 +423,40 @@ impl Races {
         if let Some(fenced) = &clock.sequential_fence {
             gather(&mut sequential, &fenced.of(by));
         }
+        let is_mbarrier = self.mbarriers.contains(&address);
+        if is_mbarrier {
+            // That operations are over is no matter of the order of memory: who waits for the phase knows it, whatever the
+            // scopes are.
+            let known = warp_agents(self.warp(block, access.warp), lane);
+            if !known.is_empty() {
+                let fresh = || Published::by(block, scope);
+                gather(
+                    &mut self.arriving.entry(address).or_insert_with(fresh).agents,
+                    &Arc::new(known),
+                );
+            }
+        }
         let cluster = self.cluster;
         let continues = |published: &Published| {
             let (writer, written) = published.writer;
             access.kind == AccessKind::Atomic && includes(scope.min(written), cluster, writer, block)
         };
-        let all = if self.mbarriers.contains(&address) {
+        let all = if is_mbarrier {
             &mut self.arriving
         } else {
             &mut self.published
         };
         if publish.is_none() && sequential.is_none() && !all.get(&address).is_some_and(continues) {
-            all.remove(&address);
+            if !is_mbarrier {
+                all.remove(&address);
+            }
             return;
         }
         let fresh = || Published::by(block, scope);
         let published = all.entry(address).or_insert_with(fresh);
         if !continues(published) {
-            *published = fresh();
+            let agents = published.agents.take();
+            *published = Published { agents, ..fresh() };
         }
         published.writer = (block, scope);
         if let Some(known) = sequential {
@@ -564,12 +624,26 @@ impl Races {
         {
             Arc::make_mut(&mut arrived.known).join(known);
         }
+        // A thread may have learnt of others since it came, where arrivals and waits are apart.
+        let keeps = matches!(barrier, BarrierPhase::Cluster { .. });
         let whole_block =
             matches!(barrier, BarrierPhase::Block { .. }) && arrived.waiting == threads && !arrived.passing;
         let known = arrived.result(whole_block.then_some(block));
         let epoch = arrived.epoch;
         let (sequential, seen) = (arrived.sequential.clone(), arrived.sequential_seen.clone());
         self.warp(block, number).each(lanes, |_, clock| {
+            if keeps {
+                clock.acquire(&known, block);
+                for (place, known) in [
+                    (&mut clock.sequential, &sequential),
+                    (&mut clock.sequential_seen, &seen),
+                ] {
+                    if let Some(known) = known {
+                        gather(place, known);
+                    }
+                }
+                return;
+            }
             // Of those who came, the own fence is among them.
             clock.sequential_fence = None;
             clock.sequential.clone_from(&sequential);
@@ -580,6 +654,11 @@ impl Races {
             }
         });
     }
+}
+
+/// What a lane knows of operations that are over.
+fn warp_agents(warp: &WarpState, lane: usize) -> VectorClock {
+    warp.clock(lane).known.of_bit(AGENT)
 }
 
 #[cfg(test)]
@@ -655,6 +734,7 @@ mod tests {
                 bytes,
                 kind,
                 order: Order::WEAK,
+                agent: None,
             };
             let base = arena.heap.start + random(32) * bytes;
             let hosts: [u64; LANES] = if is_regular {

@@ -4,6 +4,7 @@
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;
+use crate::check::agent::{AGENT, Proxy};
 use crate::check::cells::includes;
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, Scope, Semantics};
@@ -20,6 +21,29 @@ pub(crate) struct ThreadAccess {
     pub(crate) kind: AccessKind,
     /// The instruction.
     pub(crate) source: u32,
+    /// What the thread has begun that makes the access, if that is not the thread itself.
+    pub(crate) asynchronous: Option<Asynchronous>,
+}
+
+/// What accesses memory after its thread has begun it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asynchronous {
+    Copy,
+    Product,
+}
+
+impl Asynchronous {
+    /// What it does to memory, in words.
+    pub(crate) fn describe(self, kind: AccessKind, space: &str) -> String {
+        let what = match self {
+            Self::Copy => "asynchronous copy",
+            Self::Product => "product",
+        };
+        match kind {
+            AccessKind::Read => format!("{what} that reads {space} memory, begun"),
+            AccessKind::Write | AccessKind::Atomic => format!("{what} that writes {space} memory, begun"),
+        }
+    }
 }
 
 /// Two accesses that nothing orders.
@@ -43,6 +67,8 @@ pub(crate) enum ConflictKind {
     Volatile,
     /// The later one may not see the earlier one, in whatever order they are.
     Stale,
+    /// They are in order, but made by different proxies, and no fence of this one is between them.
+    Unfenced(Proxy),
 }
 
 /// An access by lanes of a warp to bytes of a cell.
@@ -195,6 +221,7 @@ impl Record {
             bytes: 1 << self.width,
             kind: self.kind(),
             source: self.source + behind,
+            asynchronous: None,
         }
     }
 
@@ -259,6 +286,26 @@ impl Record {
             && (self.flags ^ earlier.flags) & SET == 0
     }
 
+    /// The bytes of ordinary writes that a proxy does not know of.
+    pub(super) fn unknown_to(&self, proxy: Proxy, overlap: u32, view: &View<'_>) -> u32 {
+        if self.is_read() || self.block & AGENT != 0 {
+            return 0;
+        }
+        let mut unknown = 0;
+        for word in 0..WORDS {
+            let bytes = bytes_of(1 << word) & overlap;
+            let is_known = |lane: usize| {
+                let Thread { block, index } = self.thread(lane as u32);
+                let block = block | proxy as u32;
+                view.known.epoch(Thread { block, index }) >= self.epoch
+            };
+            if bytes != 0 && !lanes_of(self.lanes_at(word)).all(is_known) {
+                unknown |= bytes;
+            }
+        }
+        unknown
+    }
+
     /// Whether it only reads.
     #[inline(always)]
     pub(super) fn is_read(&self) -> bool {
@@ -289,7 +336,8 @@ impl Record {
     #[inline(never)]
     fn ordered_by_thread(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
         let mut ordered = 0;
-        if self.block == later.block && self.warp == later.warp {
+        // What a thread has begun is not in its order.
+        if self.block == later.block && self.warp == later.warp && self.block & AGENT == 0 {
             if (self.flags | later.flags) & SET == 0 {
                 ordered = equal_words(self.table(), later.table()) & overlap;
             } else {
@@ -325,6 +373,8 @@ pub(crate) struct View<'a> {
     /// Whether nothing else is known.
     pub(crate) plain: bool,
     pub(crate) known: &'a VectorClock,
+    /// The proxy that has to know of ordinary writes, if it is not that of ordinary accesses.
+    pub(crate) proxy: Option<Proxy>,
 }
 
 /// The bytes of the words of a mask of words.

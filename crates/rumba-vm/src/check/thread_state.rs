@@ -83,6 +83,7 @@ impl ThreadState {
             warp: self.warp,
             plain: self.plain,
             known: &self.known,
+            proxy: None,
         }
     }
 

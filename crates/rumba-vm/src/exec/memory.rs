@@ -472,6 +472,7 @@ unsafe fn unusual<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &
             lanes,
             host,
             (bytes, kind, Order::from_bits(extra, kind)),
+            None,
             |address| describe(warp, address, 1, Space::Generic),
         );
     }
@@ -531,6 +532,7 @@ fn examine(warp: &mut Warp, request: &Request<'_>, out: &mut Addresses) -> Resul
                 let (rank, offset) = Cluster::split(address, 0);
                 // SAFETY: the block is not in use elsewhere while one of its warps runs.
                 let cluster = unsafe { (*warp.block).cluster() };
+                warp.check_block(request.pc.source, 1 << lane, cluster, rank);
                 cluster.resolve(rank, offset, bytes, warp.shared_end)
             }
             Space::Shared => within(warp, address, bytes, shared_start, warp.shared_end, warp.shared_base),

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod choice;
 pub(crate) mod clock;
 pub(crate) mod control;
+pub(crate) mod group_sync;
 pub(crate) mod lane;
 pub(crate) mod lockstep;
 pub(crate) mod memory;

@@ -4,6 +4,7 @@
 
 use crate::base::lanes::{BARRIERS, FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
+use crate::check::agent::{Agent, Completion, Proxy};
 use crate::check::clock::Thread;
 use crate::check::flight::Flight;
 use crate::check::monitor::Monitor;
@@ -41,6 +42,7 @@ impl Warp {
         lanes: u32,
         host: impl Fn(usize) -> u64,
         (bytes, kind, order): (u64, AccessKind, Order),
+        agent: Option<Agent>,
         place: impl Fn(u64) -> String,
     ) {
         let context = self.context();
@@ -70,6 +72,7 @@ impl Warp {
                         bytes,
                         kind,
                         source,
+                        asynchronous: None,
                     };
                     monitor.note(FindingKind::UnwrittenRead, touch, None, first, place);
                 }
@@ -85,6 +88,7 @@ impl Warp {
             bytes,
             kind,
             order,
+            agent,
         };
         monitor.race(
             |conflict| self.rewrites(conflict),
@@ -119,7 +123,7 @@ impl Warp {
                 AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
                 AccessKind::Read | AccessKind::Atomic => {
                     if ranges.any(|start| map.any(start, whole)) {
-                        return self.observe(source, FULL, host, (bytes, kind, order), place);
+                        return self.observe(source, FULL, host, (bytes, kind, order), None, place);
                     }
                 }
             }
@@ -131,6 +135,7 @@ impl Warp {
             bytes,
             kind,
             order,
+            agent: None,
         };
         monitor.race(
             |conflict| self.rewrites(conflict),
@@ -181,6 +186,7 @@ impl Warp {
                 bytes: 8,
                 kind: AccessKind::Read,
                 order: Order::from_bits(pc.extra, AccessKind::Read),
+                agent: None,
             };
             races.acquire_from(&access, lane, object);
         });
@@ -233,8 +239,31 @@ impl Warp {
 
     /// A warp has committed this many groups of products: others of its warp group learn of it by their waits.
     pub(crate) fn observe_commit(&self, groups: u32, mask: u32) {
-        self.tell_races(|races, block, warp| races.arrive(products(block, warp, groups), block, warp, mask, true));
+        self.tell_races(|races, block, warp| {
+            let meeting = products(block, warp, groups);
+            races.arrive(meeting, block, warp, mask, true);
+            races.bring_products(meeting, block, warp);
+        });
         self.tell_pasts(|pasts, block, warp| pasts.arrive(products(block, warp as u8, groups), block, warp, mask));
+    }
+
+    /// A lane begins an operation, or all lanes a product: what its accesses are told by, where races are looked for.
+    pub(crate) fn begin_operation(&self, lane: usize, completion: Completion) -> Option<Agent> {
+        let mut agent = None;
+        self.tell_races(|races, block, warp| agent = Some(races.issue(block, warp, lane, completion)));
+        agent
+    }
+
+    /// Lanes have waited for copies in groups.
+    pub(crate) fn observe_groups_landed(&self, landed: &[(usize, u32)], only_reads: bool) {
+        for (lane, number) in landed {
+            self.tell_races(|races, block, warp| races.land(block, warp, *lane, *number, only_reads));
+        }
+    }
+
+    /// A fence of the active lanes between proxies: from the generic one, if none is given.
+    pub(crate) fn observe_proxy_fence(&self, from: Option<Proxy>, to: Proxy) {
+        self.tell_races(|races, block, warp| races.proxy_fence(block, warp, self.active, from, to));
     }
 
     /// Lanes have waited for this many groups of products of their warp group.
@@ -330,12 +359,22 @@ impl Context<'_> {
         }
     }
 
-    /// An mbarrier is initialised or, if it is not `valid`, ends.
-    pub(crate) fn observe_mbarrier(&self, object: u64, valid: bool) {
-        self.tell_races(|races| races.mbarrier(object, valid));
+    /// An mbarrier is initialised by an instruction or, if there is none, ends.
+    pub(crate) fn observe_mbarrier(&self, object: u64, initialiser: Option<u32>) {
+        self.tell_races(|races| races.mbarrier(object, initialiser));
         if let Some(mut pasts) = self.monitor.and_then(Monitor::pasts) {
             pasts.end_phase(object);
         }
+    }
+
+    /// Copies with a number go to so many blocks.
+    pub(crate) fn observe_copies(&self, number: u32, count: usize) {
+        self.tell_races(|races| races.expect_deliveries(number, count));
+    }
+
+    /// A copy has arrived that an mbarrier of a block keeps track of.
+    pub(crate) fn observe_delivery(&self, block: u32, object: u64, number: u32) {
+        self.tell_races(|races| races.deliver(block, object, number));
     }
 
     /// The phase of an mbarrier has ended.
@@ -382,17 +421,11 @@ impl Warp {
 }
 
 impl Warp {
-    /// A lane begins a copy between host addresses.
-    pub(crate) fn begin_flight(&mut self, pc: Pc, lane: usize, to: Range<u64>, from: Range<u64>, barrier: Option<u64>) {
+    /// A lane begins a copy between host addresses, which ends by a wait for its group.
+    pub(crate) fn begin_flight(&mut self, pc: Pc, lane: usize, to: Range<u64>, from: Range<u64>) {
         if self.context().seeks_races() {
             let actor = self.actor(pc.source, 1 << lane, "copy");
-            let flight = Flight {
-                actor,
-                lane,
-                to,
-                from,
-                barrier,
-            };
+            let flight = Flight { actor, lane, to, from };
             // SAFETY: the block is not in use elsewhere while one of its warps runs.
             unsafe { (*self.block).flights.push(flight) };
         }
@@ -400,15 +433,9 @@ impl Warp {
 
     /// Copies of the warp's groups may have arrived.
     pub(crate) fn land_groups(&mut self) {
-        let (copies, bulk) = (&self.copies, &self.bulk_copies);
+        let copies = &self.copies;
         // SAFETY: as above.
         let flights = unsafe { &mut (*self.block).flights };
-        flights.retain(|flight| {
-            let to = flight.to.start;
-            flight.actor.warp != self.index
-                || flight.barrier.is_some()
-                || copies.holds(flight.lane, to)
-                || bulk.holds(flight.lane, to)
-        });
+        flights.retain(|flight| flight.actor.warp != self.index || copies.holds(flight.lane, flight.to.start));
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::base::lanes::{MAX_CLUSTER, STACK_START};
 use crate::base::report::{Access, AccessKind};
+use crate::check::agent::Agent;
 use crate::check::order::Order;
 use crate::exec::memory::{Space, describe, flat, within};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
@@ -19,6 +20,8 @@ pub(crate) struct Range {
     pub(crate) align: u64,
     pub(crate) kind: AccessKind,
     pub(crate) space: Space,
+    /// The operation that accesses it, if that is not the lane itself.
+    pub(crate) agent: Option<Agent>,
 }
 
 /// Checks and translates a lane's access to a range of any length: the host address, or where the warp stops.
@@ -30,12 +33,14 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
         align,
         kind,
         space,
+        agent,
     } = wanted;
     let found = match space {
         Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
             let (rank, offset) = Cluster::split(address, 0);
             // SAFETY: the block is not in use elsewhere while one of its warps runs.
             let cluster = unsafe { (*warp.block).cluster() };
+            warp.check_block(pc.source, 1 << lane, cluster, rank);
             cluster.resolve(rank, offset, bytes, warp.shared_end)
         }
         Space::Shared => within(
@@ -63,7 +68,7 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
     let aligned = address % align == 0;
     match (found, aligned) {
         (Ok(host), true) => {
-            observe_range(warp, pc, lane, host, (bytes, kind));
+            observe_range(warp, pc, lane, host, (bytes, kind), agent);
             Ok(host)
         }
         (Err(place), true) => {
@@ -118,13 +123,20 @@ pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, 
             place,
         ))
     })?;
-    observe_range(warp, pc, lane, host, (bytes, kind));
+    observe_range(warp, pc, lane, host, (bytes, kind), None);
     Ok(host)
 }
 
 /// Tells the monitor of a lane's access to a range that has passed the access check.
-pub(crate) fn observe_range(warp: &Warp, pc: Pc, lane: usize, host: u64, (bytes, kind): (u64, AccessKind)) {
+pub(crate) fn observe_range(
+    warp: &Warp,
+    pc: Pc,
+    lane: usize,
+    host: u64,
+    (bytes, kind): (u64, AccessKind),
+    agent: Option<Agent>,
+) {
     let what = (bytes, kind, Order::usual(kind));
     let place = |address| describe(warp, address, 1, Space::Generic);
-    warp.observe(pc.source, 1 << lane, |_| host, what, place);
+    warp.observe(pc.source, 1 << lane, |_| host, what, agent, place);
 }

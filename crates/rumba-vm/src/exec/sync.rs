@@ -7,13 +7,14 @@ use crate::check::arrivals::{Arrival, SyncHistory};
 
 use crate::base::lanes::{BARRIERS, lanes_of};
 use crate::check::notes::Actor;
+use crate::check::transactions::Transactions;
 use crate::machine::block::{Barrier, BlockState};
 use crate::machine::op::Pc;
 use crate::machine::warp::{Wait, Warp};
 use rumba_checks::FindingKind;
 
 const WAITS: &str = "barrier";
-const EXITS: &str = "exit";
+pub(crate) const EXITS: &str = "exit";
 const ELSEWHERE: &str = "something else";
 const SYNC: &str = "operation of the mask";
 
@@ -46,7 +47,7 @@ impl Warp {
     }
 
     /// Where one of these lanes is, if they are not those that run.
-    fn whereabouts(&self, lanes: u32) -> Option<Actor> {
+    pub(crate) fn whereabouts(&self, lanes: u32) -> Option<Actor> {
         if lanes == 0 {
             return None;
         }
@@ -69,6 +70,7 @@ impl Warp {
     pub(crate) fn record_exit(&self, source: u32) {
         if let Some(sync_history) = self.sync_history() {
             sync_history.exit(self.index, self.active, source);
+            self.record_end(source);
         }
     }
 
@@ -209,6 +211,7 @@ impl Warp {
             });
         }
         sync_history.initialised.insert(object, actor);
+        sync_history.mbarriers.insert(object, Transactions::default());
         sync_history.invalidated.remove(&object);
     }
 
@@ -233,6 +236,7 @@ impl Warp {
     pub(crate) fn record_invalidation(&self, pc: Pc, lane: usize, object: u64) {
         if let Some(sync_history) = self.sync_history() {
             sync_history.initialised.remove(&object);
+            sync_history.mbarriers.remove(&object);
             let actor = self.actor(pc.source, 1 << lane, "invalidation");
             sync_history.invalidated.insert(object, actor);
         }

@@ -7,11 +7,13 @@
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
+use crate::check::agent::{Agent, Completion};
+use crate::exec::group_sync::Bytes;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
 use crate::exec::shape;
 use crate::isa::matrix::operands;
-use crate::isa::mbarrier::update;
+use crate::isa::mbarrier::{count, update};
 use crate::isa::memory;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -137,7 +139,10 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     } else {
         Space::Generic
     };
-    let mut reach = |slot: u16, bytes: u64, kind: AccessKind| {
+    // SAFETY: `b` is a slot of 64 bits.
+    let barrier = unsafe { *warp.lanes::<u64>(pc.b).add(lane) };
+    let agent = warp.begin_operation(lane, Completion::Barrier(barrier));
+    let mut reach = |slot: u16, bytes: u64, kind: AccessKind, agent: Option<Agent>| {
         // SAFETY: the slot is one of the operation's, with 32 lanes of 64 bits.
         let address = unsafe { *warp.lanes::<u64>(slot).add(lane) };
         let align = bytes;
@@ -147,11 +152,12 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
             align,
             kind,
             space,
+            agent,
         };
         range(warp, pc, lane, wanted)
     };
-    let to = reach(pc.a, 16, AccessKind::Write)?;
-    let barrier = reach(pc.b, 8, AccessKind::Atomic)?;
+    let to = reach(pc.a, 16, AccessKind::Write, agent)?;
+    let barrier = reach(pc.b, 8, AccessKind::Atomic, agent.map(Agent::in_any_proxy))?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let (cluster, own) = unsafe { ((*warp.block).cluster(), (*warp.block).rank) };
     let offset_of = |address| cluster.owner(address).filter(|(rank, _)| *rank == own);
@@ -168,8 +174,11 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     for rank in ranks.clone() {
         if let Some(base) = cluster.base(rank) {
             update(warp, pc, lane, base + barrier, |_| Ok(()))?;
+            count(warp, pc, lane, base + barrier, Bytes::Brought(16))?;
         }
     }
+    let number = agent.map_or(0, |agent| agent.number);
+    warp.context().observe_copies(number, ranks.len());
     let bits = response(warp.context().cancel_cluster());
     for rank in ranks {
         let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
@@ -178,6 +187,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         let tracked = Tracked {
             barrier: base + barrier,
             number: warp.observe_tracked(lane),
+            operation: number,
             delivery: Delivery::Value { to: base + to, bits },
         };
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.

@@ -5,10 +5,12 @@
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
+use crate::check::agent::{Agent, Completion};
+use crate::exec::group_sync::Bytes;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::exec::range::{Range, observe_range, range};
 use crate::exec::shape;
-use crate::isa::mbarrier::{choose_arrival, objects, update};
+use crate::isa::mbarrier::{choose_arrival, count, objects, update};
 use crate::isa::memory;
 use crate::isa::tensor;
 use crate::lower::availability::Availability;
@@ -52,7 +54,7 @@ pub(super) static CP: Instruction = Instruction {
         },
         Form {
             syntax: "cp.async.wait_group!  n;",
-            lower: |l, _| lower_wait(l, Handlers::same(wait::<false>)),
+            lower: |l, _| lower_wait(l, Handlers::same(wait)),
         },
         Form {
             syntax: "cp.async.wait_all!;",
@@ -96,7 +98,14 @@ pub(super) static CP: Instruction = Instruction {
         },
         Form {
             syntax: "cp.async.bulk.wait_group!{.read}  n;",
-            lower: |l, _| lower_wait(l, Handlers::same(wait::<true>)),
+            lower: |l, m| {
+                let wait = if m.has(".read") {
+                    wait_bulk::<true>
+                } else {
+                    wait_bulk::<false>
+                };
+                lower_wait(l, Handlers::same(wait))
+            },
         },
         Form {
             syntax: "
@@ -318,6 +327,7 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
                 align: u64::from(size),
                 kind: AccessKind::Read,
                 space: Space::Global,
+                agent: None,
             };
             match range(warp, pc, lane, wanted) {
                 Ok(from) => from,
@@ -335,7 +345,7 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
         };
         warp.copies.begin(lane, Delivery::Copy(copy));
         let (to, from) = (to..to + u64::from(size), from..from + u64::from(take));
-        warp.begin_flight(pc, lane, to, from, None);
+        warp.begin_flight(pc, lane, to, from);
     }
     pc.next()
 }
@@ -347,12 +357,21 @@ unsafe fn commit<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-unsafe fn wait<const BULK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     let active = warp.active;
-    let groups = if BULK { &mut warp.bulk_copies } else { &mut warp.copies };
     // SAFETY: the addresses passed the access check when the copies were begun.
-    unsafe { groups.wait(active, pc.imm as u32) };
+    unsafe { warp.copies.wait(active, pc.imm as u32) };
     warp.land_groups();
+    pc.next()
+}
+
+/// The same of bulk copies, or until these have `READ` their sources.
+unsafe fn wait_bulk<const READ: bool>(warp: &mut Warp, pc: Pc) -> Pc {
+    let (active, but) = (warp.active, pc.imm as u32);
+    // SAFETY: the addresses passed the access check when the copies were begun.
+    unsafe { warp.bulk_copies.wait(active, but) };
+    let over = warp.bulk_copies.over(active, but, READ);
+    warp.observe_groups_landed(&over, READ);
     pc.next()
 }
 
@@ -452,41 +471,52 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         FROM_SHARED => (Space::Shared, Space::Shared),
         _ => (Space::Global, Space::Shared),
     };
+    let completion = match kind {
+        TO_GLOBAL => Completion::Group,
+        // SAFETY: `d` is a 64-bit slot then.
+        _ => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.d).add(lane) }),
+    };
+    let agent = warp.begin_operation(lane, completion);
     let side = |address, space, kind| Range {
         address,
         bytes: u64::from(bytes),
         align: 16,
         kind,
         space,
+        agent: agent.map(|agent| agent.accessing(space == Space::Shared).of_kind(kind)),
     };
     let from = range(warp, pc, lane, side(from, from_space, AccessKind::Read))?;
     let to = range(warp, pc, lane, side(to, to_space, AccessKind::Write))?;
-    if kind == TO_GLOBAL {
+    let Completion::Barrier(barrier) = completion else {
         let copy = Copy {
             mask,
             ..Copy::whole(from, to, bytes)
         };
-        warp.bulk_copies.begin(lane, Delivery::Copy(copy));
-        let length = u64::from(bytes);
-        warp.begin_flight(pc, lane, to..to + length, from..from + length, None);
+        begin_group(warp, pc, lane, Delivery::Copy(copy), agent);
         return Ok(());
-    }
-    let source = from..from + u64::from(bytes);
-    // SAFETY: `d` is a 64-bit slot.
-    let barrier = unsafe { *warp.lanes::<u64>(pc.d).add(lane) };
-    deliver_to(warp, pc, lane, (to, barrier, masked.then_some(mask)), source, |to| {
+    };
+    deliver_to(warp, pc, lane, (to, barrier, masked.then_some(mask)), agent, |to| {
         Delivery::Copy(Copy::whole(from, to, bytes))
     })
 }
 
+/// Begins a bulk copy in the lane's open group.
+pub(super) fn begin_group(warp: &mut Warp, pc: Pc, lane: usize, delivery: Delivery, agent: Option<Agent>) {
+    warp.record_copy(pc, lane);
+    warp.bulk_copies.begin(lane, delivery);
+    if let Some(agent) = agent {
+        warp.bulk_copies.follow(lane, agent.number);
+    }
+}
+
 /// Lets an mbarrier, whose address in shared memory is given, keep track of what goes to a host address in shared memory; with
-/// a mask, in each of these blocks of the cluster. `from` is the memory that it comes from, if that lies in a row.
+/// a mask, in each of these blocks of the cluster.
 pub(super) fn deliver_to(
     warp: &mut Warp,
     pc: Pc,
     lane: usize,
     (to, barrier, mask): (u64, u64, Option<u16>),
-    from: std::ops::Range<u64>,
+    agent: Option<Agent>,
     delivery: impl Fn(u64) -> Delivery,
 ) -> Result<(), Pc> {
     let mistake = |warp: &mut Warp, message: String| {
@@ -498,6 +528,7 @@ pub(super) fn deliver_to(
         align: 8,
         kind: AccessKind::Atomic,
         space: Space::Shared,
+        agent: agent.map(Agent::in_any_proxy),
     };
     let barrier = range(warp, pc, lane, wanted)?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
@@ -513,10 +544,12 @@ pub(super) fn deliver_to(
             "the mbarrier of a bulk copy lies in the block that the copy goes to".into(),
         );
     }
-    let ranks = match mask {
+    let ranks: Vec<u32> = match mask {
         Some(mask) => lanes_of(u32::from(mask)).map(|rank| rank as u32).collect(),
         None => vec![to_rank],
     };
+    let number = agent.map_or(0, |agent| agent.number);
+    warp.context().observe_copies(number, ranks.len());
     for rank in ranks {
         let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
             let message = format!(
@@ -525,23 +558,25 @@ pub(super) fn deliver_to(
             );
             return mistake(warp, message);
         };
+        warp.check_block(pc.source, 1 << lane, cluster, rank);
         let barrier = base + barrier_offset;
         // Whether there is an mbarrier is seen at once, and not when the copy arrives.
         update(warp, pc, lane, barrier, |_| Ok(()))?;
         let delivery = delivery(base + to_offset);
         let bytes = u64::from(delivery.bytes());
-        if rank == to_rank {
-            warp.begin_flight(pc, lane, to..to + bytes, from.clone(), Some(barrier));
-        } else {
+        count(warp, pc, lane, barrier, Bytes::Brought(delivery.bytes()))?;
+        if rank != to_rank {
             // What the checks were told of one block is so of each.
-            observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write));
-            observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic));
+            observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write), agent);
+            let any = agent.map(Agent::in_any_proxy);
+            observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic), any);
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe {
             (*state).tracked.push(Tracked {
                 barrier,
                 number: warp.observe_tracked(lane),
+                operation: number,
                 delivery,
             });
         }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use crate::base::report::AccessKind;
+use crate::check::agent::Proxy;
 use crate::check::order::{Order, Scope};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -57,7 +58,38 @@ const BLOCK: Handlers = Handlers::same(block);
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let order = Order::of_fence(m.get("sem"), m.get("scope"));
     emit(l, matches!(m.get("sem"), Some(".sc")), order);
+    if m.has(".tensormap::generic") {
+        if m.get("sem") == Some(".acquire") {
+            emit_proxy(l, Some(Proxy::MapReleased), Proxy::MapAcquired);
+        } else {
+            emit_proxy(l, None, Proxy::MapReleased);
+        }
+    } else if m.has(".async") || m.get("proxykind") == Some(".async") {
+        if m.get("space") != Some(".global") {
+            emit_proxy(l, None, Proxy::Shared);
+        }
+        if matches!(m.get("space"), None | Some(".global")) {
+            emit_proxy(l, None, Proxy::Global);
+        }
+    }
     Ok(())
+}
+
+/// Emits that the checks are told of a fence between proxies.
+pub(crate) fn emit_proxy(l: &mut Lowering<'_>, from: Option<Proxy>, to: Proxy) {
+    let bits = |proxy: Option<Proxy>| proxy.map_or(0, |proxy| proxy as u64);
+    l.emit(VirtualOp {
+        imm: bits(from) << 32 | bits(Some(to)),
+        ..VirtualOp::new(Handlers::same(proxy_fence))
+    });
+}
+
+unsafe fn proxy_fence(warp: &mut Warp, pc: Pc) -> Pc {
+    let proxy = |bits: u64| Proxy::ALL.into_iter().find(|proxy| *proxy as u64 == bits & 0xffff_ffff);
+    if let Some(to) = proxy(pc.imm) {
+        warp.observe_proxy_fence(proxy(pc.imm >> 32), to);
+    }
+    pc.next()
 }
 
 /// Emits a fence.

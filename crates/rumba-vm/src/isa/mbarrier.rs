@@ -7,6 +7,7 @@ use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::order::{ORDER_BITS, Order};
+use crate::exec::group_sync::Bytes;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::isa::memory;
 use crate::lower::address::Address;
@@ -308,6 +309,12 @@ pub(super) fn update<R>(
                 if before != state {
                     u64::write(object, state.to_bits());
                     (*warp.block).mbarrier_changes += 1;
+                    let sync_history = (*owner).sync_history.as_deref_mut();
+                    if let Some(mbarrier) =
+                        sync_history.and_then(|sync_history| sync_history.mbarriers.get_mut(&object))
+                    {
+                        mbarrier.change(state.has_left(before));
+                    }
                 }
             }
             if state.has_left(before) {
@@ -319,6 +326,15 @@ pub(super) fn update<R>(
     }
 }
 
+/// Tells the checks of bytes that an object counts.
+pub(super) fn count(warp: &mut Warp, pc: Pc, lane: usize, object: u64, bytes: Bytes) -> Result<(), Pc> {
+    if warp.sync_history().is_some() {
+        let owner = owner(warp, pc, lane, object)?;
+        warp.record_bytes(pc, lane, owner, object, bytes);
+    }
+    Ok(())
+}
+
 /// Lets everything arrive that an object keeps track of.
 fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> {
     let owner = owner(warp, pc, lane, object)?;
@@ -326,21 +342,18 @@ fn deliver(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<(), Pc> 
     let tracked = unsafe { &mut (*owner).tracked };
     if warp.context().explores {
         // They arrive by themselves.
-        if tracked.iter().all(|one| one.barrier != object) {
-            // SAFETY: as above.
-            unsafe { (*warp.block).flights.retain(|flight| flight.barrier != Some(object)) };
-        }
         return Ok(());
     }
     if tracked.iter().all(|one| one.barrier != object) {
         return Ok(());
     }
-    // SAFETY: as above. Copies of other blocks of a cluster were noted there.
-    unsafe { (*warp.block).flights.retain(|flight| flight.barrier != Some(object)) };
+    // SAFETY: as above.
+    let block = unsafe { (*owner).number };
     let due: Vec<_> = tracked.extract_if(.., |one| one.barrier == object).collect();
     for one in due {
         // SAFETY: the addresses passed the access check when the copy was begun.
         unsafe { one.delivery.arrive() };
+        warp.context().observe_delivery(block, object, one.operation);
         update(warp, pc, lane, object, |state| state.complete(one.delivery.bytes()))?;
     }
     Ok(())
@@ -389,7 +402,7 @@ unsafe fn init(warp: &mut Warp, pc: Pc) -> Pc {
             }
             u64::write(object, state.to_bits());
         }
-        warp.context().observe_mbarrier(object, true);
+        warp.context().observe_mbarrier(object, Some(pc.source));
         Ok(())
     })
 }
@@ -401,7 +414,7 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
         let owner = owner(warp, pc, lane, object)?;
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe { (*owner).mbarriers.retain(|known| *known != object) };
-        warp.context().observe_mbarrier(object, false);
+        warp.context().observe_mbarrier(object, None);
         Ok(())
     })
 }
@@ -409,6 +422,12 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn transaction<const EXPECT: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         let bytes = word(warp, pc.b, lane);
+        let counted = if EXPECT {
+            Bytes::Expected(bytes)
+        } else {
+            Bytes::Brought(bytes)
+        };
+        count(warp, pc, lane, object, counted)?;
         update(warp, pc, lane, object, |state| {
             if EXPECT {
                 state.expect(bytes)
@@ -429,6 +448,9 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
             drops: pc.extra & DROPS != 0,
             no_complete: pc.extra & NO_COMPLETE != 0,
         };
+        if expects {
+            count(warp, pc, lane, object, Bytes::Expected(value))?;
+        }
         let state = update(warp, pc, lane, object, |state| state.arrive(arrival))?;
         // SAFETY: the slot has 32 lanes of 64 bits.
         unsafe { *warp.lanes::<u64>(pc.dst).add(lane) = state.to_bits() };
@@ -439,6 +461,13 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     let mut complete = 0;
     let next = each_by(warp, pc, AccessKind::Read, |warp, lane, object| {
+        if warp.sync_history().is_some() && pc.extra & PARITY != 0 {
+            let parity = word(warp, pc.b, lane) & 1 != 0;
+            if update(warp, pc, lane, object, |state| Ok(state.has_left_parity(parity)))? {
+                let owner = owner(warp, pc, lane, object)?;
+                warp.record_wait(pc, lane, owner, object, false);
+            }
+        }
         deliver(warp, pc, lane, object)?;
         let left = if pc.extra & PARITY != 0 {
             let parity = word(warp, pc.b, lane) & 1 != 0;
@@ -449,6 +478,8 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
             update(warp, pc, lane, object, |state| Ok(state.has_left(token)))?
         };
         if left {
+            let owner = owner(warp, pc, lane, object)?;
+            warp.record_wait(pc, lane, owner, object, true);
             complete |= 1 << lane;
             warp.observe_wait(pc, lane, object);
         }

@@ -24,10 +24,17 @@ pub(super) static SETMAXNREG: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
+/// In `imm`, above the number: `.inc`.
+const MORE: u64 = 1 << 16;
+
+fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     match l.literal(0) {
         Some(count @ 24..=256) if count % 8 == 0 => {
-            emit(l, VirtualOp::new(Handlers::same(setmaxnreg)), &[], &[]);
+            let virtual_op = VirtualOp {
+                imm: count as u64 | if m.get("action") == Some(".inc") { MORE } else { 0 },
+                ..VirtualOp::new(Handlers::same(setmaxnreg))
+            };
+            emit(l, virtual_op, &[], &[]);
             Ok(())
         }
         _ => {
@@ -39,5 +46,11 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn setmaxnreg(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the operation was made by `operands::emit`.
-    unsafe { whole_warp(warp, pc, |warp| expect_group(warp, pc)) }
+    unsafe {
+        whole_warp(warp, pc, |warp| {
+            expect_group(warp, pc)?;
+            warp.record_registers(pc, (pc.imm & 0xffff) as u32, pc.imm & MORE != 0);
+            Ok(())
+        })
+    }
 }

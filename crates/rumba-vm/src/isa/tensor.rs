@@ -7,10 +7,11 @@ use rumba_ptx::ast::OperandKind;
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
+use crate::check::agent::{Agent, Completion};
 use crate::exec::memory::{Space, flat};
 use crate::exec::range::{Range, range};
 use crate::isa::atomic::reduction;
-use crate::isa::cp::{deliver_to, outside_of_clusters, whole_address};
+use crate::isa::cp::{begin_group, deliver_to, outside_of_clusters, whole_address};
 use crate::isa::matrix::operands::{Slots, done, emit_apart};
 use crate::isa::memory;
 use crate::lower::error::LowerError;
@@ -272,13 +273,20 @@ fn mistake<T>(warp: &mut Warp, pc: Pc, lane: usize, message: String) -> Result<T
 }
 
 /// Reads the map at an address.
-pub(super) fn read_map(warp: &mut Warp, pc: Pc, lane: usize, address: u64, space: Space) -> Result<TensorMap, Pc> {
+pub(super) fn read_map(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    (address, space): (u64, Space),
+    agent: Option<Agent>,
+) -> Result<TensorMap, Pc> {
     let wanted = Range {
         address,
         bytes: BYTES as u64,
         align: MAP_ALIGN,
         kind: AccessKind::Read,
         space,
+        agent: agent.map(Agent::reading_map),
     };
     let host = range(warp, pc, lane, wanted)?;
     let mut bytes = [0; BYTES];
@@ -334,7 +342,13 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let rank = (pc.imm >> RANK_SHIFT & 7) as usize;
     // SAFETY: the slots are the operation's, with 32 lanes of 64 bits.
     let (address, at) = unsafe { (*warp.lanes::<u64>(pc.a).add(lane), *warp.lanes::<u64>(pc.b).add(lane)) };
-    let map = read_map(warp, pc, lane, at, Space::Generic)?;
+    let completion = match kind {
+        // SAFETY: `c` is a slot of 64 bits then.
+        LOADS => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.c).add(lane) }),
+        _ => Completion::Group,
+    };
+    let agent = warp.begin_operation(lane, completion);
+    let map = read_map(warp, pc, lane, (at, Space::Generic), agent)?;
     let is_columns = matches!(map.shape, Shape::Columns { .. });
     if map.rank != rank || is_columns != matches!(mode, COLUMNS | WIDTH) {
         let shape = if is_columns { "columns of pixels" } else { "boxes" };
@@ -427,30 +441,24 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         align: BOX_ALIGN,
         kind: here,
         space: Space::Shared,
+        agent,
     };
     copy.shared = range(warp, pc, lane, wanted)?;
     // A box that lies in shared memory has no more rows than can be looked at.
-    check_spans(warp, pc, lane, &copy, there)?;
+    check_spans(warp, pc, lane, &copy, there, agent)?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let cluster = unsafe { (*warp.block).cluster() };
     let Some((_, window)) = cluster.owner(copy.shared) else {
         return mistake(warp, pc, lane, "the box lies in shared memory of the cluster".into());
     };
     copy.window = window;
-    let shared = copy.shared..copy.shared + bytes;
-    if kind != LOADS {
-        warp.begin_flight(pc, lane, 0..0, shared, None);
-        warp.bulk_copies.begin(lane, Delivery::Tensor(Box::new(copy)));
+    let Completion::Barrier(barrier) = completion else {
+        begin_group(warp, pc, lane, Delivery::Tensor(Box::new(copy)), agent);
         return Ok(());
-    }
-    // SAFETY: `c` is a slot of 64 bits, and `d` one of 32, if there is a mask.
-    let (barrier, mask) = unsafe {
-        (
-            *warp.lanes::<u64>(pc.c).add(lane),
-            (pc.imm & MASKED != 0).then(|| *warp.lanes::<u32>(pc.d).add(lane) as u16),
-        )
     };
-    deliver_to(warp, pc, lane, (shared.start, barrier, mask), 0..0, |to| {
+    // SAFETY: `d` is a slot of 32 bits, if there is a mask.
+    let mask = (pc.imm & MASKED != 0).then(|| unsafe { *warp.lanes::<u32>(pc.d).add(lane) as u16 });
+    deliver_to(warp, pc, lane, (copy.shared, barrier, mask), agent, |to| {
         Delivery::Tensor(Box::new(TensorCopy {
             shared: to,
             ..copy.clone()
@@ -460,7 +468,14 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
 }
 
 /// Checks what a copy accesses of global memory: as a whole, where that may be accessed and is not observed.
-fn check_spans(warp: &mut Warp, pc: Pc, lane: usize, copy: &TensorCopy, kind: AccessKind) -> Result<(), Pc> {
+fn check_spans(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    copy: &TensorCopy,
+    kind: AccessKind,
+    agent: Option<Agent>,
+) -> Result<(), Pc> {
     let (mut first, mut last) = (u64::MAX, 0);
     let whole: Result<(), Pc> = copy.each_span(|address, bytes| {
         first = first.min(address);
@@ -479,6 +494,7 @@ fn check_spans(warp: &mut Warp, pc: Pc, lane: usize, copy: &TensorCopy, kind: Ac
             align: 1,
             kind,
             space: Space::Global,
+            agent: agent.map(|agent| agent.accessing(false).of_kind(kind)),
         };
         range(warp, pc, lane, wanted).map(|_| ())
     })
@@ -554,12 +570,19 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
     if !is_global && let Some(message) = outside_of_clusters(warp) {
         return mistake(warp, pc, lane, message);
     }
+    let completion = match is_global {
+        true => Completion::Group,
+        // SAFETY: `d` is a slot of 64 bits then.
+        false => Completion::Barrier(unsafe { *warp.lanes::<u64>(pc.d).add(lane) }),
+    };
+    let agent = warp.begin_operation(lane, completion);
     let side = |address, space, kind| Range {
         address,
         bytes: u64::from(bytes),
         align: 16,
         kind,
         space,
+        agent: agent.map(|agent| agent.accessing(space == Space::Shared).of_kind(kind)),
     };
     let from = range(warp, pc, lane, side(from, Space::Shared, AccessKind::Read))?;
     let space = if is_global { Space::Global } else { Space::Shared };
@@ -571,20 +594,11 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
         unit,
         reduction,
     };
-    if is_global {
-        let length = u64::from(bytes);
-        warp.begin_flight(pc, lane, to..to + length, from..from + length, None);
-        warp.bulk_copies.begin(lane, Delivery::Reduce(reduce));
+    let Completion::Barrier(barrier) = completion else {
+        begin_group(warp, pc, lane, Delivery::Reduce(reduce), agent);
         return Ok(());
-    }
-    // SAFETY: `d` is a slot of 64 bits.
-    let barrier = unsafe { *warp.lanes::<u64>(pc.d).add(lane) };
-    deliver_to(
-        warp,
-        pc,
-        lane,
-        (to, barrier, None),
-        from..from + u64::from(bytes),
-        |to| Delivery::Reduce(Reduce { to, ..reduce }),
-    )
+    };
+    deliver_to(warp, pc, lane, (to, barrier, None), agent, |to| {
+        Delivery::Reduce(Reduce { to, ..reduce })
+    })
 }

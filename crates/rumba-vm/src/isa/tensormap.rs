@@ -3,6 +3,7 @@
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
+use crate::check::agent::Proxy;
 use crate::check::order::Order;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
@@ -149,7 +150,7 @@ fn replace_lane(warp: &mut Warp, pc: Pc, lane: usize, value: u64) -> Result<(), 
     // SAFETY: `a` is a slot of 64 bits.
     let address = unsafe { *warp.lanes::<u64>(pc.a).add(lane) };
     let space = Space::from_bits(pc.extra);
-    let mut map = read_map(warp, pc, lane, address, space)?;
+    let mut map = read_map(warp, pc, lane, (address, space), None)?;
     let (field, axis) = ((pc.imm & 0xff) as usize, (pc.imm >> AXIS_SHIFT) as usize);
     if let Err(rule) = set(&mut map, field, axis, value) {
         let message = format!(
@@ -164,6 +165,7 @@ fn replace_lane(warp: &mut Warp, pc: Pc, lane: usize, value: u64) -> Result<(), 
         align: 1,
         kind: AccessKind::Write,
         space,
+        agent: None,
     };
     let host = range(warp, pc, lane, wanted)?;
     // What the driver has worked out of all fields, behind these, stays as it is.
@@ -229,6 +231,7 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ..VirtualOp::new(Handlers::same(copy_map))
     });
     fence::emit(l, false, Order::of_fence(Some(".release"), m.get("scope")));
+    fence::emit_proxy(l, None, Proxy::MapReleased);
     Ok(())
 }
 
@@ -247,6 +250,7 @@ unsafe fn copy_map(warp: &mut Warp, pc: Pc) -> Pc {
             align: 16,
             kind,
             space,
+            agent: None,
         };
         let mut reach = |address, kind, space| range(warp, pc, lane, side(address, kind, space));
         let from = match reach(places.1, AccessKind::Read, Space::Shared) {

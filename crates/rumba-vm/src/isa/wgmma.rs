@@ -5,6 +5,7 @@
 //! of the group wait for each other.
 
 use crate::base::types::ScalarType;
+use crate::check::products::ProductRegisters;
 use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::{Fragment, Order};
 use crate::isa::matrix::operands::{destinations, emit, emit_beside, numbers, sources, whole_warp};
@@ -19,6 +20,7 @@ use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::op::{Handler, Handlers, Pc};
 use crate::machine::warp::{Wait, Warp};
+use rumba_checks::Check;
 
 /// The definition of `.shape`: every width that numbers have, or that integers and bits have, and a depth.
 macro_rules! shapes {
@@ -144,7 +146,13 @@ fn lower_group(l: &mut Lowering<'_>, handler: Handler, imm: u64) -> Result<(), L
 
 unsafe fn fence(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the operation was made by `operands::emit`.
-    unsafe { whole_warp(warp, pc, |warp| expect_group(warp, pc)) }
+    unsafe {
+        whole_warp(warp, pc, |warp| {
+            expect_group(warp, pc)?;
+            warp.products.fence();
+            Ok(())
+        })
+    }
 }
 
 unsafe fn commit(warp: &mut Warp, pc: Pc) -> Pc {
@@ -153,6 +161,7 @@ unsafe fn commit(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the block is not in use elsewhere while one of its warps runs.
         let groups = unsafe { (*warp.block).commit(warp.index) };
         warp.observe_commit(groups, warp.active);
+        warp.products.commit();
         Ok(())
     };
     // SAFETY: as above.
@@ -166,6 +175,7 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the block is not in use elsewhere while one of its warps runs.
         let block = unsafe { &*warp.block };
         let groups = block.commits[warp.index as usize].saturating_sub(pc.imm as u32);
+        warp.products.wait(pc.imm as u32);
         if block.has_committed(warp.index, groups) {
             warp.observe_products(groups, warp.active);
             return Ok(());
@@ -270,6 +280,18 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         Accumulation::Always | Accumulation::Decided => sources(l, 0, results, 32)?,
     };
     let written = destinations(l, 0, results, 32)?;
+    let keys = |places: &[VReg]| {
+        places
+            .iter()
+            .filter_map(|place| l.function.register_key(*place))
+            .collect()
+    };
+    let registers = ProductRegisters {
+        source: l.source,
+        shape: (n as u64) << 32 | k as u64,
+        accumulator: keys(&written),
+        factor: keys(&read[..product.fragment.as_ref().map_or(0, |fragment| fragment.registers)]),
+    };
     let product = GroupProduct::interned(text, product);
     let virtual_op = VirtualOp {
         a: first,
@@ -280,5 +302,19 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         ..VirtualOp::new(HANDLERS)
     };
     emit_beside(l, virtual_op, &read, &beside, &written);
+    if l.pool.instruments.checks.contains(Check::Sync) {
+        l.emit(VirtualOp {
+            imm: l.pool.products.len() as u64,
+            defines: 0,
+            ..VirtualOp::new(Handlers::same(begun))
+        });
+        l.pool.products.push(registers);
+    }
     Ok(())
+}
+
+/// Behind a product that is checked.
+unsafe fn begun(warp: &mut Warp, pc: Pc) -> Pc {
+    warp.record_product(pc);
+    pc.next()
 }

@@ -8,6 +8,7 @@ use rumba_ptx::ast::{self, FunctionDirective};
 use crate::base::flow::BasicBlock;
 use crate::base::lanes::{SHARED_START, STACK_START};
 use crate::exec::control;
+use crate::exec::group_sync::register_cap;
 use crate::load::cfg::Graph;
 use crate::load::instrument::scatter::may_run_ahead;
 use crate::load::liveness::{Assignment, LiveOp};
@@ -149,6 +150,8 @@ pub(crate) fn program<'m>(
         blocks_are_clusters: limits.blocks_are_clusters,
         undefines: pool.undefines,
         followed: pool.followed.clone(),
+        products: pool.products.clone(),
+        register_cap: limits.registers,
         registers: assembly.registers.clamp(8, 255),
         ops: assembly.ops.into_boxed_slice(),
         kernel_ops: assembly.facts.len(),
@@ -190,6 +193,8 @@ struct Limits {
     max_cluster: Option<u32>,
     explicit_cluster: bool,
     blocks_are_clusters: bool,
+    /// Registers that threads start with.
+    registers: Option<u32>,
 }
 
 /// Whether a fixed value is an offset into the reserved part of shared memory.
@@ -205,26 +210,38 @@ fn limits(ast: &ast::Function<'_>) -> Limits {
         max_cluster: None,
         explicit_cluster: false,
         blocks_are_clusters: false,
+        registers: None,
     };
+    let (mut registers, mut threads, mut blocks) = (None, None, 1);
     for directive in &ast.directives {
         match directive {
             FunctionDirective::MaxNTid([x, y, z]) => {
                 limits.threads = x.saturating_mul(*y).saturating_mul(*z).clamp(1, 1024);
+                threads = Some(limits.threads);
             }
-            FunctionDirective::ReqNTid(shape) => limits.block = Some(*shape),
+            FunctionDirective::ReqNTid(shape) => {
+                limits.block = Some(*shape);
+                threads = Some(
+                    shape
+                        .iter()
+                        .fold(1, |all: u32, size| all.saturating_mul(*size))
+                        .clamp(1, 1024),
+                );
+            }
+            FunctionDirective::MaxNReg(count) => registers = Some(*count),
+            FunctionDirective::MinNCtaPerSm(count) => blocks = *count,
             FunctionDirective::ReqNCtaPerCluster(shape) => limits.cluster = Some(*shape),
             FunctionDirective::MaxClusterRank(blocks) => limits.max_cluster = Some(*blocks),
             FunctionDirective::ExplicitCluster => limits.explicit_cluster = true,
             FunctionDirective::BlocksAreClusters => limits.blocks_are_clusters = true,
-            FunctionDirective::MaxNReg(_)
-            | FunctionDirective::MinNCtaPerSm(_)
-            | FunctionDirective::MaxNCtaPerSm(_)
+            FunctionDirective::MaxNCtaPerSm(_)
             | FunctionDirective::NoReturn
             | FunctionDirective::Pragma(_)
             | FunctionDirective::AbiPreserve(_)
             | FunctionDirective::AbiPreserveControl(_) => {}
         }
     }
+    limits.registers = register_cap(registers, threads, blocks);
     limits
 }
 

@@ -7,6 +7,7 @@ use rumba_ptx::ast::{self, StateSpace};
 use rustc_hash::FxHashSet;
 
 use crate::base::lanes::SHARED_START;
+use crate::check::products::ProductRegisters;
 use crate::lower::error::LowerError;
 use crate::lower::symbols;
 use crate::lower::symbols::{FunctionId, Symbol, Symbols};
@@ -48,6 +49,8 @@ pub(crate) struct ProgramBuilder<'m> {
     pub(crate) shadows: usize,
     /// See [`Program::followed`].
     pub(crate) followed: FxHashSet<u32>,
+    /// See [`Program::products`].
+    pub(crate) products: Vec<ProductRegisters>,
 }
 
 impl<'m> ProgramBuilder<'m> {
@@ -67,6 +70,7 @@ impl<'m> ProgramBuilder<'m> {
             undefines: false,
             shadows: 0,
             followed: FxHashSet::default(),
+            products: Vec::new(),
         }
     }
 

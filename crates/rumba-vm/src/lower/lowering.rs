@@ -62,6 +62,14 @@ pub(crate) struct Function<'m> {
 }
 
 impl Function<'_> {
+    /// What a register is known by in a program's list of products.
+    pub(crate) fn register_key(&self, place: VReg) -> Option<u64> {
+        match place {
+            VReg::Slot(slot) if !place.is_fixed() => Some((self.index as u64) << 32 | u64::from(slot)),
+            VReg::Slot(_) | VReg::Predicate(_) | VReg::None => None,
+        }
+    }
+
     /// The instruction of an index in the program's table.
     pub(crate) fn occurrence(&self, source: u32) -> Occurrence {
         self.occurrences.get(&source).copied().unwrap_or_default()

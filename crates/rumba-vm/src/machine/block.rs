@@ -69,8 +69,7 @@ pub(crate) struct BlockState {
     pub(crate) grid_arrived: u32,
 }
 
-/// Warps of a warp group.
-pub(crate) const GROUP_WARPS: usize = 4;
+pub(crate) use crate::check::groups::GROUP_WARPS;
 
 /// In [`BlockState::completed`]: a barrier beyond the block.
 const OUTSIDE: u32 = 1 << BARRIERS;

@@ -154,6 +154,11 @@ impl Cluster {
         (self.arrived, self.live)
     }
 
+    /// Whether the block with this rank has ended.
+    pub(crate) fn has_ended(&self, rank: u32) -> bool {
+        self.members().get(rank as usize).is_some_and(|member| member.finished)
+    }
+
     /// Number of blocks.
     pub(crate) fn size(&self) -> u32 {
         self.members().len() as u32

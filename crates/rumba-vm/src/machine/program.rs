@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::base::report::Location;
 use crate::base::types::ScalarType;
+use crate::check::products::ProductRegisters;
 use crate::machine::op::{Op, OpKind, Pc};
 use crate::machine::special::Special;
 
@@ -267,6 +268,10 @@ pub(crate) struct Program {
     pub(crate) undefines: bool,
     /// The loads after which it is known whether their values are undefined.
     pub(crate) followed: FxHashSet<u32>,
+    /// The registers of products, if these are checked.
+    pub(crate) products: Vec<ProductRegisters>,
+    /// Registers that threads start with, if the kernel limits them.
+    pub(crate) register_cap: Option<u32>,
     /// Registers as a GPU would count them, for occupancy.
     pub(crate) registers: u32,
     pub(crate) debug: Debug,

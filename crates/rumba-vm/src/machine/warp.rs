@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::base::lanes::GROUP;
 use crate::base::seed::Chance;
+use crate::check::products::Products;
 use crate::machine::block::BlockState;
 use crate::machine::bounds::Bounds;
 use crate::machine::context::Context;
@@ -155,6 +156,8 @@ pub struct Warp {
     pub(crate) bulk_copies: Groups,
     /// Whether lanes have written to memory, in an order that is explored, since this was last reset.
     pub(crate) wrote: bool,
+    /// What is remembered of products, if that is checked.
+    pub(crate) products: Products,
     /// Where values that are undefined come from, by the predicates that say so; see [`crate::load::instrument::registers`].
     pub(crate) origins: FxHashMap<u16, Origin>,
 }
@@ -208,6 +211,7 @@ impl Warp {
             copies: Groups::new(),
             bulk_copies: Groups::new(),
             wrote: false,
+            products: Products::default(),
             origins: FxHashMap::default(),
         }
     }

@@ -71,6 +71,8 @@ pub(crate) struct Groups {
     committed: [u32; LANES],
     /// In the order in which they were begun.
     pending: Vec<Pending>,
+    /// Operations whose lanes are to be told that they are over: lane, group, number.
+    told: Vec<(usize, u32, u32)>,
     /// Whether there was anything since it was cleared.
     used: bool,
 }
@@ -80,6 +82,7 @@ impl Groups {
         Self {
             committed: [0; LANES],
             pending: Vec::new(),
+            told: Vec::new(),
             used: false,
         }
     }
@@ -89,12 +92,18 @@ impl Groups {
         if std::mem::take(&mut self.used) {
             self.committed = [0; LANES];
             self.pending.clear();
+            self.told.clear();
         }
     }
 
     /// Whether no copy is under way.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// The lanes whose copies are under way.
+    pub(crate) fn lanes_under_way(&self) -> u32 {
+        self.pending.iter().fold(0, |lanes, pending| lanes | 1 << pending.lane)
     }
 
     /// Whether a lane's copy to a host address is under way.
@@ -109,6 +118,27 @@ impl Groups {
         self.used = true;
         let group = self.committed[lane];
         self.pending.push(Pending { lane, group, delivery });
+    }
+
+    /// A number is wanted when the lane's open group is over.
+    pub(crate) fn follow(&mut self, lane: usize, number: u32) {
+        self.used = true;
+        self.told.push((lane, self.committed[lane], number));
+    }
+
+    /// The numbers of what is over when lanes have waited for all groups but the last `but`. Unless it is only known that the
+    /// sources were read, they are not given again.
+    pub(crate) fn over(&mut self, mask: u32, but: u32, only_reads: bool) -> Vec<(usize, u32)> {
+        let committed = self.committed;
+        let is_over = |(lane, group, _): &(usize, u32, u32)| {
+            mask >> lane & 1 != 0 && *group < committed[*lane].saturating_sub(but)
+        };
+        let over = self.told.iter().filter(|told| is_over(told));
+        let over = over.map(|(lane, _, number)| (*lane, *number)).collect();
+        if !only_reads {
+            self.told.retain(|told| !is_over(told));
+        }
+        over
     }
 
     /// Closes the open groups of lanes.
@@ -159,6 +189,8 @@ pub(crate) struct Tracked {
     /// Its number in the order that is explored.
     pub(crate) number: u32,
     pub(crate) delivery: Delivery,
+    /// The number that checks know it by.
+    pub(crate) operation: u32,
 }
 
 /// Elements that are combined with what is there.

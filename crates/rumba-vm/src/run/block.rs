@@ -5,6 +5,7 @@
 
 use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
+use crate::exec::group_sync;
 use crate::exec::schedule::back;
 use crate::exec::sync;
 use crate::machine::block::{BlockState, RESULT_ALL, RESULT_COUNT};
@@ -109,6 +110,7 @@ impl Block {
             warp.splits.clear();
             warp.copies.clear();
             warp.bulk_copies.clear();
+            warp.products.clear();
             warp.granted = 0;
             warp.fuel = 0;
             warp.polled = 0;
@@ -197,7 +199,9 @@ impl Block {
             }
             if done {
                 // SAFETY: no warp runs.
-                sync::abandoned(unsafe { &*self.state }, &self.warps);
+                let state = unsafe { &*self.state };
+                sync::abandoned(state, &self.warps);
+                group_sync::left(state, &self.warps, true);
                 return Outcome::Finished;
             }
             if self.is_stalled() {
@@ -341,6 +345,7 @@ impl Block {
     /// What to say of a block in which no thread can go on, and the warp that is to say it. `whole` is what waits: the block, or
     /// more.
     pub(crate) fn deadlock(&self, whole: &str) -> (u32, RawFault) {
+        group_sync::stuck(self.state, &self.warps);
         let missing = self
             .warps
             .iter()

@@ -524,6 +524,9 @@ impl Run<'_, '_> {
         let one = tracked.remove(one);
         // SAFETY: the addresses passed the access check when the copy was begun.
         unsafe { one.delivery.arrive() };
+        // SAFETY: as above.
+        let block = unsafe { (*state).number };
+        self.context.observe_delivery(block, one.barrier, one.operation);
         let object = Object::Mbarrier(one.barrier);
         let (phase, own) = pasts(self.context).map_or_else(Default::default, |pasts| {
             (pasts.phase_of(&object), pasts.of_copy(number))
@@ -541,6 +544,11 @@ impl Run<'_, '_> {
             Ok(()) => {
                 // SAFETY: the mbarrier lies in shared memory, which is this worker's alone.
                 unsafe { u64::write(one.barrier, mbarrier.to_bits()) };
+                // SAFETY: no warp runs.
+                let history = unsafe { (*state).sync_history.as_deref_mut() };
+                if let Some(known) = history.and_then(|history| history.mbarriers.get_mut(&one.barrier)) {
+                    known.change(mbarrier.has_left(before));
+                }
                 if mbarrier.has_left(before) {
                     self.context.observe_phase(one.barrier);
                 }

@@ -22,6 +22,7 @@ impl Monitor {
                 bytes,
                 kind,
                 source,
+                asynchronous,
             } = touch;
             let (ptx, ptx_line) = debug.ptx(source);
             let index = u32::from(thread.index);
@@ -40,7 +41,10 @@ impl Monitor {
                 block: context.coordinates(u64::from(thread.block)),
                 thread: context.thread(index / LANES as u32, index % LANES as u32),
                 threads: 1,
-                what: access.to_string(),
+                what: match asynchronous {
+                    None => access.to_string(),
+                    Some(operation) => operation.describe(kind, space),
+                },
                 access: Some(access),
                 locations: debug.locations(source),
                 ptx,

@@ -5,6 +5,7 @@
 //! the manual's section "Shared Memory Matrix Layout"; what the bytes mean is the business of [`super::warpgroup`].
 
 use crate::base::report::AccessKind;
+use crate::check::agent::Agent;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
 use crate::machine::op::Pc;
@@ -69,7 +70,7 @@ impl Descriptor {
 
 /// The sixteen bytes at an address in the shared memory of the warp's block.
 #[inline(always)]
-pub(crate) fn read_line(warp: &mut Warp, pc: Pc, address: u64) -> Result<[u8; LINE], Pc> {
+pub(crate) fn read_line(warp: &mut Warp, pc: Pc, address: u64, agent: Option<Agent>) -> Result<[u8; LINE], Pc> {
     let is_inside = address >= warp.context().program.shared_start && address + LINE as u64 <= warp.shared_known;
     let host = if is_inside {
         warp.shared_base + address
@@ -80,6 +81,7 @@ pub(crate) fn read_line(warp: &mut Warp, pc: Pc, address: u64) -> Result<[u8; LI
             align: LINE as u64,
             kind: AccessKind::Read,
             space: Space::Shared,
+            agent,
         };
         range(warp, pc, 0, wanted)?
     };

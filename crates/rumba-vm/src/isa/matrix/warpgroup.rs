@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::base::lanes::{FULL, GROUP, LANES};
+use crate::check::agent::{Agent, Completion};
 use crate::exec::lane::F16;
 use crate::exec::processor::{Avx2, Baseline, Processor};
 use crate::isa::half::Half;
@@ -138,6 +139,7 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
             Ok(accumulates) => accumulates,
             Err(stop) => return stop,
         };
+        work.agent = warp.begin_operation(0, Completion::Products);
         if let Err(stop) = work.load::<X>(warp, pc, slots, product) {
             return stop;
         }
@@ -146,10 +148,11 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
     done(pc)
 }
 
-/// That the warp is one of a whole warp group. Where one of its other warps has exited, it may have come here before.
+/// That the warp, which is here with all its lanes, is one of a whole warp group.
 pub(crate) fn expect_group(warp: &mut Warp, pc: Pc) -> Result<(), Pc> {
     let (first, threads) = (warp.index / WARPS * WARPS, warp.context().threads());
     if (first + WARPS) * LANES as u32 <= threads {
+        warp.record_together(pc);
         return Ok(());
     }
     let message = format!(
@@ -203,6 +206,8 @@ struct Work {
     bits_b: [[u32; WORDS]; MAX_N],
     terms: Terms,
     small: Terms<MAX_KEPT, MAX_DEPTH>,
+    /// Who reads shared memory, for the checks.
+    agent: Option<Agent>,
 }
 
 impl Work {
@@ -215,6 +220,7 @@ impl Work {
             bits_b: [[0; WORDS]; MAX_N],
             terms: Terms::new(),
             small: Terms::new(),
+            agent: None,
         }
     }
 
@@ -289,7 +295,7 @@ impl Work {
         if product.transposed[0] {
             for depth in 0..product.kept() {
                 for half in 0..ROWS / GROUP {
-                    let line = read_line(warp, pc, matrix.across(depth, first / GROUP + half))?;
+                    let line = read_line(warp, pc, matrix.across(depth, first / GROUP + half), self.agent)?;
                     let mut numbers = [0.0; GROUP];
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe { halves::<X>(element, &words(line), &mut numbers) };
@@ -302,7 +308,7 @@ impl Work {
         }
         for row in 0..ROWS {
             for index in 0..2 {
-                let line = read_line(warp, pc, matrix.along(first + row, index))?;
+                let line = read_line(warp, pc, matrix.along(first + row, index), self.agent)?;
                 match element {
                     ElementType::B1 => self.bits_a[row][4 * index..][..4].copy_from_slice(&quads(line)),
                     _ => {
@@ -329,7 +335,7 @@ impl Work {
             let to = &mut self.b[block * k..];
             if product.transposed[1] {
                 for (depth, to) in to[..k].iter_mut().enumerate() {
-                    let line = read_line(warp, pc, matrix.across(depth, block))?;
+                    let line = read_line(warp, pc, matrix.across(depth, block), self.agent)?;
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe { halves::<X>(element, &words(line), to) };
                 }
@@ -338,7 +344,7 @@ impl Work {
             for index in 0..k * element.bits() / (8 * LINE) {
                 let mut lines = [[0; LINE]; GROUP];
                 for (column, line) in lines.iter_mut().enumerate() {
-                    *line = read_line(warp, pc, matrix.along(block * COLUMNS + column, index))?;
+                    *line = read_line(warp, pc, matrix.along(block * COLUMNS + column, index), self.agent)?;
                 }
                 match element {
                     ElementType::F16 | ElementType::Bf16 => {

@@ -7,6 +7,7 @@
 pub(crate) mod arithmetic;
 pub(crate) mod arrays;
 pub(crate) mod pending;
+pub(crate) mod products;
 pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod scatter;
@@ -41,6 +42,7 @@ const CHECKS: &[(Check, Put)] = &[
         }
     }),
     (Check::Race, |function, _| pending::watch(function)),
+    (Check::Sync, |function, pool| products::watch(function, pool)),
 ];
 
 /// Puts into a function what is wanted there.

@@ -1,5 +1,6 @@
 //! Data races: kernels that have one, and near misses that have none.
 
+mod asynchronous;
 mod mbarriers;
 
 use crate::common::{Bench, kernel};

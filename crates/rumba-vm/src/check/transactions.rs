@@ -1,0 +1,39 @@
+//! What an mbarrier was told to expect, what the copies bring that were begun, and which of its phases threads have seen end.
+
+use rustc_hash::FxHashMap;
+
+use crate::check::notes::Actor;
+
+/// What is remembered of an mbarrier.
+#[derive(Debug, Default)]
+pub(crate) struct Transactions {
+    /// Bytes that were expected and that were announced, and where last.
+    pub(crate) expected: u64,
+    pub(crate) brought: u64,
+    pub(crate) expect: Option<Actor>,
+    pub(crate) copy: Option<Actor>,
+    /// Phases that have ended, and whether something has happened in the phase under way.
+    phases: u32,
+    begun: bool,
+    /// The number of phases that had ended when a thread, by warp and lane, last went on, and where that was.
+    seen: FxHashMap<(u32, usize), (u32, Actor)>,
+}
+
+impl Transactions {
+    /// The mbarrier has changed.
+    pub(crate) fn change(&mut self, ends_phase: bool) {
+        self.phases += u32::from(ends_phase);
+        self.begun = !ends_phase;
+    }
+
+    /// A thread goes on because a phase has ended.
+    pub(crate) fn pass(&mut self, lane: usize, actor: Actor) {
+        self.seen.insert((actor.warp, lane), (self.phases, actor));
+    }
+
+    /// Where a thread went on that asks for a phase that has ended, if it has seen it end and the next one has begun.
+    pub(crate) fn passed_before(&self, warp: u32, lane: usize) -> Option<Actor> {
+        let (phases, earlier) = self.seen.get(&(warp, lane))?;
+        (*phases == self.phases && self.begun).then_some(*earlier)
+    }
+}
