@@ -11,6 +11,7 @@ macro_rules! instructions {
         $(#[$doc])*
         #[cfg(target_arch = "nvptx64")]
         #[inline(always)]
+        #[allow(clippy::too_many_arguments, reason = "as many as the instruction has operands")]
         pub(crate) unsafe fn $name($($argument: $ty),*) {
             // SAFETY: the caller's.
             unsafe { core::arch::asm!($text, $($argument = in($class) $argument),*) }
@@ -19,6 +20,7 @@ macro_rules! instructions {
         $(#[$doc])*
         #[cfg(not(target_arch = "nvptx64"))]
         #[track_caller]
+        #[allow(clippy::too_many_arguments, reason = "as many as the instruction has operands")]
         pub(crate) unsafe fn $name($(_: $ty),*) {
             crate::device::intrinsics::device_only(stringify!($name))
         }

@@ -275,7 +275,7 @@ where
             assert!(
                 X::STEPS == Y::STEPS && X::STEPS <= 4,
                 "both operands have the same elements along the sum"
-            )
+            );
         };
         // SAFETY: the stage stays full until the products are done: it is dropped when all but the last are. The accumulator
         // is borrowed until then. The warp group is together, says the caller.

@@ -332,7 +332,6 @@ where
 /// If the block has not `GROUPS + 1` warp groups, or the cluster not as many blocks as lie below and beside each other and have
 /// parts of the same sums.
 #[inline(always)]
-#[expect(clippy::type_complexity, reason = "the order is a pair of two structures")]
 pub fn product<
     T,
     V,
@@ -406,7 +405,6 @@ pub fn product<
 /// # Panics
 /// As [`product`].
 #[inline(always)]
-#[expect(clippy::type_complexity, reason = "the order is a pair of two structures")]
 pub(super) fn compute<
     T,
     V,
