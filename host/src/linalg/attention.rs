@@ -110,8 +110,8 @@ impl Linalg {
     /// queries. Heads have up to 512 numbers.
     ///
     /// On devices of compute capability 9.0 the work is done by warp groups where the elements of a head lie one after the other
-    /// and all other strides are multiples of 16 bytes, as they are of heads of 64 or 80 numbers. Else it is done by warps, number by
-    /// number, which takes about ten times as long.
+    /// and all other strides are multiples of 16 bytes, as they are of heads of 64 or 80 numbers. Else it is done by warps, which
+    /// takes several times as long.
     ///
     /// # Errors
     /// [`LinalgError`] if the shapes do not fit, heads are too large or the scale is not positive; [`crate::Error::OtherDevice`]; the
@@ -216,8 +216,7 @@ impl Linalg {
         let parts = task.matrices * rows.div_ceil(kernels::warp::ROWS);
         let blocks = [parts, size.div_ceil(kernels::warp::COLUMNS)].map(|blocks| blocks as u32);
         let call = T::WARPS(queries, keys, values, output, task.scale, task.visible);
-        self.library
-            .launch(None, ((blocks[0], blocks[1]), (kernels::warp::TILE as u32, 2)), call)
+        self.library.launch(None, ((blocks[0], blocks[1]), 128), call)
     }
 
     fn by_warp_groups<T: AttentionElement>(

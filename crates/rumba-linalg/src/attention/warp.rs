@@ -11,10 +11,10 @@ use super::{Keys, NOTHING, SLACK};
 pub const ROWS: usize = 64;
 /// Columns of the output that a block computes.
 pub const COLUMNS: usize = 128;
-/// Keys of a step, and columns of a tile. A block is as many threads, twice.
-pub const TILE: usize = 64;
-/// What lies behind each row of a tile: it keeps off bank conflicts.
-const PAD: usize = 8;
+/// Keys of a step, and columns of a tile.
+const TILE: usize = 64;
+/// Columns of a tile in memory: rows that keep off bank conflicts.
+const PITCH: usize = TILE + 8;
 
 /// Numbers of 16 bits.
 pub trait Number: Multiply<Sum = f32> {
@@ -51,15 +51,18 @@ fn tile<'a, T: Number>(
     [row, column]: [usize; 2],
 ) -> impl Fn([usize; 2]) -> T + 'a {
     move |[i, j]| {
-        let number = matrix.get([outer, inner, row + i, column + j]);
+        let number = if j < TILE {
+            matrix.get([outer, inner, row + i, column + j])
+        } else {
+            None
+        };
         number.copied().unwrap_or_else(T::zeroed)
     }
 }
 
 /// `softmax(scale q kᵀ) v`. A block has [`ROWS`] rows, which x of the grid counts through all matrices, and [`COLUMNS`] columns of the
-/// output, which y counts: heads that are wider have their scores computed for each. A thread brings a column of each tile, number by
-/// number, wherever they lie.
-#[kernel(block = (TILE, 2), arch = "sm_80", T = [f16, bf16])]
+/// output, which y counts: heads that are wider have their scores computed for each.
+#[kernel(block = 128, arch = "sm_80", T = [f16, bf16])]
 #[allow(clippy::too_many_arguments, reason = "a kernel's parameters")]
 pub fn attention_by_warps<T: Number>(
     q: View<T, 4>,
@@ -68,7 +71,7 @@ pub fn attention_by_warps<T: Number>(
     mut o: Disjoint<T, FragmentRows<COLUMNS>>,
     scale: f32,
     visible: i32,
-    mut tiles: Shared<(Tile2<T, TILE, TILE, PAD>, Tile2<T, TILE, TILE, PAD>)>,
+    mut tiles: Shared<(Table2<T, TILE, PITCH>, Table2<T, TILE, PITCH>)>,
 ) {
     let Some([outer, inner, first, left]) = o.part() else {
         return;
