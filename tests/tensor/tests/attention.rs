@@ -62,11 +62,20 @@ fn ptx() -> &'static str {
     static PTX: OnceLock<String> = OnceLock::new();
     PTX.get_or_init(|| {
         let arch: NvvmArch = "sm_90a".parse().expect("an architecture");
-        CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/rumba-linalg"))
+        let text = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/rumba-linalg"))
             .arch(arch)
             .build()
             .unwrap_or_else(|error| panic!("{error}"))
-            .text
+            .text;
+        // Kernels that state other architectures have texts of their own, before or behind this one.
+        let target = text.find(".target sm_90a").expect("a text for this architecture");
+        let start = text[..target]
+            .rfind(".version")
+            .expect("a text begins with its version");
+        let end = text[target..]
+            .find(".version")
+            .map_or(text.len(), |length| target + length);
+        text[start..end].to_owned()
     })
 }
 

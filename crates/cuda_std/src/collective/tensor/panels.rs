@@ -273,7 +273,7 @@ where
             assert!(
                 COLUMNS <= N * PANEL,
                 "the tiles have as many columns as the accumulator"
-            )
+            );
         };
         let first = b.descriptor_of_columns();
         // SAFETY: the caller's.

@@ -101,8 +101,8 @@ impl<T: Tile> Source4<'_, T> {
                 inner,
                 outer,
                 barrier,
-            )
-        };
+            );
+        }
     }
 }
 
