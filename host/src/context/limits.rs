@@ -24,6 +24,8 @@ pub struct Limits {
     pub multiprocessors: u32,
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
+    /// The newest version of PTX that the driver reads.
+    pub ptx_version: (u32, u32),
     /// Threads that a multiprocessor holds at the same time.
     pub threads_per_multiprocessor: u32,
     /// Blocks that a multiprocessor holds at the same time.
@@ -42,6 +44,7 @@ impl Limits {
         use sys::CUdevice_attribute_enum as N;
         let get = |attribute| device.get_attribute(attribute).map(unsigned);
         let shared_memory = get(A::MaxSharedMemoryPerBlock)?;
+        let cuda = cust::CudaApiVersion::get()?;
         Ok(Limits {
             threads_per_block: get(A::MaxThreadsPerBlock)?,
             block: [get(A::MaxBlockDimX)?, get(A::MaxBlockDimY)?, get(A::MaxBlockDimZ)?],
@@ -52,6 +55,7 @@ impl Limits {
             warp: get(A::WarpSize)?,
             multiprocessors: get(A::MultiprocessorCount)?,
             compute_capability: (get(A::ComputeCapabilityMajor)?, get(A::ComputeCapabilityMinor)?),
+            ptx_version: ptx_version((unsigned(cuda.major()), unsigned(cuda.minor()))),
             threads_per_multiprocessor: get(A::MaxThreadsPerMultiprocessor)?,
             // Drivers before CUDA 11 do not say: as many as the smallest blocks would be.
             blocks_per_multiprocessor: match newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR) {
@@ -62,6 +66,18 @@ impl Limits {
             shared_memory_per_multiprocessor: get(A::MaxSharedMemoryPerMultiprocessor)?,
             reserved_shared_memory: newer(device, N::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
         })
+    }
+}
+
+/// The newest PTX that a driver reads, by the version of CUDA that it is for (PTX ISA, "Release Notes").
+fn ptx_version((major, minor): (u32, u32)) -> (u32, u32) {
+    match major {
+        ..=10 => (6, 3 + minor),
+        11 => (7, minor),
+        // CUDA 12.6 brought none.
+        12 if minor > 5 => (8, minor - 1),
+        12 => (8, minor),
+        _ => (major - 4, minor),
     }
 }
 
@@ -79,4 +95,24 @@ fn newer(device: cust::device::Device, attribute: sys::CUdevice_attribute) -> u3
 
 fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ptx_version;
+
+    #[test]
+    fn drivers_read_the_ptx_of_their_release() {
+        for (cuda, ptx) in [
+            ((10, 2), (6, 5)),
+            ((11, 8), (7, 8)),
+            ((12, 0), (8, 0)),
+            ((12, 5), (8, 5)),
+            ((12, 6), (8, 5)),
+            ((12, 9), (8, 8)),
+            ((13, 0), (9, 0)),
+        ] {
+            assert_eq!(ptx_version(cuda), ptx, "CUDA {cuda:?}");
+        }
+    }
 }

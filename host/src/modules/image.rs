@@ -3,6 +3,7 @@
 //! Exactly one is loaded ([`rumba_ptx::set`]): it holds of each kernel the newest variant that the device runs.
 
 use crate::base::error::{ModuleError, Result};
+use crate::context::limits::Limits;
 use crate::modules::module::Text;
 use rumba_ptx::foot::Unsealed;
 use rumba_ptx::{Target, set};
@@ -15,14 +16,51 @@ pub(crate) struct Elsewhere {
     pub(crate) architectures: Vec<Target>,
 }
 
-/// The text for a device of this compute capability, and the kernels that only other texts have.
+/// What texts a device is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Runs {
+    /// Its compute capability.
+    capability: (u32, u32),
+    /// The newest version of PTX that its driver reads.
+    ptx: (u32, u32),
+}
+
+impl Runs {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self {
+            capability: limits.compute_capability,
+            ptx: limits.ptx_version,
+        }
+    }
+
+    /// The text for the newest architecture that the device runs, of those that its driver reads; if it reads none, of all, so
+    /// that it says so.
+    fn choose(self, set: &str) -> Option<&str> {
+        let read = |text: &&str| version(text).is_none_or(|version| version <= self.ptx);
+        let runs = |text: &str| Target::of(text).filter(|target| target.runs_on(self.capability));
+        let fitting = set::texts(set).into_iter().filter(read);
+        let fitting = fitting.filter_map(|text| runs(text).map(|target| (target, text)));
+        let newest = fitting.max_by_key(|&(target, _)| target).map(|(_, text)| text);
+        newest.or_else(|| set::choose(set, self.capability))
+    }
+}
+
+/// The version of PTX that a text is of.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let (_, rest) = text.split_once(".version")?;
+    let (major, minor) = rest.split_whitespace().next()?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The text for a device, and the kernels that only other texts have.
 ///
 /// Where a device runs no text it is given one with nothing in it, and all kernels are missing: the error comes with the first
 /// kernel that is used, as it does where only some are missing.
 ///
 /// # Errors
 /// The text cannot be PTX, or is not sealed and should be.
-pub(crate) fn image(name: &str, source: Text, capability: (u32, u32)) -> Result<(Text, Vec<Elsewhere>)> {
+pub(crate) fn image(name: &str, source: Text, device: Runs) -> Result<(Text, Vec<Elsewhere>)> {
+    let capability = device.capability;
     check(name, &source)?;
     let Text { ptx, sealed } = &source;
     let texts = set::texts(ptx);
@@ -30,7 +68,7 @@ pub(crate) fn image(name: &str, source: Text, capability: (u32, u32)) -> Result<
         [only] if Target::of(only).is_none_or(|target| target.runs_on(capability)) => return Ok((source, Vec::new())),
         // The driver decides, and says why not.
         [_] if !*sealed => return Ok((source, Vec::new())),
-        _ => set::choose(ptx, capability),
+        _ => device.choose(ptx),
     };
     let here = chosen.map(set::kernels).unwrap_or_default();
     let mut elsewhere: Vec<Elsewhere> = Vec::new();
@@ -80,7 +118,7 @@ fn check(name: &str, Text { ptx, sealed }: &Text) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Elsewhere, Text, image};
+    use super::{Elsewhere, Runs, Text, image};
     use rumba_ptx::set::{self, Member};
     use rumba_ptx::{Target, foot};
 
@@ -103,8 +141,19 @@ mod tests {
     }
 
     fn chosen(ptx: &str, sealed: bool, capability: (u32, u32)) -> (String, Vec<Elsewhere>) {
-        let ptx = ptx.to_owned();
-        let (text, elsewhere) = image("a text", Text { ptx, sealed }, capability).expect("it is sealed");
+        chosen_by(ptx, sealed, capability, (9, 0))
+    }
+
+    fn chosen_by(ptx: &str, sealed: bool, capability: (u32, u32), newest: (u32, u32)) -> (String, Vec<Elsewhere>) {
+        let text = Text {
+            ptx: ptx.to_owned(),
+            sealed,
+        };
+        let runs = Runs {
+            capability,
+            ptx: newest,
+        };
+        let (text, elsewhere) = image("a text", text, runs).expect("it is sealed");
         (text.ptx, elsewhere)
     }
 
@@ -133,6 +182,20 @@ mod tests {
             assert_eq!(nothing, ".version 6.0\n.target sm_61\n.address_size 64\n");
             assert_eq!(elsewhere, [missing("plain", &["sm_70"]), both(), new()]);
         }
+    }
+
+    #[test]
+    fn a_driver_that_is_too_old_for_a_text_is_given_an_older_one() {
+        let mut new = member("sm_90a", &[("plain", "sm_70"), ("both", "sm_90a")]);
+        new.text = new.text.replace(".version 8.0", ".version 8.6");
+        let set = set::seal([member("sm_70", &[("plain", "sm_70"), ("both", "sm_70")]), new]);
+        let texts = set::texts(&set);
+        let by = |newest| chosen_by(&set, true, (9, 0), newest);
+        assert_eq!(by((8, 6)), (texts[1].to_owned(), vec![]));
+        assert_eq!(by((9, 0)), (texts[1].to_owned(), vec![]));
+        assert_eq!(by((8, 5)), (texts[0].to_owned(), vec![]));
+        // The driver says that it reads none of them.
+        assert_eq!(by((7, 8)), (texts[1].to_owned(), vec![]));
     }
 
     #[test]

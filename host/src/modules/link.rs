@@ -7,7 +7,7 @@ use crate::base::compiler_log::CompilerLog;
 use crate::base::driver;
 use crate::base::error::{Code, DriverError, ModuleError, Result, answer};
 use crate::context::Context;
-use crate::modules::image::image;
+use crate::modules::image::{Runs, image};
 use crate::modules::module::{Module, Text, c_string};
 use cuda_std::panic::RECORD_SYMBOL;
 use cust::sys;
@@ -92,7 +92,7 @@ impl Linker {
         let (mut texts, mut elsewhere) = (Vec::new(), Vec::new());
         let mut with_record = None;
         for (name, source) in &self.texts {
-            let (mut text, missing) = image(name, source.clone(), self.context.limits.compute_capability)?;
+            let (mut text, missing) = image(name, source.clone(), Runs::of(&self.context.limits))?;
             elsewhere.extend(missing);
             if defines_record(&text.ptx).is_some() {
                 match with_record {

@@ -9,7 +9,7 @@ use crate::base::{driver, ptx};
 use crate::context::function::Function;
 use crate::context::panics::Bell;
 use crate::context::{Context, Entered};
-use crate::modules::image::{Elsewhere, image};
+use crate::modules::image::{Elsewhere, Runs, image};
 use cuda_std::launch::{Kernel, ParameterBytes};
 use cust::sys;
 use elsa::sync::FrozenMap;
@@ -103,7 +103,7 @@ impl Module {
     /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers; of several texts, that for the
     /// device.
     pub(crate) fn from_text(context: Arc<Context>, name: String, source: Text) -> Result<Module> {
-        let (source, elsewhere) = image(&name, source, context.limits.compute_capability)?;
+        let (source, elsewhere) = image(&name, source, Runs::of(&context.limits))?;
         let text = c_string(&source.ptx);
         let operation = || format!("load {name}");
         let (raw, bell) = {

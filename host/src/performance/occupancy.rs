@@ -236,6 +236,7 @@ mod tests {
         warp: 32,
         multiprocessors: 132,
         compute_capability: (9, 0),
+        ptx_version: (9, 0),
         threads_per_multiprocessor: 2048,
         blocks_per_multiprocessor: 32,
         registers_per_multiprocessor: 65_536,

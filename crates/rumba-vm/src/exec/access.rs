@@ -9,43 +9,11 @@ use std::marker::PhantomData;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, lanes_of};
 use crate::base::report::AccessKind;
+use crate::exec::body::{Body, handlers};
 use crate::exec::memory::{AddressSpace, Addresses, Flat, Local, Pattern, Shared, Space, affine, scattered};
-use crate::exec::processor::{Avx2, Baseline, Processor};
+use crate::exec::processor::Processor;
 use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
-
-/// What an access does, for each target.
-trait Body {
-    /// What it can do with affine addresses.
-    const KIND: OpKind;
-
-    /// # Safety
-    /// As for [`crate::machine::op::Handler`]; the processor is `X`.
-    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc;
-}
-
-unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { B::run::<Baseline>(warp, pc) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn avx2<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { B::run::<Avx2>(warp, pc) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use baseline as avx2;
-
-const fn handlers<B: Body>() -> Handlers {
-    Handlers {
-        baseline: baseline::<B>,
-        avx2: avx2::<B>,
-        kind: B::KIND,
-    }
-}
 
 /// The slots of a vector: the first is the destination, the others lie behind the address.
 #[inline(always)]

@@ -1,6 +1,7 @@
 //! What a warp does: accesses of memory, branches, barriers, reconvergence, and what it tells the checks of that.
 
 pub(crate) mod access;
+pub(crate) mod body;
 pub(crate) mod choice;
 pub(crate) mod clock;
 pub(crate) mod control;

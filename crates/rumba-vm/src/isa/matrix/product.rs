@@ -7,21 +7,21 @@
 //! rounded once.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::base::lanes::{GROUP, LANES};
+use crate::exec::body::{Body, handlers};
 use crate::exec::lane::F16;
-use crate::exec::processor::{Avx2, Baseline, Processor};
+use crate::exec::processor::Processor;
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::Half;
 use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
 use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
 use crate::isa::matrix::fragment::{Fragment, Quads};
+use crate::isa::matrix::interned::Interned;
 use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
 use crate::isa::matrix::sparse::Sparsity;
 use crate::isa::soft;
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// Elements of the largest factor.
@@ -77,9 +77,8 @@ pub(crate) struct Product {
 impl Product {
     /// The product for a text: made once, for good. There are as many as there are forms.
     pub(crate) fn interned(text: String, product: Self) -> &'static Self {
-        static KNOWN: LazyLock<Mutex<HashMap<String, &'static Product>>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(text).or_insert_with(|| Box::leak(Box::new(product)))
+        static KNOWN: Interned<Product> = Interned::new();
+        KNOWN.of(text, product)
     }
 
     /// Registers of the sources, the metadata and scale factors included.
@@ -102,31 +101,22 @@ impl Product {
 
     /// Elements of a row of `a` that are in the registers.
     fn kept(&self) -> usize {
-        if self.sparsity.is_some() { self.k / 2 } else { self.k }
+        Sparsity::kept_of(self.sparsity, self.k)
     }
 }
 
 /// What executes a [`Product`], whose address is the operation's `imm`.
-pub(crate) const HANDLERS: Handlers = Handlers {
-    baseline,
-    avx2,
-    kind: OpKind::Opaque,
-};
+pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
-unsafe fn baseline(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { execute::<Baseline>(warp, pc) }
+struct Multiply;
+
+impl Body for Multiply {
+    #[inline(always)]
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
+        // SAFETY: as the caller promises.
+        unsafe { execute::<X>(warp, pc) }
+    }
 }
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn avx2(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { execute::<Avx2>(warp, pc) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use baseline as avx2;
 
 thread_local! {
     static WORK: UnsafeCell<Box<Work>> = UnsafeCell::new(Box::new(Work::new()));

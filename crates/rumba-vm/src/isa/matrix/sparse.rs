@@ -23,6 +23,11 @@ pub(crate) struct Sparsity {
 }
 
 impl Sparsity {
+    /// Elements that are there of a row of `k`.
+    pub(crate) fn kept_of(sparsity: Option<Self>, k: usize) -> usize {
+        if sparsity.is_some() { k / 2 } else { k }
+    }
+
     /// That of a factor of `k` elements a row; nothing if there is no such selector.
     pub(crate) fn new(element: ElementType, k: usize, selector: u64) -> Option<Self> {
         // Elements that a field stands for.

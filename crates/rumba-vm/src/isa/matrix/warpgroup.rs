@@ -6,24 +6,24 @@
 //! The arithmetic is that of [`super::dot`]; how an instruction is written is the business of its file.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::base::lanes::{FULL, GROUP, LANES};
 use crate::check::agent::{Agent, Completion};
+use crate::exec::body::{Body, handlers};
 use crate::exec::lane::F16;
-use crate::exec::processor::{Avx2, Baseline, Processor};
+use crate::exec::processor::Processor;
 use crate::isa::half::Half;
 use crate::isa::matrix::descriptor::{Descriptor, LINE, read_line};
 use crate::isa::matrix::dot::{COLUMNS, Precision, ROWS, Terms};
 use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::Fragment;
+use crate::isa::matrix::interned::Interned;
 use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
 use crate::isa::matrix::product::widen;
 use crate::isa::matrix::sparse::Sparsity;
 use crate::machine::block::GROUP_WARPS;
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// Warps of a group.
@@ -68,9 +68,8 @@ pub(crate) struct GroupProduct {
 impl GroupProduct {
     /// The product for a text: made once, for good. There are as many as there are forms.
     pub(crate) fn interned(text: String, product: Self) -> &'static Self {
-        static KNOWN: LazyLock<Mutex<HashMap<String, &'static GroupProduct>>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(text).or_insert_with(|| Box::leak(Box::new(product)))
+        static KNOWN: Interned<GroupProduct> = Interned::new();
+        KNOWN.of(text, product)
     }
 
     /// Registers of the accumulator.
@@ -80,32 +79,23 @@ impl GroupProduct {
 
     /// Elements of a row of `a` that are there.
     fn kept(&self) -> usize {
-        if self.sparsity.is_some() { self.k / 2 } else { self.k }
+        Sparsity::kept_of(self.sparsity, self.k)
     }
 }
 
 /// What executes a [`GroupProduct`], whose address is the operation's `imm`. `a` and `b` are the descriptors. The sources are
 /// the registers of the first factor, then those that [`super::operands::emit_beside`] puts beside them: the accumulator.
-pub(crate) const HANDLERS: Handlers = Handlers {
-    baseline,
-    avx2,
-    kind: OpKind::Opaque,
-};
+pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
-unsafe fn baseline(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { execute::<Baseline>(warp, pc) }
+struct Multiply;
+
+impl Body for Multiply {
+    #[inline(always)]
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
+        // SAFETY: as the caller promises.
+        unsafe { execute::<X>(warp, pc) }
+    }
 }
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn avx2(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { execute::<Avx2>(warp, pc) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use baseline as avx2;
 
 thread_local! {
     static WORK: UnsafeCell<Box<Work>> = UnsafeCell::new(Box::new(Work::new()));

@@ -1,0 +1,39 @@
+//! Handlers that are compiled once for any processor and once for those with vector instructions, from one body.
+
+use crate::exec::processor::{Avx2, Baseline, Processor};
+use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::warp::Warp;
+
+/// What an operation does, for each target.
+pub(crate) trait Body {
+    /// What a warp in lockstep can do with it.
+    const KIND: OpKind = OpKind::Opaque;
+
+    /// # Safety
+    /// As for [`crate::machine::op::Handler`]; the processor is `X`.
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc;
+}
+
+unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run::<Baseline>(warp, pc) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx2<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run::<Avx2>(warp, pc) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use baseline as avx2;
+
+/// Both copies.
+pub(crate) const fn handlers<B: Body>() -> Handlers {
+    Handlers {
+        baseline: baseline::<B>,
+        avx2: avx2::<B>,
+        kind: B::KIND,
+    }
+}
