@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
-use crate::check::agent::Proxy;
 use crate::check::clock::Thread;
+use crate::check::proxy::Proxy;
 use crate::check::race::Races;
 use crate::check::record::{Asynchronous, Conflict, ConflictKind, ThreadAccess};
 use rumba_checks::{FindingKind, Severity};
