@@ -65,7 +65,7 @@ extern "C" __global__ void bulk_copy(const unsigned *x, unsigned *y) {
     __syncthreads();
     Barrier::arrival_token token;
     if (t == 0) {
-        cuda::device::memcpy_async_tx(tile, x + blockIdx.x * 64, cuda::aligned_size_t<16>(sizeof tile), barrier); //~ pending-copy
+        cuda::device::memcpy_async_tx(tile, x + blockIdx.x * 64, cuda::aligned_size_t<16>(sizeof tile), barrier); //~ pending-copy, abandoned-operation
         token = cuda::device::barrier_arrive_tx(barrier, 1, sizeof tile);
     } else {
         token = barrier.arrive();

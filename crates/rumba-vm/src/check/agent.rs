@@ -19,36 +19,11 @@ use crate::base::report::AccessKind;
 use crate::check::batch::parts;
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::Scope;
+use crate::check::proxy::{AGENT, Proxy, ROLES};
 use crate::check::published::Published;
 use crate::check::race::{Access, BarrierPhase, Races};
-use crate::check::record::{Asynchronous, Record, ThreadAccess, View};
+use crate::check::record::{Asynchronous, Conflict, ConflictKind, Record, ThreadAccess, View};
 use crate::check::thread_state::thread;
-
-/// In a [`Thread`]'s block: it is an agent of that block.
-pub(crate) const AGENT: u32 = 1 << 31;
-
-/// A proxy other than the generic one, or a part of its memory: what is known of writes there is kept by a bit of a
-/// [`Thread`]'s block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Proxy {
-    /// The asynchronous proxy, as to shared memory.
-    Shared = 1 << 30,
-    /// The same, as to global memory.
-    Global = 1 << 29,
-    /// The proxy of tensor maps: what was released to it, and what of that was acquired.
-    MapReleased = 1 << 28,
-    MapAcquired = 1 << 27,
-}
-
-impl Proxy {
-    /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Shared, Self::Global, Self::MapReleased, Self::MapAcquired];
-}
-
-/// The bits of a block's number that say what it is the number of. Blocks beyond are confused with others, of which some
-/// mistakes are then not found.
-const ROLES: u32 = !((Proxy::MapAcquired as u32) - 1);
 
 /// An operation that a thread has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +163,24 @@ impl Agents {
 }
 
 impl Races {
+    /// What was found since the last query. Operations on an mbarrier are atomic for each other, whatever their scopes.
+    pub(crate) fn take(&mut self) -> Vec<Conflict> {
+        let mut found = std::mem::take(&mut self.found);
+        found.retain(|conflict| {
+            conflict.kind != ConflictKind::Scoped || !self.mbarriers.contains(&(conflict.address & !7))
+        });
+        for conflict in &mut found {
+            self.agents.resolve(&mut conflict.touch);
+            self.agents.resolve(&mut conflict.earlier);
+        }
+        found
+    }
+
+    /// Whether an instruction initialises mbarriers.
+    pub(crate) fn initialises(&self, source: u32) -> bool {
+        self.initialisers.contains(&source)
+    }
+
     /// A lane begins an operation; of a product, all lanes of the warp.
     pub(crate) fn issue(&mut self, block: u32, warp: u8, lane: usize, completion: Completion) -> Agent {
         self.cells.keep_for_proxies();

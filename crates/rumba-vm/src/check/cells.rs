@@ -8,8 +8,8 @@
 use std::io;
 
 use crate::base::lanes::lanes_of;
-use crate::check::agent::{AGENT, Proxy};
 use crate::check::order::Scope;
+use crate::check::proxy::{AGENT, Proxy};
 use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
 use crate::mem::arena::{Arena, Window};
 use crate::mem::shadow::Shadow;

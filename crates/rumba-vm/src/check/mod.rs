@@ -12,6 +12,7 @@ pub(crate) mod monitor;
 pub(crate) mod notes;
 pub(crate) mod order;
 pub(crate) mod products;
+pub(crate) mod proxy;
 pub(crate) mod published;
 pub(crate) mod race;
 pub(crate) mod record;

@@ -22,13 +22,14 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::base::lanes::{GROUP, GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
-use crate::check::agent::{AGENT, Agent, Agents};
+use crate::check::agent::{Agent, Agents};
 use crate::check::batch::{Batch, EACH, IN_A_ROW, MASK, parts};
 use crate::check::cells::{CELL, Cells, includes, narrowest};
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
+use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::record::{Conflict, ConflictKind, Record};
+use crate::check::record::{Conflict, Record};
 pub(crate) use crate::check::thread_state::BarrierPhase;
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 use crate::mem::arena::{Arena, Window};
@@ -69,7 +70,7 @@ pub(crate) struct Races {
     pub(super) cells: Cells,
     published: HashMap<u64, Published>,
     /// The mbarriers, and what those publish that arrive there in the phase under way: at its end it becomes `published`.
-    mbarriers: HashSet<u64>,
+    pub(super) mbarriers: HashSet<u64>,
     pub(super) arriving: HashMap<u64, Published>,
     pub(super) barriers: HashMap<BarrierPhase, BarrierState>,
     /// What threads of a block released by their last fence before they exited.
@@ -77,7 +78,7 @@ pub(crate) struct Races {
     /// Operations that threads have begun.
     pub(super) agents: Agents,
     /// The instructions that initialise mbarriers.
-    initialisers: HashSet<u32>,
+    pub(super) initialisers: HashSet<u32>,
     /// What was found since the last query.
     pub(crate) found: Vec<Conflict>,
 }
@@ -322,24 +323,6 @@ impl Races {
         } else {
             self.mbarriers.remove(&object);
         }
-    }
-
-    /// What was found since the last query. Operations on an mbarrier are atomic for each other, whatever their scopes.
-    pub(crate) fn take(&mut self) -> Vec<Conflict> {
-        let mut found = std::mem::take(&mut self.found);
-        found.retain(|conflict| {
-            conflict.kind != ConflictKind::Scoped || !self.mbarriers.contains(&(conflict.address & !7))
-        });
-        for conflict in &mut found {
-            self.agents.resolve(&mut conflict.touch);
-            self.agents.resolve(&mut conflict.earlier);
-        }
-        found
-    }
-
-    /// Whether an instruction initialises mbarriers.
-    pub(crate) fn initialises(&self, source: u32) -> bool {
-        self.initialisers.contains(&source)
     }
 
     /// The phase of an mbarrier has ended: waits learn of those who arrived in it, and not of who arrives in the next one

@@ -4,10 +4,10 @@
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;
-use crate::check::agent::{AGENT, Proxy};
 use crate::check::cells::includes;
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, Scope, Semantics};
+use crate::check::proxy::{AGENT, Proxy};
 
 /// Words of a cell. A word is what one lane accesses at the most often.
 pub(super) const WORDS: usize = 8;

@@ -4,12 +4,13 @@
 
 use crate::base::lanes::{BARRIERS, FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
-use crate::check::agent::{Agent, Completion, Proxy};
+use crate::check::agent::{Agent, Completion};
 use crate::check::clock::Thread;
 use crate::check::flight::Flight;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Actor;
 use crate::check::order::Order;
+use crate::check::proxy::Proxy;
 use crate::check::race;
 use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::ThreadAccess;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use crate::base::report::AccessKind;
-use crate::check::agent::Proxy;
 use crate::check::order::{Order, Scope};
+use crate::check::proxy::Proxy;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};

@@ -3,8 +3,8 @@
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
-use crate::check::agent::Proxy;
 use crate::check::order::Order;
+use crate::check::proxy::Proxy;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
 use crate::isa::cp::whole_address;
