@@ -574,7 +574,7 @@ mod tests {
         for tile in &TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
             linalg
-                .in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
+                .convolve_in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
                 .unwrap();
             assert!(output.to_vec().unwrap() == expected, "{:?}", tile.kernel);
         }

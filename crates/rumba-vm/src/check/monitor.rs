@@ -11,12 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
-<<<<<<< HEAD
-use crate::check::race::{BarrierPhase, Races};
-=======
 use crate::check::proxy::Proxy;
-use crate::check::race::Races;
->>>>>>> e700683c8a8f133f769406c5d4ad53cc1dcce28e
+use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::{Asynchronous, Conflict, ConflictKind, ThreadAccess};
 use crate::explore::past::Pasts;
 use rumba_checks::{FindingKind, Severity};

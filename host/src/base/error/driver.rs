@@ -83,14 +83,6 @@ pub(crate) fn answer(result: sys::CUresult) -> Result<(), Code> {
 }
 
 impl Code {
-    /// What a call answered that cust does not have.
-    pub(crate) fn of(answer: u32) -> Result<(), Code> {
-        match answer {
-            0 => Ok(()),
-            error => Err(Code(error)),
-        }
-    }
-
     pub(crate) const NOT_READY: Code = Code(sys::CUresult::CUDA_ERROR_NOT_READY as u32);
     pub(crate) const OUT_OF_MEMORY: Code = Code(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32);
     pub(crate) const UNKNOWN: Code = Code(sys::CUresult::CUDA_ERROR_UNKNOWN as u32);

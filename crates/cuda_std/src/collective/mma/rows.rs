@@ -15,8 +15,7 @@ impl<T: Multiply> FragmentC<T> {
         unrolled::<N>(|number| fragments[number].each(|row, column, sum| work(number, row, column, sum)));
     }
 
-    /// Adds the product of a row of fragments and the rows of a tile, from a column on: as many fragments side by side as there
-    /// are sums.
+    /// Adds the product of a row of fragments and the rows of a tile, of which there are as many fragments side by side as sums.
     ///
     /// `mma.sync.aligned`, see the [module](super); PTX 7.0, sm_80.
     ///
@@ -28,11 +27,10 @@ impl<T: Multiply> FragmentC<T> {
         sums: &mut [Self; N],
         a: &[FragmentA<T>; K],
         tile: &R,
-        column: usize,
     ) {
         unrolled::<K>(|step| {
             unrolled::<N>(|n| {
-                let b = FragmentB::from_rows(tile, step * T::INNER, column + n * T::COLUMNS);
+                let b = FragmentB::from_rows(tile, step * T::INNER, n * T::COLUMNS);
                 sums[n].multiply_add(&a[step], &b);
             });
         });
@@ -188,18 +186,20 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
             .then(|| [matrix / inner.max(1), matrix % inner.max(1), part * height, column])
     }
 
-    /// Writes the sums of the warp's 16 rows, from a column of the part on, each as `convert` makes it an element. What is beyond the
+    /// Writes the sums of the warp's 16 rows, from column `FROM` of the part on, each as `convert` makes it an element. What is beyond the
     /// edges of the matrix or of the part is left out.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
-    pub fn store_row<F: Multiply, const N: usize>(
+    pub fn store_row<F: Multiply, const FROM: usize, const N: usize>(
         &mut self,
-        column: usize,
         sums: &[FragmentC<F>; N],
         mut convert: impl FnMut(F::Sum) -> T,
     ) {
-        const { assert!(F::ROWS == 16 && F::COLUMNS == 8, "a warp has 16 rows") };
+        const {
+            assert!(F::ROWS == 16 && F::COLUMNS == 8, "a warp has 16 rows");
+            assert!(FROM <= COLUMNS, "a column of the part");
+        }
         let Some([outer, inner, first, left]) = self.part() else {
             return;
         };
@@ -207,17 +207,20 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
         if warp >= (threads_in_block() / WARP_SIZE) as usize {
             return;
         }
-        let mut sums = *sums;
-        FragmentC::each_of(&mut sums, |number, i, j, sum| {
-            let across = match column.checked_add(number * F::COLUMNS + j) {
-                Some(across) if across < COLUMNS => across,
-                _ => return,
-            };
-            if let Some(offset) = self.shape.offset([outer, inner, first + 16 * warp + i, left + across]) {
-                // SAFETY: inside the shape, where each element is there once. Rows and columns of a part are one block's, its rows
-                // one warp's by 16, and an element of the fragments one lane's.
-                unsafe { element(self.start, offset).write(convert(*sum)) }
-            }
+        // Each fragment by itself, inlined: an array that a closure may index lies in local memory.
+        unrolled::<N>(|number| {
+            let mut fragment = sums[number];
+            fragment.each(|i, j, sum| {
+                let across = FROM + number * F::COLUMNS + j;
+                if across >= COLUMNS {
+                    return;
+                }
+                if let Some(offset) = self.shape.offset([outer, inner, first + 16 * warp + i, left + across]) {
+                    // SAFETY: inside the shape, where each element is there once. Rows and columns of a part are one block's, its
+                    // rows one warp's by 16, and an element of the fragments one lane's.
+                    unsafe { element(self.start, offset).write(convert(*sum)) }
+                }
+            });
         });
     }
 }
