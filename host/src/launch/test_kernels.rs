@@ -74,7 +74,7 @@ mod tests {
             described.iter().map(|(name, text)| (*name, text.as_str())),
         );
         if std::env::var_os("UPDATE_EXPECT").is_some() {
-            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/test_kernels.ptx");
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/launch/test_kernels.ptx");
             std::fs::write(file, expected).expect("the file is ours");
         } else {
             assert_eq!(super::PTX, expected);

@@ -140,7 +140,8 @@ fn the_assembler_keeps_products_asynchronous_and_spills_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (text, binary) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     // These kernels alone, behind what stands before the first one.
-    let head = &ptx()[..ptx().find(".visible .entry").expect("a kernel")];
+    let first = ptx().find(".visible .func").or(ptx().find(".visible .entry"));
+    let head = &ptx()[..first.expect("a kernel")];
     let lines = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with(".loc"));
         lines.collect::<Vec<_>>().join("\n")

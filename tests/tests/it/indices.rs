@@ -106,15 +106,17 @@ const CONSTANT: [&str; 4] = ["barriers", "leave", "lop3", "padded_rows"];
 
 /// Functions of kernels for compute capability 9.0 alone: what a copy, a tile or a cluster does not have is asserted, or left out
 /// by the copy (PTX manual, "Tensor: Out of bounds access").
-const TENSOR: [&str; 10] = [
+const TENSOR: [&str; 12] = [
     "ClusterView::block",
     "Im2colMap::at",
     "Im2colRows::tap",
     "Panels::panels",
     "Panels::rows",
     "Products::add_all",
+    "Products::add_rows",
     "Source4::column",
     "TensorMap::at",
+    "TensorMap::at_batch",
     "TensorMap4::at",
     "TileRef::rows",
 ];

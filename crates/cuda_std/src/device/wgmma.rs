@@ -220,6 +220,12 @@ pub(crate) trait Sums: Copy {
     fn pairs(&self, work: impl FnMut(usize, Self::Number, Self::Number));
 }
 
+/// Numbers of 8 bits with 4 bits of exponent, and with 5: names for [`Wgmma`].
+#[derive(Debug)]
+pub(crate) enum E4m3 {}
+#[derive(Debug)]
+pub(crate) enum E5m2 {}
+
 /// Products of elements `T`, 32 bytes of the sum's dimension at a time.
 pub(crate) trait Wgmma<T>: Sums {
     /// Starts to compute the sum of products, which are added to what is there where `add` is 1 and replace it where it is 0.
@@ -256,8 +262,8 @@ macro_rules! widths {
         products!(f32, $columns, "k16.f32.f16.f16", ::half::f16, across, $registers);
         products!(f32, $columns, "k16.f32.bf16.bf16", ::half::bf16, across, $registers);
         products!(f32, $columns, "k8.f32.tf32.tf32", f32, scaled, $registers);
-        products!(f32, $columns, "k32.f32.e4m3.e4m3", crate::number::half::e4m3, scaled, $registers);
-        products!(f32, $columns, "k32.f32.e5m2.e5m2", crate::number::half::e5m2, scaled, $registers);
+        products!(f32, $columns, "k32.f32.e4m3.e4m3", E4m3, scaled, $registers);
+        products!(f32, $columns, "k32.f32.e5m2.e5m2", E5m2, scaled, $registers);
         products!(i32, $columns, "k32.s32.s8.s8", i8, plain, $registers);
     )*};
 }

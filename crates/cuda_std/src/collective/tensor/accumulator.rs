@@ -8,8 +8,7 @@ use super::output::TensorWriter;
 use super::pipeline::{Consumer, Full, WARP_GROUP};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, TileRef, sealed as tile};
 use crate::device::thread::{index_in_block, lane_id};
-use crate::device::wgmma::{self, Sums, Wgmma};
-use crate::number::half::{e4m3, e5m2};
+use crate::device::wgmma::{self, E4m3, E5m2, Sums, Wgmma};
 
 /// How wide an accumulator may be: 32, 64, 128, 160, 176, 192 or 256 columns.
 #[derive(Debug)]
@@ -23,11 +22,11 @@ pub struct Columns<const COLUMNS: usize>(());
 pub trait Width: sealed::Width {}
 
 pub(super) mod sealed {
-    use super::{Sums, Wgmma, bf16, e4m3, e5m2, f16};
+    use super::{E4m3, E5m2, Sums, Wgmma, bf16, f16};
 
     pub trait Width {
         #[allow(private_bounds, reason = "the instructions are not public")]
-        type F32: Sums<Number = f32> + Wgmma<f16> + Wgmma<bf16> + Wgmma<f32> + Wgmma<e4m3> + Wgmma<e5m2>;
+        type F32: Sums<Number = f32> + Wgmma<f16> + Wgmma<bf16> + Wgmma<f32> + Wgmma<E4m3> + Wgmma<E5m2>;
         #[allow(private_bounds, reason = "the instructions are not public")]
         type I32: Sums<Number = i32> + Wgmma<i8>;
     }

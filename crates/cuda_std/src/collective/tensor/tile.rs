@@ -180,7 +180,7 @@ pub(crate) mod sealed {
 }
 
 macro_rules! elements {
-    ($($ty:ident, $sum:ty, $data_type:literal;)*) => {$(
+    ($($ty:ident as $factor:ty, $sum:ty, $data_type:literal;)*) => {$(
         impl Factor for $ty {
             type Sum = $sum;
         }
@@ -194,19 +194,19 @@ macro_rules! elements {
                 sums: &mut <$sum as sealed::Number>::Of<W>, a: u64, b: u64, add: u32,
             ) {
                 // SAFETY: the caller's.
-                unsafe { Wgmma::<$ty>::multiply::<A, B>(sums, a, b, add) }
+                unsafe { Wgmma::<$factor>::multiply::<A, B>(sums, a, b, add) }
             }
         }
     )*};
 }
 
 elements! {
-    f16, f32, 6;
-    bf16, f32, 9;
-    f32, f32, 7;
-    e4m3, f32, 0;
-    e5m2, f32, 0;
-    i8, i32, 0;
+    f16 as f16, f32, 6;
+    bf16 as bf16, f32, 9;
+    f32 as f32, f32, 7;
+    e4m3 as wgmma::E4m3, f32, 0;
+    e5m2 as wgmma::E5m2, f32, 0;
+    i8 as i8, i32, 0;
 }
 
 macro_rules! stored {
