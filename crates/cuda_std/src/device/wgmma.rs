@@ -233,9 +233,15 @@ pub(crate) trait Wgmma<T>: Sums {
 }
 
 /// How an operand lies in shared memory.
-pub trait Order {
+pub trait Order: sealed::Order {
     /// 1 where its rows are across the sum's dimension, which those of numbers with 16 bits may be.
     const ACROSS: u32;
+}
+
+mod sealed {
+    pub trait Order {}
+    impl Order for super::Along {}
+    impl Order for super::Across {}
 }
 
 /// Rows are along the sum.

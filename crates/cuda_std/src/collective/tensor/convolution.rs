@@ -54,7 +54,6 @@ const TWO: u32 = 224;
 /// # Panics
 /// As [`product`](super::product()).
 #[inline(always)]
-#[expect(clippy::type_complexity, reason = "the order is a pair of two structures")]
 pub fn convolution<
     T,
     V,

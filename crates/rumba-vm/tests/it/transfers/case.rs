@@ -117,7 +117,7 @@ impl<'t> Case<'t> {
                     case.swizzle = [0, 32, 64, 128]
                         .iter()
                         .position(|bytes| *bytes == one())
-                        .expect("bytes") as u32
+                        .expect("bytes") as u32;
                 }
                 "fill" => case.fill = u32::from(value == "nan"),
                 "axis" => case.axis = Some(one() as u32),
@@ -273,7 +273,7 @@ impl<'t> Case<'t> {
                     infinity | 5,
                     // In the middle between two numbers with 10 bits of mantissa.
                     one | half,
-                    one | 3 * half,
+                    one | (3 * half),
                 ];
                 sign | match x >> 1 & 3 {
                     0 => special[(x >> 8) as usize % special.len()],
