@@ -9,7 +9,10 @@ use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
 use cuda_std::tensor::Window;
 use rumba_linalg::convolution::thread::{Geometry, TILE, convolution_threads};
-use rumba_linalg::convolution::warp_group::*;
+use rumba_linalg::convolution::warp_group::{
+    convolution_64, convolution_128, convolution_128_by_2, convolution_160, convolution_160_by_3, convolution_256,
+    convolution_small,
+};
 use std::fmt;
 
 /// Channels of a step of the kernels of warp groups.

@@ -5,6 +5,9 @@ use rumba::array::{Array, every};
 use rumba::linalg::{Activation, ConvolutionElement, Linalg, LinalgError};
 use rumba::{Device, Error};
 
+/// A function of each result.
+type Exact = fn(f64) -> f64;
+
 trait Number: ConvolutionElement {
     fn of(value: f64) -> Self;
     fn value(self) -> f64;
@@ -154,7 +157,7 @@ fn activations_follow_the_bias() {
     let x = [-3.0, -1.0, -0.25, 0.0, 0.5, 1.0, 2.0, 6.0];
     // The identity: what comes out is the activation of each number and its bias.
     fn identity<T: Number>(device: &Device, images: &[f64]) -> [Array<T, 4>; 2] {
-        let one = |i: usize| T::of(f64::from(u8::from(i % 9 == 0)));
+        let one = |i: usize| T::of(f64::from(u8::from(i.is_multiple_of(9))));
         let images: Vec<T> = images.iter().map(|x| T::of(*x)).collect();
         let eye: Vec<T> = (0..64).map(one).collect();
         [
@@ -162,7 +165,7 @@ fn activations_follow_the_bias() {
             Array::from_slice(device, [8, 1, 1, 8], &eye).unwrap(),
         ]
     }
-    let functions: [(Activation, fn(f64) -> f64); 4] = [
+    let functions: [(Activation, Exact); 4] = [
         (Activation::Identity, |x| x),
         (Activation::Relu, |x| x.max(0.0)),
         (Activation::Silu, |x| x / (1.0 + (-x).exp())),
@@ -170,13 +173,7 @@ fn activations_follow_the_bias() {
             0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh())
         }),
     ];
-    fn check<T: Number>(
-        device: &Device,
-        linalg: &Linalg,
-        x: &[f64],
-        functions: &[(Activation, fn(f64) -> f64)],
-        error: f64,
-    ) {
+    fn check<T: Number>(device: &Device, linalg: &Linalg, x: &[f64], functions: &[(Activation, Exact)], error: f64) {
         let [images, eye] = identity::<T>(device, x);
         let bias = Array::full(device, [8], T::of(0.25)).unwrap();
         for (activation, function) in functions {

@@ -9,6 +9,9 @@ use rumba::{Device, Error};
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+/// A function of each result.
+type Exact = fn(f64) -> f64;
+
 fn linalg() -> &'static (Device, Linalg) {
     static LINALG: OnceLock<(Device, Linalg)> = OnceLock::new();
     LINALG.get_or_init(|| {
@@ -219,7 +222,7 @@ fn each_way() {
         ([2, 40, 24, 80], [Lies::Columns, Lies::Rows, Lies::Columns]),
     ] {
         let random = &mut random;
-        let mut by = |names: &[&'static str], check: &mut dyn FnMut()| {
+        let by = |names: &[&'static str], check: &mut dyn FnMut()| {
             for name in names {
                 ONLY.set(Some(name));
                 check();
@@ -331,7 +334,7 @@ fn epilogues() {
             |p| p.scale(0.5).accumulate(2.0),
             |sum, old| 0.5 * sum + 2.0 * old,
         );
-        let activations: [(Activation, fn(f64) -> f64); 3] = [
+        let activations: [(Activation, Exact); 3] = [
             (Activation::Relu, |x| x.max(0.0)),
             (Activation::Gelu, gelu),
             (Activation::Silu, |x| x / (1.0 + (-x).exp())),

@@ -11,6 +11,9 @@ use steps::{Product, STEPS};
 use crate::Work;
 use crate::numbers::{Number as _, Random, relative_error};
 
+/// A shape, and the numbers of its operands.
+type Numbers = ([usize; 3], Arc<[Vec<f16>; 2]>);
+
 /// A step's product of an `m` by `k` and a `k` by `n` matrix.
 #[derive(Debug, Deserialize)]
 pub struct Step {
@@ -33,7 +36,7 @@ struct Operands {
 
 /// The inputs of one shape, which all steps share: to make them takes longer than to multiply them.
 fn inputs(shape: [usize; 3]) -> Arc<[Vec<f16>; 2]> {
-    static LAST: Mutex<Option<([usize; 3], Arc<[Vec<f16>; 2]>)>> = Mutex::new(None);
+    static LAST: Mutex<Option<Numbers>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, inputs)) = &*last
         && *known == shape

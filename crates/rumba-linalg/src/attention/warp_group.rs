@@ -178,6 +178,7 @@ fn attend<
 /// The same for heads that are wider than an accumulator: scores are sums over `PARTS` stages of 256 columns, and a launch computes up
 /// to 256 columns of the output, of which it is passed those of `v` and `o` alone.
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "what the kernel is passed")]
 fn attend_wide<T: Element, const STAGES: usize>(
     q: TensorMap4<Swizzled<T, 64, 64>>,
     k: TensorMap4<Swizzled<T, 64, 64>>,

@@ -41,7 +41,7 @@ impl Curve {
             Activation::Identity => curve(f32::NEG_INFINITY, false, 0.0, 0.0),
             Activation::Relu => curve(0.0, false, 0.0, 0.0),
             // Twice the square root of 2 / π, as in `Activation`.
-            Activation::Gelu => curve(f32::NEG_INFINITY, true, 1.595_769_1, 0.044_715),
+            Activation::Gelu => curve(f32::NEG_INFINITY, true, 1.595_769, 0.044_715),
             Activation::Silu => curve(f32::NEG_INFINITY, true, 1.0, 0.0),
         }
     }
