@@ -258,7 +258,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         "copy_of_too_few_bytes",
         &[1],
         &["EXPECT 0 32\nCOPY 0 0\nWAIT 0 0\nGET 0"],
-        Wrong(DEADLOCK, Find),
+        Wrong(&["Deadlock", "TransactionBytes"], Find),
     ),
     row(
         "copy_looked_at_once",
@@ -288,7 +288,7 @@ pub(super) const PROGRAMS: &[Row] = &[
             "EXPECT 0 16\nCOPY 0 0\nEXPECT 1 16\nCOPY 1 16\nWAIT 0 0\nEXPECT 0 16\nCOPY 0 0",
             "WAIT 0 0\nGET 0\nARRIVE 2\nWAIT 1 0\nGET 16\nWAIT 0 1\nGET 0",
         ],
-        Wrong(&["DataRace", "Deadlock"], Find),
+        Wrong(&["Deadlock", "EarlyRefill"], Find),
     ),
     row(
         "copy_and_arrival_of_the_next_phase",
