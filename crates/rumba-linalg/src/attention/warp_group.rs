@@ -247,7 +247,7 @@ fn attend_wide<T: Element, const STAGES: usize>(
     );
 }
 
-/// For heads of up to 512 numbers: see [`attend_wide`].
+/// For heads of up to 512 numbers: see `attend_wide`.
 #[kernel(block = 256, min_blocks = 1, arch = ["sm_90a"], T = [f16, bf16])]
 pub fn attention_512<T: Element>(
     q: TensorMap4<Swizzled<T, 64, 64>>,

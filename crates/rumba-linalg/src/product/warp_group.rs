@@ -1,6 +1,6 @@
 //! By warp groups, with `wgmma` on tiles that tensor copies bring: compute capability 9.0.
 //!
-//! Each kernel is [`product`](cuda_std::tensor::product) with tiles of its own: which product wants which is in [`VARIANTS`].
+//! Each kernel is [`product`] with tiles of its own: which product wants which is in [`VARIANTS`].
 //! Letters behind a name say how `a` and `b` lie, as BLAS writes it: `n` as it is multiplied, `a` with a row for each row of the
 //! product and `b` with a row for each number that is summed over, `t` transposed. Numbers of other sizes than 16 bits are
 //! multiplied as `nt` only.
