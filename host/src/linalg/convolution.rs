@@ -67,7 +67,7 @@ impl Linalg {
     ///     .bias(bias.view())
     ///     .activation(Activation::Relu)
     ///     .eval()?;
-    /// assert_eq!(sums.to_vec()?, [0.0, 0.0, 17.0, 50.0]);
+    /// assert_eq!(sums.to_vec()?, [0.0, 0.0, 11.0, 50.0]);
     /// # Ok(())
     /// # }
     /// ```
