@@ -9,12 +9,6 @@ use std::ffi::c_void;
 use rumba_interface::calls::NAMES;
 use rumba_interface::detour;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-compile_error!(
-    "rumba-driver runs on x86-64 Linux: its exported calls are jumps written for that machine \
-     (crates/rumba-driver/src/trampoline.rs), and another one needs its own"
-);
-
 /// Defines an exported call: a jump through its slot.
 macro_rules! trampoline {
     ($name:ident) => {
@@ -22,7 +16,12 @@ macro_rules! trampoline {
         #[unsafe(no_mangle)]
         extern "C" fn $name() {
             std::arch::naked_asm!(
+                #[cfg(target_arch = "x86_64")]
                 "jmp qword ptr [rip + {slots} + {offset}]",
+                #[cfg(target_arch = "aarch64")]
+                "adrp x16, {slots} + {offset}
+                ldr x16, [x16, :lo12:{slots} + {offset}]
+                br x16",
                 slots = sym $crate::slots::SLOTS,
                 offset = const rumba_interface::calls::Call::$name as usize * size_of::<usize>(),
             )
@@ -48,7 +47,7 @@ pub(crate) const fn stub(table: *const [Stub; NAMES.len()], call: usize) -> *mut
     table.cast::<Stub>().wrapping_add(call).cast_mut().cast()
 }
 
-/// Defines a stub for each call, which says in r11 which call it is and goes on to `$to`. The assembler repeats them: as
+/// Defines a stub for each call, which says in `r11` or `x9` which call it is and goes on to `$to`. The assembler repeats them: as
 /// functions of Rust they would take the compiler many seconds.
 macro_rules! stubs {
     ($table:literal, $to:path) => {
@@ -60,15 +59,20 @@ macro_rules! stubs {
             concat!($table, ":"),
             concat!(".set ", $table, "_number, 0"),
             ".rept {count}",
-            concat!("movl $", $table, "_number, %r11d"),
+            #[cfg(target_arch = "x86_64")]
+            concat!("mov r11d, offset ", $table, "_number"),
+            #[cfg(target_arch = "x86_64")]
             "jmp {to}",
+            #[cfg(target_arch = "aarch64")]
+            concat!("movz w9, ", $table, "_number"),
+            #[cfg(target_arch = "aarch64")]
+            "b {to}",
             ".balign 16",
             concat!(".set ", $table, "_number, ", $table, "_number + 1"),
             ".endr",
             ".popsection",
             count = const NAMES.len(),
             to = sym $to,
-            options(att_syntax),
         );
     };
 }

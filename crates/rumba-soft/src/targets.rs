@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use rumba_interface::calls::{Call, NAMES, is_per_thread_form};
-use rumba_interface::{detour, with_calls};
+use rumba_interface::{detour, with_call, with_calls};
 
 use crate::abi::{refuse, set_per_thread};
 use crate::api;
@@ -54,12 +54,7 @@ extern "C" fn unserved<const CALL: usize>() -> Code {
 /// Where a `_ptds` or `_ptsz` form leads: notes which default stream is meant and goes on to the call that all forms share.
 #[unsafe(naked)]
 extern "C" fn per_thread<const CALL: usize>() {
-    std::arch::naked_asm!(
-        "mov r11d, {call}",
-        "jmp {note}",
-        call = const CALL,
-        note = sym note_per_thread,
-    )
+    with_call!(CALL, note_per_thread)
 }
 
 detour! {

@@ -1,6 +1,6 @@
 //! What the cases of the table find: a device with one object of everything, and room for results.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use crate::abi::*;
@@ -59,7 +59,7 @@ pub struct World {
     pub wide: u64,
     pub time: f32,
     pub map: TensorMap,
-    pub text: [i8; 64],
+    pub text: [c_char; 64],
     pub parameters: [*const c_void; 2],
     pub extra: [*const c_void; 5],
 }
@@ -275,8 +275,8 @@ unsafe extern "C" {
         parameters: *mut *const c_void,
         extra: *mut *const c_void,
     ) -> c_int;
-    pub fn cuDeviceGetByPCIBusId(device: *mut c_int, id: *const i8) -> c_int;
-    pub fn cuDeviceGetPCIBusId(id: *mut i8, bytes: c_int, device: c_int) -> c_int;
+    pub fn cuDeviceGetByPCIBusId(device: *mut c_int, id: *const c_char) -> c_int;
+    pub fn cuDeviceGetPCIBusId(id: *mut c_char, bytes: c_int, device: c_int) -> c_int;
     pub fn cuStreamWaitValue64_v2(stream: usize, address: u64, value: u64, flags: u32) -> c_int;
 }
 

@@ -1,6 +1,8 @@
 //! Handlers that are compiled once for any processor and once for those with vector instructions, from one body.
 
-use crate::exec::processor::{Avx2, Baseline, Processor};
+#[cfg(target_arch = "x86_64")]
+use crate::exec::processor::Avx2;
+use crate::exec::processor::{Baseline, Processor};
 use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
