@@ -1,5 +1,6 @@
 //! `cargo xtask`: all automation of the project. One command, one file; this one only dispatches.
 
+mod aarch64;
 mod bench;
 mod book;
 mod build_ptx;
@@ -83,6 +84,7 @@ commands! {
     Sanitize: sanitize,
     New: new,
     Book: book,
+    Aarch64: aarch64,
     Ci: ci,
 }
 

@@ -146,17 +146,26 @@ fn debian_packages(missing: &NotFound, yes: bool) -> Result<Option<String>> {
         .rejected
         .iter()
         .any(|rejected| rejected.origin == Origin::Override);
-    let apt = Path::new("/usr/bin/apt-get");
-    if overridden || !apt.exists() {
+    if overridden {
         return Ok(None);
     }
-    let install = format!("apt-get install {}", DEBIAN_PACKAGES.join(" "));
+    let reason = "The sources of Rust's library are missing, and kernels are compiled with them.";
+    apt_install(&DEBIAN_PACKAGES, reason, yes)
+}
+
+/// Installs packages of the distribution, if it is one of Debian's kind; says what was installed.
+pub(crate) fn apt_install(packages: &[&str], reason: &str, yes: bool) -> Result<Option<String>> {
+    let apt = Path::new("/usr/bin/apt-get");
+    if !apt.exists() {
+        return Ok(None);
+    }
+    let install = format!("apt-get install {}", packages.join(" "));
     let Some(privilege) = privilege() else {
         bail!("{install}: this needs root, and sudo asks for a password");
     };
     if let Privilege::Sudo = privilege {
         eprintln!(
-            "The sources of Rust's library are missing, and kernels are compiled with them.\n\
+            "{reason}\n\
              The distribution has them. As root, through sudo, which needs no password here, this would be run:\n  \
              sudo {install}"
         );
@@ -177,21 +186,21 @@ fn debian_packages(missing: &NotFound, yes: bool) -> Result<Option<String>> {
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
         command
     };
-    if !has_candidate(DEBIAN_PACKAGES[0]) {
+    if !has_candidate(packages[0]) {
         run_quietly(
             &mut apt_get(&["update", "--quiet"]),
             "reading the lists of packages",
             APT_LIMIT,
         )?;
-        if !has_candidate(DEBIAN_PACKAGES[0]) {
+        if !has_candidate(packages[0]) {
             bail!("{install}: this distribution does not have these packages");
         }
     }
     // Nothing that is installed may go: a machine's own rustc stays what it is.
     let mut command = apt_get(&["install", "--yes", "--no-install-recommends", "--no-remove"]);
-    command.args(DEBIAN_PACKAGES);
-    run_quietly(&mut command, "installing the distribution's Rust", APT_LIMIT)?;
-    Ok(Some(format!("installed {} with apt-get", DEBIAN_PACKAGES.join(" "))))
+    command.args(packages);
+    run_quietly(&mut command, "installing packages of the distribution", APT_LIMIT)?;
+    Ok(Some(format!("installed {} with apt-get", packages.join(" "))))
 }
 
 #[derive(Clone, Copy)]
