@@ -91,13 +91,21 @@ fn cargo(command: &str, library: &Path) -> Command {
 
 /// Installs the target's library, linker and emulator, if they are missing.
 fn install(yes: bool) -> Result<()> {
-    let sysroot = shell::output(Command::new("rustc").current_dir(shell::workspace()).args(["--print", "sysroot"]))?;
+    let sysroot = shell::output(
+        Command::new("rustc")
+            .current_dir(shell::workspace())
+            .args(["--print", "sysroot"]),
+    )?;
     if !Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).is_dir() {
         let rustup = setup::rustup().with_context(|| {
             format!("Rust's library for {TARGET} is missing, and there is no rustup to install it: \
                      install it beside your rustc (in Debian it is the package libstd-rust-dev of the architecture arm64)")
         })?;
-        shell::run(Command::new(rustup).current_dir(shell::workspace()).args(["target", "add", TARGET]))?;
+        shell::run(
+            Command::new(rustup)
+                .current_dir(shell::workspace())
+                .args(["target", "add", TARGET]),
+        )?;
     }
     let is_missing = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -107,7 +115,10 @@ fn install(yes: bool) -> Result<()> {
         let reason = "A linker and an emulator for AArch64 are missing.";
         match setup::apt_install(&PACKAGES, reason, yes)? {
             Some(done) => eprintln!("{done}"),
-            None => bail!("`{LINKER}` and `{EMULATOR}` are needed; Debian's packages {} have them", PACKAGES.join(", ")),
+            None => bail!(
+                "`{LINKER}` and `{EMULATOR}` are needed; Debian's packages {} have them",
+                PACKAGES.join(", ")
+            ),
         }
     }
     Ok(())
