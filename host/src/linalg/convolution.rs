@@ -1,9 +1,10 @@
 //! Convolutions of images.
 
+use crate::array::layout::Layout;
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
-use crate::linalg::{Activation, Linalg};
+use crate::linalg::{Activation, Float, Linalg};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
@@ -19,7 +20,7 @@ use std::fmt;
 const STEP: usize = 64;
 
 /// Numbers of images: `f16`, `bf16` and `f32`. Sums are `f32` in all of them.
-pub trait ConvolutionElement: Pod + sealed::Element {}
+pub trait ConvolutionElement: Float<Self> + sealed::Element {}
 
 /// A convolution to be computed: see [`Linalg::convolution`].
 #[must_use = "a convolution is computed by `eval` or `eval_into`"]
@@ -40,8 +41,9 @@ impl Linalg {
     ///
     /// Unless told otherwise, the filter moves by one, and stands only where all of it is on the image.
     ///
-    /// On devices of compute capability 9.0, numbers of 16 bits are multiplied by warp groups, where channels and outputs are
-    /// multiples of 8; everything else by threads. Images that do not lie one element after the other are copied first.
+    /// A filter of one row and one column that moves by one is a [`product`](Self::product) of matrices, and is computed as one. Of others,
+    /// numbers of 16 bits are multiplied by warp groups on devices of compute capability 9.0, where channels and outputs are multiples
+    /// of 8; everything else by threads. Images that do not lie one element after the other are copied first.
     ///
     /// # Examples
     /// ```
@@ -181,6 +183,9 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             return Ok(());
         }
         let (images, filter) = (Contiguous::of(&self.images)?, Contiguous::of(&self.filter)?);
+        if self.is_product() {
+            return self.compute_by_product(shape, &images, &filter, output);
+        }
         let bias = self.bias.as_ref().map(Contiguous::of).transpose()?;
         let problem = Problem {
             window: self.window(),
@@ -196,6 +201,36 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             self.linalg.convolution_by_warp_groups(&problem, shape, output)
         } else {
             self.linalg.convolution_by_threads(problem, shape, output)
+        }
+    }
+}
+
+impl<T: ConvolutionElement> Convolution<'_, T> {
+    /// Whether the filter sees one pixel at a time, each pixel once.
+    fn is_product(&self) -> bool {
+        let window = self.window();
+        window.taps == [1, 1] && window.stride == [1, 1] && window.padding == [0, 0]
+    }
+
+    /// The product of the pixels, a row of channels each, and the transpose of the filter.
+    fn compute_by_product(
+        &self,
+        [.., outputs]: [usize; 4],
+        images: &Contiguous<'_, T, 4>,
+        filter: &Contiguous<'_, T, 4>,
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let channels = self.images.shape()[3];
+        let matrix = |rows: usize, columns: usize| Layout::row_major(0, [rows, columns]);
+        let places = output.as_slice().len() / outputs;
+        let pixels = ArrayView::new(images.slice(), matrix(places, channels));
+        let filter = ArrayView::new(filter.slice(), matrix(outputs, channels));
+        let output = ArrayViewMut::new(output.into_view(), matrix(places, outputs));
+        let product = self.linalg.product(pixels, filter.permute([1, 0]));
+        let product = product.activation(self.activation);
+        match self.bias {
+            Some(bias) => product.bias(bias).eval_into(output),
+            None => product.eval_into(output),
         }
     }
 }

@@ -69,8 +69,9 @@ impl Linalg {
     /// | `f64` | `f64` | `f64` | tensor cores | 45 TFLOP/s |
     /// | `i8` | `i32` | `i32`, which wraps around | tensor cores | |
     ///
-    /// Products by warp groups (`wgmma`), the fastest on compute capability 9.0, write plain sums: of those with a bias, an activation, a
-    /// residual or old elements, other kernels are in charge.
+    /// On compute capability 9.0 products are computed by warp groups (`wgmma`), where rows of the operands begin at multiples of 16
+    /// bytes, or after they have been copied so. A bias, an activation, a residual or old elements take little time beside that; the
+    /// activations are approximations then, with errors of some units in the last place of `f32`.
     ///
     /// # Examples
     /// ```

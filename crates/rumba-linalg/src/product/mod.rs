@@ -2,8 +2,10 @@
 
 mod epilogue;
 pub mod pack;
+pub mod stored;
 pub mod thread;
 pub mod warp;
 pub mod warp_group;
 
+pub(crate) use epilogue::Curve;
 pub use epilogue::{Activation, Epilogue, Factors, Output, Real};

@@ -55,7 +55,8 @@ pub const SMALL: Variant = Variant {
     ..LARGE
 };
 
-/// As [`LARGE`], with ordinary stores: for rows of `c` that begin anywhere, and numbers that have not 16 bits.
+/// As [`LARGE`], with ordinary stores and any epilogue: for rows of `c` that begin anywhere, and numbers that have not 16 bits. The kernels
+/// are those of [`stored`](super::stored).
 pub const STORED: Variant = Variant {
     name: "product_stored",
     copies: false,
@@ -125,17 +126,6 @@ copied! {
     "`c = aᵀ bᵀ`." product_large_tt product_small_tt: Beside 64 64, Along 128 128;
 }
 
-/// [`STORED`]: `c = a bᵀ` of 16 bits, written as any number.
-#[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"], (T, O) = [(f16, f16), (bf16, bf16), (f16, f32), (bf16, f32)])]
-pub fn product_stored_nt<T: Element, O: Stored<f32>>(
-    a: TensorMap<Swizzled<T, 128, 64>>,
-    b: TensorMap<Swizzled<T, 128, 64>>,
-    c: MatrixOutput<O>,
-    stages: TensorPipeline<(Swizzled<T, 128, 64>, Multicast<Swizzled<T, 256, 64>>), 4, 2, 2>,
-) {
-    product((a, b), stages, c, order(2, 8), |_, sum: f32| sum);
-}
-
 /// [`SPLIT`]: `c = a bᵀ` of 16 bits, written as any number.
 #[kernel(block = 384, min_blocks = 1, cluster = 6, arch = ["sm_90a"], (T, O) = [(f16, f16), (bf16, bf16), (f16, f32), (bf16, f32)])]
 pub fn product_split_nt<T: Element, O: Stored<f32>>(
@@ -160,31 +150,9 @@ pub fn product_large_tf32(
     product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum);
 }
 
-/// [`STORED`]: the same.
-#[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"])]
-pub fn product_stored_tf32(
-    a: TensorMap<Swizzled<f32, 128, 32>>,
-    b: TensorMap<Swizzled<f32, 128, 32>>,
-    c: MatrixOutput<f32>,
-    stages: TensorPipeline<(Swizzled<f32, 128, 32>, Multicast<Swizzled<f32, 256, 32>>), 4, 2, 2>,
-) {
-    product((a, b), stages, c, order(2, 8), |_, sum: f32| sum);
-}
-
-/// [`STORED`]: `c = a bᵀ` of whole numbers with 8 bits.
-#[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"])]
-pub fn product_stored_s8(
-    a: TensorMap<Swizzled<i8, 128, 128>>,
-    b: TensorMap<Swizzled<i8, 128, 128>>,
-    c: MatrixOutput<i32>,
-    stages: TensorPipeline<(Swizzled<i8, 128, 128>, Multicast<Swizzled<i8, 256, 128>>), 4, 2, 2>,
-) {
-    product((a, b), stages, c, order(2, 8), |_, sum: i32| sum);
-}
-
 /// Kernels for numbers of 8 bits, whose sums are multiplied by a factor.
 macro_rules! eight_bits {
-    ($($ty:ident $copied:ident $stored:ident;)*) => {$(
+    ($($ty:ident $copied:ident;)*) => {$(
         #[doc = concat!("[`LARGE`]: `c = scale a bᵀ` of `", stringify!($ty), "`.")]
         #[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"], O = [f16, bf16])]
         pub fn $copied<O: Element>(
@@ -197,22 +165,10 @@ macro_rules! eight_bits {
         ) {
             product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum * scale);
         }
-
-        #[doc = concat!("[`STORED`]: `c = scale a bᵀ` of `", stringify!($ty), "`.")]
-        #[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"])]
-        pub fn $stored(
-            a: TensorMap<Swizzled<$ty, 128, 128>>,
-            b: TensorMap<Swizzled<$ty, 128, 128>>,
-            c: MatrixOutput<f32>,
-            scale: f32,
-            stages: TensorPipeline<(Swizzled<$ty, 128, 128>, Multicast<Swizzled<$ty, 256, 128>>), 4, 2, 2>,
-        ) {
-            product((a, b), stages, c, order(2, 8), |_, sum: f32| sum * scale);
-        }
     )*};
 }
 
 eight_bits! {
-    e4m3 product_large_e4m3 product_stored_e4m3;
-    e5m2 product_large_e5m2 product_stored_e5m2;
+    e4m3 product_large_e4m3;
+    e5m2 product_large_e5m2;
 }

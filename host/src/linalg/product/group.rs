@@ -9,13 +9,17 @@ use cuda_std::launch::TensorShape;
 use rumba_linalg::product::Activation;
 
 /// What a kernel takes.
-pub(super) struct Tensors<'c, T, U> {
+pub(super) struct Tensors<'c, T: Multiply<U>, U: Pod> {
     pub(super) a: (DeviceSlice<'c, T>, TensorShape),
     pub(super) b: (DeviceSlice<'c, T>, TensorShape),
     pub(super) c: (DeviceSliceMut<'c, U>, TensorShape),
     /// Whether `a` and `b` lie transposed.
     pub(super) transposed: [bool; 2],
-    pub(super) alpha: f32,
+    pub(super) bias: ArrayView<'c, U, 3>,
+    pub(super) residual: ArrayView<'c, U, 3>,
+    pub(super) alpha: T::Sum,
+    pub(super) beta: T::Sum,
+    pub(super) activation: Activation,
 }
 
 /// Whether `a` and `b` can be tensor maps as they lie, and whether they lie transposed.
@@ -33,7 +37,16 @@ pub(super) fn order<T: Pod>(a: &ArrayView<'_, T, 3>, b: &ArrayView<'_, T, 3>) ->
 impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
     /// Of operands that [`order`] says can be tensor maps, and an output in row-major order.
     pub(super) fn new(operands: Operands<'c, T, U>) -> Self {
-        let Operands { a, b, c, alpha, .. } = operands;
+        let Operands {
+            a,
+            b,
+            bias,
+            residual,
+            alpha,
+            beta,
+            activation,
+            c,
+        } = operands;
         let transposed = order(&a, &b).map(|order| order.unwrap_or(false));
         let turned = |view: ArrayView<'c, T, 3>, turned: bool| if turned { view.permute([0, 2, 1]) } else { view };
         let c = c.into_view();
@@ -44,7 +57,11 @@ impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
             // SAFETY: the view was a mutable one, and is not used any more.
             c: (unsafe { memory.assume_mut() }, shape),
             transposed,
-            alpha: bytemuck::bytes_of(&alpha).try_into().map_or(1.0, f32::from_ne_bytes),
+            bias,
+            residual,
+            alpha,
+            beta,
+            activation,
         }
     }
 }
@@ -76,7 +93,8 @@ fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'c, T>, Tens
     (view.memory().slice(start..start + length), shape)
 }
 
-/// Whether the sums are all that is written: kernels by warp groups do nothing else with them, those of 8 bits but scale them.
+/// Whether the sums are all that is written: kernels by warp groups that write by tensor copies or share sums out do nothing else with
+/// them, those of 8 bits but scale them.
 pub(super) fn is_plain<T: Multiply<U>, U: Pod>(operands: &Operands<'_, T, U>, scales: bool) -> bool {
     (scales || operands.alpha == T::ONE)
         && operands.beta == T::ZERO
@@ -97,3 +115,13 @@ macro_rules! copied {
     };
 }
 pub(super) use copied;
+
+/// The kernel with any epilogue.
+macro_rules! stored {
+    ($kernel:ident, $ty:ident, $output:ident) => {
+        |t: Tensors<'c, $ty, $output>| {
+            stored::$kernel::<$ty, $output>(t.a, t.b, t.bias, t.residual, t.alpha, t.beta, t.activation, t.c)
+        }
+    };
+}
+pub(super) use stored;
