@@ -263,10 +263,11 @@ def main():
         try:
             kernel = ours.ask(prepare=case)["prepared"]
             theirs = Theirs(library())
-            times = max(1, min(200, math.ceil(MICROSECONDS / theirs.time(1))))
+            # Each side for about as long.
+            sides = [(side, max(1, min(200, math.ceil(MICROSECONDS / side.time(1))))) for side in (ours, theirs)]
             turns = []
             for turn in range(ROUNDS + 2):
-                turns.append((ours.time(times), theirs.time(times)))
+                turns.append([side.time(times) for side, times in sides])
             turns = turns[2:]
             us, them = (statistics.median(side) for side in zip(*turns))
             ratio = statistics.median(a / b for a, b in turns)

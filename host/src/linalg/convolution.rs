@@ -4,7 +4,8 @@ use crate::array::layout::Layout;
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
-use crate::linalg::{Activation, Float, Linalg};
+use crate::launch::config::LaunchConfig;
+use crate::linalg::{Activation, Float, Linalg, product};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
@@ -41,7 +42,8 @@ impl Linalg {
     ///
     /// Unless told otherwise, the filter moves by one, and stands only where all of it is on the image.
     ///
-    /// A filter of one row and one column that moves by one is a [`product`](Self::product) of matrices, and is computed as one. Of others,
+    /// A filter of one row and one column that moves by one is a [`product`](Self::product) of matrices, and is computed as one, unless the
+    /// tiles of convolutions fit better. Of others,
     /// numbers of 16 bits are multiplied by warp groups on devices of compute capability 9.0, where channels and outputs are multiples
     /// of 8; everything else by threads. Images that do not lie one element after the other are copied first.
     ///
@@ -183,9 +185,6 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             return Ok(());
         }
         let (images, filter) = (Contiguous::of(&self.images)?, Contiguous::of(&self.filter)?);
-        if self.is_product() {
-            return self.compute_by_product(shape, &images, &filter, output);
-        }
         let bias = self.bias.as_ref().map(Contiguous::of).transpose()?;
         let problem = Problem {
             window: self.window(),
@@ -197,7 +196,10 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             },
             activation: self.activation,
         };
-        if problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups() {
+        let has_tiles = problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups();
+        if self.is_product() && !(has_tiles && self.linalg.prefers_tiles(shape, problem.window)) {
+            self.compute_by_product(shape, &images, &filter, output)
+        } else if has_tiles {
             self.linalg.convolution_by_warp_groups(&problem, shape, output)
         } else {
             self.linalg.convolution_by_threads(problem, shape, output)
@@ -384,6 +386,16 @@ impl Linalg {
         self.library.device().limits().compute_capability == (9, 0)
     }
 
+    /// Whether a convolution that is a product takes less time in the tiles of convolutions, of which there are more sizes.
+    fn prefers_tiles(&self, [images, rows, columns, outputs]: [usize; 4], window: Window) -> bool {
+        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let (places, channels) = (images * rows * columns, window.images[3]);
+        let steps = channels.div_ceil(STEP);
+        let cost = |tile: &Tile| tile.cost([places, outputs, steps], multiprocessors);
+        let tiles = TILES.iter().map(cost).min().unwrap_or(usize::MAX);
+        (tiles as f64) < product::cycles_of_halves([places, outputs, channels], multiprocessors as f64)
+    }
+
     fn convolution_by_warp_groups<T: ConvolutionElement>(
         &self,
         problem: &Problem<'_, T>,
@@ -416,7 +428,9 @@ impl Linalg {
         let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
         let call = T::convolution_by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
         let blocks = (tile.cluster * clusters) as u32;
-        self.library.launch(None, (blocks, tile.threads), call)
+        // SAFETY: the kernels read their parameters, and else nothing before they take roles, which waits for what is ahead.
+        let config = unsafe { LaunchConfig::new(blocks, tile.threads).dependent() };
+        self.library.launch(None, config, call)
     }
 
     /// A launch has at most 65535 layers, which are rows of images, so there may be several.

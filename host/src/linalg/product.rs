@@ -17,6 +17,7 @@ use crate::linalg::Linalg;
 use crate::modules::module::Module;
 use bytemuck::Pod;
 use choice::Problem;
+pub(super) use choice::cycles_of_halves;
 use cuda_std::launch::Call;
 use std::fmt;
 use types::Operands;

@@ -13,11 +13,11 @@ use cuda_std::tensor::Factor;
 use rumba::array::{Array, ArrayView};
 use rumba::{Device, DeviceBuffer, Module};
 use rumba_linalg::product::Activation;
+use rumba_linalg::product::fused::product_fused_8;
 use rumba_linalg::product::stored::{product_stored_8, product_stored_16, product_stored_32, product_stored_s8};
 use rumba_linalg::product::warp_group::{
-    LARGE, SMALL, SPLIT, STORED, Variant, product_large_e4m3, product_large_e5m2, product_large_nn, product_large_nt,
-    product_large_tf32, product_large_tn, product_large_tt, product_small_nn, product_small_nt, product_small_tn,
-    product_small_tt, product_split_nt,
+    LARGE, SMALL, SPLIT, STORED, Variant, product_large_nn, product_large_nt, product_large_tf32, product_large_tn,
+    product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt, product_split_nt,
 };
 use rumba_ptx::ast::{Block, Item, Statement};
 
@@ -94,11 +94,17 @@ fn sums_and_operands_stay_out_of_local_memory() {
 }
 
 /// The kernels, and the shape and types of their products.
-const KERNELS: [(&str, &str); 39] = [
-    ("product_large_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
-    ("product_large_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
-    ("product_large_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
-    ("product_large_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
+const KERNELS: [(&str, &str); 43] = [
+    ("product_fused_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_fused_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_fused_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_fused_8_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_fused_large_nn_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
+    ("product_fused_large_nn_f16_f16", "m64n256k16.f32.f16.f16"),
+    ("product_fused_large_nt_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
+    ("product_fused_large_nt_f16_f16", "m64n256k16.f32.f16.f16"),
+    ("product_fused_small_nt_bf16_bf16", "m64n128k16.f32.bf16.bf16"),
+    ("product_fused_small_nt_f16_f16", "m64n128k16.f32.f16.f16"),
     ("product_large_nn_bf16", "m64n256k16.f32.bf16.bf16"),
     ("product_large_nn_f16", "m64n256k16.f32.f16.f16"),
     ("product_large_nt_bf16", "m64n256k16.f32.bf16.bf16"),
@@ -132,8 +138,6 @@ const KERNELS: [(&str, &str); 39] = [
     ("product_stored_8_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
     ("product_stored_8_e5m2_f32", "m64n256k32.f32.e5m2.e5m2"),
     ("product_stored_s8_i8_i32", "m64n256k32.s32.s8.s8"),
-    ("product_stored_small_bf16_bf16", "m64n128k16.f32.bf16.bf16"),
-    ("product_stored_small_f16_f16", "m64n128k16.f32.f16.f16"),
 ];
 
 #[test]
@@ -401,6 +405,13 @@ fn nothing<O: bytemuck::Pod>() -> ArrayView<'static, O, 3> {
     none.view()
 }
 
+/// No bias of columns.
+fn no_row() -> ArrayView<'static, u32, 1> {
+    let (device, _) = module();
+    let none: &Array<u32, 1> = Box::leak(Box::new(Array::zeros(device, [0]).expect("memory")));
+    none.view()
+}
+
 /// A kernel that is given no epilogue.
 macro_rules! plain {
     ($kernel:ident, $ty:ident, $output:ident, $one:literal, $zero:literal) => {
@@ -484,10 +495,10 @@ fn products_of_32_and_8_bits_are_those_in_f64() {
     check::<f32, f32>(STORED, "nt", odd, plain!(product_stored_32, f32, f32, 1.0, 0.0));
     check::<i8, i32>(STORED, "nt", shape, plain!(product_stored_s8, i8, i32, 1, 0));
     check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
-        product_large_e4m3::<f16>(a, b, c, 1.0)
+        product_fused_8::<e4m3, f16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
     });
     check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
-        product_large_e5m2::<bf16>(a, b, c, 1.0)
+        product_fused_8::<e5m2, bf16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
     });
     check::<e4m3, f32>(STORED, "nt", shape, plain!(product_stored_8, e4m3, f32, 1.0, 0.0));
     check::<e5m2, bf16>(STORED, "nt", shape, plain!(product_stored_8, e5m2, bf16, 1.0, 0.0));

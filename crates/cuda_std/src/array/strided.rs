@@ -200,6 +200,40 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         Some(unsafe { &*element(self.start.cast_mut(), offset) })
     }
 
+    /// The element at an index, or the nearest to it that there is; `None` if there is none at all. Without a branch, so that many reads
+    /// can be under way at a time: for what is not used where it is outside.
+    ///
+    /// ```
+    /// use cuda_std::View;
+    ///
+    /// let matrix = View::new(&[1, 2, 3, 4, 5, 6], [2, 3]);
+    /// assert_eq!([[1, 1], [1, 9], [9, 0]].map(|at| matrix.nearest(at)), [Some(&5), Some(&6), Some(&4)]);
+    /// assert_eq!(View::<u32, 2>::new(&[], [2, 0]).nearest([0, 0]), None);
+    /// ```
+    ///
+    /// `ld.global`; PTX 1.0.
+    #[inline(always)]
+    #[must_use]
+    pub fn nearest(&self, index: [usize; N]) -> Option<&'a T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut offset = 0_i64;
+        let mut axis = 0;
+        while axis < N {
+            let last = self.dimensions.lengths[axis] - 1;
+            let at = if index[axis] < last as usize {
+                index[axis] as u32
+            } else {
+                last
+            };
+            offset = offset.wrapping_add(i64::from(at as i32).wrapping_mul(i64::from(self.dimensions.strides[axis])));
+            axis += 1;
+        }
+        // SAFETY: inside the shape, which has elements.
+        Some(unsafe { &*element(self.start.cast_mut(), offset as isize) })
+    }
+
     /// The element at an index and the three that follow it along the last axis, with `beyond` for each that is outside: read at
     /// once where they lie one after the other at a multiple of their size.
     ///

@@ -1,6 +1,7 @@
 //! Products of matrices. Each file has one way to compute them.
 
 mod epilogue;
+pub mod fused;
 pub mod pack;
 pub mod stored;
 pub mod thread;

@@ -12,39 +12,29 @@ use cuda_std::tensor::{
 };
 
 use super::epilogue::{Epilogue, Output};
-use super::warp_group::{self, Variant};
 use super::{Activation, Factors};
 
-/// The tiles of [`warp_group::SMALL`], with the same.
-pub const SMALL: Variant = Variant {
-    name: "product_stored_small",
-    copies: false,
-    ..warp_group::SMALL
-};
-
-/// The kernels, which differ in the elements' size, so many of which are in a row of 128 bytes, in the tile, and in what of it is copied
-/// at once.
+/// The kernels, which differ in the elements' size: so many of them are in a row of 128 bytes.
 macro_rules! products {
-    ($($(#[$doc:meta])* $name:ident: $depth:literal, $sum:ty, [$($shape:tt)*], $down:literal below,
-       $rows:literal x $half:literal, $b:ty, $stages:literal stages, $groups:literal consumers, $cluster:literal blocks, $types:tt;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $depth:literal, $sum:ty, $types:tt;)*) => {$(
         $(#[$doc])*
-        #[kernel($($shape)*, min_blocks = 1, arch = ["sm_90a"], (T, U) = $types)]
+        #[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"], (T, U) = $types)]
         #[allow(clippy::too_many_arguments, reason = "a kernel's parameters")]
         pub fn $name<T: Factor<Sum = $sum>, U: Output<$sum>>(
-            a: TensorMap<Swizzled<T, $rows, $depth>>,
-            b: TensorMap<Swizzled<T, $half, $depth>>,
+            a: TensorMap<Swizzled<T, 128, $depth>>,
+            b: TensorMap<Swizzled<T, 128, $depth>>,
             bias: View<U, 3>,
             residual: View<U, 3>,
             alpha: $sum,
             beta: $sum,
             activation: Activation,
             c: MatrixOutput<U>,
-            stages: TensorPipeline<(Swizzled<T, $rows, $depth>, $b), $stages, $groups, $cluster>,
-            staging: TensorStaging<Swizzled<f32, 16, 32>, $groups>,
+            stages: TensorPipeline<(Swizzled<T, 128, $depth>, Multicast<Swizzled<T, 256, $depth>>), 4, 2, 2>,
+            staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
         ) {
             let factors = Factors { alpha, beta, activation };
             let epilogue = Epilogue { factors, bias, residual };
-            let order = (Bands(8), Grouping { down: $down, across: 1 });
+            let order = (Bands(8), Grouping { down: 2, across: 1 });
             let reads_old = beta != <$sum as super::Real>::ZERO;
             product_in_fours(
                 (a, b),
@@ -59,18 +49,7 @@ macro_rules! products {
     )*};
 }
 
-/// Tiles of 128 by 256, as [`products`].
-macro_rules! large {
-    ($($(#[$doc:meta])* $name:ident: $depth:literal, $sum:ty, $types:tt;)*) => {
-        products! {$(
-            $(#[$doc])*
-            $name: $depth, $sum, [block = 384, cluster = 2], 2 below, 128 x 128, Multicast<Swizzled<T, 256, $depth>>, 4 stages,
-                2 consumers, 2 blocks, $types;
-        )*}
-    };
-}
-
-large! {
+products! {
     /// Of numbers with 16 bits.
     product_stored_16: 64, f32, [(f16, f16), (bf16, bf16), (f16, f32), (bf16, f32)];
     /// Of numbers with 8 bits.
@@ -79,10 +58,4 @@ large! {
     product_stored_32: 32, f32, [(f32, f32)];
     /// Of whole numbers with 8 bits.
     product_stored_s8: 128, i32, [(i8, i32)];
-}
-
-products! {
-    /// [`SMALL`], of numbers with 16 bits.
-    product_stored_small: 64, f32, [block = 256], 1 below, 64 x 128, Swizzled<T, 128, 64>, 8 stages, 1 consumers, 1 blocks,
-        [(f16, f16), (bf16, bf16)];
 }

@@ -3,9 +3,9 @@
 //! Each kernel is [`product`] with tiles of its own: which product wants which is in [`VARIANTS`].
 //! Letters behind a name say how `a` and `b` lie, as BLAS writes it: `n` as it is multiplied, `a` with a row for each row of the
 //! product and `b` with a row for each number that is summed over, `t` transposed. Numbers of other sizes than 16 bits are
-//! multiplied as `nt` only.
+//! multiplied as `nt` only; those of 8 bits by [`fused`](super::fused).
 
-use cuda_std::half::{bf16, e4m3, e5m2, f16};
+use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
     Across, Bands, Element, Grouping, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange, TensorMap,
@@ -148,27 +148,4 @@ pub fn product_large_tf32(
     staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
 ) {
     product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum);
-}
-
-/// Kernels for numbers of 8 bits, whose sums are multiplied by a factor.
-macro_rules! eight_bits {
-    ($($ty:ident $copied:ident;)*) => {$(
-        #[doc = concat!("[`LARGE`]: `c = scale a bᵀ` of `", stringify!($ty), "`.")]
-        #[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"], O = [f16, bf16])]
-        pub fn $copied<O: Element>(
-            a: TensorMap<Swizzled<$ty, 128, 128>>,
-            b: TensorMap<Swizzled<$ty, 128, 128>>,
-            c: TensorOutput<Swizzled<O, 16, 64>>,
-            scale: f32,
-            stages: TensorPipeline<(Swizzled<$ty, 128, 128>, Multicast<Swizzled<$ty, 256, 128>>), 4, 2, 2>,
-            staging: TensorStaging<Swizzled<O, 16, 64>, 2>,
-        ) {
-            product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum * scale);
-        }
-    )*};
-}
-
-eight_bits! {
-    e4m3 product_large_e4m3;
-    e5m2 product_large_e5m2;
 }

@@ -11,7 +11,7 @@ use crate::launch::config::LaunchConfig;
 use crate::launch::library::Library;
 use crate::linalg::{Linalg, Tuning};
 use bytemuck::Pod;
-use rumba_linalg::product::stored;
+use rumba_linalg::product::fused;
 use rumba_linalg::product::warp_group::{self, Variant};
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -38,8 +38,10 @@ pub enum Way {
     Small,
     /// See [`warp_group::STORED`].
     Stored,
-    /// See [`stored::SMALL`].
-    StoredSmall,
+    /// See [`fused::LARGE`].
+    Fused,
+    /// See [`fused::SMALL`].
+    FusedSmall,
     /// See [`warp_group::SPLIT`].
     Split,
     /// [`Way::Large`] with numbers of TensorFloat-32.
@@ -72,7 +74,8 @@ impl Way {
             Way::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
             Way::Small => ("small", [64, 128], [0.0, 1000.0, 0.0, 0.0], true),
             Way::Stored => ("stored", [128, 256], [2600.0, 1400.0, 0.0, 0.0], true),
-            Way::StoredSmall => ("small stored", [64, 128], [0.0, 900.0, 0.0, 0.0], true),
+            Way::Fused => ("fused", [128, 256], [3000.0, 1550.0, 0.0, 0.0], true),
+            Way::FusedSmall => ("small fused", [64, 128], [0.0, 950.0, 0.0, 0.0], true),
             Way::Split => ("split", [128, 128], [0.0, 1000.0, 0.0, 0.0], true),
             Way::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
             Way::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
@@ -96,7 +99,8 @@ impl Way {
             Way::Large
             | Way::Small
             | Way::Stored
-            | Way::StoredSmall
+            | Way::Fused
+            | Way::FusedSmall
             | Way::Split
             | Way::LargeTf32
             | Way::StoredTf32 => [0.1; 4],
@@ -109,7 +113,8 @@ impl Way {
             Way::Large | Way::LargeTf32 => Some(warp_group::LARGE),
             Way::Small => Some(warp_group::SMALL),
             Way::Stored | Way::StoredTf32 => Some(warp_group::STORED),
-            Way::StoredSmall => Some(stored::SMALL),
+            Way::Fused => Some(fused::LARGE),
+            Way::FusedSmall => Some(fused::SMALL),
             Way::Split => Some(warp_group::SPLIT),
             Way::Elements | Way::Threads | Way::ThreadsSmall | Way::Warps | Way::WarpsSmall | Way::WarpsTf32 => None,
         }
@@ -117,7 +122,12 @@ impl Way {
 
     /// Whether a kernel by warp groups does more with sums than to write them.
     fn has_epilogue(self) -> bool {
-        matches!(self, Way::Stored | Way::StoredSmall | Way::StoredTf32)
+        matches!(self, Way::Stored | Way::StoredTf32 | Way::Fused | Way::FusedSmall)
+    }
+
+    /// Whether it has an epilogue between products and tensor copies.
+    fn is_fused(self) -> bool {
+        matches!(self, Way::Fused | Way::FusedSmall)
     }
 
     /// Whether its products are those of TensorFloat-32.
@@ -139,16 +149,21 @@ impl Way {
         let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
         let any = operands.a.shape()[2] > 0;
         let fits = capability == (9, 0) && any && by_rows && (!variant.copies || in_vectors(&c));
-        let is_plain = group::is_plain(operands, size_of::<T>() == 1 && !T::WHOLE);
+        let is_plain = group::is_plain(operands);
         if !fits || !is_plain && !self.has_epilogue() {
             return None;
         }
-        // Of both orders there are kernels for 16 bits, that write by tensor copies.
+        // Of plain products of 16 bits, other kernels are as fast.
+        if self.is_fused() && (is_plain && size_of::<T>() == 2 || !group::is_fusible(operands)) {
+            return None;
+        }
+        // Of both orders there are kernels for 16 bits, that write by tensor copies: of `b` alone in large tiles with an epilogue.
         let any_order = size_of::<T>() == 2 && variant.copies;
+        let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Way::FusedSmall];
         let [a, b] = group::order(a, b);
         let packs = [
-            a.is_none() || a == Some(true) && !any_order,
-            b.is_none() || b == Some(false) && !any_order,
+            a.is_none() || a == Some(true) && !any_a,
+            b.is_none() || b == Some(false) && !any_b,
         ];
         Some(Plan { way: self, packs })
     }
@@ -200,13 +215,17 @@ impl Problem {
 
     /// How long a way takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let Facts { tile, speed, .. } = plan.way.facts();
-        let size_class = size.ilog2() as usize;
-        let speed = if driver::is_software() {
-            plan.way.simulated()[size_class]
+        let speeds = if driver::is_software() {
+            plan.way.simulated()
         } else {
-            speed[size_class]
+            plan.way.facts().speed
         };
+        self.time_at(speeds, plan, size, multiprocessors)
+    }
+
+    /// The same at speeds as [`Facts::speed`].
+    fn time_at(&self, speeds: [f64; 4], plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
+        let (tile, speed) = (plan.way.facts().tile, speeds[size.ilog2() as usize]);
         let slices = plan.way.group().map_or(1, |variant| variant.slices);
         let multiprocessors = multiprocessors / f64::from(slices);
         let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
@@ -264,6 +283,14 @@ fn plans<T: Multiply<U>, U: Pod>(
         .collect();
     plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     plans
+}
+
+/// How many cycles a product of numbers with 16 bits takes about, `[rows, columns, terms]`, whose operands are there.
+pub(in crate::linalg) fn cycles_of_halves([rows, columns, terms]: [usize; 3], multiprocessors: f64) -> f64 {
+    let problem = Problem::new([1, rows, columns, terms]);
+    let plans = [Way::Large, Way::Small].map(|way| Plan { way, packs: [false; 2] });
+    let times = plans.map(|plan| problem.time_at(plan.way.facts().speed, &plan, 2, multiprocessors));
+    times[0].min(times[1])
 }
 
 /// A plan is measured if the model says that it takes at most so many times as long as the fastest.
@@ -331,11 +358,7 @@ fn choose<T: Multiply<U>, U: Pod>(
         .fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
     // Some kernels have no epilogue: an answer that was found among them is none of products that have one.
-    let epilogue = if group::is_plain(operands, false) {
-        "plain"
-    } else {
-        "epilogue"
-    };
+    let epilogue = if group::is_plain(operands) { "plain" } else { "epilogue" };
     let question = format!(
         "product {} {} {} {} {} {precision:?} {epilogue}",
         last(std::any::type_name::<T>()),
@@ -463,7 +486,7 @@ mod tests {
                 way,
                 packs: [packs && way != Way::Elements; 2],
             };
-            (problem.time(&plan, 2, 132.0), plan)
+            (problem.time_at(way.facts().speed, &plan, 2, 132.0), plan)
         }));
         plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         candidates(&plans).into_iter().map(|plan| plan.way).collect()
@@ -471,7 +494,7 @@ mod tests {
 
     #[test]
     fn the_plain_kernel_is_measured_where_it_may_win() {
-        for small in [[1, 1, 1, 1], [1, 64, 64, 64], [1, 1, 1024, 1024], [8, 100, 3, 200]] {
+        for small in [[1, 1, 1, 1], [1, 64, 64, 64], [1, 1, 256, 256], [8, 100, 3, 200]] {
             for packs in [false, true] {
                 assert!(measured(small, packs).contains(&Way::Elements), "{small:?}");
             }

@@ -5,9 +5,9 @@ use crate::array::{ArrayView, ArrayViewMut};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::Call;
-use rumba_linalg::product::{Activation, Real, stored, thread, warp, warp_group};
+use rumba_linalg::product::{Activation, Real, fused, stored, thread, warp, warp_group};
 
-use super::group::{Tensors, copied, stored};
+use super::group::{self, Tensors, copied, fused, stored};
 
 /// Elements whose products can be written to elements `U`: the table of [`Linalg::product`](crate::linalg::Linalg::product).
 #[diagnostic::on_unimplemented(
@@ -119,7 +119,8 @@ kernels! {
         Large copied!(f16, product_large_nn product_large_nt product_large_tn product_large_tt),
         Small copied!(f16, product_small_nn product_small_nt product_small_tn product_small_tt),
         Stored stored!(product_stored_16, f16, f16),
-        StoredSmall stored!(product_stored_small, f16, f16),
+        Fused fused!(f16, f16, product_fused_large_nn product_fused_large_nt),
+        FusedSmall fused!(f16, f16, product_fused_small_nt product_fused_small_nt),
         Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f16>(t.a, t.b, t.c)
     ];
     f16, f32, f32, [Warps warp::product_warps_f16_f32], [
@@ -130,7 +131,8 @@ kernels! {
         Large copied!(bf16, product_large_nn product_large_nt product_large_tn product_large_tt),
         Small copied!(bf16, product_small_nn product_small_nt product_small_tn product_small_tt),
         Stored stored!(product_stored_16, bf16, bf16),
-        StoredSmall stored!(product_stored_small, bf16, bf16),
+        Fused fused!(bf16, bf16, product_fused_large_nn product_fused_large_nt),
+        FusedSmall fused!(bf16, bf16, product_fused_small_nt product_fused_small_nt),
         Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, bf16>(t.a, t.b, t.c)
     ];
     bf16, f32, f32, [Warps warp::product_warps_bf16_f32], [
@@ -148,20 +150,20 @@ kernels! {
         Stored stored!(product_stored_s8, i8, i32)
     ];
     e4m3, f16, f32, [], [
-        Large |t: Tensors<'c, _, _>| warp_group::product_large_e4m3::<f16>(t.a, t.b, t.c, t.alpha),
+        Fused fused!(e4m3, f16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e4m3, f16)
     ];
     e4m3, bf16, f32, [], [
-        Large |t: Tensors<'c, _, _>| warp_group::product_large_e4m3::<bf16>(t.a, t.b, t.c, t.alpha),
+        Fused fused!(e4m3, bf16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e4m3, bf16)
     ];
     e4m3, f32, f32, [], [Stored stored!(product_stored_8, e4m3, f32)];
     e5m2, f16, f32, [], [
-        Large |t: Tensors<'c, _, _>| warp_group::product_large_e5m2::<f16>(t.a, t.b, t.c, t.alpha),
+        Fused fused!(e5m2, f16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e5m2, f16)
     ];
     e5m2, bf16, f32, [], [
-        Large |t: Tensors<'c, _, _>| warp_group::product_large_e5m2::<bf16>(t.a, t.b, t.c, t.alpha),
+        Fused fused!(e5m2, bf16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e5m2, bf16)
     ];
     e5m2, f32, f32, [], [Stored stored!(product_stored_8, e5m2, f32)];
