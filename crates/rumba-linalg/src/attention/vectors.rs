@@ -44,7 +44,7 @@ fn attend<
         assert!(
             2 * KEYS >= ROWS,
             "the queries of a block come to the place of keys and values"
-        )
+        );
     };
     let Some([outer, inner, first, _]) = o.part() else {
         return;
