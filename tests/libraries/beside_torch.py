@@ -1,6 +1,7 @@
 """Rumba's linear algebra beside NVIDIA's libraries, through PyTorch: both in turns on one GPU, in one run.
 
     python beside_torch.py PROGRAM [CASES]      PROGRAM: the binary `libraries`; CASES: part of the names of cases
+    python beside_torch.py PROGRAM step         the table of book/src/product.md
 
 Each side runs a graph of launches without a pause; after a warm-up they take turns. A line per case: the median of our time,
 that of the library, the median of the ratios of neighbours, our speed, and the error of both against f64.
@@ -77,31 +78,54 @@ ELEMENTS = {
     "f32": torch.float32,
     "f64": torch.float64,
     "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
     "s8": torch.int8,
 }
 
 
-def product(element, m, n, k, layout="nt"):
+def product(element, m, n, k, layout="nt", epilogue=(), only=None):
     """c = a b, by cuBLAS and cuBLASLt. `layout` says of a and b whether they lie in row-major order (n) or transposed (t): with
-    `nt` the sums run along the rows of both. Results are of the elements' type, f16 for 8 bits and s32 for integers."""
+    `nt` the sums run along the rows of both. Results are of the elements' type, f16 for 8 bits and s32 for integers. What the library
+    has no epilogue for, another kernel does behind it."""
     torch.backends.cuda.matmul.allow_tf32 = element == "tf32"
     kind = ELEMENTS[element]
     if element == "s8":
         a, b = (torch.randn(size, device="cuda").mul(32).to(kind) for size in ((m, k), (n, k)))
         return lambda: torch._int_mm(a, b.t())
-    a, b = (torch.randn(size, device="cuda").to(kind) for size in ((m, k), (n, k)))
+    # The library has no products of two matrices of e5m2: one of them is of e4m3 then.
+    kinds = (kind, torch.float8_e4m3fn if element == "e5m2" else kind)
+    a, b = (torch.randn(size, device="cuda").to(kind) for size, kind in zip(((m, k), (n, k)), kinds))
     if layout[0] == "t":
         a = a.t().contiguous().t()
     if layout[1] == "n":
         b = b.t().contiguous().t()
-    if element == "e4m3":
+    output = torch.float16 if element in ("e4m3", "e5m2") else kind
+    bias = torch.randn(n, device="cuda").mul(math.sqrt(k)).to(output) if "bias" in epilogue else None
+    residual = torch.randn((m, n), device="cuda").mul(math.sqrt(k)).to(output) if "residual" in epilogue else None
+
+    def behind(c):
+        if "relu" in epilogue:
+            c = torch.relu_(c)
+        if "gelu" in epilogue:
+            c = torch.nn.functional.gelu(c, approximate="tanh")
+        if "silu" in epilogue:
+            c = torch.nn.functional.silu(c, inplace=True)
+        return c if residual is None else c.add_(residual)
+
+    if element in ("e4m3", "e5m2"):
         one = torch.ones((), device="cuda")
-        return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.float16, use_fast_accum=True)
+        return lambda: behind(torch._scaled_mm(a, b.t(), one, one, bias=bias, out_dtype=output, use_fast_accum=True))
+    if bias is not None and residual is None and ("relu" in epilogue or "gelu" in epilogue):
+        return lambda: torch._addmm_activation(bias, a, b.t(), use_gelu="gelu" in epilogue)
+    if bias is not None:
+        return lambda: behind(torch.addmm(bias, a, b.t()))
+    if list(epilogue) == ["residual"]:
+        return lambda: torch.addmm(residual, a, b.t())
     c = torch.empty((m, n), dtype=kind, device="cuda")
-    return lambda: torch.matmul(a, b.t(), out=c)
+    return lambda: behind(torch.matmul(a, b.t(), out=c))
 
 
-def attention(element, batch, heads, length, size, causal):
+def attention(element, batch, heads, length, size, causal, only=None):
     """softmax(q kT / sqrt(size)) v, by cuDNN."""
     q, k, v = (torch.randn((batch, heads, length, size), device="cuda").to(ELEMENTS[element]) for _ in range(3))
 
@@ -136,6 +160,35 @@ CONVOLUTIONS = [
     ([2, 128, 128, 512], 512, 3, 1),
 ]
 
+# Elements, and what is done with the sums.
+EPILOGUES = [
+    ("f16", "bias"),
+    ("f16", "bias+relu"),
+    ("f16", "bias+gelu"),
+    ("f16", "bias+silu"),
+    ("f16", "residual"),
+    ("f16", "bias+residual"),
+    ("bf16", "bias+gelu"),
+    ("e4m3", "bias"),
+    ("e4m3", "bias+gelu"),
+    ("tf32", "bias+relu"),
+]
+
+# The steps of book/src/product.md.
+STEPS = [
+    "naive",
+    "tiled",
+    "registers",
+    "tensor_cores",
+    "warp_group",
+    "queue",
+    "two_consumers",
+    "persistent",
+    "cluster",
+    "bands",
+    "small",
+]
+
 SQUARES = [1024, 2048, 4096, 8192, 16384]
 RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512, 16384), (8192, 8192, 200)]
 
@@ -143,11 +196,31 @@ RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512,
 def cases():
     """Names, what our side prepares, the library's function, and operations."""
     sizes = [(n, n, n) for n in SQUARES] + RAGGED
-    types = {"bf16": sizes, "f16": sizes, "e4m3": sizes[1:4], "s8": sizes[1:4], "tf32": sizes[1:4], "f32": sizes[1:4], "f64": sizes[1:3]}
+    eight = sizes[1:4]
+    types = {"bf16": sizes, "f16": sizes, "e4m3": eight, "e5m2": eight, "s8": eight, "tf32": eight, "f32": eight, "f64": sizes[1:3]}
     for element, shapes in types.items():
         for m, n, k in shapes:
             case = dict(element=element, m=m, n=n, k=k)
             yield f"product {element} {m}x{n}x{k}", {"product": case}, lambda case=case: product(**case), 2 * m * n * k
+    for element, epilogue in EPILOGUES:
+        for m, n, k in ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 16384, 4096)):
+            case = dict(element=element, m=m, n=n, k=k, epilogue=epilogue.split("+"))
+            name = f"product {element} {m}x{n}x{k} {epilogue}"
+            yield name, {"product": case}, lambda case=case: product(**case), 2 * m * n * k
+    # Operands that lie otherwise, and the kernel that reads them as they lie, beside which no choice may be slower.
+    for element in ("f16", "tf32"):
+        for layout in ("nn", "tn", "tt"):
+            case = dict(element=element, m=4096, n=4096, k=4096, layout=layout)
+            yield f"product {element} 4096x4096x4096 {layout}", {"product": case}, lambda case=case: product(**case), 2 * 4096**3
+    for m, n, k in ((16, 16, 16), (64, 64, 64), (1, 1024, 1024), (256, 256, 256)):
+        for only in (None, "elements"):
+            case = dict(element="f16", m=m, n=n, k=k, only=only)
+            name = f"product f16 {m}x{n}x{k} {only or 'small'}"
+            yield name, {"product": case}, lambda case=case: product(**case), 2 * m * n * k
+    for n in (4096, 8192):
+        for name in STEPS:
+            case, library = dict(name=name, m=n, n=n, k=n), dict(element="f16", m=n, n=n, k=n)
+            yield f"step {name} {n}", {"step": case}, lambda library=library: product(**library), 2 * n**3
     # 16384 positions with heads of 2048 numbers together, as in FlashAttention-3's paper; of sizes that do not divide it, the most.
     sizes = {"f16": [64, 128, 40, 80, 160], "bf16": [64, 128]}
     for element, size in ((element, size) for element in sizes for size in sizes[element]):
@@ -159,6 +232,15 @@ def cases():
                 operations = 4 * 16384 * (2048 // size) * length * size // (2 if causal else 1)
                 name = f"attention {element} {size} {length} {'causal' if causal else 'full'}"
                 yield name, {"attention": case}, lambda case=case: attention(**case), operations
+
+    # By warps, as on devices before compute capability 9.0.
+    for size, length, causal in ((64, 4096, False), (64, 4096, True), (128, 4096, False), (128, 4096, True), (80, 4096, False)):
+        case = dict(
+            element="f16", batch=4, heads=2048 // size, length=length, size=size, causal=causal, only="vectors"
+        )
+        operations = 4 * 16384 * (2048 // size) * length * size // (2 if causal else 1)
+        name = f"attention f16 {size} {length} {'causal' if causal else 'full'} by warps"
+        yield name, {"attention": case}, lambda case=case: attention(**case), operations
 
     for element in ("f16", "bf16"):
         for images, outputs, taps, stride in CONVOLUTIONS:
@@ -181,10 +263,11 @@ def main():
         try:
             kernel = ours.ask(prepare=case)["prepared"]
             theirs = Theirs(library())
-            times = max(1, min(200, math.ceil(MICROSECONDS / theirs.time(1))))
+            # Each side for about as long.
+            sides = [(side, max(1, min(200, math.ceil(MICROSECONDS / side.time(1))))) for side in (ours, theirs)]
             turns = []
             for turn in range(ROUNDS + 2):
-                turns.append((ours.time(times), theirs.time(times)))
+                turns.append([side.time(times) for side, times in sides])
             turns = turns[2:]
             us, them = (statistics.median(side) for side in zip(*turns))
             ratio = statistics.median(a / b for a, b in turns)

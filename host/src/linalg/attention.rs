@@ -1,5 +1,6 @@
 //! Attention forward: `softmax(scale q kᵀ) v`, without its matrix of scores in memory.
 
+use crate::array::layout::Layout;
 use crate::array::{ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
 use crate::linalg::Linalg;
@@ -7,6 +8,7 @@ use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
 use cuda_std::tensor::Order;
+use cuda_std::vector::Vector8;
 use rumba_linalg::attention as kernels;
 
 /// Which keys a query sees.
@@ -60,6 +62,10 @@ type ByWarps<T> = for<'c> fn(
     i32,
 ) -> Call<'c>;
 
+/// How a kernel by warps is called whose operands lie in vectors.
+type InVectors<T> =
+    for<'c> fn([ArrayView<'c, <T as sealed::Kernels>::Eight, 4>; 3], ArrayViewMut<'c, T, 4>, f32, i32) -> Call<'c>;
+
 /// A kernel by warp groups.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpGroups<T> {
@@ -72,18 +78,22 @@ pub struct WarpGroups<T> {
 }
 
 mod sealed {
-    use super::{ByWarps, WarpGroups};
+    use super::{ByWarps, InVectors, Pod, WarpGroups};
 
     pub trait Kernels: Sized + 'static {
+        /// Eight of them, as `Vector8` has them.
+        type Eight: Pod;
         /// In ascending order of their sizes.
         const WARP_GROUPS: &'static [WarpGroups<Self>];
+        /// For heads of up to 64 numbers, and of up to 128.
+        const IN_VECTORS: [InVectors<Self>; 2];
         /// For all devices, sizes and strides.
         const WARPS: ByWarps<Self>;
     }
 }
 
 macro_rules! elements {
-    ($($ty:ident)*) => {$(
+    ($($ty:ident: $small:ident $large:ident;)*) => {$(
         impl AttentionElement for $ty {}
 
         impl sealed::Kernels for $ty {
@@ -93,13 +103,21 @@ macro_rules! elements {
                 WarpGroups { size: 192, rows: 128, threads: 384, call: |q, k, v, o, scale, visible| kernels::warp_group::attention_192::<$ty>(q, k, v, o, scale, visible) },
                 WarpGroups { size: 512, rows: 64, threads: 256, call: |q, k, v, o, scale, visible| kernels::warp_group::attention_512::<$ty>(q, k, v, o, scale, visible) },
             ];
+            type Eight = Vector8<$ty>;
+            const IN_VECTORS: [InVectors<$ty>; 2] = [
+                |[q, k, v], o, scale, visible| kernels::vectors::$small(q, k, v, o, scale, visible),
+                |[q, k, v], o, scale, visible| kernels::vectors::$large(q, k, v, o, scale, visible),
+            ];
             const WARPS: ByWarps<$ty> =
                 |q, k, v, o, scale, visible| kernels::warp::attention_by_warps::<$ty>(q, k, v, o, scale, visible);
         }
     )*};
 }
 
-elements!(f16 bf16);
+elements! {
+    f16: attention_64_by_warps_f16 attention_128_by_warps_f16;
+    bf16: attention_64_by_warps_bf16 attention_128_by_warps_bf16;
+}
 
 impl Linalg {
     /// `softmax(scale q kᵀ) v` for each head of each batch: `output[b, h, i]` is the mean of the values `v[b, h, j]`, weighted by
@@ -110,8 +128,9 @@ impl Linalg {
     /// queries. Heads have up to 512 numbers.
     ///
     /// On devices of compute capability 9.0 the work is done by warp groups where the elements of a head lie one after the other
-    /// and all other strides are multiples of 16 bytes, as they are of heads of 64 or 80 numbers. Else it is done by warps, which
-    /// takes several times as long.
+    /// and all other strides are multiples of 16 bytes, as they are of heads of 64 or 80 numbers. Else it is done by warps: where
+    /// arrays lie so and heads have a multiple of 8 and up to 128 numbers, by copies of 16 bytes at a time; others take several times
+    /// as long.
     ///
     /// # Errors
     /// [`LinalgError`] if the shapes do not fit, heads are too large or the scale is not positive; [`crate::Error::OtherDevice`]; the
@@ -196,12 +215,29 @@ impl Linalg {
             matrices,
         };
         let is_ninth = self.library.device().limits().compute_capability.0 == 9;
-        let views = [&queries, &keys, &values, &output.view()];
-        if is_ninth && views.into_iter().all(fits_tensor_maps) {
+        let is_wanted = |way: &str| self.only.is_none_or(|only| only == way);
+        let fits = [&queries, &keys, &values].into_iter().all(fits_tensor_maps);
+        if is_ninth && fits && fits_tensor_maps(&output.view()) && is_wanted("warp groups") {
             self.attention_by_warp_groups(task, queries, keys, values, output)
+        } else if fits && size.is_multiple_of(8) && size <= 128 && is_wanted("vectors") {
+            self.attention_in_vectors(task, [queries, keys, values], output)
         } else {
             self.attention_by_warps(task, queries, keys, values, output)
         }
+    }
+
+    fn attention_in_vectors<T: AttentionElement>(
+        &self,
+        task: Task,
+        operands: [ArrayView<'_, T, 4>; 3],
+        output: ArrayViewMut<'_, T, 4>,
+    ) -> Result<()> {
+        let [_, _, rows, size] = output.shape();
+        let blocks = task.matrices * rows.div_ceil(kernels::warp::ROWS);
+        let [small, large] = T::IN_VECTORS;
+        let (call, block) = if size <= 64 { (small, (8, 16)) } else { (large, (16, 8)) };
+        let call = call(operands.map(|view| in_vectors(&view)), output, task.scale, task.visible);
+        self.library.launch(None, (blocks as u32, block), call)
     }
 
     fn attention_by_warps<T: AttentionElement>(
@@ -270,6 +306,28 @@ fn fits_tensor_maps<T: Pod>(view: &ArrayView<'_, T, 4>) -> bool {
     let is_aligned =
         |axis: usize| shape[axis] == 1 || strides[axis] > 0 && strides[axis] * size_of::<T>() as isize % 16 == 0;
     address.is_multiple_of(16) && (strides[3] == 1 || shape[3] == 1) && (0..3).all(is_aligned)
+}
+
+/// An array whose heads begin at multiples of 16 bytes and have a multiple of 8 numbers, in vectors.
+fn in_vectors<'a, T: AttentionElement>(view: &ArrayView<'a, T, 4>) -> ArrayView<'a, T::Eight, 4> {
+    let ([outer, inner, rows, size], strides) = (view.shape(), view.strides());
+    let shape = [outer, inner, rows, size / 8];
+    // An axis of one element has any stride.
+    let stride = |axis: usize| if shape[axis] == 1 { 0 } else { strides[axis] / 8 };
+    let strides = [stride(0), stride(1), stride(2), 1];
+    let last: usize = (0..4)
+        .map(|axis| (shape[axis] - 1) * strides[axis].unsigned_abs())
+        .sum();
+    let start = view.layout().offset;
+    let memory = view.memory().slice(start..start + 8 * (last + 1)).cast::<T::Eight>();
+    ArrayView::new(
+        memory,
+        Layout {
+            offset: 0,
+            shape,
+            strides,
+        },
+    )
 }
 
 /// The greatest common divisor.

@@ -1,9 +1,11 @@
 //! Convolutions of images.
 
+use crate::array::layout::Layout;
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
-use crate::linalg::{Activation, Linalg};
+use crate::launch::config::LaunchConfig;
+use crate::linalg::{Activation, Float, Linalg, product};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
@@ -19,7 +21,7 @@ use std::fmt;
 const STEP: usize = 64;
 
 /// Numbers of images: `f16`, `bf16` and `f32`. Sums are `f32` in all of them.
-pub trait ConvolutionElement: Pod + sealed::Element {}
+pub trait ConvolutionElement: Float<Self> + sealed::Element {}
 
 /// A convolution to be computed: see [`Linalg::convolution`].
 #[must_use = "a convolution is computed by `eval` or `eval_into`"]
@@ -40,8 +42,10 @@ impl Linalg {
     ///
     /// Unless told otherwise, the filter moves by one, and stands only where all of it is on the image.
     ///
-    /// On devices of compute capability 9.0, numbers of 16 bits are multiplied by warp groups, where channels and outputs are
-    /// multiples of 8; everything else by threads. Images that do not lie one element after the other are copied first.
+    /// A filter of one row and one column that moves by one is a [`product`](Self::product) of matrices, and is computed as one, unless the
+    /// tiles of convolutions fit better. Of others,
+    /// numbers of 16 bits are multiplied by warp groups on devices of compute capability 9.0, where channels and outputs are multiples
+    /// of 8; everything else by threads. Images that do not lie one element after the other are copied first.
     ///
     /// # Examples
     /// ```
@@ -192,10 +196,43 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             },
             activation: self.activation,
         };
-        if problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups() {
+        let has_tiles = problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups();
+        if self.is_product() && !(has_tiles && self.linalg.prefers_tiles(shape, problem.window)) {
+            self.compute_by_product(shape, &images, &filter, output)
+        } else if has_tiles {
             self.linalg.convolution_by_warp_groups(&problem, shape, output)
         } else {
             self.linalg.convolution_by_threads(problem, shape, output)
+        }
+    }
+}
+
+impl<T: ConvolutionElement> Convolution<'_, T> {
+    /// Whether the filter sees one pixel at a time, each pixel once.
+    fn is_product(&self) -> bool {
+        let window = self.window();
+        window.taps == [1, 1] && window.stride == [1, 1] && window.padding == [0, 0]
+    }
+
+    /// The product of the pixels, a row of channels each, and the transpose of the filter.
+    fn compute_by_product(
+        &self,
+        [.., outputs]: [usize; 4],
+        images: &Contiguous<'_, T, 4>,
+        filter: &Contiguous<'_, T, 4>,
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let channels = self.images.shape()[3];
+        let matrix = |rows: usize, columns: usize| Layout::row_major(0, [rows, columns]);
+        let places = output.as_slice().len() / outputs;
+        let pixels = ArrayView::new(images.slice(), matrix(places, channels));
+        let filter = ArrayView::new(filter.slice(), matrix(outputs, channels));
+        let output = ArrayViewMut::new(output.into_view(), matrix(places, outputs));
+        let product = self.linalg.product(pixels, filter.permute([1, 0]));
+        let product = product.activation(self.activation);
+        match self.bias {
+            Some(bias) => product.bias(bias).eval_into(output),
+            None => product.eval_into(output),
         }
     }
 }
@@ -349,6 +386,16 @@ impl Linalg {
         self.library.device().limits().compute_capability == (9, 0)
     }
 
+    /// Whether a convolution that is a product takes less time in the tiles of convolutions, of which there are more sizes.
+    fn prefers_tiles(&self, [images, rows, columns, outputs]: [usize; 4], window: Window) -> bool {
+        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let (places, channels) = (images * rows * columns, window.images[3]);
+        let steps = channels.div_ceil(STEP);
+        let cost = |tile: &Tile| tile.cost([places, outputs, steps], multiprocessors);
+        let tiles = TILES.iter().map(cost).min().unwrap_or(usize::MAX);
+        (tiles as f64) < product::cycles_of_halves([places, outputs, channels], multiprocessors as f64)
+    }
+
     fn convolution_by_warp_groups<T: ConvolutionElement>(
         &self,
         problem: &Problem<'_, T>,
@@ -381,7 +428,9 @@ impl Linalg {
         let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
         let call = T::convolution_by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
         let blocks = (tile.cluster * clusters) as u32;
-        self.library.launch(None, (blocks, tile.threads), call)
+        // SAFETY: the kernels read their parameters, and else nothing before they take roles, which waits for what is ahead.
+        let config = unsafe { LaunchConfig::new(blocks, tile.threads).dependent() };
+        self.library.launch(None, config, call)
     }
 
     /// A launch has at most 65535 layers, which are rows of images, so there may be several.

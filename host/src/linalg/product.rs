@@ -17,6 +17,7 @@ use crate::linalg::Linalg;
 use crate::modules::module::Module;
 use bytemuck::Pod;
 use choice::Problem;
+pub(super) use choice::cycles_of_halves;
 use cuda_std::launch::Call;
 use std::fmt;
 use types::Operands;
@@ -69,8 +70,9 @@ impl Linalg {
     /// | `f64` | `f64` | `f64` | tensor cores | 45 TFLOP/s |
     /// | `i8` | `i32` | `i32`, which wraps around | tensor cores | |
     ///
-    /// Products by warp groups (`wgmma`), the fastest on compute capability 9.0, write plain sums: of those with a bias, an activation, a
-    /// residual or old elements, other kernels are in charge.
+    /// On compute capability 9.0 products are computed by warp groups (`wgmma`), where rows of the operands begin at multiples of 16
+    /// bytes, or after they have been copied so. A bias, an activation, a residual or old elements take little time beside that; the
+    /// activations are approximations then, with errors of some units in the last place of `f32`.
     ///
     /// # Examples
     /// ```

@@ -5,6 +5,7 @@ use cuda_std::half::{bf16, f16};
 use rumba::array::{Array, ArrayView, ArrayViewMut};
 use rumba::linalg::{Attention, AttentionElement, Linalg, LinalgError, Mask};
 use rumba::{Device, Error};
+use std::cell::Cell;
 
 trait Number: AttentionElement {
     /// How far a result may be off, relative to the largest value.
@@ -75,6 +76,11 @@ fn numbers(seed: u64, length: usize) -> Vec<f32> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
+thread_local! {
+    /// The kind of kernel that computes the attentions of this test, where it can.
+    static ONLY: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
 /// One attention, compared with the same in `f64`.
 fn compare<T: Number>(
     device: &Device,
@@ -84,6 +90,7 @@ fn compare<T: Number>(
     order: Order,
 ) -> rumba::Result<()> {
     let linalg = Linalg::new(device);
+    let linalg = ONLY.get().map_or(linalg.clone(), |only| linalg.only(only));
     let make = |seed, length| {
         let shape = lies([batch, heads, length, size], order);
         let numbers: Vec<T> = numbers(seed, shape.iter().product())
@@ -158,6 +165,28 @@ fn attention_is_that_in_f64() -> rumba::Result<()> {
     // One query and one key.
     compare::<f16>(&device, [1, 1, 1, 1, 64], All, None, HeadsFirst)?;
     compare::<f16>(&device, [3, 2, 1, 77, 8], CausalFromEnd, None, HeadsFirst)
+}
+
+/// By warps, as on devices before compute capability 9.0: heads that lie in vectors, and the same by single numbers.
+#[test]
+fn by_warps_it_is_that_in_f64() -> rumba::Result<()> {
+    use Mask::{Causal, CausalFromEnd, None as All};
+    use Order::{HeadsFirst, LengthFirst};
+    let device = device();
+    for way in ["vectors", "warps"] {
+        ONLY.set(Some(way));
+        // More queries than a block has, and parts of blocks of keys.
+        compare::<f16>(&device, [1, 2, 100, 150, 64], All, None, LengthFirst)?;
+        compare::<bf16>(&device, [2, 1, 70, 70, 64], Causal, None, HeadsFirst)?;
+        compare::<f16>(&device, [1, 2, 70, 100, 128], CausalFromEnd, None, HeadsFirst)?;
+        compare::<bf16>(&device, [1, 1, 20, 65, 128], All, Some(0.5), LengthFirst)?;
+        // Heads that no tile fits, and queries that see nothing.
+        compare::<f16>(&device, [1, 2, 33, 50, 40], Causal, None, LengthFirst)?;
+        compare::<bf16>(&device, [1, 1, 65, 33, 80], CausalFromEnd, None, HeadsFirst)?;
+        compare::<f16>(&device, [3, 2, 1, 1, 8], All, None, HeadsFirst)?;
+    }
+    ONLY.set(None);
+    Ok(())
 }
 
 /// Arrays that tensor copies cannot have: rows of sizes or at places that are no multiples of 16 bytes, elements apart.
@@ -288,7 +317,12 @@ fn the_checks_find_nothing_in_attention() -> rumba::Result<()> {
         compare::<bf16>(device, [1, 1, 130, 150, 128], Mask::Causal, None, Order::HeadsFirst)?;
         compare::<f16>(device, [1, 1, 40, 90, 160], Mask::None, None, Order::LengthFirst)?;
         compare::<f16>(device, [1, 1, 40, 70, 512], Mask::Causal, None, Order::LengthFirst)?;
-        compare::<bf16>(device, [1, 2, 70, 90, 20], Mask::Causal, None, Order::LengthFirst)
+        compare::<bf16>(device, [1, 2, 70, 90, 20], Mask::Causal, None, Order::LengthFirst)?;
+        ONLY.set(Some("vectors"));
+        compare::<f16>(device, [1, 2, 70, 150, 64], Mask::Causal, None, Order::LengthFirst)?;
+        compare::<bf16>(device, [1, 1, 70, 90, 128], Mask::None, None, Order::HeadsFirst)?;
+        ONLY.set(None);
+        Ok(())
     })?;
     findings.assert_none();
     Ok(())

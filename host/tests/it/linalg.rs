@@ -319,11 +319,14 @@ fn random_shapes_and_strides() {
     }
 }
 
+fn gelu(x: f64) -> f64 {
+    0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh())
+}
+
 #[test]
 fn epilogues() {
     let mut random = Random(4);
     let single = f64::from(f32::EPSILON) * 8.0;
-    let gelu = |x: f64| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh());
     for shape in [[1, 5, 7, 9], [2, 40, 33, 16]] {
         let lie = [Lies::Rows; 3];
         check::<f32, f32, _>(
@@ -364,6 +367,161 @@ fn epilogues() {
                 |p| p.activation(activation),
                 |sum, _| function(sum),
             );
+        }
+    }
+}
+
+/// Products of all types with every epilogue by warp groups: whole tiles and parts, operands that are packed before, outputs that lie
+/// anyhow.
+#[test]
+fn epilogues_by_warp_groups() {
+    let mut random = Random(7);
+    let (single, short, eight) = (f64::from(f32::EPSILON) * 8.0, 1.0 / 400.0, 1.0 / 4096.0);
+    let silu: Exact = |x| x / (1.0 + (-x).exp());
+    for (shape, lie) in [
+        ([1, 136, 264, 72], [Lies::Rows, Lies::Columns, Lies::Rows]),
+        ([2, 33, 40, 80], [Lies::Columns, Lies::Strided, Lies::Unaligned]),
+    ] {
+        let random = &mut random;
+        for way in ["fused", "small fused", "stored"] {
+            ONLY.set(Some(way));
+            check::<f16, f16, _>(
+                random,
+                shape,
+                lie,
+                single,
+                |p| p.scale(0.5).activation(Activation::Silu),
+                |sum, _| silu(0.5 * sum),
+            );
+            check::<bf16, bf16, _>(
+                random,
+                shape,
+                lie,
+                single,
+                |p| p.activation(Activation::Relu),
+                |sum, _| sum.max(0.0),
+            );
+        }
+        ONLY.set(Some("fused"));
+        check::<e4m3, bf16, _>(
+            random,
+            shape,
+            lie,
+            eight,
+            |p| p.scale(0.25).activation(Activation::Gelu),
+            |sum, _| gelu(0.25 * sum),
+        );
+        ONLY.set(Some("stored"));
+        check::<f16, f16, _>(
+            random,
+            shape,
+            lie,
+            single,
+            |p| p.scale(0.5).activation(Activation::Silu).accumulate(2.0),
+            |sum, old| silu(0.5 * sum) + 2.0 * old,
+        );
+        check::<bf16, f32, _>(
+            random,
+            shape,
+            lie,
+            single,
+            |p| p.activation(Activation::Gelu),
+            |sum, _| gelu(sum),
+        );
+        check::<e4m3, f16, _>(
+            random,
+            shape,
+            lie,
+            eight,
+            |p| p.activation(Activation::Relu),
+            |sum, _| sum.max(0.0),
+        );
+        check::<e5m2, f32, _>(
+            random,
+            shape,
+            lie,
+            eight,
+            |p| p.scale(-1.0).accumulate(1.0),
+            |sum, old| old - sum,
+        );
+        check::<i8, i32, _>(
+            random,
+            shape,
+            lie,
+            0.0,
+            |p| p.scale(-2).accumulate(3),
+            |sum, old| 3.0 * old - 2.0 * sum,
+        );
+        ONLY.set(Some("stored tf32"));
+        check::<f32, f32, _>(
+            random,
+            shape,
+            lie,
+            short,
+            |p| {
+                p.precision(Precision::Tf32)
+                    .activation(Activation::Silu)
+                    .accumulate(-1.0)
+            },
+            |sum, old| silu(sum) - old,
+        );
+    }
+    ONLY.set(None);
+}
+
+/// A number for each column, for each row, or for each element, wherever they lie.
+#[test]
+fn bias_and_residual_by_warp_groups() {
+    for columns in [261, 264] {
+        for way in ["stored", "fused", "small fused"] {
+            bias_and_residual_by(way, columns);
+        }
+    }
+}
+
+/// By one kind of kernel, or by another where it can't: an odd number of columns is not made of pairs.
+fn bias_and_residual_by(way: &'static str, columns: usize) {
+    let (device, linalg) = linalg();
+    let mut random = Random(8);
+    let (rows, terms) = (70, 40);
+    let a: Array<f16, 2> = random.array([rows, terms]);
+    let b: Array<f16, 2> = random.array([columns, terms]);
+    let beside: [Array<f16, 2>; 4] = [
+        random.array([1, columns]),
+        random.array([rows, 1]),
+        random.array([rows, columns]),
+        random.array([columns, rows]),
+    ];
+    let views = [
+        beside[0].view(),
+        beside[1].view(),
+        beside[2].view(),
+        beside[3].view().permute([1, 0]),
+    ];
+    let numbers = |view: &ArrayView<'_, f16, 2>| -> Vec<f64> {
+        let all = view.broadcast([rows, columns]).unwrap().to_vec().unwrap();
+        all.into_iter().map(f16::to_f64).collect()
+    };
+    let read = |array: &Array<f16, 2>| -> Vec<f64> { array.to_vec().unwrap().into_iter().map(f16::to_f64).collect() };
+    let (left, right) = (read(&a), read(&b));
+    for bias in &views {
+        for residual in &views {
+            let mut c = Array::full(device, [rows, columns], f16::NAN).unwrap();
+            let product = linalg.only(way);
+            let product = product.product(&a, b.transpose()).bias(*bias).residual(*residual);
+            product.activation(Activation::Relu).eval_into(&mut c).unwrap();
+            let (bias, residual) = (numbers(bias), numbers(residual));
+            for (i, got) in read(&c).into_iter().enumerate() {
+                let (row, column) = (i / columns, i % columns);
+                let sum: f64 = (0..terms)
+                    .map(|k| left[row * terms + k] * right[column * terms + k])
+                    .sum();
+                let expected = (sum + bias[i]).max(0.0) + residual[i];
+                assert!(
+                    (got - expected).abs() <= 0.02 + expected.abs() / 500.0,
+                    "{got} instead of {expected}"
+                );
+            }
         }
     }
 }
@@ -497,6 +655,32 @@ fn nothing_is_wrong_under_every_check() {
             linalg.product(&half, half.transpose()).eval_into(&mut c)?;
             assert_eq!(c.to_vec()?, [20.0_f32; 81]);
         }
+        // By warp groups: two tiles of a cluster, packed operands, and all that an epilogue reads.
+        for name in ["fused", "small fused"] {
+            let linalg = Linalg::new(device).only(name);
+            let half = Array::full(device, [136, 24], f16::ONE)?;
+            let row = Array::full(device, [136], f16::ONE)?;
+            let all = Array::full(device, [136, 136], f16::ONE)?;
+            let mut c = Array::full(device, [136, 136], f16::NAN)?;
+            linalg
+                .product(&half, half.transpose())
+                .bias(&row)
+                .residual(&all)
+                .activation(Activation::Relu)
+                .eval_into(&mut c)?;
+            assert!(c.to_vec()?.iter().all(|c| c.to_f32() == 26.0));
+        }
+        let linalg = Linalg::new(device).only("stored");
+        let half = Array::full(device, [130, 20], f16::ONE)?;
+        let mut c = Array::full(device, [130, 130], f16::ONE)?;
+        linalg
+            .product(&half, half.transpose())
+            .bias(half.slice((.., ..1)))
+            .residual(half.slice((..1, ..1)))
+            .activation(Activation::Relu)
+            .accumulate(2.0)
+            .eval_into(&mut c)?;
+        assert!(c.to_vec()?.iter().all(|c| c.to_f32() == 24.0));
         Ok(())
     });
     findings.unwrap().assert_none();

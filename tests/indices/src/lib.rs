@@ -195,6 +195,18 @@ table! {
         );
         y.store(0, &sums[0][1]);
     }
+    floats rows_of_fragments ["FragmentA::row_from_rows"]
+        |n, _x, y: Disjoint<f32, Fragments<16, 24>>, shared tile: Shared<Table2<f16, 32, 16>>| {
+        let mut part = tile.part();
+        part.each(|_, a| *a = f16::ONE);
+        let tile = tile.sync();
+        let tile = tile.get();
+        let b = [FragmentB::load(|_, _| f16::ONE)];
+        let mut sums = [[FragmentC::<f16>::zero(); 1]];
+        FragmentC::multiply_add_all(&mut sums, &FragmentA::row_from_rows::<_, 1>(tile, n, 0), &b);
+        FragmentC::multiply_add_all(&mut sums, &FragmentA::row_from_rows::<_, 1>(tile, 0, n), &b);
+        y.store(0, &sums[0][0]);
+    }
     floats fragments_store ["Fragments::part_start", "Fragments::store"]
         |n, _x, y: Disjoint<f32, Fragments<16, 24>>| {
         let mut fragment = FragmentC::<f16>::zero();
@@ -228,6 +240,15 @@ table! {
         }
         if thread::thread_idx_x() == 3 {
             let _ = View::new(x, [2, n, n])[[1, 0, 0]];
+        }
+    }
+    slice neighbours ["View::four", "View::nearest"] |n, x, y: DisjointSlice<u32>| {
+        let matrix = View::new(x, [32, 32]);
+        if let Some(y) = y.own() {
+            for at in [[n, 0], [0, n], [n, n]] {
+                let [a, b, c, d] = matrix.four(at, 0);
+                *y += a + b + c + d + matrix.nearest(at).copied().unwrap_or(0);
+            }
         }
     }
     slice views_to_write ["ViewMut::new", "ViewMut::get_mut", "ViewMut::index", "ViewMut::index_mut"] |n, _x, y: DisjointSlice<u32>| {

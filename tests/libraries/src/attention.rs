@@ -7,8 +7,8 @@ use rumba::linalg::{Attention as Options, AttentionElement, Linalg, Mask};
 use rumba::{Device, Stream};
 use serde::Deserialize;
 
-use crate::Work;
 use crate::numbers::{Number, Random, relative_error};
+use crate::{Work, only};
 
 /// Attention of as many queries as keys.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,6 +19,9 @@ pub struct Attention {
     length: usize,
     size: usize,
     causal: bool,
+    /// The one kind of kernel that is wanted.
+    #[serde(default)]
+    only: Option<String>,
 }
 
 /// How many rows of the result are compared.
@@ -56,7 +59,7 @@ impl<T: AttentionElement + Number> Operands<T> {
         let mut random = Random(1);
         let mut normal = || Array::from_slice(device, shape, &random.normal::<T>(shape.iter().product()));
         Ok(Self {
-            linalg: Linalg::new(device),
+            linalg: only(Linalg::new(device), attention.only.as_deref()),
             queries: normal()?,
             keys: normal()?,
             values: normal()?,

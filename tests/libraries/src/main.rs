@@ -16,6 +16,7 @@
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::{Context as _, Result};
+use rumba::linalg::Linalg;
 use rumba::{Device, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,6 +56,12 @@ trait Work {
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()>;
     /// The error of what the last launch wrote.
     fn error(&self) -> Result<f64>;
+}
+
+/// The same with one kind of kernel alone, where it can compute what is asked for.
+fn only(linalg: Linalg, kind: Option<&str>) -> Linalg {
+    // A process is told few of these names.
+    kind.map_or(linalg.clone(), |kind| linalg.only(kind.to_owned().leak()))
 }
 
 fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {

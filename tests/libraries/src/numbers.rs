@@ -1,6 +1,6 @@
 //! Random numbers, and how far results are from exact ones.
 
-use cuda_std::half::{bf16, f16};
+use cuda_std::half::{bf16, e4m3, e5m2, f16};
 
 /// Elements of matrices.
 pub trait Number: bytemuck::Pod {
@@ -27,6 +27,8 @@ numbers! {
     bf16: bf16::from_f64, bf16::to_f64;
     f32: |value| value as f32, f64::from;
     f64: |value| value, |value| value;
+    e4m3: |value| e4m3::from_f32(value as f32), |value: e4m3| f64::from(value.to_f32());
+    e5m2: |value| e5m2::from_f32(value as f32), |value: e5m2| f64::from(value.to_f32());
     i8: |value: f64| (32.0 * value) as i8, f64::from;
     i32: |value| value as i32, f64::from;
 }

@@ -1,14 +1,14 @@
 //! Products of matrices by `rumba::linalg`.
 
 use anyhow::{Result, bail};
-use cuda_std::half::{bf16, f16};
+use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use rumba::array::{Array, ArrayView};
-use rumba::linalg::{Linalg, Multiply, Precision};
+use rumba::linalg::{Activation, Float, Linalg, Multiply, Precision};
 use rumba::{Device, Stream};
 use serde::Deserialize;
 
-use crate::Work;
 use crate::numbers::{Number, Random, relative_error};
+use crate::{Work, only};
 
 /// A product of an `m` by `k` and a `k` by `n` matrix.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,6 +20,12 @@ pub struct Product {
     /// Whether a and b lie in row-major order (n) or transposed (t).
     #[serde(default = "sums_along_rows")]
     layout: String,
+    /// What is done with the sums: `bias`, a number for each column; `relu`, `gelu` or `silu`; `residual`, a number for each element.
+    #[serde(default)]
+    epilogue: Vec<String>,
+    /// The one kind of kernel that is wanted.
+    #[serde(default)]
+    only: Option<String>,
 }
 
 fn sums_along_rows() -> String {
@@ -35,22 +41,51 @@ struct Operands<T, U> {
     a: Array<T, 2>,
     b: Array<T, 2>,
     c: Array<U, 2>,
+    bias: Option<Array<U, 1>>,
+    residual: Option<Array<U, 2>>,
+    activation: Activation,
 }
 
 /// What is special about the elements of a product.
-type With<T, U> = for<'a> fn(rumba::linalg::Product<'a, T, U>) -> rumba::linalg::Product<'a, T, U>;
+type With<T, U> = for<'a> fn(rumba::linalg::Product<'a, T, U>, Activation) -> rumba::linalg::Product<'a, T, U>;
+
+/// The activation of a product of numbers that have one.
+fn activated<T: Float<U>, U: Number>(
+    product: rumba::linalg::Product<'_, T, U>,
+    activation: Activation,
+) -> rumba::linalg::Product<'_, T, U> {
+    product.activation(activation)
+}
 
 impl Product {
     pub fn prepare(self, device: &Device) -> Result<Box<dyn Work>> {
         Ok(match &*self.element {
-            "f16" => Operands::<f16, f16>::make(device, self, |product| product)?,
-            "bf16" => Operands::<bf16, bf16>::make(device, self, |product| product)?,
-            "f32" => Operands::<f32, f32>::make(device, self, |product| product)?,
-            "tf32" => Operands::<f32, f32>::make(device, self, |product| product.precision(Precision::Tf32))?,
-            "f64" => Operands::<f64, f64>::make(device, self, |product| product)?,
-            "s8" => Operands::<i8, i32>::make(device, self, |product| product)?,
+            "f16" => Operands::<f16, f16>::make(device, self, activated)?,
+            "bf16" => Operands::<bf16, bf16>::make(device, self, activated)?,
+            "f32" => Operands::<f32, f32>::make(device, self, activated)?,
+            "tf32" => Operands::<f32, f32>::make(device, self, |product, activation| {
+                activated(product, activation).precision(Precision::Tf32)
+            })?,
+            "f64" => Operands::<f64, f64>::make(device, self, activated)?,
+            "e4m3" => Operands::<e4m3, f16>::make(device, self, activated)?,
+            "e5m2" => Operands::<e5m2, f16>::make(device, self, activated)?,
+            "s8" => Operands::<i8, i32>::make(device, self, |product, _| product)?,
             other => bail!("no products of elements `{other}`"),
         })
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.epilogue.iter().any(|own| own == part)
+    }
+
+    fn activation(&self) -> Activation {
+        let named = [
+            ("relu", Activation::Relu),
+            ("gelu", Activation::Gelu),
+            ("silu", Activation::Silu),
+        ];
+        let found = named.into_iter().find(|(name, _)| self.has(name));
+        found.map_or(Activation::Identity, |(_, activation)| activation)
     }
 
     /// The shape in which an operand of `rows` by `columns` lies.
@@ -81,11 +116,28 @@ impl<T: Number + Multiply<U>, U: Number> Operands<T, U> {
         let mut random = Random(1);
         let mut operand =
             |shape: [usize; 2]| Array::from_slice(device, shape, &random.normal::<T>(shape[0] * shape[1]));
+        let (a, b) = (operand(product.stored(0, [m, k]))?, operand(product.stored(1, [k, n]))?);
+        // As large as the sums, about.
+        let mut beside = |count: usize| -> Vec<U> {
+            let size = (k as f64).sqrt();
+            random
+                .normal::<f64>(count)
+                .into_iter()
+                .map(|x| U::rounded(size * x))
+                .collect()
+        };
+        let bias = product.has("bias").then(|| Array::from_slice(device, [n], &beside(n)));
+        let residual = product
+            .has("residual")
+            .then(|| Array::from_slice(device, [m, n], &beside(m * n)));
         let operands = Self {
-            linalg: Linalg::new(device),
-            a: operand(product.stored(0, [m, k]))?,
-            b: operand(product.stored(1, [k, n]))?,
+            linalg: only(Linalg::new(device), product.only.as_deref()),
+            a,
+            b,
             c: Array::zeros(device, [m, n])?,
+            bias: bias.transpose()?,
+            residual: residual.transpose()?,
+            activation: product.activation(),
             product,
         };
         Ok(Box::new((operands, with)))
@@ -105,15 +157,34 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
                 a,
                 b,
                 c,
+                bias,
+                residual,
+                activation,
             },
             with,
         ) = self;
         let linalg = linalg.on(stream);
-        with(linalg.product(product.view(0, a), product.view(1, b))).eval_into(c.view_mut())
+        let mut work = with(linalg.product(product.view(0, a), product.view(1, b)), *activation);
+        if let Some(bias) = bias {
+            work = work.bias(&*bias);
+        }
+        if let Some(residual) = residual {
+            work = work.residual(&*residual);
+        }
+        work.eval_into(c.view_mut())
     }
 
     fn error(&self) -> Result<f64> {
-        let Operands { product, a, b, c, .. } = &self.0;
+        let Operands {
+            product,
+            a,
+            b,
+            c,
+            bias,
+            residual,
+            activation,
+            ..
+        } = &self.0;
         let Product { m, n, k, .. } = *product;
         let at = |operand: usize, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
             if product.is_transposed(operand) {
@@ -123,12 +194,28 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
             }
         };
         let (a, b, c) = (a.to_vec()?, b.to_vec()?, c.to_vec()?);
+        let bias = bias.as_ref().map(Array::to_vec).transpose()?;
+        let residual = residual.as_ref().map(Array::to_vec).transpose()?;
         let mut random = Random(2);
         let pairs = (0..SAMPLE).map(|_| {
             let (row, column) = (random.below(m), random.below(n));
             let term = |i: usize| a[at(0, [row, i], [m, k])].exact() * b[at(1, [i, column], [k, n])].exact();
-            (c[row * n + column].exact(), (0..k).map(term).sum::<f64>())
+            let sum = (0..k).map(term).sum::<f64>() + bias.as_ref().map_or(0.0, |bias| bias[column].exact());
+            let residual = residual
+                .as_ref()
+                .map_or(0.0, |residual| residual[row * n + column].exact());
+            (c[row * n + column].exact(), function(*activation, sum) + residual)
         });
         Ok(relative_error(&pairs.collect::<Vec<_>>()))
+    }
+}
+
+/// An activation in f64.
+fn function(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::Identity => x,
+        Activation::Relu => x.max(0.0),
+        Activation::Gelu => 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh()),
+        Activation::Silu => x / (1.0 + (-x).exp()),
     }
 }

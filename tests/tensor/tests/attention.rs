@@ -108,6 +108,30 @@ fn scores_and_sums_stay_in_registers() {
     }
 }
 
+/// By warps, as before compute capability 9.0, they do too, and tiles come 16 bytes at a time.
+#[test]
+fn by_warps_scores_and_sums_stay_in_registers() {
+    for name in [
+        "attention_64_by_warps_f16",
+        "attention_64_by_warps_bf16",
+        "attention_128_by_warps_f16",
+        "attention_128_by_warps_bf16",
+    ] {
+        let text = kernel(name);
+        for instruction in ["ld.local", "st.local", ".local ", "call."] {
+            assert!(!text.contains(instruction), "`{name}` has `{instruction}`");
+        }
+        for instruction in [
+            "cp.async.cg.shared.global",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+            "mma.sync.aligned.m16n8k16.row.col.f32",
+        ] {
+            assert!(text.contains(instruction), "`{name}` has no `{instruction}`");
+        }
+    }
+}
+
 /// What is made of the scores comes between the wait for them and the wait for the sums that go on meanwhile.
 #[test]
 fn weights_are_computed_under_a_product() {

@@ -10,12 +10,14 @@ use cuda_builder::CudaBuilder;
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::{Call, ContractError, TensorShape, ViewError};
 use cuda_std::tensor::Factor;
+use rumba::array::{Array, ArrayView};
 use rumba::{Device, DeviceBuffer, Module};
+use rumba_linalg::product::Activation;
+use rumba_linalg::product::fused::product_fused_8;
+use rumba_linalg::product::stored::{product_stored_8, product_stored_16, product_stored_32, product_stored_s8};
 use rumba_linalg::product::warp_group::{
-    LARGE, SMALL, SPLIT, STORED, Variant, product_large_e4m3, product_large_e5m2, product_large_nn, product_large_nt,
-    product_large_tf32, product_large_tn, product_large_tt, product_small_nn, product_small_nt, product_small_tn,
-    product_small_tt, product_split_nt, product_stored_e4m3, product_stored_e5m2, product_stored_nt, product_stored_s8,
-    product_stored_tf32,
+    LARGE, SMALL, SPLIT, STORED, Variant, product_large_nn, product_large_nt, product_large_tf32, product_large_tn,
+    product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt, product_split_nt,
 };
 use rumba_ptx::ast::{Block, Item, Statement};
 
@@ -92,11 +94,17 @@ fn sums_and_operands_stay_out_of_local_memory() {
 }
 
 /// The kernels, and the shape and types of their products.
-const KERNELS: [(&str, &str); 33] = [
-    ("product_large_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
-    ("product_large_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
-    ("product_large_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
-    ("product_large_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
+const KERNELS: [(&str, &str); 43] = [
+    ("product_fused_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_fused_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_fused_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_fused_8_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_fused_large_nn_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
+    ("product_fused_large_nn_f16_f16", "m64n256k16.f32.f16.f16"),
+    ("product_fused_large_nt_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
+    ("product_fused_large_nt_f16_f16", "m64n256k16.f32.f16.f16"),
+    ("product_fused_small_nt_bf16_bf16", "m64n128k16.f32.bf16.bf16"),
+    ("product_fused_small_nt_f16_f16", "m64n128k16.f32.f16.f16"),
     ("product_large_nn_bf16", "m64n256k16.f32.bf16.bf16"),
     ("product_large_nn_f16", "m64n256k16.f32.f16.f16"),
     ("product_large_nt_bf16", "m64n256k16.f32.bf16.bf16"),
@@ -118,14 +126,18 @@ const KERNELS: [(&str, &str); 33] = [
     ("product_split_nt_bf16_f32", "m64n128k16.f32.bf16.bf16"),
     ("product_split_nt_f16_f16", "m64n128k16.f32.f16.f16"),
     ("product_split_nt_f16_f32", "m64n128k16.f32.f16.f16"),
-    ("product_stored_e4m3", "m64n256k32.f32.e4m3.e4m3"),
-    ("product_stored_e5m2", "m64n256k32.f32.e5m2.e5m2"),
-    ("product_stored_nt_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
-    ("product_stored_nt_bf16_f32", "m64n256k16.f32.bf16.bf16"),
-    ("product_stored_nt_f16_f16", "m64n256k16.f32.f16.f16"),
-    ("product_stored_nt_f16_f32", "m64n256k16.f32.f16.f16"),
-    ("product_stored_s8", "m64n256k32.s32.s8.s8"),
-    ("product_stored_tf32", "m64n256k8.f32.tf32.tf32"),
+    ("product_stored_16_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
+    ("product_stored_16_bf16_f32", "m64n256k16.f32.bf16.bf16"),
+    ("product_stored_16_f16_f16", "m64n256k16.f32.f16.f16"),
+    ("product_stored_16_f16_f32", "m64n256k16.f32.f16.f16"),
+    ("product_stored_32_f32_f32", "m64n256k8.f32.tf32.tf32"),
+    ("product_stored_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_stored_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_stored_8_e4m3_f32", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_stored_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_stored_8_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_stored_8_e5m2_f32", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_stored_s8_i8_i32", "m64n256k32.s32.s8.s8"),
 ];
 
 #[test]
@@ -137,7 +149,7 @@ fn products_are_those_of_whole_warp_groups() {
             .find(|(name, _)| *name == kernel)
             .unwrap_or_else(|| panic!("no `{kernel}`"));
         let product = format!("wgmma.mma_async.sync.aligned.{product}");
-        let copies = kernel.contains("large") || kernel.contains("small");
+        let copies = !kernel.contains("stored") && !kernel.contains("split");
         let clusters = !kernel.contains("small");
         let wanted = [
             (&*product, true),
@@ -386,6 +398,27 @@ fn check<T: Number, O: Written>(
     }
 }
 
+/// No bias, or no residual.
+fn nothing<O: bytemuck::Pod>() -> ArrayView<'static, O, 3> {
+    let (device, _) = module();
+    let none: &Array<O, 3> = Box::leak(Box::new(Array::zeros(device, [0; 3]).expect("memory")));
+    none.view()
+}
+
+/// No bias of columns.
+fn no_row() -> ArrayView<'static, u32, 1> {
+    let (device, _) = module();
+    let none: &Array<u32, 1> = Box::leak(Box::new(Array::zeros(device, [0]).expect("memory")));
+    none.view()
+}
+
+/// A kernel that is given no epilogue.
+macro_rules! plain {
+    ($kernel:ident, $ty:ident, $output:ident, $one:literal, $zero:literal) => {
+        |a, b, c| $kernel::<$ty, $output>(a, b, nothing(), nothing(), $one, $zero, Activation::Identity, c)
+    };
+}
+
 /// All orders of operands, of a type of 16 bits.
 macro_rules! orders {
     ($ty:ident, $variant:expr, $nn:ident $nt:ident $tn:ident $tt:ident) => {
@@ -417,9 +450,8 @@ fn batches_are_products_of_their_own() {
     check::<bf16, bf16>(SMALL, "tn", [5, 72, 40, 30], |a, b, c| {
         product_small_tn::<bf16>(a, b, c)
     });
-    check::<f16, f32>(STORED, "nt", [3, 7, 9, 16], |a, b, c| {
-        product_stored_nt::<f16, f32>(a, b, c)
-    });
+    let shape = [3, 7, 9, 16];
+    check::<f16, f32>(STORED, "nt", shape, plain!(product_stored_16, f16, f32, 1.0, 0.0));
     check::<f16, f16>(SPLIT, "nt", [3, 7, 9, 16], |a, b, c| {
         product_split_nt::<f16, f16>(a, b, c)
     });
@@ -428,12 +460,18 @@ fn batches_are_products_of_their_own() {
 #[test]
 fn rows_of_any_length_are_stored() {
     for n in [1, 2, 259, 260] {
-        check::<f16, f16>(STORED, "nt", [1, 130, n, 72], |a, b, c| {
-            product_stored_nt::<f16, f16>(a, b, c)
-        });
-        check::<bf16, f32>(STORED, "nt", [1, 3, n, 64], |a, b, c| {
-            product_stored_nt::<bf16, f32>(a, b, c)
-        });
+        check::<f16, f16>(
+            STORED,
+            "nt",
+            [1, 130, n, 72],
+            plain!(product_stored_16, f16, f16, 1.0, 0.0),
+        );
+        check::<bf16, f32>(
+            STORED,
+            "nt",
+            [1, 3, n, 64],
+            plain!(product_stored_16, bf16, f32, 1.0, 0.0),
+        );
     }
 }
 
@@ -453,16 +491,17 @@ fn blocks_that_share_out_sums_add_them_up() {
 fn products_of_32_and_8_bits_are_those_in_f64() {
     let shape = [1, 130, 260, 144];
     check::<f32, f32>(LARGE, "nt", shape, |a, b, c| product_large_tf32(a, b, c));
-    check::<f32, f32>(STORED, "nt", [1, 130, 257, 144], |a, b, c| product_stored_tf32(a, b, c));
-    check::<i8, i32>(STORED, "nt", shape, |a, b, c| product_stored_s8(a, b, c));
+    let odd = [1, 130, 257, 144];
+    check::<f32, f32>(STORED, "nt", odd, plain!(product_stored_32, f32, f32, 1.0, 0.0));
+    check::<i8, i32>(STORED, "nt", shape, plain!(product_stored_s8, i8, i32, 1, 0));
     check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
-        product_large_e4m3::<f16>(a, b, c, 1.0)
+        product_fused_8::<e4m3, f16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
     });
     check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
-        product_large_e5m2::<bf16>(a, b, c, 1.0)
+        product_fused_8::<e5m2, bf16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
     });
-    check::<e4m3, f32>(STORED, "nt", shape, |a, b, c| product_stored_e4m3(a, b, c, 1.0));
-    check::<e5m2, f32>(STORED, "nt", shape, |a, b, c| product_stored_e5m2(a, b, c, 1.0));
+    check::<e4m3, f32>(STORED, "nt", shape, plain!(product_stored_8, e4m3, f32, 1.0, 0.0));
+    check::<e5m2, bf16>(STORED, "nt", shape, plain!(product_stored_8, e5m2, bf16, 1.0, 0.0));
 }
 
 /// Rows further apart than they are long.

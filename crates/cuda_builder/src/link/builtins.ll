@@ -598,6 +598,26 @@ define void @__rumba_ldmatrix_x2_trans(ptr %d, ptr %row) alwaysinline convergent
 
 declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))
 
+define void @__rumba_ldmatrix_x4_trans(ptr %d, ptr %row) alwaysinline convergent nounwind {
+  %shared = addrspacecast ptr %row to ptr addrspace(3)
+  %r = call { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3(ptr addrspace(3) %shared)
+  %r0 = extractvalue { i32, i32, i32, i32 } %r, 0
+  %dp0 = getelementptr i32, ptr %d, i32 0
+  store i32 %r0, ptr %dp0, align 4
+  %r1 = extractvalue { i32, i32, i32, i32 } %r, 1
+  %dp1 = getelementptr i32, ptr %d, i32 1
+  store i32 %r1, ptr %dp1, align 4
+  %r2 = extractvalue { i32, i32, i32, i32 } %r, 2
+  %dp2 = getelementptr i32, ptr %d, i32 2
+  store i32 %r2, ptr %dp2, align 4
+  %r3 = extractvalue { i32, i32, i32, i32 } %r, 3
+  %dp3 = getelementptr i32, ptr %d, i32 3
+  store i32 %r3, ptr %dp3, align 4
+  ret void
+}
+
+declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3(ptr addrspace(3))
+
 ; Loads and stores with a hint to the caches, through a place for the value that inlining removes.
 
 define void @__rumba_ld_cs_4(ptr %from, ptr %value) alwaysinline nounwind {

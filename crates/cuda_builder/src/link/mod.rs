@@ -334,7 +334,7 @@ fn print(
     reflect::answer(&module, floor.arch, &codegen);
     machine.fold(&module)?;
     floats::prepare(&module, &codegen);
-    products::inline(&module);
+    products::inline(&module, &machine)?;
     machine.optimise(&module)?;
     redirect::raise(&module, &machine)?;
     atomics::lower(&module, &machine)?;

@@ -7,13 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::llvm::Module;
+use crate::llvm::{LlvmError, Machine, Module};
 
 /// What the instructions begin with.
 const PRODUCT: &str = "wgmma.";
 
-/// Has functions inlined from which a product is reached, up to the kernel.
-pub(super) fn inline(module: &Module<'_>) {
+/// Has functions inlined from which a product is reached, up to the kernel, before anything is optimised: on the way up LLVM would
+/// optimise each of them, with the operands of the products in it, at each level.
+pub(super) fn inline<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(), LlvmError> {
     let mut callers: BTreeMap<String, Vec<_>> = BTreeMap::new();
     let mut reached = Vec::new();
     for function in module.functions() {
@@ -29,6 +30,9 @@ pub(super) fn inline(module: &Module<'_>) {
             reached.push(function);
         }
     }
+    if reached.is_empty() {
+        return Ok(());
+    }
     let mut seen = BTreeSet::new();
     while let Some(function) = reached.pop() {
         let name = function.name();
@@ -38,4 +42,5 @@ pub(super) fn inline(module: &Module<'_>) {
         function.always_inline();
         reached.extend(callers.get(&name).into_iter().flatten().copied());
     }
+    machine.run(module, c"always-inline,globaldce")
 }

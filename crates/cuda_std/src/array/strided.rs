@@ -200,6 +200,83 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         Some(unsafe { &*element(self.start.cast_mut(), offset) })
     }
 
+    /// The element at an index, or the nearest to it that there is; `None` if there is none at all. Without a branch, so that many reads
+    /// can be under way at a time: for what is not used where it is outside.
+    ///
+    /// ```
+    /// use cuda_std::View;
+    ///
+    /// let matrix = View::new(&[1, 2, 3, 4, 5, 6], [2, 3]);
+    /// assert_eq!([[1, 1], [1, 9], [9, 0]].map(|at| matrix.nearest(at)), [Some(&5), Some(&6), Some(&4)]);
+    /// assert_eq!(View::<u32, 2>::new(&[], [2, 0]).nearest([0, 0]), None);
+    /// ```
+    ///
+    /// `ld.global`; PTX 1.0.
+    #[inline(always)]
+    #[must_use]
+    pub fn nearest(&self, index: [usize; N]) -> Option<&'a T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut offset = 0_i64;
+        let mut axis = 0;
+        while axis < N {
+            let last = self.dimensions.lengths[axis] - 1;
+            let at = if index[axis] < last as usize {
+                index[axis] as u32
+            } else {
+                last
+            };
+            offset = offset.wrapping_add(i64::from(at as i32).wrapping_mul(i64::from(self.dimensions.strides[axis])));
+            axis += 1;
+        }
+        // SAFETY: inside the shape, which has elements.
+        Some(unsafe { &*element(self.start.cast_mut(), offset as isize) })
+    }
+
+    /// The element at an index and the three that follow it along the last axis, with `beyond` for each that is outside: read at
+    /// once where they lie one after the other at a multiple of their size.
+    ///
+    /// ```
+    /// use cuda_std::View;
+    ///
+    /// let matrix = View::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], [2, 5]);
+    /// assert_eq!(matrix.four([0, 0], 0), [1, 2, 3, 4]);
+    /// assert_eq!(matrix.four([1, 3], 0), [9, 10, 0, 0]);
+    /// assert_eq!(matrix.four([2, 0], -1), [-1; 4]);
+    /// assert_eq!(matrix.transposed().four([4, 0], 0), [5, 10, 0, 0]);
+    /// ```
+    ///
+    /// `ld.global.v4`; PTX 1.0.
+    #[inline(always)]
+    #[must_use]
+    pub fn four(&self, index: [usize; N], beyond: T) -> [T; 4]
+    where
+        T: Pod,
+    {
+        const { assert!(N > 0, "a view without axes has no neighbours") };
+        let Some(offset) = self.dimensions.offset(index) else {
+            return [beyond; 4];
+        };
+        let left = self.dimensions.lengths[N - 1] as usize - index[N - 1];
+        let stride = self.dimensions.strides[N - 1] as isize;
+        // SAFETY: inside the shape.
+        let first = unsafe { element(self.start.cast_mut(), offset) };
+        if stride == 1 && left >= 4 && first.addr().is_multiple_of(4 * size_of::<T>()) {
+            // SAFETY: four elements from here on are inside the shape, and aligned as was asked.
+            return unsafe { read_four(first) };
+        }
+        let get = |number: usize| {
+            if number < left {
+                // SAFETY: inside the shape.
+                unsafe { *element(self.start.cast_mut(), offset + number as isize * stride) }
+            } else {
+                beyond
+            }
+        };
+        [get(0), get(1), get(2), get(3)]
+    }
+
     /// The axes in the opposite order: of a matrix the transpose. Nothing moves.
     #[inline(always)]
     #[must_use]
@@ -461,6 +538,27 @@ pub(crate) unsafe fn element<T>(start: *mut T, offset: isize) -> *mut T {
     element
 }
 
+/// Four elements at once.
+///
+/// # Safety
+/// They are there, and the first lies at a multiple of the size of all.
+#[inline(always)]
+pub(crate) unsafe fn read_four<T: Pod>(first: *const T) -> [T; 4] {
+    #[derive(Clone, Copy)]
+    #[repr(C, align(16))]
+    struct Sixteen([u32; 4]);
+
+    // SAFETY: the caller's; what is read has the size of four elements, which may have any bits.
+    unsafe {
+        match size_of::<T>() {
+            1 => core::mem::transmute_copy(&first.cast::<u32>().read()),
+            2 => core::mem::transmute_copy(&first.cast::<u64>().read()),
+            4 => core::mem::transmute_copy(&first.cast::<Sixteen>().read()),
+            _ => first.cast::<[T; 4]>().read(),
+        }
+    }
+}
+
 /// The dimensions of a slice as an array.
 #[inline(always)]
 #[track_caller]
@@ -493,6 +591,26 @@ mod tests {
         let matrix = View::new(&numbers, [4, 6]);
         assert_eq!((matrix.row(2)[1], matrix.column(5)[3]), (13, 23));
         assert_eq!(matrix.column(5).get([4]), None);
+    }
+
+    #[test]
+    fn four_at_once_or_one_by_one() {
+        #[repr(align(16))]
+        struct Aligned([u16; 24]);
+        let numbers = Aligned(core::array::from_fn(|i| i as u16));
+        let volume = View::new(&numbers.0, [2, 3, 4]);
+        assert_eq!(volume.four([1, 2, 0], 99), [20, 21, 22, 23]);
+        assert_eq!(volume.four([1, 2, 1], 99), [21, 22, 23, 99]);
+        assert_eq!(volume.four([0, 1, 3], 99), [7, 99, 99, 99]);
+        // In the next row there would be numbers.
+        assert_eq!(
+            [[2, 0, 0], [0, 3, 0], [0, 0, 4]].map(|at| volume.four(at, 99)),
+            [[99; 4]; 3]
+        );
+        // Neither aligned nor one after the other.
+        let odd = View::new(&numbers.0[1..21], [4, 5]);
+        assert_eq!(odd.four([3, 0], 99), [16, 17, 18, 19]);
+        assert_eq!(odd.transposed().four([2, 1], 99), [8, 13, 18, 99]);
     }
 
     #[test]

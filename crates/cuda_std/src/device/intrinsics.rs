@@ -121,6 +121,7 @@ operations! {
     "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2" unsafe fn ldmatrix_x2(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2_trans" unsafe fn ldmatrix_x2_trans(d: *mut u32, row: *const u8);
+    "__rumba_ldmatrix_x4_trans" unsafe fn ldmatrix_x4_trans(d: *mut u32, row: *const u8);
     /// The address of shared memory in its own window, which instructions for tensors take.
     "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
     /// No instruction: the compiler moves no access to memory across it.

@@ -20,6 +20,31 @@ instructions! {
     fn barrier_arrive(barrier: u32 => reg32, threads: u32 => reg32) "bar.arrive {barrier}, {threads};";
 }
 
+/// Four numbers of the block's shared memory, at an address that is a multiple of 16.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) unsafe fn load_four(address: u32) -> [u32; 4] {
+    let (a, b, c, d);
+    // SAFETY: the caller's.
+    unsafe {
+        core::arch::asm!(
+            "ld.shared.v4.b32 {{{a}, {b}, {c}, {d}}}, [{address}];",
+            address = in(reg32) address,
+            a = out(reg32) a,
+            b = out(reg32) b,
+            c = out(reg32) c,
+            d = out(reg32) d,
+        );
+    }
+    [a, b, c, d]
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[track_caller]
+pub(crate) unsafe fn load_four(_: u32) -> [u32; 4] {
+    crate::device::intrinsics::device_only("load_four")
+}
+
 /// Products of 16 columns of `a`, four registers in each thread, and 16 rows of `b`.
 ///
 /// # Safety

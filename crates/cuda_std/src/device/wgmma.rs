@@ -230,6 +230,9 @@ pub(crate) enum E5m2 {}
 pub(crate) trait Wgmma<T>: Sums {
     /// Starts to compute the sum of products, which are added to what is there where `add` is 1 and replace it where it is 0.
     unsafe fn multiply<A: Order, B: Order>(&mut self, a: u64, b: u64, add: u32);
+    /// [`fence`](Sums::fence), and the products of four pairs of operands, one after the other. As one text: LLVM handles the registers of
+    /// all sums once for each text, which is most of what it does in a kernel of this kind.
+    unsafe fn multiply_four<A: Order, B: Order>(&mut self, a: [u64; 4], b: [u64; 4], add: u32);
 }
 
 /// How an operand lies in shared memory.
@@ -390,10 +393,9 @@ macro_rules! products {
                 // SAFETY: the caller's.
                 unsafe {
                     core::arch::asm!(
-                        concat!(
-                            "{{ .reg .pred add; setp.ne.b32 add, {add}, 0; wgmma.mma_async.sync.aligned.m64n", $columns, $types,
-                            " {{{0}" $(, ", {", $i, "}")*, "}}, {a}, {b}, add", $behind, "; }}",
-                        ),
+                        "{{ .reg .pred add; setp.ne.b32 add, {add}, 0;",
+                        product!($columns, $types, [$($i)*], "{a}, {b}, add", $behind),
+                        "}}",
                         inout(reg32) self[0],
                         $(inout(reg32) self[$i],)*
                         a = in(reg64) a,
@@ -408,10 +410,54 @@ macro_rules! products {
                     crate::device::intrinsics::device_only("wgmma")
                 }
             }
+
+            #[inline(always)]
+            unsafe fn multiply_four<A: Order, B: Order>(&mut self, a: [u64; 4], b: [u64; 4], add: u32) {
+                $check
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's.
+                unsafe {
+                    core::arch::asm!(
+                        "wgmma.fence.sync.aligned;",
+                        "{{ .reg .pred add; setp.ne.b32 add, {add}, 0;",
+                        product!($columns, $types, [$($i)*], "{a0}, {b0}, add", $behind),
+                        product!($columns, $types, [$($i)*], "{a1}, {b1}, 1", $behind),
+                        product!($columns, $types, [$($i)*], "{a2}, {b2}, 1", $behind),
+                        product!($columns, $types, [$($i)*], "{a3}, {b3}, 1", $behind),
+                        "}}",
+                        inout(reg32) self[0],
+                        $(inout(reg32) self[$i],)*
+                        a0 = in(reg64) a[0],
+                        a1 = in(reg64) a[1],
+                        a2 = in(reg64) a[2],
+                        a3 = in(reg64) a[3],
+                        b0 = in(reg64) b[0],
+                        b1 = in(reg64) b[1],
+                        b2 = in(reg64) b[2],
+                        b3 = in(reg64) b[3],
+                        add = in(reg32) add,
+                        $($operand)*
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    let _ = (a, b, add);
+                    crate::device::intrinsics::device_only("wgmma")
+                }
+            }
         }
     };
 }
 
+/// The text of an instruction, by its columns, depth and types, and the numbers of its registers but the first.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! product {
+    ($columns:literal, $types:literal, [$($i:literal)*], $operands:literal, $behind:literal) => {
+        concat!(
+            "wgmma.mma_async.sync.aligned.m64n", $columns, $types, " {{{0}" $(, ", {", $i, "}")*, "}}, ", $operands, $behind, ";",
+        )
+    };
+}
 #[rustfmt::skip]
 widths! {
     32 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]

@@ -43,6 +43,59 @@ fn across(value: f32, fold: impl Fn(f32, f32) -> f32) -> f32 {
     fold(value, warp::shfl_xor_sync(warp::FULL_MASK, value, 2, 32))
 }
 
+/// The softmax of a lane's two rows, whose scores come in blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Softmax {
+    scale: f32,
+    /// What weights are relative to, as a power of 2.
+    base: [f32; 2],
+    /// The lane's part of the sum of weights.
+    sum: [f32; 2],
+}
+
+impl Softmax {
+    #[inline(always)]
+    pub(super) fn new(scale: f32) -> Self {
+        Self {
+            scale,
+            base: [NOTHING; 2],
+            sum: [0.0; 2],
+        }
+    }
+
+    /// Replaces scores by their weights, and gives the factors for the sums so far, if they change.
+    #[inline(always)]
+    pub(super) fn add<T: Number, const N: usize>(&mut self, scores: &mut [FragmentC<T>; N]) -> Option<[f32; 2]> {
+        let Self { scale, base, .. } = *self;
+        let mut top = [f32::NEG_INFINITY; 2];
+        FragmentC::each_of(scores, |_, i, _, score| top[i / 8] = top[i / 8].max(*score));
+        let top = top.map(|top| across(top, f32::max) * scale);
+        let mut factors = None;
+        if warp::any_sync(warp::FULL_MASK, top[0] > base[0] + SLACK || top[1] > base[1] + SLACK) {
+            let new = [base[0].max(top[0]), base[1].max(top[1])];
+            let factor = [ex2_ftz(base[0] - new[0]), ex2_ftz(base[1] - new[1])];
+            self.base = new;
+            self.sum = [self.sum[0] * factor[0], self.sum[1] * factor[1]];
+            factors = Some(factor);
+        }
+        let (base, sum) = (self.base, &mut self.sum);
+        FragmentC::each_of(scores, |_, i, _, score| {
+            *score = ex2_ftz(score.mul_add(scale, -base[i / 8]));
+            sum[i / 8] += *score;
+        });
+        factors
+    }
+
+    /// One over the sums, and zero where nothing was seen.
+    #[inline(always)]
+    pub(super) fn normalisation(self) -> [f32; 2] {
+        self.sum.map(|sum| {
+            let sum = across(sum, |a, b| a + b);
+            if sum > 0.0 { rcp(sum) } else { 0.0 }
+        })
+    }
+}
+
 /// The elements of a tile of a matrix, from a row and a column on, with zeros beyond the matrix.
 #[inline(always)]
 fn tile<'a, T: Number>(
@@ -83,11 +136,12 @@ pub fn attention_by_warps<T: Number>(
     };
     let own = 16 * (thread::index_in_block() / 32) as usize;
     let at = [outer, inner];
-    let mut output = [[FragmentC::<T>::zero(); TILE / 8]; COLUMNS / TILE];
-    let (mut base, mut sum) = ([NOTHING; 2], [0.0_f32; 2]);
+    let mut near: [FragmentC<T>; TILE / 8] = FragmentC::zeros();
+    let mut far = near;
+    let mut softmax = Softmax::new(scale);
     for block in 0..keys.blocks::<TILE>((first + ROWS).min(rows) as u32) as usize {
         let start = block * TILE;
-        let mut scores = [FragmentC::<T>::zero(); TILE / 8];
+        let mut scores: [FragmentC<T>; TILE / 8] = FragmentC::zeros();
         for column in (0..size).step_by(TILE) {
             let (mut a, mut b) = tiles.part();
             let (left, right) = (tile(q, at, [first, column]), tile(k, at, [start, column]));
@@ -103,49 +157,32 @@ pub fn attention_by_warps<T: Number>(
             tiles = loaded.sync();
         }
 
-        // The lane has two rows of the scores.
-        let mut top = [f32::NEG_INFINITY; 2];
         FragmentC::each_of(&mut scores, |number, i, j, score| {
             let key = (start + 8 * number + j) as i32;
             if key >= keys.seen((first + own + i) as u32) {
                 *score = f32::NEG_INFINITY;
             }
-            top[i / 8] = top[i / 8].max(*score);
         });
-        let top = top.map(|top| across(top, f32::max) * scale);
-        if warp::any_sync(warp::FULL_MASK, top[0] > base[0] + SLACK || top[1] > base[1] + SLACK) {
-            let new = [base[0].max(top[0]), base[1].max(top[1])];
-            let factor = [ex2_ftz(base[0] - new[0]), ex2_ftz(base[1] - new[1])];
-            base = new;
-            sum = [sum[0] * factor[0], sum[1] * factor[1]];
-            let [left, right] = &mut output;
-            FragmentC::each_of(left, |_, i, _, sum| *sum *= factor[i / 8]);
-            FragmentC::each_of(right, |_, i, _, sum| *sum *= factor[i / 8]);
+        if let Some(factor) = softmax.add(&mut scores) {
+            FragmentC::each_of(&mut near, |_, i, _, sum| *sum *= factor[i / 8]);
+            FragmentC::each_of(&mut far, |_, i, _, sum| *sum *= factor[i / 8]);
         }
-        FragmentC::each_of(&mut scores, |_, i, _, score| {
-            *score = ex2_ftz(score.mul_add(scale, -base[i / 8]));
-            sum[i / 8] += *score;
-        });
         let weights: [FragmentA<T>; TILE / 16] = FragmentA::row_from_sums(&scores, T::of);
 
         let (mut a, mut b) = tiles.part();
-        let (near, far) = (tile(v, at, [start, left]), tile(v, at, [start, left + TILE]));
-        a.each(|place, number| *number = near(place));
-        b.each(|place, number| *number = far(place));
+        let (left_half, right_half) = (tile(v, at, [start, left]), tile(v, at, [start, left + TILE]));
+        a.each(|place, number| *number = left_half(place));
+        b.each(|place, number| *number = right_half(place));
         let loaded = tiles.sync();
-        let (near, far) = loaded.get();
-        FragmentC::multiply_add_row(&mut output[0], &weights, near);
-        FragmentC::multiply_add_row(&mut output[1], &weights, far);
+        let (left_half, right_half) = loaded.get();
+        FragmentC::multiply_add_row(&mut near, &weights, left_half);
+        FragmentC::multiply_add_row(&mut far, &weights, right_half);
         tiles = loaded.sync();
     }
 
-    let factor = sum.map(|sum| {
-        let sum = across(sum, |a, b| a + b);
-        if sum > 0.0 { rcp(sum) } else { 0.0 }
-    });
-    let [near, far] = &mut output;
-    FragmentC::each_of(near, |_, i, _, sum| *sum *= factor[i / 8]);
-    FragmentC::each_of(far, |_, i, _, sum| *sum *= factor[i / 8]);
-    o.store_row::<T, 0, 8>(near, T::of);
-    o.store_row::<T, TILE, 8>(far, T::of);
+    let factor = softmax.normalisation();
+    FragmentC::each_of(&mut near, |_, i, _, sum| *sum *= factor[i / 8]);
+    FragmentC::each_of(&mut far, |_, i, _, sum| *sum *= factor[i / 8]);
+    o.store_row::<T, 0, 8>(&near, T::of);
+    o.store_row::<T, TILE, 8>(&far, T::of);
 }

@@ -9,54 +9,13 @@ use cuda_std::tensor::{
     TensorExchange, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
 };
 
-use crate::product::{Activation, Output};
+use crate::product::{Activation, Curve, Output};
 
 /// Channels of a step: rows of 128 bytes.
 const DEPTH: usize = 64;
 
 /// Columns of tiles that are computed together: the filter's stay in the cache.
 const ORDER: Bands = Bands(64);
-
-/// An activation as two functions with numbers, so that there is little code for each of the sums in a thread's registers.
-#[derive(Clone, Copy)]
-struct Curve {
-    /// What is less becomes this.
-    least: f32,
-    /// Whether it is `x / (1 + exp(-y))` with `y = slope (x + cube x³)`.
-    is_smooth: bool,
-    slope: f32,
-    cube: f32,
-}
-
-impl Curve {
-    #[inline(always)]
-    fn of(activation: Activation) -> Self {
-        let curve = |least, is_smooth, slope, cube| Self {
-            least,
-            is_smooth,
-            slope,
-            cube,
-        };
-        match activation {
-            Activation::Identity => curve(f32::NEG_INFINITY, false, 0.0, 0.0),
-            Activation::Relu => curve(0.0, false, 0.0, 0.0),
-            // Twice the square root of 2 / π, as in `Activation`.
-            Activation::Gelu => curve(f32::NEG_INFINITY, true, 1.595_769, 0.044_715),
-            Activation::Silu => curve(f32::NEG_INFINITY, true, 1.0, 0.0),
-        }
-    }
-
-    #[inline(always)]
-    fn smooth(self, x: f32) -> f32 {
-        let y = self.slope * GpuFloat::mul_add(self.cube * x * x, x, x);
-        x / (1.0 + GpuFloat::exp(-y))
-    }
-
-    #[inline(always)]
-    fn straight(self, x: f32) -> f32 {
-        if x < self.least { self.least } else { x }
-    }
-}
 
 /// The number that a bias has for an output.
 #[inline(always)]

@@ -2,6 +2,7 @@
 
 use bytemuck::{NoUninit, Pod};
 use cuda_std::Element;
+use cuda_std::float::approx::{ex2_ftz, rcp};
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 
@@ -172,5 +173,122 @@ impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
             value = element.number().times_plus(beta, value);
         }
         *element = U::of(value);
+    }
+}
+
+/// An activation as two functions with numbers, so that there is little code for each sum; by approximations, whose errors are some
+/// units in the last place of `f32`.
+#[derive(Clone, Copy)]
+pub(crate) struct Curve {
+    /// What is less becomes this.
+    least: f32,
+    /// Whether it is `x / (1 + exp(-y))` with `y = slope x + cube x³`. Both are times log₂ e, of which `ex2` is the inverse.
+    pub(crate) is_smooth: bool,
+    slope: f32,
+    cube: f32,
+}
+
+impl Curve {
+    #[inline(always)]
+    pub(crate) fn of(activation: Activation) -> Self {
+        let straight = |least| Self {
+            least,
+            is_smooth: false,
+            slope: 0.0,
+            cube: 0.0,
+        };
+        let smooth = |[slope, cube]: [f64; 2]| Self {
+            least: f32::NEG_INFINITY,
+            is_smooth: true,
+            slope: (slope * core::f64::consts::LOG2_E) as f32,
+            cube: (cube * core::f64::consts::LOG2_E) as f32,
+        };
+        match activation {
+            Activation::Identity => straight(f32::NEG_INFINITY),
+            Activation::Relu => straight(0.0),
+            Activation::Gelu => smooth(GELU),
+            Activation::Silu => smooth([1.0, 0.0]),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn smooth(self, x: f32) -> f32 {
+        let y = x * GpuFloat::mul_add(self.cube, x * x, self.slope);
+        x * rcp(1.0 + ex2_ftz(-y))
+    }
+
+    #[inline(always)]
+    pub(crate) fn straight(self, x: f32) -> f32 {
+        if x < self.least { self.least } else { x }
+    }
+}
+
+/// What warp groups sum in.
+pub trait Sum: Real {
+    /// [`Real::activated`], of four numbers.
+    fn activated_four(numbers: [Self; 4], activation: Activation) -> [Self; 4];
+}
+
+impl Sum for f32 {
+    #[inline(always)]
+    fn activated_four(numbers: [Self; 4], activation: Activation) -> [Self; 4] {
+        let curve = Curve::of(activation);
+        if curve.is_smooth {
+            numbers.map(|x| curve.smooth(x))
+        } else {
+            numbers.map(|x| curve.straight(x))
+        }
+    }
+}
+
+impl Sum for i32 {
+    #[inline(always)]
+    fn activated_four(numbers: [Self; 4], activation: Activation) -> [Self; 4] {
+        numbers.map(|x| x.activated(activation))
+    }
+}
+
+/// Four elements of a bias, and four of a residual.
+pub(crate) type Beside<U> = [[U; 4]; 2];
+
+impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
+    /// Reads what is added to the sums of four neighbours.
+    #[inline(always)]
+    pub(crate) fn beside(&self, index: [u32; 3]) -> Beside<U> {
+        let index = index.map(|at| at as usize);
+        let read = |view: &View<'_, U, 3>| {
+            if view.is_empty() {
+                [U::zeroed(); 4]
+            } else {
+                view.four(index, U::zeroed())
+            }
+        };
+        [read(&self.bias), read(&self.residual)]
+    }
+
+    /// What becomes of four neighbours.
+    #[inline(always)]
+    pub(crate) fn finish_four(&self, sums: [S; 4], old: [U; 4], [bias, residual]: Beside<U>) -> [U; 4] {
+        let Factors {
+            alpha,
+            beta,
+            activation,
+        } = self.factors;
+        let plus = |[a, b, c, d]: [S; 4], factor: S, [e, f, g, h]: [S; 4]| {
+            [
+                a.times_plus(factor, e),
+                b.times_plus(factor, f),
+                c.times_plus(factor, g),
+                d.times_plus(factor, h),
+            ]
+        };
+        let mut values = S::activated_four(plus(sums, alpha, bias.map(U::number)), activation);
+        if !self.residual.is_empty() {
+            values = plus(residual.map(U::number), S::ONE, values);
+        }
+        if beta != S::ZERO {
+            values = plus(old.map(U::number), beta, values);
+        }
+        values.map(U::of)
     }
 }

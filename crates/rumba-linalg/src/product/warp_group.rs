@@ -3,9 +3,9 @@
 //! Each kernel is [`product`] with tiles of its own: which product wants which is in [`VARIANTS`].
 //! Letters behind a name say how `a` and `b` lie, as BLAS writes it: `n` as it is multiplied, `a` with a row for each row of the
 //! product and `b` with a row for each number that is summed over, `t` transposed. Numbers of other sizes than 16 bits are
-//! multiplied as `nt` only.
+//! multiplied as `nt` only; those of 8 bits by [`fused`](super::fused).
 
-use cuda_std::half::{bf16, e4m3, e5m2, f16};
+use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
     Across, Bands, Element, Grouping, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange, TensorMap,
@@ -55,7 +55,8 @@ pub const SMALL: Variant = Variant {
     ..LARGE
 };
 
-/// As [`LARGE`], with ordinary stores: for rows of `c` that begin anywhere, and numbers that have not 16 bits.
+/// As [`LARGE`], with ordinary stores and any epilogue: for rows of `c` that begin anywhere, and numbers that have not 16 bits. The kernels
+/// are those of [`stored`](super::stored).
 pub const STORED: Variant = Variant {
     name: "product_stored",
     copies: false,
@@ -125,17 +126,6 @@ copied! {
     "`c = aᵀ bᵀ`." product_large_tt product_small_tt: Beside 64 64, Along 128 128;
 }
 
-/// [`STORED`]: `c = a bᵀ` of 16 bits, written as any number.
-#[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"], (T, O) = [(f16, f16), (bf16, bf16), (f16, f32), (bf16, f32)])]
-pub fn product_stored_nt<T: Element, O: Stored<f32>>(
-    a: TensorMap<Swizzled<T, 128, 64>>,
-    b: TensorMap<Swizzled<T, 128, 64>>,
-    c: MatrixOutput<O>,
-    stages: TensorPipeline<(Swizzled<T, 128, 64>, Multicast<Swizzled<T, 256, 64>>), 4, 2, 2>,
-) {
-    product((a, b), stages, c, order(2, 8), |_, sum: f32| sum);
-}
-
 /// [`SPLIT`]: `c = a bᵀ` of 16 bits, written as any number.
 #[kernel(block = 384, min_blocks = 1, cluster = 6, arch = ["sm_90a"], (T, O) = [(f16, f16), (bf16, bf16), (f16, f32), (bf16, f32)])]
 pub fn product_split_nt<T: Element, O: Stored<f32>>(
@@ -158,61 +148,4 @@ pub fn product_large_tf32(
     staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
 ) {
     product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum);
-}
-
-/// [`STORED`]: the same.
-#[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"])]
-pub fn product_stored_tf32(
-    a: TensorMap<Swizzled<f32, 128, 32>>,
-    b: TensorMap<Swizzled<f32, 128, 32>>,
-    c: MatrixOutput<f32>,
-    stages: TensorPipeline<(Swizzled<f32, 128, 32>, Multicast<Swizzled<f32, 256, 32>>), 4, 2, 2>,
-) {
-    product((a, b), stages, c, order(2, 8), |_, sum: f32| sum);
-}
-
-/// [`STORED`]: `c = a bᵀ` of whole numbers with 8 bits.
-#[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"])]
-pub fn product_stored_s8(
-    a: TensorMap<Swizzled<i8, 128, 128>>,
-    b: TensorMap<Swizzled<i8, 128, 128>>,
-    c: MatrixOutput<i32>,
-    stages: TensorPipeline<(Swizzled<i8, 128, 128>, Multicast<Swizzled<i8, 256, 128>>), 4, 2, 2>,
-) {
-    product((a, b), stages, c, order(2, 8), |_, sum: i32| sum);
-}
-
-/// Kernels for numbers of 8 bits, whose sums are multiplied by a factor.
-macro_rules! eight_bits {
-    ($($ty:ident $copied:ident $stored:ident;)*) => {$(
-        #[doc = concat!("[`LARGE`]: `c = scale a bᵀ` of `", stringify!($ty), "`.")]
-        #[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"], O = [f16, bf16])]
-        pub fn $copied<O: Element>(
-            a: TensorMap<Swizzled<$ty, 128, 128>>,
-            b: TensorMap<Swizzled<$ty, 128, 128>>,
-            c: TensorOutput<Swizzled<O, 16, 64>>,
-            scale: f32,
-            stages: TensorPipeline<(Swizzled<$ty, 128, 128>, Multicast<Swizzled<$ty, 256, 128>>), 4, 2, 2>,
-            staging: TensorStaging<Swizzled<O, 16, 64>, 2>,
-        ) {
-            product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum * scale);
-        }
-
-        #[doc = concat!("[`STORED`]: `c = scale a bᵀ` of `", stringify!($ty), "`.")]
-        #[kernel(block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"])]
-        pub fn $stored(
-            a: TensorMap<Swizzled<$ty, 128, 128>>,
-            b: TensorMap<Swizzled<$ty, 128, 128>>,
-            c: MatrixOutput<f32>,
-            scale: f32,
-            stages: TensorPipeline<(Swizzled<$ty, 128, 128>, Multicast<Swizzled<$ty, 256, 128>>), 4, 2, 2>,
-        ) {
-            product((a, b), stages, c, order(2, 8), |_, sum: f32| sum * scale);
-        }
-    )*};
-}
-
-eight_bits! {
-    e4m3 product_large_e4m3 product_stored_e4m3;
-    e5m2 product_large_e5m2 product_stored_e5m2;
 }

@@ -11,6 +11,7 @@ use crate::launch::config::LaunchConfig;
 use crate::launch::library::Library;
 use crate::linalg::{Linalg, Tuning};
 use bytemuck::Pod;
+use rumba_linalg::product::fused;
 use rumba_linalg::product::warp_group::{self, Variant};
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -37,6 +38,10 @@ pub enum Way {
     Small,
     /// See [`warp_group::STORED`].
     Stored,
+    /// See [`fused::LARGE`].
+    Fused,
+    /// See [`fused::SMALL`].
+    FusedSmall,
     /// See [`warp_group::SPLIT`].
     Split,
     /// [`Way::Large`] with numbers of TensorFloat-32.
@@ -69,6 +74,8 @@ impl Way {
             Way::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
             Way::Small => ("small", [64, 128], [0.0, 1000.0, 0.0, 0.0], true),
             Way::Stored => ("stored", [128, 256], [2600.0, 1400.0, 0.0, 0.0], true),
+            Way::Fused => ("fused", [128, 256], [3000.0, 1550.0, 0.0, 0.0], true),
+            Way::FusedSmall => ("small fused", [64, 128], [0.0, 950.0, 0.0, 0.0], true),
             Way::Split => ("split", [128, 128], [0.0, 1000.0, 0.0, 0.0], true),
             Way::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
             Way::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
@@ -89,7 +96,14 @@ impl Way {
             Way::Threads | Way::ThreadsSmall => [1.5; 4],
             Way::Warps | Way::WarpsSmall => [7.0, 9.0, 1.0, 0.3],
             Way::WarpsTf32 => [4.0; 4],
-            Way::Large | Way::Small | Way::Stored | Way::Split | Way::LargeTf32 | Way::StoredTf32 => [0.1; 4],
+            Way::Large
+            | Way::Small
+            | Way::Stored
+            | Way::Fused
+            | Way::FusedSmall
+            | Way::Split
+            | Way::LargeTf32
+            | Way::StoredTf32 => [0.1; 4],
         }
     }
 
@@ -99,9 +113,21 @@ impl Way {
             Way::Large | Way::LargeTf32 => Some(warp_group::LARGE),
             Way::Small => Some(warp_group::SMALL),
             Way::Stored | Way::StoredTf32 => Some(warp_group::STORED),
+            Way::Fused => Some(fused::LARGE),
+            Way::FusedSmall => Some(fused::SMALL),
             Way::Split => Some(warp_group::SPLIT),
             Way::Elements | Way::Threads | Way::ThreadsSmall | Way::Warps | Way::WarpsSmall | Way::WarpsTf32 => None,
         }
+    }
+
+    /// Whether a kernel by warp groups does more with sums than to write them.
+    fn has_epilogue(self) -> bool {
+        matches!(self, Way::Stored | Way::StoredTf32 | Way::Fused | Way::FusedSmall)
+    }
+
+    /// Whether it has an epilogue between products and tensor copies.
+    fn is_fused(self) -> bool {
+        matches!(self, Way::Fused | Way::FusedSmall)
     }
 
     /// Whether its products are those of TensorFloat-32.
@@ -123,18 +149,23 @@ impl Way {
         let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
         let any = operands.a.shape()[2] > 0;
         let fits = capability == (9, 0) && any && by_rows && (!variant.copies || in_vectors(&c));
-        if !fits || !group::is_plain(operands, size_of::<T>() == 1 && T::ONE != T::ZERO && !T::WHOLE) {
+        let is_plain = group::is_plain(operands);
+        if !fits || !is_plain && !self.has_epilogue() {
             return None;
         }
-        // Of both orders there are kernels for 16 bits, that write by tensor copies.
+        // Of plain products of 16 bits, other kernels are as fast.
+        if self.is_fused() && (is_plain && size_of::<T>() == 2 || !group::is_fusible(operands)) {
+            return None;
+        }
+        // Of both orders there are kernels for 16 bits, that write by tensor copies: of `b` alone in large tiles with an epilogue.
         let any_order = size_of::<T>() == 2 && variant.copies;
+        let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Way::FusedSmall];
         let [a, b] = group::order(a, b);
         let packs = [
-            a.is_none() || a == Some(true) && !any_order,
-            b.is_none() || b == Some(false) && !any_order,
+            a.is_none() || a == Some(true) && !any_a,
+            b.is_none() || b == Some(false) && !any_b,
         ];
-        // There is no kernel that packs larger elements.
-        (size_of::<T>() <= 2 || packs == [false; 2]).then_some(Plan { way: self, packs })
+        Some(Plan { way: self, packs })
     }
 }
 
@@ -184,13 +215,17 @@ impl Problem {
 
     /// How long a way takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let Facts { tile, speed, .. } = plan.way.facts();
-        let size_class = size.ilog2() as usize;
-        let speed = if driver::is_software() {
-            plan.way.simulated()[size_class]
+        let speeds = if driver::is_software() {
+            plan.way.simulated()
         } else {
-            speed[size_class]
+            plan.way.facts().speed
         };
+        self.time_at(speeds, plan, size, multiprocessors)
+    }
+
+    /// The same at speeds as [`Facts::speed`].
+    fn time_at(&self, speeds: [f64; 4], plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
+        let (tile, speed) = (plan.way.facts().tile, speeds[size.ilog2() as usize]);
         let slices = plan.way.group().map_or(1, |variant| variant.slices);
         let multiprocessors = multiprocessors / f64::from(slices);
         let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
@@ -250,8 +285,29 @@ fn plans<T: Multiply<U>, U: Pod>(
     plans
 }
 
+/// How many cycles a product of numbers with 16 bits takes about, `[rows, columns, terms]`, whose operands are there.
+pub(in crate::linalg) fn cycles_of_halves([rows, columns, terms]: [usize; 3], multiprocessors: f64) -> f64 {
+    let problem = Problem::new([1, rows, columns, terms]);
+    let plans = [Way::Large, Way::Small].map(|way| Plan { way, packs: [false; 2] });
+    let times = plans.map(|plan| problem.time_at(plan.way.facts().speed, &plan, 2, multiprocessors));
+    times[0].min(times[1])
+}
+
 /// A plan is measured if the model says that it takes at most so many times as long as the fastest.
 const PERHAPS: f64 = 2.5;
+
+/// The kernel that reads operands where they lie is measured as well if it takes at most so many cycles: of small products the model
+/// knows too little, and none shall take longer than by this one.
+const BRIEF: f64 = 200_000.0;
+
+/// Of plans in ascending order of their times, those that are measured.
+fn candidates(plans: &[(f64, Plan)]) -> SmallVec<[Plan; 4]> {
+    let fastest = plans.first().map_or(0.0, |(time, _)| *time);
+    let measured = plans
+        .iter()
+        .filter(|(time, plan)| *time <= fastest * PERHAPS || plan.way == Way::Elements && *time <= BRIEF);
+    measured.map(|(_, plan)| *plan).collect()
+}
 
 /// Computes a product.
 pub(super) fn run<T: Multiply<U>, U: Pod>(
@@ -285,17 +341,13 @@ fn choose<T: Multiply<U>, U: Pod>(
 ) -> Plan {
     let plans = plans(linalg, operands, problem, precision);
     // By elements everything is computed.
-    let Some(&(fastest, first)) = plans.first() else {
+    let Some(&(_, first)) = plans.first() else {
         return Plan {
             way: Way::Elements,
             packs: [false; 2],
         };
     };
-    let candidates: SmallVec<[Plan; 4]> = plans
-        .iter()
-        .filter(|(time, _)| *time <= fastest * PERHAPS)
-        .map(|(_, plan)| *plan)
-        .collect();
+    let candidates = candidates(&plans);
     if linalg.tuning == Tuning::Heuristic || driver::is_software() || candidates.len() < 2 {
         return first;
     }
@@ -305,8 +357,10 @@ fn choose<T: Multiply<U>, U: Pod>(
         .iter()
         .fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
+    // Some kernels have no epilogue: an answer that was found among them is none of products that have one.
+    let epilogue = if group::is_plain(operands) { "plain" } else { "epilogue" };
     let question = format!(
-        "product {} {} {} {} {} {precision:?}",
+        "product {} {} {} {} {} {precision:?} {epilogue}",
         last(std::any::type_name::<T>()),
         last(std::any::type_name::<U>()),
         packs[0],
@@ -417,4 +471,37 @@ fn carry_out<T: Multiply<U>, U: Pod>(
     // SAFETY: kernels of `warp_group` do nothing but call `cuda_std::tensor::product`.
     let config = unsafe { LaunchConfig::new(clusters * variant.cluster, variant.threads).dependent() };
     launch(library, config, call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, Problem, Way, candidates};
+
+    /// The ways that are measured of a product of `f16` whose operands are there, or have to be packed.
+    fn measured(problem: [usize; 4], packs: bool) -> Vec<Way> {
+        let problem = Problem::new(problem);
+        let ways = [Way::Large, Way::Small, Way::Stored, Way::Warps, Way::Elements];
+        let mut plans = Vec::from(ways.map(|way| {
+            let plan = Plan {
+                way,
+                packs: [packs && way != Way::Elements; 2],
+            };
+            (problem.time_at(way.facts().speed, &plan, 2, 132.0), plan)
+        }));
+        plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        candidates(&plans).into_iter().map(|plan| plan.way).collect()
+    }
+
+    #[test]
+    fn the_plain_kernel_is_measured_where_it_may_win() {
+        for small in [[1, 1, 1, 1], [1, 64, 64, 64], [1, 1, 256, 256], [8, 100, 3, 200]] {
+            for packs in [false, true] {
+                assert!(measured(small, packs).contains(&Way::Elements), "{small:?}");
+            }
+        }
+        for large in [[1, 2048, 2048, 2048], [64, 512, 512, 512]] {
+            assert!(!measured(large, false).contains(&Way::Elements), "{large:?}");
+            assert!(measured(large, true).contains(&Way::Large), "{large:?}");
+        }
+    }
 }

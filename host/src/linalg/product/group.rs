@@ -3,19 +3,24 @@
 use super::pack::in_vectors;
 use super::types::{Multiply, Operands};
 use crate::array::ArrayView;
+use crate::array::layout::Layout;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use bytemuck::Pod;
 use cuda_std::launch::TensorShape;
 use rumba_linalg::product::Activation;
 
 /// What a kernel takes.
-pub(super) struct Tensors<'c, T, U> {
+pub(super) struct Tensors<'c, T: Multiply<U>, U: Pod> {
     pub(super) a: (DeviceSlice<'c, T>, TensorShape),
     pub(super) b: (DeviceSlice<'c, T>, TensorShape),
     pub(super) c: (DeviceSliceMut<'c, U>, TensorShape),
     /// Whether `a` and `b` lie transposed.
     pub(super) transposed: [bool; 2],
-    pub(super) alpha: f32,
+    pub(super) bias: ArrayView<'c, U, 3>,
+    pub(super) residual: ArrayView<'c, U, 3>,
+    pub(super) alpha: T::Sum,
+    pub(super) beta: T::Sum,
+    pub(super) activation: Activation,
 }
 
 /// Whether `a` and `b` can be tensor maps as they lie, and whether they lie transposed.
@@ -33,7 +38,16 @@ pub(super) fn order<T: Pod>(a: &ArrayView<'_, T, 3>, b: &ArrayView<'_, T, 3>) ->
 impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
     /// Of operands that [`order`] says can be tensor maps, and an output in row-major order.
     pub(super) fn new(operands: Operands<'c, T, U>) -> Self {
-        let Operands { a, b, c, alpha, .. } = operands;
+        let Operands {
+            a,
+            b,
+            bias,
+            residual,
+            alpha,
+            beta,
+            activation,
+            c,
+        } = operands;
         let transposed = order(&a, &b).map(|order| order.unwrap_or(false));
         let turned = |view: ArrayView<'c, T, 3>, turned: bool| if turned { view.permute([0, 2, 1]) } else { view };
         let c = c.into_view();
@@ -44,7 +58,11 @@ impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
             // SAFETY: the view was a mutable one, and is not used any more.
             c: (unsafe { memory.assume_mut() }, shape),
             transposed,
-            alpha: bytemuck::bytes_of(&alpha).try_into().map_or(1.0, f32::from_ne_bytes),
+            bias,
+            residual,
+            alpha,
+            beta,
+            activation,
         }
     }
 }
@@ -76,13 +94,62 @@ fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'c, T>, Tens
     (view.memory().slice(start..start + length), shape)
 }
 
-/// Whether the sums are all that is written: kernels by warp groups do nothing else with them, those of 8 bits but scale them.
-pub(super) fn is_plain<T: Multiply<U>, U: Pod>(operands: &Operands<'_, T, U>, scales: bool) -> bool {
-    (scales || operands.alpha == T::ONE)
+/// Whether the sums are all that is written: most kernels by warp groups do nothing else with them.
+pub(super) fn is_plain<T: Multiply<U>, U: Pod>(operands: &Operands<'_, T, U>) -> bool {
+    operands.alpha == T::ONE
         && operands.beta == T::ZERO
         && operands.activation == Activation::Identity
         && operands.bias.is_empty()
         && operands.residual.is_empty()
+}
+
+/// An array of numbers with 16 bits, two by two: if neighbours lie so at multiples of four bytes.
+pub(super) fn pairs<'c, U: Pod>(view: &ArrayView<'c, U, 3>) -> Option<ArrayView<'c, u32, 3>> {
+    if view.is_empty() {
+        return Some(super::matrices::nothing(view));
+    }
+    let (shape, strides) = (view.shape(), view.strides());
+    let apart = |axis: usize| shape[axis] == 1 || strides[axis] >= 0 && strides[axis] % 2 == 0;
+    let fits = size_of::<U>() == 2
+        && shape[2].is_multiple_of(2)
+        && strides[2] == 1
+        && view.place().1.is_multiple_of(4)
+        && apart(0)
+        && apart(1);
+    fits.then(|| {
+        let stride = |axis: usize| if shape[axis] == 1 { 0 } else { strides[axis] / 2 };
+        let strides = [stride(0), stride(1), 1];
+        let shape = [shape[0], shape[1], shape[2] / 2];
+        let last: usize = (0..3)
+            .map(|axis| (shape[axis] - 1) * strides[axis].unsigned_abs())
+            .sum();
+        let start = view.layout().offset;
+        let memory = view.memory().slice(start..start + 2 * (last + 1)).cast::<u32>();
+        ArrayView::new(
+            memory,
+            Layout {
+                offset: 0,
+                shape,
+                strides,
+            },
+        )
+    })
+}
+
+/// The same of an array with a number for each column, as one row.
+pub(super) fn row_of_pairs<'c, U: Pod>(view: &ArrayView<'c, U, 3>) -> Option<ArrayView<'c, u32, 1>> {
+    let ([batch, rows, _], [apart, down, _]) = (view.shape(), view.strides());
+    let is_row = view.is_empty() || (batch == 1 || apart == 0) && (rows == 1 || down == 0);
+    let row = |pairs: ArrayView<'c, u32, 3>| {
+        let length = if pairs.is_empty() { 0 } else { pairs.shape()[2] };
+        ArrayView::new(pairs.memory().slice(..length), Layout::row_major(0, [length]))
+    };
+    pairs(view).filter(|_| is_row).map(row)
+}
+
+/// Whether kernels that have an epilogue between products and tensor copies can compute it.
+pub(super) fn is_fusible<T: Multiply<U>, U: Pod>(operands: &Operands<'_, T, U>) -> bool {
+    operands.beta == T::ZERO && row_of_pairs(&operands.bias).is_some() && pairs(&operands.residual).is_some()
 }
 
 /// The kernel for the order of its operands.
@@ -97,3 +164,30 @@ macro_rules! copied {
     };
 }
 pub(super) use copied;
+
+/// The kernel with any epilogue.
+macro_rules! stored {
+    ($kernel:ident, $ty:ident, $output:ident) => {
+        |t: Tensors<'c, $ty, $output>| {
+            stored::$kernel::<$ty, $output>(t.a, t.b, t.bias, t.residual, t.alpha, t.beta, t.activation, t.c)
+        }
+    };
+}
+pub(super) use stored;
+
+/// The kernel with an epilogue between products and tensor copies, for `b` as it lies and transposed.
+macro_rules! fused {
+    ($ty:ident, $output:ident, $nn:ident $nt:ident) => {
+        |t: Tensors<'c, $ty, $output>| {
+            let fits = "`is_fusible` was asked";
+            let bias = group::row_of_pairs(&t.bias).expect(fits);
+            let residual = group::pairs(&t.residual).expect(fits);
+            if t.transposed[1] {
+                fused::$nt::<$ty, $output>(t.a, t.b, bias, residual, t.alpha, t.activation, t.c)
+            } else {
+                fused::$nn::<$ty, $output>(t.a, t.b, bias, residual, t.alpha, t.activation, t.c)
+            }
+        }
+    };
+}
+pub(super) use fused;

@@ -5,9 +5,9 @@ use crate::array::{ArrayView, ArrayViewMut};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::Call;
-use rumba_linalg::product::{Activation, Real, thread, warp, warp_group};
+use rumba_linalg::product::{Activation, Real, fused, stored, thread, warp, warp_group};
 
-use super::group::{Tensors, copied};
+use super::group::{self, Tensors, copied, fused, stored};
 
 /// Elements whose products can be written to elements `U`: the table of [`Linalg::product`](crate::linalg::Linalg::product).
 #[diagnostic::on_unimplemented(
@@ -118,39 +118,55 @@ kernels! {
     f16, f16, f32, [Warps warp::product_warps_f16], [
         Large copied!(f16, product_large_nn product_large_nt product_large_tn product_large_tt),
         Small copied!(f16, product_small_nn product_small_nt product_small_tn product_small_tt),
-        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<f16, f16>(t.a, t.b, t.c),
+        Stored stored!(product_stored_16, f16, f16),
+        Fused fused!(f16, f16, product_fused_large_nn product_fused_large_nt),
+        FusedSmall fused!(f16, f16, product_fused_small_nt product_fused_small_nt),
         Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f16>(t.a, t.b, t.c)
     ];
     f16, f32, f32, [Warps warp::product_warps_f16_f32], [
-        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<f16, f32>(t.a, t.b, t.c),
+        Stored stored!(product_stored_16, f16, f32),
         Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f32>(t.a, t.b, t.c)
     ];
     bf16, bf16, f32, [Warps warp::product_warps_bf16], [
         Large copied!(bf16, product_large_nn product_large_nt product_large_tn product_large_tt),
         Small copied!(bf16, product_small_nn product_small_nt product_small_tn product_small_tt),
-        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<bf16, bf16>(t.a, t.b, t.c),
+        Stored stored!(product_stored_16, bf16, bf16),
+        Fused fused!(bf16, bf16, product_fused_large_nn product_fused_large_nt),
+        FusedSmall fused!(bf16, bf16, product_fused_small_nt product_fused_small_nt),
         Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, bf16>(t.a, t.b, t.c)
     ];
     bf16, f32, f32, [Warps warp::product_warps_bf16_f32], [
-        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_nt::<bf16, f32>(t.a, t.b, t.c),
+        Stored stored!(product_stored_16, bf16, f32),
         Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, f32>(t.a, t.b, t.c)
     ];
     f32, f32, f32, [
         WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsSmall thread::product_threads_small
     ], [
         LargeTf32 |t: Tensors<'c, _, _>| warp_group::product_large_tf32(t.a, t.b, t.c),
-        StoredTf32 |t: Tensors<'c, _, _>| warp_group::product_stored_tf32(t.a, t.b, t.c)
+        StoredTf32 stored!(product_stored_32, f32, f32)
     ];
     f64, f64, f64, [Warps warp::product_warps_f64, WarpsSmall warp::product_warps_f64_small], [];
     i8, i32, i32, [Warps warp::product_warps_i8], [
-        Stored |t: Tensors<'c, _, _>| warp_group::product_stored_s8(t.a, t.b, t.c)
+        Stored stored!(product_stored_s8, i8, i32)
     ];
-    e4m3, f16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e4m3::<f16>(t.a, t.b, t.c, t.alpha)];
-    e4m3, bf16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e4m3::<bf16>(t.a, t.b, t.c, t.alpha)];
-    e4m3, f32, f32, [], [Stored |t: Tensors<'c, _, _>| warp_group::product_stored_e4m3(t.a, t.b, t.c, t.alpha)];
-    e5m2, f16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e5m2::<f16>(t.a, t.b, t.c, t.alpha)];
-    e5m2, bf16, f32, [], [Large |t: Tensors<'c, _, _>| warp_group::product_large_e5m2::<bf16>(t.a, t.b, t.c, t.alpha)];
-    e5m2, f32, f32, [], [Stored |t: Tensors<'c, _, _>| warp_group::product_stored_e5m2(t.a, t.b, t.c, t.alpha)];
+    e4m3, f16, f32, [], [
+        Fused fused!(e4m3, f16, product_fused_8 product_fused_8),
+        Stored stored!(product_stored_8, e4m3, f16)
+    ];
+    e4m3, bf16, f32, [], [
+        Fused fused!(e4m3, bf16, product_fused_8 product_fused_8),
+        Stored stored!(product_stored_8, e4m3, bf16)
+    ];
+    e4m3, f32, f32, [], [Stored stored!(product_stored_8, e4m3, f32)];
+    e5m2, f16, f32, [], [
+        Fused fused!(e5m2, f16, product_fused_8 product_fused_8),
+        Stored stored!(product_stored_8, e5m2, f16)
+    ];
+    e5m2, bf16, f32, [], [
+        Fused fused!(e5m2, bf16, product_fused_8 product_fused_8),
+        Stored stored!(product_stored_8, e5m2, bf16)
+    ];
+    e5m2, f32, f32, [], [Stored stored!(product_stored_8, e5m2, f32)];
 }
 
 macro_rules! floats {

@@ -9,6 +9,15 @@ use crate::device::intrinsics;
 use crate::device::thread::{block_idx_x, block_idx_y, index_in_block, lane_id, threads_in_block};
 
 impl<T: Multiply> FragmentC<T> {
+    /// A row of accumulators, all elements zero. Unlike `[FragmentC::zero(); N]`, which is a loop over an array, in registers from
+    /// the start.
+    #[inline(always)]
+    #[must_use]
+    pub fn zeros<const N: usize>() -> [Self; N] {
+        // SAFETY: accumulators may be zero: see `Zeroable`.
+        unsafe { core::mem::zeroed() }
+    }
+
     /// Calls `work` with the number of each fragment, row and column in it, and the lane's elements of it.
     #[inline(always)]
     pub fn each_of<const N: usize>(fragments: &mut [Self; N], mut work: impl FnMut(usize, usize, usize, &mut T::Sum)) {
@@ -30,10 +39,69 @@ impl<T: Multiply> FragmentC<T> {
     ) {
         unrolled::<K>(|step| {
             unrolled::<N>(|n| {
-                let b = FragmentB::from_rows(tile, step * T::INNER, n * T::COLUMNS);
-                sums[n].multiply_add(&a[step], &b);
+                let (row, column) = (step * T::INNER, n * T::COLUMNS);
+                if n % 2 > 0 {
+                    return;
+                }
+                if n + 1 < N {
+                    let [left, right] = FragmentB::pair_from_rows(tile, row, column);
+                    sums[n].multiply_add(&a[step], &left);
+                    sums[n + 1].multiply_add(&a[step], &right);
+                } else {
+                    sums[n].multiply_add(&a[step], &FragmentB::from_rows(tile, row, column));
+                }
             });
         });
+    }
+
+    /// Adds the product of a row of fragments and the transpose of a tile, whose columns are summed over: as many rows of it as there
+    /// are columns of sums.
+    ///
+    /// `mma.sync.aligned`, see the [module](super); PTX 7.0, sm_80.
+    ///
+    /// # Panics
+    /// If the tile does not have all of it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn multiply_add_columns<R: Rows<T>, const N: usize, const K: usize>(
+        sums: &mut [Self; N],
+        a: &[FragmentA<T>; K],
+        tile: &R,
+    ) {
+        unrolled::<K>(|step| {
+            let b: [FragmentB<T>; N] = FragmentB::row_from_columns(tile, 0, step * T::INNER);
+            unrolled::<N>(|n| sums[n].multiply_add(&a[step], &b[n]));
+        });
+    }
+}
+
+impl<T: Multiply> FragmentB<T> {
+    /// Two fragments of a tile, side by side: see [`from_rows`](Self::from_rows).
+    ///
+    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; PTX 6.5, sm_75. Else `ld`.
+    #[inline(always)]
+    #[track_caller]
+    fn pair_from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> [Self; 2] {
+        assert!(
+            has(R::ROWS, row, T::INNER) && has(R::COLUMNS, column, 2 * T::COLUMNS),
+            "a fragment beyond its tile"
+        );
+        let lane = lane_id() as usize;
+        // The 8 by 8 matrices: the upper and the lower half of the left fragment, and those of the right one.
+        match whole_rows::<T, R>(tile, row + lane % 16, column + lane / 16 * 8) {
+            Some(address) if const { T::COLUMNS == 8 && T::INNER == 16 } => {
+                // As large as two fragments of the right matrix.
+                let mut pair = FragmentA::<T>::load(|_, _| T::zeroed());
+                // SAFETY: four registers are a lane's elements of two fragments, of 16 bits; eight elements at the address are in
+                // shared memory and aligned.
+                let halves = unsafe {
+                    intrinsics::ldmatrix_x4_trans((&raw mut pair.0).cast(), address);
+                    (&raw const pair.0).cast::<[T::B; 2]>().read()
+                };
+                halves.map(Self)
+            }
+            _ => [0, T::COLUMNS].map(|right| Self::from_rows(tile, row, column + right)),
+        }
     }
 }
 
@@ -118,6 +186,19 @@ impl<T: Multiply> FragmentB<T> {
 }
 
 impl<T: Multiply> FragmentA<T> {
+    /// `N` fragments of a tile, side by side: see [`from_rows`](Self::from_rows).
+    ///
+    /// # Panics
+    /// If the tile does not have all of them.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn row_from_rows<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
+        let mut fragments = [Self::load(|_, _| T::zeroed()); N];
+        unrolled::<N>(|j| fragments[j] = Self::from_rows(tile, row, column + j * T::INNER));
+        fragments
+    }
+
     /// Sums as the left operand of another product, each as `convert` makes it an element: two fragments of 16 by 8 sums are one of
     /// 16 by 16 elements.
     ///

@@ -272,22 +272,23 @@ where
         let sums = &mut self.accumulator.sums;
         const {
             assert!(
-                X::STEPS == Y::STEPS && X::STEPS <= 4,
+                X::STEPS == Y::STEPS && matches!(X::STEPS, 1 | 2 | 4),
                 "both operands have the same elements along the sum"
             );
         };
         // SAFETY: the stage stays full until the products are done: it is dropped when all but the last are. The accumulator
         // is borrowed until then. The warp group is together, says the caller.
         unsafe {
-            sums.fence();
-            T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a, b, self.add);
-            if X::STEPS > 1 {
-                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a + X::STEP, b + Y::STEP, 1);
-            }
-            if X::STEPS > 2 {
-                let (a, b) = (a + 2 * X::STEP, b + 2 * Y::STEP);
-                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a, b, 1);
-                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a + X::STEP, b + Y::STEP, 1);
+            if const { X::STEPS == 4 } {
+                let operands = |first: u64, step: u64| [first, first + step, first + 2 * step, first + 3 * step];
+                let (a, b) = (operands(a, X::STEP), operands(b, Y::STEP));
+                T::multiply_four::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a, b, self.add);
+            } else {
+                sums.fence();
+                T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a, b, self.add);
+                if X::STEPS > 1 {
+                    T::multiply::<Columns<COLUMNS>, X::Order, Y::Order>(sums, a + X::STEP, b + Y::STEP, 1);
+                }
             }
             wgmma::wgmma_commit();
             // Narrow products take less time than it takes to start the next: two of them are ahead, if there are stages for it.

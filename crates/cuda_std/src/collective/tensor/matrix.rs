@@ -10,6 +10,7 @@ use super::output::{Bands, Grouping, Place, Places};
 use super::pipeline::{Consumer, WARP_GROUP, assert_cluster, wait_for_cluster};
 use super::tile::Stored;
 use crate::abi::parameter::{KernelParameter, Role};
+use crate::array::strided::read_four;
 use crate::collective::warp::FULL_MASK;
 use crate::device::intrinsics;
 use crate::device::sync::sync_warp;
@@ -163,7 +164,7 @@ pub struct MatrixTile<'l, T, const ROWS: usize, const COLUMNS: usize> {
     rows: u32,
     columns: u32,
     pairs: bool,
-    fours: bool,
+    pub(super) fours: bool,
     place: Place,
     output: PhantomData<&'l mut [T]>,
 }
@@ -216,7 +217,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
     ///
     /// The elements are in the tile, and this thread's. If they are stored `together`, the first is aligned for all.
     #[inline(always)]
-    unsafe fn store<const NUMBER: usize>(&self, together: bool, row: u32, column: u32, values: [T; NUMBER]) {
+    pub(super) unsafe fn store<const NUMBER: usize>(&self, together: bool, row: u32, column: u32, values: [T; NUMBER]) {
         #[derive(Clone, Copy)]
         #[repr(C, align(16))]
         struct Sixteen([u32; 4]);
@@ -249,6 +250,39 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
                     first.add(3).write(values[3]);
                 }
             }
+        }
+    }
+}
+
+impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, COLUMNS> {
+    /// Reads four neighbours, as far as the matrix has them, with zeros beyond.
+    ///
+    /// # Safety
+    ///
+    /// The elements are in the tile, and this thread's; the first has a column that 4 divides.
+    #[inline(always)]
+    pub(super) unsafe fn load_four(&self, row: u32, column: u32) -> [T; 4] {
+        let zero = T::zeroed();
+        if row >= self.rows || column >= self.columns {
+            return [zero; 4];
+        }
+        // SAFETY: inside of the matrix, as was compared; what else has to hold is the caller's.
+        unsafe {
+            let first = self
+                .start
+                .add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
+            let left = self.columns - column;
+            if self.fours && left >= 4 {
+                return read_four(first);
+            }
+            let get = |number: u32| {
+                if number < left {
+                    first.add(number as usize).read()
+                } else {
+                    zero
+                }
+            };
+            [get(0), get(1), get(2), get(3)]
         }
     }
 }

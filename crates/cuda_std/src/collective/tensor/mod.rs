@@ -61,6 +61,7 @@
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
 //! | [`product`] | a whole product, of which a kernel says what becomes of the sums | everything below |
+//! | [`product_in_fours`] | the same where that is long or reads arrays: four neighbours at a time | the same |
 //! | [`Across<T, R, C>`](Across) | a tile whose rows are across the sum: `a b` and `aᵀ b` without a transposition | numbers of 16 bits only |
 //! | [`MatrixOutput<T>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
 //! | [`TensorExchange`] | the way to add up sums of which blocks of a cluster have parts | always in the same order |
@@ -125,6 +126,7 @@
 
 mod accumulator;
 mod convolution;
+mod fours;
 mod im2col;
 mod map;
 mod matrix;
@@ -140,6 +142,7 @@ mod turns;
 
 pub use accumulator::{Accumulator, Columns, Number, Products, Width};
 pub use convolution::convolution;
+pub use fours::product_in_fours;
 #[doc(hidden)]
 pub use im2col::Geometry;
 pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};

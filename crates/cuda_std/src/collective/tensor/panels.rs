@@ -135,10 +135,11 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
         u64::from((self.address & 0x3_ffff) >> 4) | u64::from(self.pitch >> 4) << 16 | (64 << 32) | (1 << 62)
     }
 
-    /// The columns of the number-th sixteen.
+    /// Four times sixteen columns: those of a panel, whose first has this descriptor.
     #[inline(always)]
-    fn sixteen(self, number: usize) -> u64 {
-        number as u64 / 4 * u64::from(self.pitch >> 4) + number as u64 % 4 * SIXTEEN_COLUMNS
+    fn fours(self, first: u64, panel: u64) -> [u64; 4] {
+        let first = first + panel * u64::from(self.pitch >> 4);
+        [0, 1, 2, 3].map(|sixteen| first + sixteen * SIXTEEN_COLUMNS)
     }
 }
 
@@ -231,26 +232,26 @@ where
     ) {
         const {
             assert!(
-                INNER > 0 && INNER.is_multiple_of(16) && INNER <= N * PANEL && INNER <= 256,
-                "a product sums over a multiple of 16 columns, which its tiles have"
+                INNER > 0 && INNER.is_multiple_of(64) && INNER <= N * PANEL && INNER <= 256,
+                "a product sums over a multiple of 64 columns, which its tiles have"
             );
         }
         // SAFETY: the caller's.
         unsafe {
-            self.sums.fence();
-            macro_rules! steps {
-                ($($step:literal)*) => {$(
-                    if const { 16 * $step < INNER } {
-                        T::multiply::<Columns<COLUMNS>, Along, Along>(
+            let (left, right) = (a.descriptor(), b.descriptor());
+            macro_rules! fours {
+                ($($four:literal)*) => {$(
+                    if const { 64 * $four < INNER } {
+                        T::multiply_four::<Columns<COLUMNS>, Along, Along>(
                             &mut self.sums,
-                            a.descriptor() + a.sixteen($step),
-                            b.descriptor() + b.sixteen($step),
-                            if $step > 0 { 1 } else { add },
+                            a.fours(left, $four),
+                            b.fours(right, $four),
+                            if $four > 0 { 1 } else { add },
                         );
                     }
                 )*};
             }
-            steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            fours!(0 1 2 3);
             wgmma::wgmma_commit();
         }
     }

@@ -37,7 +37,7 @@ where
 {
 }
 
-mod sealed {
+pub(super) mod sealed {
     use super::{Bands, Columns, Consumer, Factor, Grouping, Number, Operand, StageTile, Width};
 
     pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>

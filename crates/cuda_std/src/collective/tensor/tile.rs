@@ -126,6 +126,18 @@ pub(crate) mod sealed {
             b: u64,
             add: u32,
         );
+        /// Starts four products.
+        ///
+        /// # Safety
+        ///
+        /// As for `Wgmma`.
+        #[allow(private_bounds, reason = "the instructions are not public")]
+        unsafe fn multiply_four<W: Width, A: Order, B: Order>(
+            sums: &mut <Self::Total as Number>::Of<W>,
+            a: [u64; 4],
+            b: [u64; 4],
+            add: u32,
+        );
     }
 
     pub trait Stored<V>: Pod + 'static {
@@ -195,6 +207,14 @@ macro_rules! elements {
             ) {
                 // SAFETY: the caller's.
                 unsafe { Wgmma::<$factor>::multiply::<A, B>(sums, a, b, add) }
+            }
+
+            #[inline(always)]
+            unsafe fn multiply_four<W: Width, A: Order, B: Order>(
+                sums: &mut <$sum as sealed::Number>::Of<W>, a: [u64; 4], b: [u64; 4], add: u32,
+            ) {
+                // SAFETY: the caller's.
+                unsafe { Wgmma::<$factor>::multiply_four::<A, B>(sums, a, b, add) }
             }
         }
     )*};
