@@ -79,13 +79,16 @@ where
             });
             REPORT.set(None);
         });
-    if let Err(error) = worker {
-        return Err(LlvmError(format!("no thread could be started for LLVM: {error}")).into());
-    }
+    let worker = match worker {
+        Ok(worker) => worker,
+        Err(error) => return Err(LlvmError(format!("no thread could be started for LLVM: {error}")).into()),
+    };
     // Either the sender is dropped unused (the work returned) or it carries LLVM's last words.
     if let Ok(reason) = reason.recv() {
         return Err(LlvmError(reason).into());
     }
+    // Its thread-local variables of LLVM are gone when it has ended. It does not panic.
+    let _ = worker.join();
     match result.recv() {
         Ok(Outcome::Returned(value)) => value,
         Ok(Outcome::Panicked(panic)) => std::panic::resume_unwind(panic),

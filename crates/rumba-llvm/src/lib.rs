@@ -62,9 +62,7 @@ pub enum LoadError {
 /// The loader's words, which libloading keeps one level down.
 fn sentence(error: &libloading::Error) -> String {
     use std::error::Error;
-    error
-        .source()
-        .map_or_else(|| error.to_string(), ToString::to_string)
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// A loaded `libLLVM`. Never unloaded: it lives as long as the process.
