@@ -6,6 +6,10 @@
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
+use rumba_llvm::Llvm;
+
+use crate::destructors;
+
 /// How long the end of a process waits for what is being compiled.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -46,9 +50,11 @@ impl Drop for Work {
     }
 }
 
-/// Has the end of the process wait. To be called when LLVM is loaded: what is registered later runs earlier.
-pub(crate) fn watch() {
+/// Has the end of the process wait. To be called when LLVM is loaded and before it is used: what is registered later runs earlier,
+/// and LLVM then registers nothing any more.
+pub(crate) fn watch(llvm: &'static Llvm) {
     static REGISTERED: Once = Once::new();
+    destructors::forget(llvm.api().LLVMContextCreate as *const ());
     REGISTERED.call_once(register);
 }
 

@@ -284,7 +284,7 @@ impl Shared {
             path: path.clone(),
             reason: error.to_string(),
         })?;
-        exit::watch();
+        exit::watch(llvm);
         Ok(llvm)
     }
 

@@ -6,6 +6,7 @@
 
 mod cache;
 mod code;
+mod destructors;
 mod exit;
 mod jit;
 mod memory;

@@ -75,7 +75,7 @@ fn run(operations: usize) -> Duration {
 
 #[test]
 fn a_process_ends_when_llvm_is_done() {
-    for _ in 0..5 {
+    for _ in 0..20 {
         run(200);
     }
 }
