@@ -2,6 +2,7 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
@@ -18,12 +19,28 @@ use crate::machine::op::{Handlers, Linear};
 /// Integer to integer: the low bits, or an extension as the source type says.
 #[expect(clippy::unnecessary_cast, reason = "one source type is the destination type")]
 pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
+    let converted = by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
         8 => shape::unary(|a: A| a as u8),
         16 => shape::unary(|a: A| a as u16),
         32 => shape::unary(|a: A| a as u32).linear(extension(from, 32)),
         _ => shape::unary(|a: A| a as u64).linear(extension(from, 64)),
-    }))
+    });
+    // What is wider than the result is cut when it is written.
+    Ok(match (from.is_signed(), to.bits()) {
+        (true, 8 | 16 | 32) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I32)),
+        (true, _) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I64)),
+        (false, 8 | 16 | 32) => converted.form(|w, _, x| resized(w, "zext", &x[0], Element::I32)),
+        (false, _) => converted.form(|w, _, x| resized(w, "zext", &x[0], Element::I64)),
+    })
+}
+
+/// An integer with another number of bits.
+fn resized(w: &mut Writer, extension: &str, x: &Value, element: Element) -> Value {
+    if x.element().bits() < element.bits() {
+        w.convert(extension, x, element)
+    } else {
+        w.bits_as(x, element)
+    }
 }
 
 /// How an affine value of type `from` becomes one of `bits` bits.

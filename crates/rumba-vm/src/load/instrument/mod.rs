@@ -114,6 +114,9 @@ impl Rewriter {
                 | OpKind::Carrier { .. }
                 | OpKind::Lanes { .. }
                 | OpKind::Test { .. }
+                | OpKind::Select
+                | OpKind::Masks { .. }
+                | OpKind::Barrier
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

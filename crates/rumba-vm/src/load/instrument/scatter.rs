@@ -75,6 +75,9 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Carrier { .. }
                 | OpKind::Lanes { .. }
                 | OpKind::Test { .. }
+                | OpKind::Select
+                | OpKind::Masks { .. }
+                | OpKind::Barrier
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

@@ -1,0 +1,625 @@
+//! The function that a warp runs: its entries, its blocks, its exits, and the operations in between.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::mem::offset_of;
+
+use crate::base::flow::{Set, holding};
+use crate::base::ir::{Element, LaneForm, Value, Writer};
+use crate::base::lanes::LANES;
+use crate::compile::kernel::{Kernel, Place};
+use crate::compile::registers::{Written, raw};
+use crate::compile::shape::{LanePlan, Shape, Shapes};
+use crate::base::engine::{ENTRY_POINT, Unit};
+use crate::exec::native::{Helpers, REFUSED};
+use crate::machine::op::{Linear, Op, OpKind};
+use crate::machine::program::{Flow, NO_ENTRY, Program};
+use crate::machine::warp::Warp;
+
+/// Text beyond which a kernel stays interpreted: compiling it would take seconds.
+const MAX_TEXT: usize = 16 << 20;
+
+/// A kernel as text, and where warps may come in.
+pub(crate) struct Text {
+    pub(crate) unit: Unit,
+    /// For each operation of the kernel, the number of its entry or [`NO_ENTRY`].
+    pub(crate) entry_at: Box<[u32]>,
+}
+
+/// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
+pub(crate) fn group_of(block: [u32; 3]) -> usize {
+    let [x, y, z] = block;
+    if y * z == 1 {
+        return LANES;
+    }
+    let group = 1 << x.trailing_zeros().min(LANES.ilog2());
+    // Shorter rows are not worth a number for each.
+    if group < 8 { 1 } else { group }
+}
+
+/// Writes the code of a kernel for blocks with such groups of lanes, unless it is too long.
+pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
+    if program.entry != 0 || program.kernel_ops == 0 {
+        return None;
+    }
+    let kernel = Kernel::new(program, group);
+    let at_start = kernel.shapes();
+    let entries: Vec<usize> = kernel
+        .entries()
+        .into_iter()
+        .filter(|block| at_start[*block].is_some())
+        .collect();
+    let mut entry_at = vec![NO_ENTRY; program.kernel_ops].into_boxed_slice();
+    for (number, block) in entries.iter().enumerate() {
+        entry_at[kernel.blocks[*block].ops.start] = number as u32;
+    }
+    let mut function = Function {
+        kernel: &kernel,
+        at_start: &at_start,
+        w: Writer::new(),
+        prologue: String::new(),
+        variables: BTreeMap::new(),
+        known: HashSet::new(),
+        shapes: Shapes::new(),
+        block: 0,
+    };
+    function.enter_warp(&entries);
+    for block in 0..kernel.blocks.len() {
+        function.write_block(block);
+        if function.w.text().len() > MAX_TEXT {
+            return None;
+        }
+    }
+    Some(Text {
+        unit: Unit {
+            kernel: program.name.clone(),
+            text: function.finish(entries.len()),
+        },
+        entry_at,
+    })
+}
+
+/// A function that is being written.
+pub(super) struct Function<'a> {
+    pub(super) kernel: &'a Kernel<'a>,
+    /// The shapes of registers at the start of each block.
+    at_start: &'a [Option<Shapes>],
+    pub(super) w: Writer,
+    /// What comes before the entries.
+    prologue: String,
+    variables: BTreeMap<String, String>,
+    /// Values of the prologue.
+    pub(super) known: HashSet<String>,
+    /// The shapes of registers where something is being written.
+    pub(super) shapes: Shapes,
+    block: usize,
+}
+
+impl Function<'_> {
+    /// A variable of a type.
+    pub(super) fn variable(&mut self, name: String, ty: String) -> String {
+        self.variables.entry(name.clone()).or_insert(ty);
+        name
+    }
+
+    /// Writes to the prologue.
+    pub(super) fn in_prologue(&mut self, write: impl FnOnce(&mut Self)) {
+        let mut prologue = std::mem::take(&mut self.prologue);
+        self.w.exchange(&mut prologue);
+        write(self);
+        self.w.exchange(&mut prologue);
+        self.prologue = prologue;
+    }
+
+    /// An address, so many bytes behind another.
+    pub(super) fn offset(&mut self, base: &str, bytes: usize) -> String {
+        let name = self.w.name("%t");
+        self.w
+            .line(format_args!("{name} = getelementptr i8, ptr {base}, i64 {bytes}"));
+        name
+    }
+
+    /// A field of the warp that does not change while it is here.
+    pub(super) fn field(&mut self, name: &str, offset: usize, element: Element) -> Value {
+        let name = format!("%field.{name}");
+        if self.known.insert(name.clone()) {
+            self.in_prologue(|function| {
+                let place = function.offset("%warp", offset);
+                function
+                    .w
+                    .line(format_args!("{name} = load {}, ptr {place}", element.name()));
+            });
+        }
+        Value::named(name, element, false)
+    }
+
+    /// The lanes of the warp that have not exited.
+    pub(super) fn live(&mut self) -> Value {
+        Value::named("%live", Element::I32, false)
+    }
+
+    /// The address of an operation.
+    pub(super) fn position(&mut self, index: usize) -> String {
+        self.offset("%ops", index * size_of::<Op>())
+    }
+
+    /// The whole text.
+    fn finish(mut self, entries: usize) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "define ptr @{ENTRY_POINT}(ptr %warp, i32 %entry, ptr %ops, ptr %helpers) #0 {{\nstart:"
+        );
+        for (name, ty) in &self.variables {
+            let _ = writeln!(text, "  {name} = alloca {ty}, align 64");
+        }
+        let _ = writeln!(text, "  %fuel = alloca i32");
+        let pointers = [
+            ("registers", "%warp", Warp::REGISTERS),
+            ("predicates", "%warp", Warp::PREDICATES),
+            ("caches", "%warp", offset_of!(Warp, caches)),
+            ("execute", "%helpers", offset_of!(Helpers, execute)),
+            ("arrive", "%helpers", offset_of!(Helpers, arrive)),
+        ];
+        for (name, base, offset) in pointers {
+            let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr {base}, i64 {offset}");
+            let _ = writeln!(text, "  %{name} = load ptr, ptr %{name}.place");
+        }
+        let (active, fuel) = (offset_of!(Warp, active), offset_of!(Warp, fuel));
+        let _ = writeln!(text, "  %active.place = getelementptr i8, ptr %warp, i64 {active}");
+        let _ = writeln!(text, "  %live = load i32, ptr %active.place");
+        let _ = writeln!(text, "  %first = call i32 @llvm.cttz.i32(i32 %live, i1 false)");
+        self.w.declare("declare i32 @llvm.cttz.i32(i32, i1 immarg)");
+        let _ = writeln!(text, "  %fuel.place = getelementptr i8, ptr %warp, i64 {fuel}");
+        let _ = writeln!(text, "  %given.fuel = load i32, ptr %fuel.place");
+        let _ = writeln!(text, "  store i32 %given.fuel, ptr %fuel");
+        text.push_str(&self.prologue);
+        let _ = write!(text, "  switch i32 %entry, label %refused [");
+        for entry in 0..entries {
+            let _ = write!(text, " i32 {entry}, label %entry{entry}");
+        }
+        let _ = writeln!(text, " ]\nrefused:\n  ret ptr inttoptr (i64 {REFUSED} to ptr)");
+        text.push_str(self.w.text());
+        text.push_str("}\n");
+        for declaration in self.w.declarations() {
+            let _ = writeln!(text, "{declaration}");
+        }
+        text.push_str("attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" }\n");
+        text.push_str("!0 = !{!\"branch_weights\", i32 1048576, i32 1}\n");
+        text
+    }
+
+    /// Writes the entries: loads what is live, and tests what is expected to be the same or neighbouring in all lanes.
+    fn enter_warp(&mut self, entries: &[usize]) {
+        for (number, block) in entries.iter().enumerate() {
+            self.w.label(&format!("entry{number}"));
+            let Some(shapes) = &self.at_start[*block] else { continue };
+            self.shapes.clone_from(shapes);
+            let mut wrong: Option<Value> = None;
+            for register in self.kernel.liveness.before(*block).members() {
+                if let Some(differing) = self.enter(register, shapes[register]) {
+                    wrong = Some(match wrong {
+                        None => differing,
+                        Some(wrong) => self.w.binary("or", &wrong, &differing),
+                    });
+                }
+            }
+            match wrong {
+                None => self.w.line(format_args!("br label %b{block}")),
+                Some(wrong) => {
+                    let live = self.live();
+                    let wrong = self.w.binary("and", &wrong, &live);
+                    let good = self.w.compare_with("icmp eq", &wrong, 0);
+                    self.w
+                        .line(format_args!("br {good}, label %b{block}, label %refused"));
+                }
+            }
+        }
+    }
+
+    fn write_block(&mut self, block: usize) {
+        let Some(shapes) = &self.at_start[block] else { return };
+        self.block = block;
+        self.shapes.clone_from(shapes);
+        self.w.label(&format!("b{block}"));
+        let ops = self.kernel.blocks[block].ops.clone();
+        for index in ops.clone() {
+            self.write_operation(index);
+        }
+        if self.kernel.targets(ops.end - 1).is_none() {
+            self.go(ops.end - 1, ops.end);
+        }
+    }
+
+    fn write_operation(&mut self, index: usize) {
+        let (op, facts) = (self.kernel.op(index), self.kernel.facts(index));
+        match (facts.flow, facts.kind) {
+            (Flow::Jump, _) => {
+                self.spend(op.d);
+                let targets = self.kernel.targets(index).unwrap_or_default();
+                match targets.first() {
+                    Some(target) => self.go(index, *target),
+                    None => self.leave(index),
+                }
+            }
+            (Flow::Branch, _) => self.branch(index, op.d),
+            (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Barrier) => self.leave(index),
+            (_, OpKind::GuardBegin) => self.branch(index, 0),
+            (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
+            (Flow::Park, _) | (_, OpKind::Opaque) => self.call(index),
+            (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
+            (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
+            (Flow::Next, OpKind::Select) => self.write_select(index),
+            (Flow::Next, OpKind::Masks { form }) => {
+                let masks = [1, 2].map(|position| match self.kernel.operand(index, position) {
+                    Some(place) => self.lanes(place, Element::I32),
+                    None => Value::integer(Element::I32, 0),
+                });
+                let mut shapes = self.shapes.clone();
+                self.kernel.transfer(index, &mut shapes);
+                let mask = form(&mut self.w, op.extra, [&masks[0], &masks[1]]);
+                self.finish_operation(index, Written::Lanes(mask));
+            }
+            (Flow::Next, OpKind::Load { bytes, count, shared, .. }) => self.write_load(index, bytes, count, shared),
+            (Flow::Next, OpKind::Store { bytes, count, shared, .. }) => self.write_store(index, bytes, count, shared),
+        }
+    }
+
+    /// Takes from what may still be executed.
+    fn spend(&mut self, cost: u16) {
+        if cost != 0 {
+            let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+            let rest = self.w.binary_with("sub", &fuel, u64::from(cost));
+            self.w.line(format_args!("store {rest}, ptr %fuel"));
+        }
+    }
+
+    /// Goes from an operation to another one, the first of its block.
+    fn go(&mut self, from: usize, target: usize) {
+        let block = holding(&self.kernel.blocks, target);
+        let Some(shapes) = self.at_start.get(block).and_then(Option::as_ref) else {
+            self.leave(target);
+            return;
+        };
+        if target <= from {
+            let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+            let good = self.w.compare_with("icmp sge", &fuel, 0);
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w
+                .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+            self.w.label(&out);
+            let live = self.kernel.liveness.before(block).clone();
+            self.store_all(&live, &[]);
+            self.store_fuel();
+            let position = self.position(target);
+            let next = self.w.name("%t");
+            self.w
+                .line(format_args!("{next} = call ptr %arrive(ptr %warp, ptr {position})"));
+            self.w.line(format_args!("ret ptr {next}"));
+            self.w.label(&on);
+        }
+        let before = self.shapes.clone();
+        for register in self.kernel.liveness.before(block).members() {
+            self.reshape(register, shapes[register]);
+        }
+        self.shapes = before;
+        self.w.line(format_args!("br label %b{block}"));
+    }
+
+    /// Goes one of two ways if all lanes do, and leaves otherwise.
+    fn branch(&mut self, index: usize, cost: u16) {
+        let op = self.kernel.op(index);
+        let targets = self.kernel.targets(index).unwrap_or_default();
+        let (Some(place), &[target, other]) = (self.kernel.operand(index, 1), &targets[..]) else {
+            self.leave(index);
+            return;
+        };
+        let is_uniform = self.kernel.shape(place, &self.shapes) == Shape::Uniform;
+        let mask = self.lanes(place, Element::I32);
+        let mask = if op.extra == 0 {
+            mask
+        } else {
+            self.w.binary_with("xor", &mask, u64::MAX)
+        };
+        let (taken, passed) = (self.w.name("l"), self.w.name("l"));
+        if is_uniform {
+            let all = self.w.convert("trunc", &mask, Element::I1);
+            self.w
+                .line(format_args!("br {all}, label %{taken}, label %{passed}"));
+        } else {
+            let live = self.live();
+            let going = self.w.binary("and", &mask, &live);
+            let all = self.w.compare("icmp eq", &going, &live);
+            let (some, out) = (self.w.name("l"), self.w.name("l"));
+            self.w
+                .line(format_args!("br {all}, label %{taken}, label %{some}"));
+            self.w.label(&some);
+            let none = self.w.compare_with("icmp eq", &going, 0);
+            self.w
+                .line(format_args!("br {none}, label %{passed}, label %{out}"));
+            self.w.label(&out);
+            self.leave(index);
+        }
+        for (label, target) in [(taken, target), (passed, other)] {
+            self.w.label(&label);
+            self.spend(cost);
+            self.go(index, target);
+        }
+    }
+
+    /// Stores registers, but not those that are left out.
+    fn store_all(&mut self, live: &Set, without: &[usize]) {
+        for number in live.members().filter(|number| !without.contains(number)) {
+            self.store(Place::Register(number));
+        }
+    }
+
+    fn store_fuel(&mut self) {
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        self.w.line(format_args!("store {fuel}, ptr %fuel.place"));
+    }
+
+    /// Ends: the interpreter goes on with an operation.
+    pub(super) fn leave(&mut self, index: usize) {
+        let live = if self.kernel.blocks[self.block].ops.contains(&index) {
+            self.kernel.live_before(self.block, index)
+        } else {
+            self.kernel
+                .liveness
+                .before(holding(&self.kernel.blocks, index))
+                .clone()
+        };
+        self.store_all(&live, &[]);
+        self.store_fuel();
+        let position = self.position(index);
+        self.w.line(format_args!("ret ptr {position}"));
+    }
+
+    /// Notes what an operation has written.
+    fn finish_operation(&mut self, index: usize, written: Written) {
+        let mut shapes = self.shapes.clone();
+        self.kernel.transfer(index, &mut shapes);
+        let Some(place) = self.kernel.operand(index, 0) else { return };
+        let shape = self.kernel.shape(place, &shapes);
+        self.write(place, shape, written);
+        debug_assert!(self.shapes == shapes);
+    }
+
+    /// Lets the interpreter's handler execute an operation. The position that it names next.
+    pub(super) fn execute(&mut self, index: usize) -> String {
+        let end = self.kernel.blocks[self.block].ops.end;
+        let carriers = (index + 1..end).take_while(|next| {
+            matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. })
+        });
+        let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
+        for index in &all {
+            for operand in self.kernel.operands(*index) {
+                // What is written in some lanes only is as it was in the others.
+                if !operand.is_written || self.kernel.facts(*index).conditional {
+                    self.store(operand.place);
+                }
+            }
+        }
+        self.store_fuel();
+        let position = self.position(index);
+        let next = self.w.name("%t");
+        self.w
+            .line(format_args!("{next} = call ptr %execute(ptr %warp, ptr {position})"));
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
+        self.w.line(format_args!("store {fuel}, ptr %fuel"));
+        let mut shapes = self.shapes.clone();
+        for index in &all {
+            self.kernel.transfer(*index, &mut shapes);
+        }
+        for index in all {
+            for number in self.kernel.written(index) {
+                self.load(number, shapes[number]);
+            }
+        }
+        next
+    }
+
+    /// Calls the handler of an operation, and goes on if that does.
+    fn call(&mut self, index: usize) {
+        let next = self.execute(index);
+        let facts = self.kernel.facts(index);
+        if facts.flow == Flow::Next
+            && matches!(
+                facts.kind,
+                OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. }
+            )
+        {
+            return;
+        }
+        let end = self.kernel.blocks[self.block].ops.end;
+        let following = (index + 1..end)
+            .find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }))
+            .unwrap_or(end);
+        let mut good: Option<Value> = None;
+        for expected in [index + 1, following] {
+            let expected = self.position(expected);
+            let same = self
+                .w
+                .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
+            good = Some(match good {
+                None => same,
+                Some(good) => self.w.binary("or", &good, &same),
+            });
+        }
+        let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
+        if facts.flow == Flow::Park {
+            let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
+            let live = self.live();
+            let same = self.w.compare("icmp eq", &active, &live);
+            good = self.w.binary("and", &good, &same);
+        }
+        let (on, out) = (self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+        self.w.label(&out);
+        let live = if following < end {
+            self.kernel.live_before(self.block, following)
+        } else {
+            self.kernel.liveness.after(&self.kernel.blocks[self.block])
+        };
+        let written = (index..following).flat_map(|index| self.kernel.written(index));
+        let written: Vec<usize> = written.collect();
+        self.store_all(&live, &written);
+        self.w.line(format_args!("ret ptr {next}"));
+        self.w.label(&on);
+    }
+
+    fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
+        let LanePlan { result, checks } = self.kernel.plan_lanes(index, linear, form, &self.shapes);
+        let Some(write) = form.form else {
+            self.call(index);
+            return;
+        };
+        self.check_wrapping(index, linear, checks);
+        let sources: Vec<Place> = (1..=form.operands.len())
+            .filter_map(|position| self.kernel.operand(index, position))
+            .collect();
+        let extra = self.kernel.op(index).extra;
+        let Some(class) = self.kernel.facts(index).classes[0] else {
+            return;
+        };
+        let compute = |function: &mut Self, group: Option<usize>| {
+            let operands: Vec<Value> = sources
+                .iter()
+                .zip(form.operands)
+                .map(|(place, element)| {
+                    let raw = function.kernel.class(*place).map_or(Element::I32, |class| match place {
+                        Place::Constant(_) => wide_enough(*element),
+                        Place::Given { .. } | Place::Register(_) | Place::Memory(..) => raw(class),
+                    });
+                    let value = match group {
+                        Some(group) => function.base(*place, raw, group),
+                        None => function.lanes(*place, raw),
+                    };
+                    function.w.bits_as(&value, *element)
+                })
+                .collect();
+            let value = write(&mut function.w, extra, &operands);
+            let value = if value.element().bits() > form.result.bits() {
+                function.w.bits_as(&value, form.result)
+            } else {
+                value
+            };
+            function.w.extended(&value, raw(class))
+        };
+        let written = match result {
+            Shape::Varying => Written::Lanes(compute(self, None)),
+            Shape::Uniform => Written::Bases(vec![compute(self, Some(0))]),
+            Shape::Affine(_) => {
+                let groups = self.kernel.groups();
+                Written::Bases((0..groups).map(|group| compute(self, Some(group))).collect())
+            }
+        };
+        self.finish_operation(index, written);
+    }
+
+    /// Leaves if operands wrap within a group that must not.
+    fn check_wrapping(&mut self, index: usize, linear: Linear, checks: u8) {
+        let is_signed = matches!(
+            linear,
+            Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum
+        );
+        let mut good: Option<Value> = None;
+        for position in (1..=2).filter(|position| checks >> position & 1 != 0) {
+            let Some(place) = self.kernel.operand(index, position) else {
+                continue;
+            };
+            let Some(stride) = self.kernel.shape(place, &self.shapes).stride() else {
+                continue;
+            };
+            let way = i64::from(stride as i32) * (self.kernel.group as i64 - 1);
+            for group in 0..self.kernel.groups() {
+                let base = self.base(place, Element::I32, group);
+                let extension = if is_signed { "sext" } else { "zext" };
+                let first = self.w.convert(extension, &base, Element::I64);
+                let last = self.w.binary_with("add", &first, way.cast_unsigned());
+                let cut = self.w.convert("trunc", &last, Element::I32);
+                let same = self.w.convert(extension, &cut, Element::I64);
+                let fits = self.w.compare("icmp eq", &last, &same);
+                good = Some(match good {
+                    None => fits,
+                    Some(good) => self.w.binary("and", &good, &fits),
+                });
+            }
+        }
+        if let Some(good) = good {
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w
+                .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+            self.w.label(&out);
+            self.leave(index);
+            self.w.label(&on);
+        }
+    }
+
+    fn write_test(&mut self, index: usize, form: LaneForm) {
+        let Some(write) = form.form else {
+            self.call(index);
+            return;
+        };
+        let extra = self.kernel.op(index).extra;
+        let operands: Vec<Value> = (1..=form.operands.len())
+            .filter_map(|position| self.kernel.operand(index, position))
+            .zip(form.operands)
+            .map(|(place, element)| {
+                let raw = match place {
+                    Place::Constant(_) => wide_enough(*element),
+                    Place::Given { .. } | Place::Register(_) | Place::Memory(..) => {
+                        self.kernel.class(place).map_or(Element::I32, raw)
+                    }
+                };
+                let value = self.lanes(place, raw);
+                self.w.bits_as(&value, *element)
+            })
+            .collect();
+        let truth = write(&mut self.w, extra, &operands);
+        let mut mask = self.mask(&truth);
+        if extra & 1 != 0 {
+            mask = self.w.binary_with("xor", &mask, u64::MAX);
+        }
+        self.finish_operation(index, Written::Lanes(mask));
+    }
+
+    fn write_select(&mut self, index: usize) {
+        let result = self.kernel.plan_select(index, &self.shapes);
+        let (Some(a), Some(b), Some(c), Some(class)) = (
+            self.kernel.operand(index, 1),
+            self.kernel.operand(index, 2),
+            self.kernel.operand(index, 3),
+            self.kernel.facts(index).classes[0],
+        ) else {
+            self.call(index);
+            return;
+        };
+        let mask = self.lanes(c, Element::I32);
+        let written = if let Shape::Varying = result {
+            let (a, b) = (self.lanes(a, raw(class)), self.lanes(b, raw(class)));
+            let truth = if self.kernel.shape(c, &self.shapes) == Shape::Uniform {
+                self.w.convert("trunc", &mask, Element::I1)
+            } else {
+                self.truth(&mask)
+            };
+            Written::Lanes(self.w.select(&truth, &a, &b))
+        } else {
+            let truth = self.w.convert("trunc", &mask, Element::I1);
+            let groups = if result == Shape::Uniform { 1 } else { self.kernel.groups() };
+            let bases = (0..groups).map(|group| {
+                let (a, b) = (self.base(a, raw(class), group), self.base(b, raw(class), group));
+                self.w.select(&truth, &a, &b)
+            });
+            Written::Bases(bases.collect())
+        };
+        self.finish_operation(index, written);
+    }
+}
+
+/// The integer that a constant operand of a type is written as.
+fn wide_enough(element: Element) -> Element {
+    if element.bits() == 64 { Element::I64 } else { Element::I32 }
+}
