@@ -7,7 +7,7 @@
 //! # Examples
 //!
 //! ```
-//! use rumba_llvm::{Context, Level, Machine, Module, Output, find, load};
+//! use rumba_llvm::{Context, Level, Machine, Module, Output, Pipeline, find, load};
 //!
 //! let Some(library) = find::library() else { return Ok(()) };
 //! let llvm = load(&library)?;
@@ -15,7 +15,7 @@
 //! let module = Module::parse(&context, "define i32 @one() { ret i32 1 }")?;
 //! let machine = Machine::host(&context, Level::O3)?;
 //! machine.adopt(&module);
-//! module.run_passes(c"default<O3>", Some(&machine))?;
+//! module.run_passes(&Pipeline::new(c"default<O3>"), Some(&machine))?;
 //! let text = machine.emit(module, Output::Assembly)?;
 //! assert!(String::from_utf8_lossy(&text).contains("one:"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,7 +38,7 @@ use libloading::Library;
 
 use api::Api;
 pub use machine::{BackEnd, Level, Machine, Output, Target};
-pub use module::Module;
+pub use module::{Module, Pipeline};
 
 /// What went wrong in LLVM, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -275,7 +275,7 @@ impl Drop for Context {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Level, LlvmError, LoadError, Machine, Module, Output, find, load};
+    use super::{Context, Level, LlvmError, LoadError, Machine, Module, Output, Pipeline, find, load};
 
     /// LLVM of the toolchain that compiles these tests.
     fn llvm() -> &'static super::Llvm {
@@ -303,7 +303,7 @@ mod tests {
     fn wrong_passes_get_the_message_of_llvm() {
         let context = Context::new(llvm());
         let module = Module::parse(&context, "define void @f() { ret void }").unwrap();
-        let LlvmError(text) = module.run_passes(c"instkombine", None).unwrap_err();
+        let LlvmError(text) = module.run_passes(&Pipeline::new(c"instkombine"), None).unwrap_err();
         assert!(text.contains("instkombine"), "{text}");
     }
 

@@ -1,25 +1,24 @@
 //! Assembly becomes functions, in the calling thread and in the background, from LLVM and from disk.
 
-use std::ffi::CStr;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rumba_jit::{Cache, Code, Jit, JitError, LinkError, Settings};
-use rumba_llvm::Llvm;
+use rumba_llvm::{Llvm, Pipeline};
 
 mod ending;
 
-const PASSES: &CStr = c"default<O2>";
+const PASSES: Pipeline<'static> = Pipeline::new(c"default<O2>");
 
 fn llvm() -> &'static Llvm {
     rumba_llvm::load(&rumba_llvm::find::library().expect("a toolchain has a libLLVM")).unwrap()
 }
 
 fn code(text: &str) -> Result<Code, LinkError> {
-    Code::load(&rumba_jit::object(llvm(), text, PASSES).unwrap())
+    Code::load(&rumba_jit::object(llvm(), text, &PASSES).unwrap())
 }
 
 /// A function of the code by its type.
@@ -56,7 +55,7 @@ fn vectors_of_32() {
     let code = code(ADD).unwrap();
     check_add(&code);
     assert!(code.symbol("sub").is_none());
-    let text = rumba_jit::assembly(llvm(), ADD, PASSES).unwrap();
+    let text = rumba_jit::assembly(llvm(), ADD, &PASSES).unwrap();
     assert!(text.contains("add:"), "{text}");
 }
 
@@ -150,7 +149,7 @@ fn other_calls_are_refused_by_name() {
 
 #[test]
 fn damaged_objects_are_refused_or_linked() {
-    let object = rumba_jit::object(llvm(), ADD, PASSES).unwrap();
+    let object = rumba_jit::object(llvm(), ADD, &PASSES).unwrap();
     for length in (0..object.len()).step_by(7) {
         assert!(Code::load(&object[..length]).is_err(), "{length}");
     }
@@ -189,10 +188,10 @@ fn jit(folder: &Path) -> Jit {
 
 fn settings(folder: &Path) -> Settings {
     Settings {
-        library: rumba_llvm::find::library(),
+        library: rumba_llvm::find::library,
         cache: Some(Cache::new(folder.join("cache"))),
         build: "test".to_owned(),
-        passes: PASSES,
+        pipeline: PASSES,
         log,
     }
 }
@@ -221,9 +220,9 @@ fn what_was_compiled_is_found_in_memory_and_on_disk() {
     };
     assert!(!differs(|_| {}, ADD));
     assert!(differs(|settings| settings.build.push('2'), ADD));
-    assert!(differs(|settings| settings.passes = c"default<O1>", ADD));
+    assert!(differs(|settings| settings.pipeline.widens_loops = false, ADD));
     assert!(differs(
-        |settings| settings.library = Some("/other/libLLVM.so.22".into()),
+        |settings| settings.library = || Some("/other/libLLVM.so.22".into()),
         ADD
     ));
     assert!(differs(|_| {}, &format!("{ADD}\n")));
@@ -281,16 +280,16 @@ fn the_background_hands_over_what_comes() {
 fn without_llvm_only_what_is_kept_is_found() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
-    let with = |library: Option<&str>| {
+    let with = |library: fn() -> Option<PathBuf>| {
         Jit::new(Settings {
-            library: library.map(Into::into),
+            library,
             ..settings(folder.path())
         })
     };
     said();
-    assert!(matches!(with(None).compile_now("add", ADD), Err(JitError::NoLlvm)));
+    assert!(matches!(with(|| None).compile_now("add", ADD), Err(JitError::NoLlvm)));
     assert_eq!(said(), "kernel `add`: interpreted: there is no libLLVM on this machine");
-    let error = with(Some("/nonexistent/libLLVM.so.22"))
+    let error = with(|| Some("/nonexistent/libLLVM.so.22".into()))
         .compile_now("add", ADD)
         .unwrap_err();
     assert!(matches!(&error, JitError::Load { .. }));
