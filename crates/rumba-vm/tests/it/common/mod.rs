@@ -1,5 +1,7 @@
 //! What the tests of kernels share: a device with a module, buffers, launches.
 
+pub(crate) mod compiler;
+
 use rumba_vm::{Config, Device, Fault, Launch, LaunchFailure, MemoryError, Module, Source, Statistics};
 
 /// A module of one kernel `k` with the parameters `out` and `n`, which stand in `%rd1` and `%r1`. `%r2` is the number of
