@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use cust::prelude::*;
 use rumba_driver as _;
@@ -32,11 +33,13 @@ const PTX: &str = r#"
 }
 "#;
 
-/// How often the kernel is launched.
-const LAUNCHES: u32 = 3;
-
-/// A run with these variables; `None` in its process.
+/// A run of three launches with these variables; `None` in its process.
 fn run(variables: &[(&str, &str)]) -> Option<Output> {
+    run_until(variables, |launches| launches == 3)
+}
+
+/// A run that launches the kernel until so many launches are enough.
+fn run_until(variables: &[(&str, &str)], is_enough: impl Fn(u32) -> bool) -> Option<Output> {
     let mut all = vec![("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "errors")];
     all.extend(variables);
     child(&all, || {
@@ -44,18 +47,17 @@ fn run(variables: &[(&str, &str)]) -> Option<Output> {
         let module = Module::from_ptx(PTX, &[])?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
         let y = DeviceBuffer::<u32>::zeroed(4 * 64)?;
-        for _ in 0..LAUNCHES {
+        let mut launches = 0;
+        while !is_enough(launches) {
             // SAFETY: the parameter as declared; 4 blocks of 64 threads have 256 elements.
             unsafe {
                 launch!(module.numbers<<<4, 64, 0, stream>>>(y.as_device_ptr()))?;
             }
+            stream.synchronize()?;
+            launches += 1;
         }
-        stream.synchronize()?;
-        assert!(
-            (0..)
-                .zip(y.as_host_vec()?)
-                .all(|(thread, value)| value == LAUNCHES * thread)
-        );
+        let values = y.as_host_vec()?;
+        assert!((0..).zip(values).all(|(thread, value)| value == launches * thread));
         Ok(())
     })
 }
@@ -147,5 +149,51 @@ fn without_a_cache_nothing_is_kept() {
         let Some(output) = run(&variables) else { return };
         let said = said(&output);
         assert!(said.contains("kernel `numbers`: compiled in "), "{said}");
+    }
+}
+
+/// Files that a cache has.
+fn files(cache: &Path) -> usize {
+    std::fs::read_dir(cache.join("kernels")).map_or(0, |files| {
+        let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.ends_with(".code")).count()
+    })
+}
+
+#[test]
+fn kernels_are_compiled_while_they_run() {
+    let folder = asked()
+        .is_none()
+        .then(|| tempfile::tempdir().expect("a temporary folder"));
+    let cache = folder
+        .as_ref()
+        .and_then(|folder| folder.path().to_str())
+        .unwrap_or_default();
+    let begun = Instant::now();
+    // The process of the test knows the folder by its environment.
+    let is_compiled = |launches: u32| {
+        let cache = std::env::var_os("RUMBA_CACHE").unwrap_or_default();
+        launches >= 10 && files(cache.as_ref()) > 0 || begun.elapsed() > Duration::from_secs(60)
+    };
+    let variables = [("RUMBA_ENGINE", "auto"), ("RUMBA_CACHE", cache)];
+    let Some(output) = run_until(&variables, is_compiled) else {
+        return;
+    };
+    assert!(said(&output).contains("kernel `numbers`: compiled in "));
+    // Then it is there from the first launch.
+    let Some(output) = run(&[("RUMBA_CACHE", cache)]) else {
+        return;
+    };
+    assert!(said(&output).contains("kernel `numbers`: compiled code from the cache"));
+}
+
+#[test]
+fn a_process_may_end_before_its_kernels_are_compiled() {
+    for launches in [1, 50, 200, 400] {
+        let is_enough = |done| done == launches;
+        let Some(output) = run_until(&[("RUMBA_CACHE", "off")], is_enough) else {
+            return;
+        };
+        said(&output);
     }
 }
