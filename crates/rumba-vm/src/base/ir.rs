@@ -366,7 +366,13 @@ impl Writer {
         let is_vector = operands.iter().any(|value| value.is_vector);
         let operands: Vec<_> = operands
             .iter()
-            .map(|value| if is_vector { self.spread(value) } else { (*value).clone() })
+            .map(|value| {
+                if is_vector {
+                    self.spread(value)
+                } else {
+                    (*value).clone()
+                }
+            })
             .collect();
         let element = operands[0].element;
         let one = ty(element, is_vector);

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::mem::offset_of;
 
+use crate::base::engine::{ENTRY_POINT, Unit};
 use crate::base::flow::{Set, holding};
 use crate::base::ir::{Element, LaneForm, Value, Writer};
 use crate::base::lanes::LANES;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{LanePlan, Shape, Shapes};
-use crate::base::engine::{ENTRY_POINT, Unit};
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Linear, Op, OpKind};
 use crate::machine::program::{Flow, NO_ENTRY, Program};
@@ -185,7 +185,9 @@ impl Function<'_> {
         for declaration in self.w.declarations() {
             let _ = writeln!(text, "{declaration}");
         }
-        text.push_str("attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" }\n");
+        text.push_str(
+            "attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" }\n",
+        );
         text.push_str("!0 = !{!\"branch_weights\", i32 1048576, i32 1}\n");
         text
     }
@@ -211,8 +213,7 @@ impl Function<'_> {
                     let live = self.live();
                     let wrong = self.w.binary("and", &wrong, &live);
                     let good = self.w.compare_with("icmp eq", &wrong, 0);
-                    self.w
-                        .line(format_args!("br {good}, label %b{block}, label %refused"));
+                    self.w.line(format_args!("br {good}, label %b{block}, label %refused"));
                 }
             }
         }
@@ -261,8 +262,18 @@ impl Function<'_> {
                 let mask = form(&mut self.w, op.extra, [&masks[0], &masks[1]]);
                 self.finish_operation(index, Written::Lanes(mask));
             }
-            (Flow::Next, OpKind::Load { bytes, count, shared, .. }) => self.write_load(index, bytes, count, shared),
-            (Flow::Next, OpKind::Store { bytes, count, shared, .. }) => self.write_store(index, bytes, count, shared),
+            (
+                Flow::Next,
+                OpKind::Load {
+                    bytes, count, shared, ..
+                },
+            ) => self.write_load(index, bytes, count, shared),
+            (
+                Flow::Next,
+                OpKind::Store {
+                    bytes, count, shared, ..
+                },
+            ) => self.write_store(index, bytes, count, shared),
         }
     }
 
@@ -325,19 +336,16 @@ impl Function<'_> {
         let (taken, passed) = (self.w.name("l"), self.w.name("l"));
         if is_uniform {
             let all = self.w.convert("trunc", &mask, Element::I1);
-            self.w
-                .line(format_args!("br {all}, label %{taken}, label %{passed}"));
+            self.w.line(format_args!("br {all}, label %{taken}, label %{passed}"));
         } else {
             let live = self.live();
             let going = self.w.binary("and", &mask, &live);
             let all = self.w.compare("icmp eq", &going, &live);
             let (some, out) = (self.w.name("l"), self.w.name("l"));
-            self.w
-                .line(format_args!("br {all}, label %{taken}, label %{some}"));
+            self.w.line(format_args!("br {all}, label %{taken}, label %{some}"));
             self.w.label(&some);
             let none = self.w.compare_with("icmp eq", &going, 0);
-            self.w
-                .line(format_args!("br {none}, label %{passed}, label %{out}"));
+            self.w.line(format_args!("br {none}, label %{passed}, label %{out}"));
             self.w.label(&out);
             self.leave(index);
         }
@@ -365,10 +373,7 @@ impl Function<'_> {
         let live = if self.kernel.blocks[self.block].ops.contains(&index) {
             self.kernel.live_before(self.block, index)
         } else {
-            self.kernel
-                .liveness
-                .before(holding(&self.kernel.blocks, index))
-                .clone()
+            self.kernel.liveness.before(holding(&self.kernel.blocks, index)).clone()
         };
         self.store_all(&live, &[]);
         self.store_fuel();
@@ -380,7 +385,9 @@ impl Function<'_> {
     fn finish_operation(&mut self, index: usize, written: Written) {
         let mut shapes = self.shapes.clone();
         self.kernel.transfer(index, &mut shapes);
-        let Some(place) = self.kernel.operand(index, 0) else { return };
+        let Some(place) = self.kernel.operand(index, 0) else {
+            return;
+        };
         let shape = self.kernel.shape(place, &shapes);
         self.write(place, shape, written);
         debug_assert!(self.shapes == shapes);
@@ -389,9 +396,8 @@ impl Function<'_> {
     /// Lets the interpreter's handler execute an operation. The position that it names next.
     pub(super) fn execute(&mut self, index: usize) -> String {
         let end = self.kernel.blocks[self.block].ops.end;
-        let carriers = (index + 1..end).take_while(|next| {
-            matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. })
-        });
+        let carriers =
+            (index + 1..end).take_while(|next| matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }));
         let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
         for index in &all {
             for operand in self.kernel.operands(*index) {
@@ -608,7 +614,11 @@ impl Function<'_> {
             Written::Lanes(self.w.select(&truth, &a, &b))
         } else {
             let truth = self.w.convert("trunc", &mask, Element::I1);
-            let groups = if result == Shape::Uniform { 1 } else { self.kernel.groups() };
+            let groups = if result == Shape::Uniform {
+                1
+            } else {
+                self.kernel.groups()
+            };
             let bases = (0..groups).map(|group| {
                 let (a, b) = (self.base(a, raw(class), group), self.base(b, raw(class), group));
                 self.w.select(&truth, &a, &b)
@@ -621,5 +631,9 @@ impl Function<'_> {
 
 /// The integer that a constant operand of a type is written as.
 fn wide_enough(element: Element) -> Element {
-    if element.bits() == 64 { Element::I64 } else { Element::I32 }
+    if element.bits() == 64 {
+        Element::I64
+    } else {
+        Element::I32
+    }
 }

@@ -175,8 +175,7 @@ impl Function<'_> {
                         let value = self.w.value(integer(element), false, text);
                         let address = self.w.binary_with("add", address, part as u64 * element);
                         let place = self.pointer(&address);
-                        self.w
-                            .line(format_args!("store {value}, ptr {place}, align {element}"));
+                        self.w.line(format_args!("store {value}, ptr {place}, align {element}"));
                     }
                 }
             }
@@ -213,7 +212,11 @@ impl Function<'_> {
     fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
-        let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
+        let groups = if shape == Shape::Uniform {
+            1
+        } else {
+            self.kernel.groups()
+        };
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
@@ -285,7 +288,8 @@ impl Function<'_> {
             let aligned = self.w.compare_with("icmp eq", &low, 0);
             good = self.w.binary("and", &good, &aligned);
         }
-        let any_lanes_do = matches!(addresses, Addresses::Same(each) if each.len() == 1) && access.kind == AccessKind::Read;
+        let any_lanes_do =
+            matches!(addresses, Addresses::Same(each) if each.len() == 1) && access.kind == AccessKind::Read;
         if !any_lanes_do {
             let live = self.live();
             let full = self.w.compare_with("icmp eq", &live, u64::from(u32::MAX));
@@ -296,8 +300,7 @@ impl Function<'_> {
 
     fn load_field(&mut self, place: &str, offset: usize) -> Value {
         let place = self.offset(place, offset);
-        self.w
-            .value(Element::I64, false, format_args!("load i64, ptr {place}"))
+        self.w.value(Element::I64, false, format_args!("load i64, ptr {place}"))
     }
 
     /// The address in this process.
@@ -335,8 +338,9 @@ impl Function<'_> {
             .map(|address| {
                 let (place, loaded) = (self.pointer(address), self.w.name("%t"));
                 let lanes = group * count;
-                self.w
-                    .line(format_args!("{loaded} = load <{lanes} x {name}>, ptr {place}, align {element}"));
+                self.w.line(format_args!(
+                    "{loaded} = load <{lanes} x {name}>, ptr {place}, align {element}"
+                ));
                 loaded
             })
             .collect();
@@ -352,7 +356,12 @@ impl Function<'_> {
                 let mut lanes = group;
                 while parts.len() > 1 {
                     let pairs = parts.chunks(2).map(|pair| {
-                        self.shuffle([&pair[0], pair.get(1).map_or("poison", String::as_str)], name, lanes, 0..2 * lanes)
+                        self.shuffle(
+                            [&pair[0], pair.get(1).map_or("poison", String::as_str)],
+                            name,
+                            lanes,
+                            0..2 * lanes,
+                        )
                     });
                     parts = pairs.collect();
                     lanes *= 2;
@@ -369,7 +378,12 @@ impl Function<'_> {
         let mut lanes = LANES;
         while wholes.len() > 2 {
             let pairs = wholes.chunks(2).map(|pair| {
-                self.shuffle([&pair[0], pair.get(1).map_or("poison", String::as_str)], name, lanes, 0..2 * lanes)
+                self.shuffle(
+                    [&pair[0], pair.get(1).map_or("poison", String::as_str)],
+                    name,
+                    lanes,
+                    0..2 * lanes,
+                )
             });
             wholes = pairs.collect();
             lanes *= 2;
@@ -381,8 +395,9 @@ impl Function<'_> {
             let stored = self.shuffle([&wholes[0], &second], name, lanes, numbers);
             let place = self.pointer(address);
             let lanes = group * count;
-            self.w
-                .line(format_args!("store <{lanes} x {name}> {stored}, ptr {place}, align {element}"));
+            self.w.line(format_args!(
+                "store <{lanes} x {name}> {stored}, ptr {place}, align {element}"
+            ));
         }
     }
 

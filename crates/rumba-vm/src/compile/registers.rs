@@ -54,8 +54,7 @@ impl Function<'_> {
 
     fn read_variable(&mut self, name: &str, element: Element, is_vector: bool) -> Value {
         let ty = ty(element, is_vector);
-        self.w
-            .value(element, is_vector, format_args!("load {ty}, ptr {name}"))
+        self.w.value(element, is_vector, format_args!("load {ty}, ptr {name}"))
     }
 
     /// The register file, `lane` lanes behind the start of a slot.
@@ -109,7 +108,11 @@ impl Function<'_> {
                 self.given(slot, class, Some(group))
             }
             Place::Register(number) => {
-                let group = if self.shapes[number] == Shape::Uniform { 0 } else { group };
+                let group = if self.shapes[number] == Shape::Uniform {
+                    0
+                } else {
+                    group
+                };
                 let name = self.single(number, group);
                 let element = self.element(number);
                 self.read_variable(&name, element, false)
@@ -138,8 +141,13 @@ impl Function<'_> {
                 let text = format!("insertelement {vector} {}, {base}, i32 {group}", few.text());
                 few = self.w.value(element, true, text);
             }
-            let lanes: Vec<_> = (0..LANES).map(|lane| format!("i32 {}", lane / self.kernel.group)).collect();
-            let text = format!("shufflevector {few}, {vector} poison, <{LANES} x i32> <{}>", lanes.join(", "));
+            let lanes: Vec<_> = (0..LANES)
+                .map(|lane| format!("i32 {}", lane / self.kernel.group))
+                .collect();
+            let text = format!(
+                "shufflevector {few}, {vector} poison, <{LANES} x i32> <{}>",
+                lanes.join(", ")
+            );
             self.w.value(element, true, text)
         };
         if stride == 0 {

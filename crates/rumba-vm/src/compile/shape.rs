@@ -73,7 +73,9 @@ impl Kernel<'_> {
         changed[0] = true;
         while let Some(block) = changed.iter().position(|changed| *changed) {
             changed[block] = false;
-            let Some(mut shapes) = found[block].clone() else { continue };
+            let Some(mut shapes) = found[block].clone() else {
+                continue;
+            };
             for index in self.blocks[block].ops.clone() {
                 self.transfer(index, &mut shapes);
             }

@@ -73,7 +73,8 @@ unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
     let index = (next as usize).wrapping_sub(whole as usize) / size_of::<Op>();
-    let goes_on = |facts: &crate::machine::program::Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
+    let goes_on =
+        |facts: &crate::machine::program::Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
     if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
         warp.leave_native(warp.executed().saturating_sub(before));
     }

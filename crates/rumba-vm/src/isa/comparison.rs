@@ -146,16 +146,31 @@ pub fn combine(
         Some(_) => m.choose(
             "BoolOp",
             &[
-                (".and", combined_by::<{ Operator::And as u8 }>(|w, extra, x| native(w, "and", extra, x))),
-                (".or", combined_by::<{ Operator::Or as u8 }>(|w, extra, x| native(w, "or", extra, x))),
-                (".xor", combined_by::<{ Operator::Xor as u8 }>(|w, extra, x| native(w, "xor", extra, x))),
+                (
+                    ".and",
+                    combined_by::<{ Operator::And as u8 }>(|w, extra, x| native(w, "and", extra, x)),
+                ),
+                (
+                    ".or",
+                    combined_by::<{ Operator::Or as u8 }>(|w, extra, x| native(w, "or", extra, x)),
+                ),
+                (
+                    ".xor",
+                    combined_by::<{ Operator::Xor as u8 }>(|w, extra, x| native(w, "xor", extra, x)),
+                ),
             ],
         )?,
     };
     // `c` may be `p` or `q`: it is kept where one combination would overwrite it before the other reads it.
     let c = if p != VReg::None && q != VReg::None && (c == p || c == q) {
         let copy = l.scratch(ScalarType::Pred);
-        emit::emit(l, shape::predicates(|a, _| a, |_, _, [a, _]| a.clone()), 0, copy, [c, c, VReg::None, VReg::None]);
+        emit::emit(
+            l,
+            shape::predicates(|a, _| a, |_, _, [a, _]| a.clone()),
+            0,
+            copy,
+            [c, c, VReg::None, VReg::None],
+        );
         copy
     } else {
         c
