@@ -601,7 +601,8 @@ impl Device {
             .compiler()
             .filter(|_| plain && monitor.is_none())
             .and_then(|compiler| crate::run::native::of(&function.program, launch.block, &**compiler));
-        let lockstep = native.is_none() && config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
+        let lockstep =
+            native.is_none() && config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
         let notes = checks.finds().then(Notes::default);
         let counters = config.profile.then(|| Counters::new(program.debug.points.len()));

@@ -145,12 +145,12 @@ fn sum(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
                 mode.sum(mode.input(a).into(), mode.input(b).into())
             })
         )),
-        ScalarType::F64 if mode.is_nearest() => Ok(
-            shape::binary(|a: f64, b: f64| propagate(a + b, a, b)).form(|w, _, x| {
+        ScalarType::F64 if mode.is_nearest() => {
+            Ok(shape::binary(|a: f64, b: f64| propagate(a + b, a, b)).form(|w, _, x| {
                 let sum = w.binary("fadd", &x[0], &x[1]);
                 form::propagate(w, &sum, &x[0], &x[1])
-            }),
-        ),
+            }))
+        }
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
             propagate(soft::add(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),

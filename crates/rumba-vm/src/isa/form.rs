@@ -108,7 +108,11 @@ pub(super) fn propagate(w: &mut Writer, r: &Value, a: &Value, b: &Value) -> Valu
 pub(super) fn extremum(w: &mut Writer, which: Extremum, a: &Value, b: &Value) -> Value {
     let nan = Value::integer(Element::I32, NAN_F32.to_bits().into());
     let [a_bits, b_bits] = [a, b].map(|x| w.bits_as(x, Element::I32));
-    let (low, high) = if which.max { (&b_bits, &a_bits) } else { (&a_bits, &b_bits) };
+    let (low, high) = if which.max {
+        (&b_bits, &a_bits)
+    } else {
+        (&a_bits, &b_bits)
+    };
     let equal = w.binary(if which.max { "and" } else { "or" }, &a_bits, &b_bits);
     let greater = w.compare("fcmp olt", b, a);
     let result = w.select(&greater, high, &equal);
@@ -212,7 +216,3 @@ pub(super) fn wide_product(w: &mut Writer, extension: &str, x: &[Value]) -> Valu
     w.binary("mul", &a, &b)
 }
 
-/// How integers are extended.
-pub(super) fn extension(signed: bool) -> &'static str {
-    if signed { "sext" } else { "zext" }
-}

@@ -91,16 +91,19 @@ fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let product = match ty {
-        ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b))
-            .form(|w, _, x| form::wide_product(w, "zext", x)),
-        ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b))
-            .form(|w, _, x| form::wide_product(w, "sext", x)),
-        ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)).linear(Linear::WideProduct)
-            .form(|w, _, x| form::wide_product(w, "zext", x)),
-        _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)).linear(Linear::SignedWideProduct)
-            .form(|w, _, x| form::wide_product(w, "sext", x)),
-    };
+    let product =
+        match ty {
+            ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b))
+                .form(|w, _, x| form::wide_product(w, "zext", x)),
+            ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b))
+                .form(|w, _, x| form::wide_product(w, "sext", x)),
+            ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b))
+                .linear(Linear::WideProduct)
+                .form(|w, _, x| form::wide_product(w, "zext", x)),
+            _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b))
+                .linear(Linear::SignedWideProduct)
+                .form(|w, _, x| form::wide_product(w, "sext", x)),
+        };
     emit::lanes(l, product, 0, wide(ty), &[ty, ty])
 }
 

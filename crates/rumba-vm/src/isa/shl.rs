@@ -4,8 +4,8 @@ use std::hint::select_unpredictable as select;
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::{emit, form};
 use crate::isa::emit::by_type;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;

@@ -140,12 +140,12 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
                 mode.sum(mode.input(a).into(), (-mode.input(b)).into())
             })
         )),
-        ScalarType::F64 if mode.is_nearest() => Ok(
-            shape::binary(|a: f64, b: f64| propagate(a - b, a, b)).form(|w, _, x| {
+        ScalarType::F64 if mode.is_nearest() => {
+            Ok(shape::binary(|a: f64, b: f64| propagate(a - b, a, b)).form(|w, _, x| {
                 let difference = w.binary("fsub", &x[0], &x[1]);
                 form::propagate(w, &difference, &x[0], &x[1])
-            }),
-        ),
+            }))
+        }
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
             propagate(soft::add(a, -b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),

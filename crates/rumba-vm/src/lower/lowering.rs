@@ -482,7 +482,14 @@ impl<'m> Lowering<'m> {
             OperandKind::Not(inner) if ty == ScalarType::Pred => {
                 let value = self.source_operand(inner, ty, false)?;
                 let not = self.new_predicate();
-                self.emit(VirtualOp::unary(shape::predicates(|value, _| !value, |w, _, [value, _]| w.binary_with("xor", value, u64::MAX)), not, value));
+                self.emit(VirtualOp::unary(
+                    shape::predicates(
+                        |value, _| !value,
+                        |w, _, [value, _]| w.binary_with("xor", value, u64::MAX),
+                    ),
+                    not,
+                    value,
+                ));
                 Ok(Source::VReg(not, ty))
             }
             OperandKind::Not(_) | OperandKind::Negative(_) => Err(LowerError::new("this cannot be negated")),
