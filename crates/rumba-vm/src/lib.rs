@@ -18,6 +18,10 @@
 //! * `run`: running a launch: workers, blocks, programs for warps in lockstep, findings.
 //! * `device`: the facade.
 
+// What tests of the library and of its users share names it.
+#[cfg(test)]
+extern crate self as rumba_vm;
+
 mod base;
 mod check;
 mod compile;

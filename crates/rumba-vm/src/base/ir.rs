@@ -347,6 +347,22 @@ impl Writer {
         }
     }
 
+    /// An intrinsic that converts, such as `fptosi.sat`.
+    #[must_use]
+    pub fn converting(&mut self, name: &str, a: &Value, element: Element) -> Value {
+        let (to, from) = (ty(element, a.is_vector), a.ty());
+        let suffix = |element: Element| {
+            if a.is_vector {
+                format!("v{LANES}{}", element.suffix())
+            } else {
+                element.suffix().to_owned()
+            }
+        };
+        let name = format!("llvm.{name}.{}.{}", suffix(element), suffix(a.element));
+        self.declare(format!("declare {to} @{name}({from})"));
+        self.value(element, a.is_vector, format_args!("call {to} @{name}({a})"))
+    }
+
     /// The number with these bits.
     #[must_use]
     pub fn number(&mut self, element: Element, bits: u64) -> Value {

@@ -1,20 +1,23 @@
 //! The function that a warp runs: its entries, its blocks, its exits, and the operations in between.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use crate::base::engine::{ENTRY_POINT, Unit};
 use crate::base::flow::{Set, holding};
 use crate::base::ir::{Element, LaneForm, Value, Writer};
-use crate::base::lanes::LANES;
+use crate::base::lanes::{FULL, LANES};
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::{Written, raw};
-use crate::compile::shape::{LanePlan, Shape, Shapes};
+use crate::compile::shape::{Copy, LanePlan, Shape, Shapes, States};
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Linear, Op, OpKind};
 use crate::machine::program::{Flow, NO_ENTRY, Program};
 use crate::machine::warp::Warp;
+
+/// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
+const MAX_MASKED: usize = 4000;
 
 /// Text beyond which a kernel stays interpreted: compiling it would take seconds.
 const MAX_TEXT: usize = 16 << 20;
@@ -43,11 +46,12 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         return None;
     }
     let kernel = Kernel::new(program, group);
-    let at_start = kernel.shapes();
+    let with_masked = program.kernel_ops <= MAX_MASKED;
+    let states = kernel.states(with_masked);
     let entries: Vec<usize> = kernel
         .entries()
         .into_iter()
-        .filter(|block| at_start[*block].is_some())
+        .filter(|block| states.at(Copy::Full, *block).is_some())
         .collect();
     let mut entry_at = vec![NO_ENTRY; program.kernel_ops].into_boxed_slice();
     for (number, block) in entries.iter().enumerate() {
@@ -55,19 +59,25 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     }
     let mut function = Function {
         kernel: &kernel,
-        at_start: &at_start,
+        states: &states,
+        with_masked,
         w: Writer::new(),
         prologue: String::new(),
         variables: BTreeMap::new(),
+        waits: BTreeSet::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
+        copy: Copy::Full,
+        pending: Set::none(kernel.blocks.len()),
         block: 0,
     };
     function.enter_warp(&entries);
-    for block in 0..kernel.blocks.len() {
-        function.write_block(block);
-        if function.w.text().len() > MAX_TEXT {
-            return None;
+    for copy in [Copy::Full, Copy::Masked] {
+        for block in 0..kernel.blocks.len() {
+            function.write_block(copy, block);
+            if function.w.text().len() > MAX_TEXT {
+                return None;
+            }
         }
     }
     Some(Text {
@@ -82,16 +92,21 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
 /// A function that is being written.
 pub(super) struct Function<'a> {
     pub(super) kernel: &'a Kernel<'a>,
-    /// The shapes of registers at the start of each block.
-    at_start: &'a [Option<Shapes>],
+    states: &'a States,
+    with_masked: bool,
     pub(super) w: Writer,
     /// What comes before the entries.
     prologue: String,
     variables: BTreeMap<String, String>,
+    /// Blocks at which lanes may wait.
+    waits: BTreeSet<usize>,
     /// Values of the prologue.
     pub(super) known: HashSet<String>,
     /// The shapes of registers where something is being written.
     pub(super) shapes: Shapes,
+    /// The copy of the block that is being written, and the blocks at which lanes may wait meanwhile.
+    pub(super) copy: Copy,
+    pub(super) pending: Set,
     block: usize,
 }
 
@@ -133,9 +148,18 @@ impl Function<'_> {
         Value::named(name, element, false)
     }
 
-    /// The lanes of the warp that have not exited.
-    pub(super) fn live(&mut self) -> Value {
-        Value::named("%live", Element::I32, false)
+    /// The active lanes.
+    pub(super) fn mask_of_active(&mut self) -> Value {
+        match self.copy {
+            Copy::Full => Value::integer(Element::I32, FULL.into()),
+            Copy::Masked => self.w.value(Element::I32, false, "load i32, ptr %mask"),
+        }
+    }
+
+    /// Where the lanes are kept that wait at a block.
+    fn wait(&mut self, block: usize) -> String {
+        self.waits.insert(block);
+        format!("%wait{block}")
     }
 
     /// The address of an operation.
@@ -144,7 +168,7 @@ impl Function<'_> {
     }
 
     /// The whole text.
-    fn finish(mut self, entries: usize) -> String {
+    fn finish(self, entries: usize) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = writeln!(
@@ -154,26 +178,35 @@ impl Function<'_> {
         for (name, ty) in &self.variables {
             let _ = writeln!(text, "  {name} = alloca {ty}, align 64");
         }
-        let _ = writeln!(text, "  %fuel = alloca i32");
         let pointers = [
             ("registers", "%warp", Warp::REGISTERS),
             ("predicates", "%warp", Warp::PREDICATES),
             ("caches", "%warp", offset_of!(Warp, caches)),
             ("execute", "%helpers", offset_of!(Helpers, execute)),
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
+            ("put", "%helpers", offset_of!(Helpers, put)),
+            ("go_on", "%helpers", offset_of!(Helpers, go_on)),
         ];
         for (name, base, offset) in pointers {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr {base}, i64 {offset}");
             let _ = writeln!(text, "  %{name} = load ptr, ptr %{name}.place");
         }
-        let (active, fuel) = (offset_of!(Warp, active), offset_of!(Warp, fuel));
-        let _ = writeln!(text, "  %active.place = getelementptr i8, ptr %warp, i64 {active}");
-        let _ = writeln!(text, "  %live = load i32, ptr %active.place");
-        let _ = writeln!(text, "  %first = call i32 @llvm.cttz.i32(i32 %live, i1 false)");
-        self.w.declare("declare i32 @llvm.cttz.i32(i32, i1 immarg)");
-        let _ = writeln!(text, "  %fuel.place = getelementptr i8, ptr %warp, i64 {fuel}");
-        let _ = writeln!(text, "  %given.fuel = load i32, ptr %fuel.place");
-        let _ = writeln!(text, "  store i32 %given.fuel, ptr %fuel");
+        let fields = [
+            ("active", offset_of!(Warp, active)),
+            ("fuel", offset_of!(Warp, fuel)),
+            ("outside_guard", offset_of!(Warp, outside_guard)),
+        ];
+        for (name, offset) in fields {
+            let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr %warp, i64 {offset}");
+        }
+        for (variable, field) in [("mask", "active"), ("fuel", "fuel")] {
+            let _ = writeln!(text, "  %{variable} = alloca i32");
+            let _ = writeln!(text, "  %given.{variable} = load i32, ptr %{field}.place");
+            let _ = writeln!(text, "  store i32 %given.{variable}, ptr %{variable}");
+        }
+        for block in &self.waits {
+            let _ = writeln!(text, "  %wait{block} = alloca i32\n  store i32 0, ptr %wait{block}");
+        }
         text.push_str(&self.prologue);
         let _ = write!(text, "  switch i32 %entry, label %refused [");
         for entry in 0..entries {
@@ -188,7 +221,9 @@ impl Function<'_> {
         text.push_str(
             "attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" }\n",
         );
-        text.push_str("!0 = !{!\"branch_weights\", i32 1048576, i32 1}\n");
+        text.push_str(
+            "!0 = !{!\"branch_weights\", i32 1048576, i32 1}\n!1 = !{!\"branch_weights\", i32 1, i32 1048576}\n",
+        );
         text
     }
 
@@ -196,40 +231,65 @@ impl Function<'_> {
     fn enter_warp(&mut self, entries: &[usize]) {
         for (number, block) in entries.iter().enumerate() {
             self.w.label(&format!("entry{number}"));
-            let Some(shapes) = &self.at_start[*block] else { continue };
-            self.shapes.clone_from(shapes);
-            let mut wrong: Option<Value> = None;
-            for register in self.kernel.liveness.before(*block).members() {
-                if let Some(differing) = self.enter(register, shapes[register]) {
-                    wrong = Some(match wrong {
-                        None => differing,
-                        Some(wrong) => self.w.binary("or", &wrong, &differing),
-                    });
-                }
-            }
-            match wrong {
-                None => self.w.line(format_args!("br label %b{block}")),
-                Some(wrong) => {
-                    let live = self.live();
-                    let wrong = self.w.binary("and", &wrong, &live);
-                    let good = self.w.compare_with("icmp eq", &wrong, 0);
-                    self.w.line(format_args!("br {good}, label %b{block}, label %refused"));
-                }
+            let given = Value::named("%given.mask", Element::I32, false);
+            let full = self.w.compare_with("icmp eq", &given, FULL.into());
+            let masked = if self.states.at(Copy::Masked, *block).is_some() {
+                format!("entry{number}.Masked")
+            } else {
+                "refused".to_owned()
+            };
+            self.w
+                .line(format_args!("br {full}, label %entry{number}.Full, label %{masked}"));
+            for copy in [Copy::Full, Copy::Masked] {
+                self.enter_copy(number, copy, *block);
             }
         }
     }
 
-    fn write_block(&mut self, block: usize) {
-        let Some(shapes) = &self.at_start[block] else { return };
+    fn enter_copy(&mut self, number: usize, copy: Copy, block: usize) {
+        let Some(state) = self.states.at(copy, block) else {
+            return;
+        };
+        self.w.label(&format!("entry{number}.{copy:?}"));
+        self.copy = copy;
+        self.shapes.clone_from(&state.shapes);
+        let mut wrong: Option<Value> = None;
+        for register in self.kernel.liveness.before(block).members() {
+            if let Some(differing) = self.enter(register, state.shapes[register]) {
+                wrong = Some(match wrong {
+                    None => differing,
+                    Some(wrong) => self.w.binary("or", &wrong, &differing),
+                });
+            }
+        }
+        let target = label(copy, block);
+        match wrong {
+            None => self.w.line(format_args!("br label %{target}")),
+            Some(wrong) => {
+                let active = self.mask_of_active();
+                let wrong = self.w.binary("and", &wrong, &active);
+                let good = self.w.compare_with("icmp eq", &wrong, 0);
+                self.w
+                    .line(format_args!("br {good}, label %{target}, label %refused, !prof !0"));
+            }
+        }
+    }
+
+    fn write_block(&mut self, copy: Copy, block: usize) {
+        let Some(state) = self.states.at(copy, block) else {
+            return;
+        };
         self.block = block;
-        self.shapes.clone_from(shapes);
-        self.w.label(&format!("b{block}"));
+        self.copy = copy;
+        self.shapes.clone_from(&state.shapes);
+        self.pending.clone_from(&state.pending);
+        self.w.label(&label(copy, block));
         let ops = self.kernel.blocks[block].ops.clone();
         for index in ops.clone() {
             self.write_operation(index);
         }
         if self.kernel.targets(ops.end - 1).is_none() {
-            self.go(ops.end - 1, ops.end);
+            self.go(ops.end);
         }
     }
 
@@ -240,7 +300,7 @@ impl Function<'_> {
                 self.spend(op.d);
                 let targets = self.kernel.targets(index).unwrap_or_default();
                 match targets.first() {
-                    Some(target) => self.go(index, *target),
+                    Some(target) => self.go(*target),
                     None => self.leave(index),
                 }
             }
@@ -257,8 +317,6 @@ impl Function<'_> {
                     Some(place) => self.lanes(place, Element::I32),
                     None => Value::integer(Element::I32, 0),
                 });
-                let mut shapes = self.shapes.clone();
-                self.kernel.transfer(index, &mut shapes);
                 let mask = form(&mut self.w, op.extra, [&masks[0], &masks[1]]);
                 self.finish_operation(index, Written::Lanes(mask));
             }
@@ -286,39 +344,148 @@ impl Function<'_> {
         }
     }
 
-    /// Goes from an operation to another one, the first of its block.
-    fn go(&mut self, from: usize, target: usize) {
+    /// Goes to an operation, the first of its block.
+    fn go(&mut self, target: usize) {
         let block = holding(&self.kernel.blocks, target);
-        let Some(shapes) = self.at_start.get(block).and_then(Option::as_ref) else {
-            self.leave(target);
+        if target >= self.kernel.program.kernel_ops {
+            self.w.line("unreachable");
             return;
-        };
-        if target <= from {
-            let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
-            let good = self.w.compare_with("icmp sge", &fuel, 0);
-            let (on, out) = (self.w.name("l"), self.w.name("l"));
-            self.w
-                .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
-            self.w.label(&out);
-            let live = self.kernel.liveness.before(block).clone();
-            self.store_all(&live, &[]);
-            self.store_fuel();
-            let position = self.position(target);
-            let next = self.w.name("%t");
-            self.w
-                .line(format_args!("{next} = call ptr %arrive(ptr %warp, ptr {position})"));
-            self.w.line(format_args!("ret ptr {next}"));
-            self.w.label(&on);
         }
-        let before = self.shapes.clone();
-        for register in self.kernel.liveness.before(block).members() {
-            self.reshape(register, shapes[register]);
+        match self.copy {
+            Copy::Full => {
+                if block <= self.block {
+                    self.ask(block);
+                }
+                let live = self.kernel.liveness.before(block).clone();
+                self.reach(Copy::Full, block, &live);
+            }
+            Copy::Masked => {
+                let pending = self.pending.clone();
+                self.go_masked(block, &pending);
+            }
         }
-        self.shapes = before;
-        self.w.line(format_args!("br label %b{block}"));
     }
 
-    /// Goes one of two ways if all lanes do, and leaves otherwise.
+    /// Goes to a block while lanes may wait at others: those run first that stand further up.
+    fn go_masked(&mut self, block: usize, pending: &Set) {
+        let count = self.kernel.registers.len();
+        let all = Set::of(0..count, count);
+        if block <= self.block {
+            self.ask(block);
+            self.reach(Copy::Masked, block, &all);
+            return;
+        }
+        for other in pending.members().take_while(|other| *other < block) {
+            let (there, here) = (self.wait(other), self.wait(block));
+            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {there}"));
+            let any = self.w.compare_with("icmp ne", &waiting, 0);
+            let (pop, on) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {any}, label %{pop}, label %{on}"));
+            self.w.label(&pop);
+            let mine = self.mask_of_active();
+            let known = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
+            let both = self.w.binary("or", &known, &mine);
+            self.w.line(format_args!("store {both}, ptr {here}"));
+            self.w.line(format_args!("store {waiting}, ptr %mask"));
+            self.w.line(format_args!("store i32 0, ptr {there}"));
+            self.reach(Copy::Masked, other, &all);
+            self.w.label(&on);
+        }
+        if pending.has(block) {
+            let here = self.wait(block);
+            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
+            let mine = self.mask_of_active();
+            let both = self.w.binary("or", &waiting, &mine);
+            self.w.line(format_args!("store i32 0, ptr {here}"));
+            self.w.line(format_args!("store {both}, ptr %mask"));
+            let full = self.w.compare_with("icmp eq", &both, FULL.into());
+            let (whole, some) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {full}, label %{whole}, label %{some}"));
+            self.w.label(&whole);
+            self.w.line(format_args!("store {both}, ptr %active.place"));
+            let live = self.kernel.liveness.before(block).clone();
+            self.reach(Copy::Full, block, &live);
+            self.w.label(&some);
+        }
+        self.reach(Copy::Masked, block, &all);
+    }
+
+    /// Goes to a copy of a block, with registers in the shapes that they have there.
+    fn reach(&mut self, copy: Copy, block: usize, registers: &Set) {
+        let Some(state) = self.states.at(copy, block) else {
+            self.w.line("unreachable");
+            return;
+        };
+        let before = self.shapes.clone();
+        for register in registers.members() {
+            self.reshape(register, state.shapes[register]);
+        }
+        self.shapes = before;
+        self.w.line(format_args!("br label %{}", label(copy, block)));
+    }
+
+    /// Before the warp goes back to a block: leaves if its turn is over.
+    fn ask(&mut self, block: usize) {
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        let good = self.w.compare_with("icmp sge", &fuel, 0);
+        let (on, out) = (self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+        self.w.label(&out);
+        let live = self.kernel.liveness.before(block).clone();
+        self.hand_over(&live, &[], true);
+        let position = self.position(self.kernel.blocks[block].ops.start);
+        let next = self.w.name("%t");
+        self.w
+            .line(format_args!("{next} = call ptr %arrive(ptr %warp, ptr {position})"));
+        self.w.line(format_args!("ret ptr {next}"));
+        self.w.label(&on);
+    }
+
+    /// Gives the interpreter what it needs to go on: the registers that active and waiting lanes need, the lanes, and what may
+    /// still be executed.
+    fn hand_over(&mut self, live: &Set, without: &[usize], fuel: bool) {
+        let mut live = live.clone();
+        for block in self.pending.members() {
+            live.unite(self.kernel.liveness.before(block));
+        }
+        self.store_all(&live, without);
+        if fuel {
+            self.store_fuel();
+        }
+        let mask = self.mask_of_active();
+        self.w.line(format_args!("store {mask}, ptr %outside_guard.place"));
+        if self.copy == Copy::Masked && fuel {
+            self.w.line(format_args!("store {mask}, ptr %active.place"));
+        }
+        for block in self.pending.clone().members() {
+            let place = self.wait(block);
+            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+            let any = self.w.compare_with("icmp ne", &waiting, 0);
+            let (put, on) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
+            self.w.label(&put);
+            let position = self.position(self.kernel.blocks[block].ops.start);
+            self.w
+                .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
+            self.w.line(format_args!("br label %{on}"));
+            self.w.label(&on);
+        }
+    }
+
+    /// Returns a position at which the interpreter goes on.
+    fn give_back(&mut self, position: &str) {
+        if self.pending.members().next().is_none() {
+            self.w.line(format_args!("ret ptr {position}"));
+            return;
+        }
+        let next = self.w.name("%t");
+        self.w
+            .line(format_args!("{next} = call ptr %go_on(ptr %warp, ptr {position})"));
+        self.w.line(format_args!("ret ptr {next}"));
+    }
+
+    /// Goes one of two ways, or lets some lanes wait.
     fn branch(&mut self, index: usize, cost: u16) {
         let op = self.kernel.op(index);
         let targets = self.kernel.targets(index).unwrap_or_default();
@@ -338,22 +505,46 @@ impl Function<'_> {
             let all = self.w.convert("trunc", &mask, Element::I1);
             self.w.line(format_args!("br {all}, label %{taken}, label %{passed}"));
         } else {
-            let live = self.live();
-            let going = self.w.binary("and", &mask, &live);
-            let all = self.w.compare("icmp eq", &going, &live);
+            let active = self.mask_of_active();
+            let going = self.w.binary("and", &mask, &active);
+            let all = self.w.compare("icmp eq", &going, &active);
             let (some, out) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {all}, label %{taken}, label %{some}"));
             self.w.label(&some);
             let none = self.w.compare_with("icmp eq", &going, 0);
             self.w.line(format_args!("br {none}, label %{passed}, label %{out}"));
             self.w.label(&out);
-            self.leave(index);
+            match self.kernel.parts(self.block, index, &self.shapes) {
+                Some((near, far)) if self.with_masked => {
+                    let staying = self.w.binary("xor", &going, &active);
+                    let goes_far = holding(&self.kernel.blocks, target) == far;
+                    let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
+                    self.part(cost, (near, near_mask), (far, far_mask));
+                }
+                _ => self.leave(index),
+            }
         }
         for (label, target) in [(taken, target), (passed, other)] {
             self.w.label(&label);
             self.spend(cost);
-            self.go(index, target);
+            self.go(target);
         }
+    }
+
+    /// Lets some lanes wait at one block, and the others go to another.
+    fn part(&mut self, cost: u16, (near, near_mask): (usize, Value), (far, far_mask): (usize, Value)) {
+        let (copy, pending) = (self.copy, self.pending.clone());
+        self.copy = Copy::Masked;
+        self.spend(cost);
+        let place = self.wait(far);
+        let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+        let waiting = self.w.binary("or", &waiting, &far_mask);
+        self.w.line(format_args!("store {waiting}, ptr {place}"));
+        self.w.line(format_args!("store {near_mask}, ptr %mask"));
+        self.pending.insert(far);
+        let all = self.pending.clone();
+        self.go_masked(near, &all);
+        (self.copy, self.pending) = (copy, pending);
     }
 
     /// Stores registers, but not those that are left out.
@@ -375,22 +566,21 @@ impl Function<'_> {
         } else {
             self.kernel.liveness.before(holding(&self.kernel.blocks, index)).clone()
         };
-        self.store_all(&live, &[]);
-        self.store_fuel();
+        self.hand_over(&live, &[], true);
         let position = self.position(index);
-        self.w.line(format_args!("ret ptr {position}"));
+        self.give_back(&position);
     }
 
     /// Notes what an operation has written.
     fn finish_operation(&mut self, index: usize, written: Written) {
         let mut shapes = self.shapes.clone();
-        self.kernel.transfer(index, &mut shapes);
+        let none = Set::none(self.kernel.blocks.len());
+        self.kernel.transfer(index, &mut shapes, self.copy, &none);
         let Some(place) = self.kernel.operand(index, 0) else {
             return;
         };
         let shape = self.kernel.shape(place, &shapes);
-        self.write(place, shape, written);
-        debug_assert!(self.shapes == shapes);
+        self.write_active(place, shape, written);
     }
 
     /// Lets the interpreter's handler execute an operation. The position that it names next.
@@ -401,26 +591,31 @@ impl Function<'_> {
         let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
         for index in &all {
             for operand in self.kernel.operands(*index) {
-                // What is written in some lanes only is as it was in the others.
-                if !operand.is_written || self.kernel.facts(*index).conditional {
+                if !operand.is_written {
                     self.store(operand.place);
                 }
             }
         }
         self.store_fuel();
+        if self.copy == Copy::Masked {
+            let mask = self.mask_of_active();
+            self.w.line(format_args!("store {mask}, ptr %active.place"));
+        }
         let position = self.position(index);
         let next = self.w.name("%t");
         self.w
             .line(format_args!("{next} = call ptr %execute(ptr %warp, ptr {position})"));
         let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
         self.w.line(format_args!("store {fuel}, ptr %fuel"));
+        let none = Set::none(self.kernel.blocks.len());
         let mut shapes = self.shapes.clone();
         for index in &all {
-            self.kernel.transfer(*index, &mut shapes);
+            self.kernel.transfer(*index, &mut shapes, self.copy, &none);
         }
         for index in all {
             for number in self.kernel.written(index) {
-                self.load(number, shapes[number]);
+                let loaded = self.load(number, shapes[number]);
+                self.write_active(Place::Register(number), shapes[number], loaded);
             }
         }
         next
@@ -428,8 +623,11 @@ impl Function<'_> {
 
     /// Calls the handler of an operation, and goes on if that does.
     fn call(&mut self, index: usize) {
-        let next = self.execute(index);
         let facts = self.kernel.facts(index);
+        if facts.flow == Flow::Park {
+            self.leave_if_others_wait(index);
+        }
+        let next = self.execute(index);
         if facts.flow == Flow::Next
             && matches!(
                 facts.kind,
@@ -456,8 +654,8 @@ impl Function<'_> {
         let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
         if facts.flow == Flow::Park {
             let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
-            let live = self.live();
-            let same = self.w.compare("icmp eq", &active, &live);
+            let mask = self.mask_of_active();
+            let same = self.w.compare("icmp eq", &active, &mask);
             good = self.w.binary("and", &good, &same);
         }
         let (on, out) = (self.w.name("l"), self.w.name("l"));
@@ -471,9 +669,38 @@ impl Function<'_> {
         };
         let written = (index..following).flat_map(|index| self.kernel.written(index));
         let written: Vec<usize> = written.collect();
-        self.store_all(&live, &written);
-        self.w.line(format_args!("ret ptr {next}"));
+        let stopped = self
+            .w
+            .value(Element::I1, false, format_args!("icmp eq ptr {next}, null"));
+        let (end, other) = (self.w.name("l"), self.w.name("l"));
+        self.hand_over(&live, &written, false);
+        self.w.line(format_args!("br {stopped}, label %{end}, label %{other}"));
+        self.w.label(&end);
+        self.w.line("ret ptr null");
+        self.w.label(&other);
+        self.give_back(&next);
         self.w.label(&on);
+    }
+
+    /// Leaves at an operation that lanes execute together, unless all are here.
+    fn leave_if_others_wait(&mut self, index: usize) {
+        let mut waiting: Option<Value> = None;
+        for block in self.pending.clone().members() {
+            let place = self.wait(block);
+            let lanes = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+            waiting = Some(match waiting {
+                None => lanes,
+                Some(waiting) => self.w.binary("or", &waiting, &lanes),
+            });
+        }
+        if let Some(waiting) = waiting {
+            let none = self.w.compare_with("icmp eq", &waiting, 0);
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {none}, label %{on}, label %{out}"));
+            self.w.label(&out);
+            self.leave(index);
+            self.w.label(&on);
+        }
     }
 
     fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
@@ -635,5 +862,12 @@ fn wide_enough(element: Element) -> Element {
         Element::I64
     } else {
         Element::I32
+    }
+}
+
+fn label(copy: Copy, block: usize) -> String {
+    match copy {
+        Copy::Full => format!("b{block}"),
+        Copy::Masked => format!("m{block}"),
     }
 }

@@ -5,13 +5,14 @@
 
 use std::mem::offset_of;
 
+use crate::base::flow::Set;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{LANES, SHARED_START};
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
-use crate::compile::shape::Shape;
+use crate::compile::shape::{Copy, Shape};
 use crate::machine::bounds::{Bounds, CACHES};
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
@@ -19,9 +20,8 @@ use crate::machine::warp::Warp;
 /// An access that is being written.
 struct Access {
     index: usize,
-    /// Bytes of a lane, and of each of its elements.
+    /// Bytes of a lane.
     bytes: u64,
-    element: u64,
     kind: AccessKind,
     shared: bool,
 }
@@ -62,7 +62,6 @@ impl Function<'_> {
         let access = Access {
             index,
             bytes: u64::from(bytes),
-            element,
             kind: AccessKind::Read,
             shared,
         };
@@ -70,7 +69,7 @@ impl Function<'_> {
             self.execute_access(index);
             return;
         };
-        let addresses = self.addresses(&access, address);
+        let addresses = self.addresses(&access, element, address);
         let before = self.shapes.clone();
         let good = self.passes(&access, &addresses);
         let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
@@ -79,6 +78,9 @@ impl Function<'_> {
         self.w.label(&slow);
         self.execute_access(index);
         let after = std::mem::replace(&mut self.shapes, before);
+        let mut planned = self.shapes.clone();
+        let none = Set::none(self.kernel.blocks.len());
+        self.kernel.transfer(index, &mut planned, self.copy, &none);
         self.w.line(format_args!("br label %{on}"));
         self.w.label(&fast);
         match addresses {
@@ -91,13 +93,17 @@ impl Function<'_> {
                         self.w.extended(&value, lane_of(element))
                     });
                     let values: Vec<_> = values.collect();
-                    let shape = self.kernel.shape(*place, &after);
+                    let shape = self.kernel.shape(*place, &planned);
                     self.write_result(*place, shape, Written::Bases(values));
                 }
             }
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(&access, addresses);
-                let parts = self.load_groups(&addresses, element, places.len());
+                let parts = if self.copy == Copy::Full {
+                    self.load_groups(&addresses, element, places.len())
+                } else {
+                    vec![self.load_masked(&addresses[0], element)]
+                };
                 for (place, part) in places.iter().zip(parts) {
                     let value = self.w.extended(&part, lane_of(element));
                     self.write_result(*place, Shape::Varying, Written::Lanes(value));
@@ -126,9 +132,9 @@ impl Function<'_> {
                 } else {
                     self.expand(&bases, 0)
                 };
-                self.write(place, shape, Written::Lanes(lanes));
+                self.write_active(place, shape, Written::Lanes(lanes));
             }
-            (_, written) => self.write(place, shape, written),
+            (_, written) => self.write_active(place, shape, written),
         }
     }
 
@@ -138,7 +144,6 @@ impl Function<'_> {
         let access = Access {
             index,
             bytes: u64::from(bytes),
-            element,
             kind: AccessKind::Write,
             shared,
         };
@@ -146,7 +151,7 @@ impl Function<'_> {
             self.execute_access(index);
             return;
         };
-        let addresses = self.addresses(&access, address);
+        let addresses = self.addresses(&access, element, address);
         let good = self.passes(&access, &addresses);
         let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         self.w
@@ -170,8 +175,15 @@ impl Function<'_> {
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
                         // Which lane wins is not specified; as in the interpreter it is the last.
-                        let last = number * group + group - 1;
-                        let text = format!("extractelement {value}, i32 {last}");
+                        let last = match self.copy {
+                            Copy::Full => format!("i32 {}", number * group + group - 1),
+                            Copy::Masked => {
+                                let active = self.mask_of_active();
+                                let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
+                                self.w.binary_with("xor", &behind, 31).to_string()
+                            }
+                        };
+                        let text = format!("extractelement {value}, {last}");
                         let value = self.w.value(integer(element), false, text);
                         let address = self.w.binary_with("add", address, part as u64 * element);
                         let place = self.pointer(&address);
@@ -181,7 +193,11 @@ impl Function<'_> {
             }
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(&access, addresses);
-                self.store_groups(&addresses, element, &values);
+                if self.copy == Copy::Full {
+                    self.store_groups(&addresses, element, &values);
+                } else {
+                    self.store_masked(&addresses[0], element, &values[0]);
+                }
             }
             Addresses::Any(address) => {
                 let address = self.host(&access, &address);
@@ -209,7 +225,7 @@ impl Function<'_> {
         self.w.label(&on);
     }
 
-    fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
+    fn addresses(&mut self, access: &Access, element: u64, place: Place) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform {
@@ -217,6 +233,8 @@ impl Function<'_> {
         } else {
             self.kernel.groups()
         };
+        let is_full = self.copy == Copy::Full;
+        let is_single = access.bytes == element;
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
@@ -225,8 +243,13 @@ impl Function<'_> {
             bases.collect()
         };
         match shape {
-            Shape::Uniform | Shape::Affine(0) => Addresses::Same(bases()),
-            Shape::Affine(stride) if stride == access.bytes.cast_signed() => Addresses::Neighbouring(bases()),
+            Shape::Uniform => Addresses::Same(bases()),
+            Shape::Affine(0) if is_full => Addresses::Same(bases()),
+            Shape::Affine(stride)
+                if stride == access.bytes.cast_signed() && (is_full || (groups == 1 && is_single)) =>
+            {
+                Addresses::Neighbouring(bases())
+            }
             Shape::Affine(_) | Shape::Varying => {
                 let lanes = self.lanes(place, Element::I64);
                 Addresses::Any(self.w.binary_with("add", &lanes, offset))
@@ -252,33 +275,48 @@ impl Function<'_> {
             (start, bytes)
         };
         let whole = match addresses {
-            Addresses::Same(_) | Addresses::Any(_) => access.bytes,
-            Addresses::Neighbouring(_) => access.bytes * self.kernel.group as u64,
+            Addresses::Neighbouring(_) if self.copy == Copy::Full => access.bytes * self.kernel.group as u64,
+            Addresses::Same(_) | Addresses::Any(_) | Addresses::Neighbouring(_) => access.bytes,
         };
         let mut good = self.w.compare_with("icmp uge", &size, whole);
         let room = self.w.binary_with("sub", &size, whole);
-        let mut low: Option<Value> = None;
         let each = match addresses {
+            Addresses::Any(address) => {
+                let distance = self.w.binary("sub", address, &start);
+                let outside = self.w.compare("icmp ugt", &distance, &room);
+                let mut wrong = self.mask(&outside);
+                if access.bytes > 1 {
+                    let low = self.w.binary_with("and", address, access.bytes - 1);
+                    let odd = self.w.compare_with("icmp ne", &low, 0);
+                    let odd = self.mask(&odd);
+                    wrong = self.w.binary("or", &wrong, &odd);
+                }
+                let active = self.mask_of_active();
+                let wrong = self.w.binary("and", &wrong, &active);
+                let inside = self.w.compare_with("icmp eq", &wrong, 0);
+                return self.w.binary("and", &good, &inside);
+            }
+            Addresses::Neighbouring(each) if self.copy == Copy::Masked => {
+                // Of the first and of the last active lane.
+                let active = self.mask_of_active();
+                let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
+                let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
+                let last = self.w.binary_with("xor", &behind, 31);
+                let ends = [first, last].map(|lane| {
+                    let lane = self.w.convert("zext", &lane, Element::I64);
+                    let way = self.w.binary_with("mul", &lane, access.bytes);
+                    self.w.binary("add", &each[0], &way)
+                });
+                ends.to_vec()
+            }
             Addresses::Same(each) | Addresses::Neighbouring(each) => each.clone(),
-            Addresses::Any(address) => vec![address.clone()],
         };
+        let mut low: Option<Value> = None;
         for address in &each {
             let distance = self.w.binary("sub", address, &start);
-            let inside = if address.is_vector() {
-                let outside = self.w.compare("icmp ugt", &distance, &room);
-                let mask = self.mask(&outside);
-                self.w.compare_with("icmp eq", &mask, 0)
-            } else {
-                self.w.compare("icmp ule", &distance, &room)
-            };
+            let inside = self.w.compare("icmp ule", &distance, &room);
             good = self.w.binary("and", &good, &inside);
-            let bits = if address.is_vector() {
-                let odd = self.w.binary_with("and", address, access.bytes - 1);
-                let odd = self.w.compare_with("icmp ne", &odd, 0);
-                self.mask(&odd)
-            } else {
-                self.w.binary_with("and", address, access.bytes - 1)
-            };
+            let bits = self.w.binary_with("and", address, access.bytes - 1);
             low = Some(match low {
                 None => bits,
                 Some(low) => self.w.binary("or", &low, &bits),
@@ -287,13 +325,6 @@ impl Function<'_> {
         if let Some(low) = low.filter(|_| access.bytes > 1) {
             let aligned = self.w.compare_with("icmp eq", &low, 0);
             good = self.w.binary("and", &good, &aligned);
-        }
-        let any_lanes_do =
-            matches!(addresses, Addresses::Same(each) if each.len() == 1) && access.kind == AccessKind::Read;
-        if !any_lanes_do {
-            let live = self.live();
-            let full = self.w.compare_with("icmp eq", &live, u64::from(u32::MAX));
-            good = self.w.binary("and", &good, &full);
         }
         good
     }
@@ -427,26 +458,61 @@ impl Function<'_> {
         name
     }
 
+    /// The active lanes as a vector of truth values.
+    fn active_lanes(&mut self) -> Value {
+        let active = self.mask_of_active();
+        if self.copy == Copy::Full {
+            Value::named("splat (i1 true)", Element::I1, true)
+        } else {
+            self.truth(&active)
+        }
+    }
+
+    /// Loads neighbouring elements for the active lanes.
+    fn load_masked(&mut self, address: &Value, element: u64) -> Value {
+        let (place, ty, active) = (self.pointer(address), integer(element), self.active_lanes());
+        let (name, bits) = (ty.name(), ty.bits());
+        self.w.declare(format!(
+            "declare <{LANES} x {name}> @llvm.masked.load.v{LANES}i{bits}.p0(ptr, i32 immarg, <{LANES} x i1>, <{LANES} x {name}>)"
+        ));
+        let text = format!(
+            "call <{LANES} x {name}> @llvm.masked.load.v{LANES}i{bits}.p0(ptr {place}, i32 {element}, {active}, <{LANES} x {name}> zeroinitializer)"
+        );
+        self.w.value(ty, true, text)
+    }
+
+    /// Stores neighbouring elements of the active lanes.
+    fn store_masked(&mut self, address: &Value, element: u64, value: &Value) {
+        let (place, ty, active) = (self.pointer(address), integer(element), self.active_lanes());
+        let (name, bits) = (ty.name(), ty.bits());
+        self.w.declare(format!(
+            "declare void @llvm.masked.store.v{LANES}i{bits}.p0(<{LANES} x {name}>, ptr, i32 immarg, <{LANES} x i1>)"
+        ));
+        self.w.line(format_args!(
+            "call void @llvm.masked.store.v{LANES}i{bits}.p0({value}, ptr {place}, i32 {element}, {active})"
+        ));
+    }
+
     fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
-        let (pointers, ty) = (self.pointers(address, offset), integer(element));
+        let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
             "declare <{LANES} x {name}> @llvm.masked.gather.v{LANES}i{bits}.v{LANES}p0(<{LANES} x ptr>, i32 immarg, <{LANES} x i1>, <{LANES} x {name}>)"
         ));
         let text = format!(
-            "call <{LANES} x {name}> @llvm.masked.gather.v{LANES}i{bits}.v{LANES}p0(<{LANES} x ptr> {pointers}, i32 {element}, <{LANES} x i1> splat (i1 true), <{LANES} x {name}> poison)"
+            "call <{LANES} x {name}> @llvm.masked.gather.v{LANES}i{bits}.v{LANES}p0(<{LANES} x ptr> {pointers}, i32 {element}, {active}, <{LANES} x {name}> zeroinitializer)"
         );
         self.w.value(ty, true, text)
     }
 
     fn scatter(&mut self, address: &Value, offset: u64, element: u64, value: &Value) {
-        let (pointers, ty) = (self.pointers(address, offset), integer(element));
+        let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
             "declare void @llvm.masked.scatter.v{LANES}i{bits}.v{LANES}p0(<{LANES} x {name}>, <{LANES} x ptr>, i32 immarg, <{LANES} x i1>)"
         ));
         self.w.line(format_args!(
-            "call void @llvm.masked.scatter.v{LANES}i{bits}.v{LANES}p0({value}, <{LANES} x ptr> {pointers}, i32 {element}, <{LANES} x i1> splat (i1 true))"
+            "call void @llvm.masked.scatter.v{LANES}i{bits}.v{LANES}p0({value}, <{LANES} x ptr> {pointers}, i32 {element}, {active})"
         ));
     }
 }

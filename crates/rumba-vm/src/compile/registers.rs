@@ -4,7 +4,7 @@ use crate::base::ir::{Element, Value, ty};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
 use crate::compile::kernel::{Place, Register};
-use crate::compile::shape::Shape;
+use crate::compile::shape::{Copy, Shape};
 use crate::machine::program::Class;
 use crate::machine::warp::UNIT;
 
@@ -182,6 +182,40 @@ impl Function<'_> {
         Value::named(name, element, is_vector)
     }
 
+    /// Writes what an operation computes for the active lanes. Lanes that wait keep what they need.
+    pub(super) fn write_active(&mut self, place: Place, shape: Shape, written: Written) {
+        let keeps = match place {
+            Place::Register(number) => self.kernel.is_kept(number, &self.pending),
+            Place::Memory(..) => self.copy == Copy::Masked,
+            Place::Constant(_) | Place::Given { .. } => false,
+        };
+        if !keeps {
+            self.write(place, shape, written);
+            return;
+        }
+        let is_predicate = matches!(place, Place::Register(number) if self.is_predicate(number));
+        let element = match place {
+            Place::Register(number) => self.element(number),
+            Place::Memory(_, class) => raw(class),
+            Place::Constant(_) | Place::Given { .. } => Element::I32,
+        };
+        let new = match written {
+            Written::Lanes(value) => value,
+            Written::Bases(bases) => self.expand(&bases, shape.stride().unwrap_or(0)),
+        };
+        let old = self.lanes(place, element);
+        let mask = self.mask_of_active();
+        let value = if is_predicate {
+            let other = self.w.binary_with("xor", &mask, u64::MAX);
+            let (new, old) = (self.w.binary("and", &new, &mask), self.w.binary("and", &old, &other));
+            self.w.binary("or", &new, &old)
+        } else {
+            let truth = self.truth(&mask);
+            self.w.select(&truth, &new, &old)
+        };
+        self.write(place, Shape::Varying, Written::Lanes(value));
+    }
+
     /// Writes a register, which has this shape from now on.
     pub(super) fn write(&mut self, place: Place, shape: Shape, written: Written) {
         match (place, written) {
@@ -208,7 +242,7 @@ impl Function<'_> {
                 self.w.line(format_args!("store {value}, ptr {file}, align 64"));
             }
             (Place::Memory(slot, class), Written::Bases(values)) => {
-                let lanes = self.expand(&values, 0);
+                let lanes = self.expand(&values, shape.stride().unwrap_or(0));
                 self.write(Place::Memory(slot, class), shape, Written::Lanes(lanes));
             }
             // Results that nothing reads go to the constant predicates' places.
@@ -234,19 +268,22 @@ impl Function<'_> {
         }
     }
 
-    /// Loads a register from the register file.
-    pub(super) fn load(&mut self, number: usize, shape: Shape) {
-        let place = Place::Register(number);
+    /// What the register file has of a register, in this shape.
+    pub(super) fn load(&mut self, number: usize, shape: Shape) -> Written {
         match (self.kernel.registers[number], shape) {
             (Register::Predicate(index), _) => {
                 let file = self.predicate_file(index);
-                let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
-                self.write(place, shape, Written::Lanes(mask));
+                let mut mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
+                if shape == Shape::Uniform {
+                    // All or none of the warp's lanes.
+                    let active = self.mask_of_active();
+                    let set = self.w.binary("and", &mask, &active);
+                    let any = self.w.compare_with("icmp ne", &set, 0);
+                    mask = self.w.convert("sext", &any, Element::I32);
+                }
+                Written::Lanes(mask)
             }
-            (Register::Slot(slot, class), Shape::Uniform) => {
-                let value = self.first_lane(slot, class);
-                self.write(place, shape, Written::Bases(vec![value]));
-            }
+            (Register::Slot(slot, class), Shape::Uniform) => Written::Bases(vec![self.first_lane(slot, class)]),
             (Register::Slot(slot, class), Shape::Affine(_)) => {
                 let element = raw(class);
                 let bases = (0..self.kernel.groups()).map(|group| {
@@ -254,23 +291,23 @@ impl Function<'_> {
                     let text = format!("load {}, ptr {file}", element.name());
                     self.w.value(element, false, text)
                 });
-                let bases = bases.collect();
-                self.write(place, shape, Written::Bases(bases));
+                Written::Bases(bases.collect())
             }
             (Register::Slot(slot, class), Shape::Varying) => {
-                let value = self.lanes(Place::Memory(slot, class), raw(class));
-                self.write(place, shape, Written::Lanes(value));
+                Written::Lanes(self.lanes(Place::Memory(slot, class), raw(class)))
             }
         }
     }
 
-    /// What the register file has in the first of the warp's lanes.
+    /// What the register file has in the first of the active lanes.
     fn first_lane(&mut self, slot: u16, class: Class) -> Value {
         let element = raw(class);
         let file = self.file(slot, class, 0);
+        let active = self.mask_of_active();
+        let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
         let lane = self.w.name("%t");
         self.w.line(format_args!(
-            "{lane} = getelementptr {}, ptr {file}, i32 %first",
+            "{lane} = getelementptr {}, ptr {file}, {first}",
             element.name()
         ));
         self.w
@@ -279,19 +316,15 @@ impl Function<'_> {
 
     /// Loads a register that the warp comes in with. The mask of lanes that are not as its shape says.
     pub(super) fn enter(&mut self, number: usize, shape: Shape) -> Option<Value> {
-        self.load(number, shape);
+        let loaded = self.load(number, shape);
+        self.write(Place::Register(number), shape, loaded);
         match (self.kernel.registers[number], shape) {
             (_, Shape::Varying) => None,
-            (Register::Predicate(_), _) => {
-                // All or none of the warp's lanes.
-                let mask = self.lanes(Place::Register(number), Element::I32);
-                let live = self.live();
-                let set = self.w.binary("and", &mask, &live);
-                let any = self.w.compare_with("icmp ne", &set, 0);
-                let all = self.w.convert("sext", &any, Element::I32);
-                self.write(Place::Register(number), shape, Written::Lanes(all.clone()));
-                let expected = self.w.binary("and", &all, &live);
-                Some(self.w.binary("xor", &expected, &set))
+            (Register::Predicate(index), _) => {
+                let file = self.predicate_file(index);
+                let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
+                let expected = self.lanes(Place::Register(number), Element::I32);
+                Some(self.w.binary("xor", &expected, &mask))
             }
             (Register::Slot(slot, class), _) => {
                 let expected = self.lanes(Place::Register(number), raw(class));

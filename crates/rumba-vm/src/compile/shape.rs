@@ -1,8 +1,10 @@
-//! Which registers hold the same number in all lanes, or neighbouring ones, where the lanes of a warp are together.
+//! Which registers hold the same number in all lanes, or neighbouring ones, and where lanes may wait for others.
 //!
-//! A forward analysis over the blocks of a kernel. That a register is as it says where a warp comes in from the interpreter is
-//! tested there.
+//! A forward analysis over both copies of the blocks of a kernel: one for warps whose lanes are all there, one for some of
+//! them, while others wait at blocks further down. Only active lanes count: a register that no waiting lane needs has the
+//! shape of what is written. That a register is as it says where a warp comes in from the interpreter is tested there.
 
+use crate::base::flow::Set;
 use crate::base::ir::LaneForm;
 use crate::compile::kernel::{Kernel, Place, Register};
 use crate::machine::op::{Linear, OpKind};
@@ -64,44 +66,150 @@ const WHOLE: LanePlan = LanePlan {
     checks: 0,
 };
 
+/// A copy of a block: for warps whose 32 lanes are all there, or for some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Copy {
+    Full,
+    Masked,
+}
+
+/// What holds at the start of a copy of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) shapes: Shapes,
+    /// The blocks at which other lanes of the warp may wait: all lie behind this one.
+    pub(super) pending: Set,
+}
+
+/// What holds at the start of each copy of each block that is reached.
+pub(super) struct States {
+    full: Vec<Option<State>>,
+    masked: Vec<Option<State>>,
+}
+
+impl States {
+    pub(super) fn at(&self, copy: Copy, block: usize) -> Option<&State> {
+        match copy {
+            Copy::Full => self.full[block].as_ref(),
+            Copy::Masked => self.masked[block].as_ref(),
+        }
+    }
+
+    /// Joins what holds at the start of a block, and says whether that changed it.
+    fn join(&mut self, copy: Copy, block: usize, shapes: &Shapes, pending: &Set) -> bool {
+        let there = match copy {
+            Copy::Full => &mut self.full[block],
+            Copy::Masked => &mut self.masked[block],
+        };
+        let Some(known) = there else {
+            *there = Some(State {
+                shapes: shapes.clone(),
+                pending: pending.clone(),
+            });
+            return true;
+        };
+        let before = known.clone();
+        for (known, shape) in known.shapes.iter_mut().zip(shapes) {
+            *known = known.join(*shape);
+        }
+        known.pending.unite(pending);
+        before != *known
+    }
+}
+
+/// Where a warp with waiting lanes may go that wants to go to a block: the copy, and what waits then.
+pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy, usize, Set)> {
+    let mut ways = Vec::new();
+    let mut rest = pending.clone();
+    if !is_backward {
+        // Those first that stand further up.
+        for other in pending.members().take_while(|other| *other < target) {
+            rest.remove(other);
+            let mut waiting = rest.clone();
+            waiting.insert(target);
+            ways.push((Copy::Masked, other, waiting));
+        }
+    }
+    if rest.has(target) {
+        rest.remove(target);
+        ways.push((Copy::Full, target, Set::none_like(&rest)));
+    }
+    ways.push((Copy::Masked, target, rest));
+    ways
+}
+
 impl Kernel<'_> {
-    /// The shapes at the start of each block that is reached.
-    pub(super) fn shapes(&self) -> Vec<Option<Shapes>> {
-        let mut found: Vec<Option<Shapes>> = vec![None; self.blocks.len()];
-        found[0] = Some(vec![Shape::Varying; self.registers.len()]);
-        let mut changed = vec![false; self.blocks.len()];
-        changed[0] = true;
-        while let Some(block) = changed.iter().position(|changed| *changed) {
-            changed[block] = false;
-            let Some(mut shapes) = found[block].clone() else {
+    /// What holds at the start of each block; without copies for some lanes, if they are not wanted.
+    pub(super) fn states(&self, with_masked: bool) -> States {
+        let none = || vec![None; self.blocks.len()];
+        let mut states = States {
+            full: none(),
+            masked: none(),
+        };
+        let nothing = Set::none(self.blocks.len());
+        let unknown = vec![Shape::Varying; self.registers.len()];
+        let mut work = vec![(Copy::Full, 0)];
+        states.join(Copy::Full, 0, &unknown, &nothing);
+        if with_masked {
+            states.join(Copy::Masked, 0, &unknown, &nothing);
+            work.push((Copy::Masked, 0));
+        }
+        while let Some((copy, block)) = work.pop() {
+            let Some(State { mut shapes, pending }) = states.at(copy, block).cloned() else {
                 continue;
             };
-            for index in self.blocks[block].ops.clone() {
-                self.transfer(index, &mut shapes);
+            let ops = self.blocks[block].ops.clone();
+            for index in ops.clone() {
+                self.transfer(index, &mut shapes, copy, &pending);
             }
+            let last = ops.end - 1;
+            let mut next: Vec<(Copy, usize, Set)> = Vec::new();
             for successor in &self.blocks[block].successors {
-                let there = &mut found[*successor];
-                let Some(known) = there else {
-                    *there = Some(shapes.clone());
-                    changed[*successor] = true;
-                    continue;
-                };
-                for (known, shape) in known.iter_mut().zip(&shapes) {
-                    let joined = known.join(*shape);
-                    changed[*successor] |= joined != *known;
-                    *known = joined;
+                match copy {
+                    Copy::Full => next.push((Copy::Full, *successor, nothing.clone())),
+                    Copy::Masked => next.extend(ways(*successor, *successor <= block, &pending)),
+                }
+            }
+            if with_masked && let Some((near, far)) = self.parts(block, last, &shapes) {
+                let mut pending = pending.clone();
+                pending.insert(far);
+                next.extend(ways(near, near <= block, &pending));
+            }
+            for (copy, block, pending) in next {
+                if states.join(copy, block, &shapes, &pending) {
+                    work.push((copy, block));
                 }
             }
         }
-        found
+        states
     }
 
-    /// Updates the shapes for what an operation does.
-    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes) {
-        let result = self.result(index, shapes);
+    /// Where lanes go that part at the end of a block, if they can: the nearer block and the other one.
+    pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
+        let facts = self.facts(last);
+        let is_branch = facts.flow == Flow::Branch || matches!(facts.kind, OpKind::GuardBegin);
+        let &[a, b] = &self.blocks[block].successors[..] else {
+            return None;
+        };
+        let predicate = self.operand(last, 1).filter(|_| is_branch)?;
+        (a != b && self.shape(predicate, shapes) != Shape::Uniform).then_some((a.min(b), a.max(b)))
+    }
+
+    /// Updates the shapes for what an operation does, while lanes wait at some blocks.
+    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, copy: Copy, pending: &Set) {
+        let result = self.result(index, shapes, copy);
         for number in self.written(index) {
-            shapes[number] = result;
+            shapes[number] = if self.is_kept(number, pending) {
+                Shape::Varying
+            } else {
+                result
+            };
         }
+    }
+
+    /// Whether lanes that wait still need a register.
+    pub(super) fn is_kept(&self, number: usize, pending: &Set) -> bool {
+        pending.members().any(|block| self.liveness.before(block).has(number))
     }
 
     /// The shape of an operand.
@@ -115,7 +223,7 @@ impl Kernel<'_> {
     }
 
     /// The shape of what an operation writes.
-    fn result(&self, index: usize, shapes: &Shapes) -> Shape {
+    fn result(&self, index: usize, shapes: &Shapes, copy: Copy) -> Shape {
         let facts = self.facts(index);
         if facts.flow != Flow::Next {
             return Shape::Varying;
@@ -125,7 +233,9 @@ impl Kernel<'_> {
             OpKind::Test { .. } | OpKind::Masks { .. } => self.uniform_if_all_are(index, shapes),
             OpKind::Select => self.plan_select(index, shapes),
             OpKind::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
-                Some(shape @ (Shape::Uniform | Shape::Affine(0))) => shape,
+                Some(Shape::Uniform) => Shape::Uniform,
+                // A group of lanes that has an address has an active lane, if all lanes are there.
+                Some(Shape::Affine(0)) if copy == Copy::Full => Shape::Affine(0),
                 Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
             },
             OpKind::Opaque

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::base::engine::Code;
 use crate::machine::op::{Handler, Op, OpKind, Pc};
 use crate::machine::program::{Flow, NO_ENTRY, Native, Program};
-use crate::machine::warp::Warp;
+use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
 pub(crate) const REFUSED: usize = 1;
@@ -22,9 +22,18 @@ pub(crate) struct Helpers {
     pub(crate) execute: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
     /// Asks whether others should run, before the warp goes on with an operation.
     pub(crate) arrive: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+    /// Lets lanes wait that stand at an operation.
+    pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
+    /// Goes on with an operation, or with what others do that stand further up.
+    pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
 }
 
-static HELPERS: Helpers = Helpers { execute, arrive };
+static HELPERS: Helpers = Helpers {
+    execute,
+    arrive,
+    put,
+    go_on,
+};
 
 unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: the code passes on the warp that it was called with, and an operation of its program.
@@ -34,6 +43,20 @@ unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
 unsafe extern "C" fn arrive(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: as above.
     unsafe { (*warp).arrive(Pc::new(op)).as_ptr() }
+}
+
+unsafe extern "C" fn put(warp: *mut Warp, op: *const Op, mask: u32) {
+    // SAFETY: as above.
+    unsafe { (*warp).put(Pc::new(op), mask, Wait::Ready) };
+}
+
+unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
+    // SAFETY: as above.
+    let warp = unsafe { &mut *warp };
+    if warp.splits.is_empty() {
+        return op;
+    }
+    warp.reschedule(Pc::new(op)).as_ptr()
 }
 
 /// The function of native code.

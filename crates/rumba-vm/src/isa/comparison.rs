@@ -4,10 +4,10 @@ use crate::base::ir::{Form, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16, Lane, Pair};
 use crate::exec::shape;
-use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::isa::float::flush;
 use crate::isa::half::Half;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
@@ -255,7 +255,7 @@ fn compare_integers(basic: Basic, ty: ScalarType) -> Result<Handlers, LowerError
 fn compare_floats(basic: Basic, ty: ScalarType, ftz: bool) -> Result<Handlers, LowerError> {
     Ok(match (ty, ftz) {
         (ScalarType::F32, false) => compare(basic, |a: f32| a).form(form_of_floats(basic)),
-        (ScalarType::F32, true) => compare(basic, flush),
+        (ScalarType::F32, true) => compare(basic, flush).form(flushed_form(basic)),
         (ScalarType::F64, _) => compare(basic, |a: f64| a).form(form_of_floats(basic)),
         (ScalarType::F16, false) => compare(basic, |a: F16| a.widen()),
         (ScalarType::F16, true) => compare(basic, flush_half::<F16>),
@@ -267,6 +267,20 @@ fn compare_floats(basic: Basic, ty: ScalarType, ftz: bool) -> Result<Handlers, L
         (ScalarType::Bf16x2, true) => compare(basic, |a: Pair<Bf16>| flush_half(a.0)),
         (other, _) => return Err(emit::no_such(other)),
     })
+}
+
+fn flushed_form(basic: Basic) -> Form {
+    fn flushed(w: &mut Writer, comparison: &str, x: &[Value]) -> Value {
+        let [a, b] = [&x[0], &x[1]].map(|x| form::flush(w, x));
+        w.compare(comparison, &a, &b)
+    }
+    match basic {
+        Basic::Equal => |w, _, x| flushed(w, "fcmp oeq", x),
+        Basic::Less => |w, _, x| flushed(w, "fcmp olt", x),
+        Basic::LessOrEqual => |w, _, x| flushed(w, "fcmp ole", x),
+        Basic::Apart => |w, _, x| flushed(w, "fcmp one", x),
+        Basic::Ordered => |w, _, x| flushed(w, "fcmp ord", x),
+    }
 }
 
 fn form_of_floats(basic: Basic) -> Form {

@@ -216,7 +216,3 @@ pub(super) fn wide_product(w: &mut Writer, extension: &str, x: &[Value]) -> Valu
     w.binary("mul", &a, &b)
 }
 
-/// How integers are extended.
-pub(super) fn extension(signed: bool) -> &'static str {
-    if signed { "sext" } else { "zext" }
-}

@@ -22,12 +22,12 @@ fn the_gallery_computes_the_same() {
 fn random_kernels_compute_the_same() {
     let Some(config) = native() else { return };
     let mut ended = 0;
-    for seed in 1..60 {
+    for seed in 1..16 {
         match compare(seed, &config) {
             Ok(count) => ended += count,
             Err(message) => panic!("{message}"),
         }
     }
     // What ends with a fault in both says little.
-    assert!(ended > 250, "only {ended} launches came to their end");
+    assert!(ended > 60, "only {ended} launches came to their end");
 }
