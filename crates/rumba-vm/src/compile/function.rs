@@ -308,6 +308,7 @@ impl Function<'_> {
             (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Barrier) => self.leave(index),
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
+            (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
             (Flow::Park, _) | (_, OpKind::Opaque) => self.call(index),
             (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
             (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
@@ -817,6 +818,33 @@ impl Function<'_> {
             mask = self.w.binary_with("xor", &mask, u64::MAX);
         }
         self.finish_operation(index, Written::Lanes(mask));
+    }
+
+    /// Lets each lane have what another one has, if it is known which.
+    fn write_shuffle(&mut self, index: usize, lanes: fn(u16, u32) -> ([usize; LANES], u32)) {
+        let places = [0, 1, 2, 3, 4].map(|position| self.kernel.operand(index, position));
+        let [Some(to), Some(from), Some(Place::Constant(packed)), Some(predicate), members] = places else {
+            self.call(index);
+            return;
+        };
+        let is_for_all = members.is_none_or(|members| members == Place::Constant(FULL.into()));
+        if self.copy != Copy::Full || !is_for_all {
+            self.call(index);
+            return;
+        }
+        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
+        let value = self.lanes(from, Element::I32);
+        let value = self.w.spread(&value);
+        let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
+        let text = format!(
+            "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
+            value.ty(),
+            numbers.join(", ")
+        );
+        let moved = self.w.value(Element::I32, true, text);
+        self.write_active(to, Shape::Varying, Written::Lanes(moved));
+        let inside = Value::integer(Element::I32, inside.into());
+        self.write_active(predicate, Shape::Varying, Written::Lanes(inside));
     }
 
     fn write_select(&mut self, index: usize) {

@@ -240,6 +240,7 @@ impl Kernel<'_> {
             },
             OpKind::Opaque
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Carrier { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin

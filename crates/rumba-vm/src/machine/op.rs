@@ -5,6 +5,7 @@
 
 use std::ops::Deref;
 
+use crate::base::lanes::LANES;
 use crate::base::ir::{Form, LaneForm, Value, Writer};
 use crate::machine::warp::Warp;
 
@@ -53,6 +54,7 @@ impl Handlers {
             | OpKind::Select
             | OpKind::Masks { .. }
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
@@ -93,6 +95,7 @@ impl Handlers {
             | OpKind::Select
             | OpKind::Masks { .. }
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
@@ -263,6 +266,12 @@ pub enum OpKind {
     },
     /// Lets lanes wait for other warps.
     Barrier,
+    /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
+    /// together: if `d` is all ones.
+    Shuffle {
+        /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
+        lanes: fn(u16, u32) -> ([usize; LANES], u32),
+    },
     /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
     GuardBegin,
     /// Ends what [`OpKind::GuardBegin`] began.

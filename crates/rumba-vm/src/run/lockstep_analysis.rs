@@ -299,6 +299,7 @@ impl<'a> Analysis<'a> {
             | OpKind::Select
             | OpKind::Masks { .. }
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::GuardBegin
             | OpKind::GuardEnd => Plan::Whole,
             OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),

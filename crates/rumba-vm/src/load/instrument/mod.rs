@@ -117,6 +117,7 @@ impl Rewriter {
                 | OpKind::Select
                 | OpKind::Masks { .. }
                 | OpKind::Barrier
+                | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

@@ -78,6 +78,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Select
                 | OpKind::Masks { .. }
                 | OpKind::Barrier
+                | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }
