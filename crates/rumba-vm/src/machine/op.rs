@@ -5,8 +5,8 @@
 
 use std::ops::Deref;
 
-use crate::base::lanes::LANES;
 use crate::base::ir::{Form, LaneForm, Value, Writer};
+use crate::base::lanes::LANES;
 use crate::machine::warp::Warp;
 
 /// Executes one operation for the active lanes of a warp and names the operation to run next.
@@ -53,6 +53,7 @@ impl Handlers {
             | OpKind::Test { .. }
             | OpKind::Select
             | OpKind::Masks { .. }
+            | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
@@ -94,6 +95,7 @@ impl Handlers {
             | OpKind::Carrier { .. }
             | OpKind::Select
             | OpKind::Masks { .. }
+            | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
@@ -264,6 +266,8 @@ pub enum OpKind {
         /// Where a lane's bytes lie behind those of the lane before it.
         contiguous: Handler,
     },
+    /// A branch of which an instruction promises that all lanes go one way.
+    UniformBranch,
     /// Lets lanes wait for other warps.
     Barrier,
     /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it

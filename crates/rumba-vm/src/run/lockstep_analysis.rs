@@ -298,6 +298,7 @@ impl<'a> Analysis<'a> {
             | OpKind::Carrier { .. }
             | OpKind::Select
             | OpKind::Masks { .. }
+            | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
             | OpKind::GuardBegin

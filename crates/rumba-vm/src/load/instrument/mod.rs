@@ -116,6 +116,7 @@ impl Rewriter {
                 | OpKind::Test { .. }
                 | OpKind::Select
                 | OpKind::Masks { .. }
+                | OpKind::UniformBranch
                 | OpKind::Barrier
                 | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
