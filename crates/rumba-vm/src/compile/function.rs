@@ -65,13 +65,15 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         prologue: String::new(),
         variables: BTreeMap::new(),
         waits: BTreeSet::new(),
+        entries: &entries,
+        barriers: BTreeSet::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
         copy: Copy::Full,
         pending: Set::none(kernel.blocks.len()),
         block: 0,
     };
-    function.enter_warp(&entries);
+    function.enter_warp();
     for copy in [Copy::Full, Copy::Masked] {
         for block in 0..kernel.blocks.len() {
             function.write_block(copy, block);
@@ -80,10 +82,11 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
             }
         }
     }
+    function.resume_warp();
     Some(Text {
         unit: Unit {
             kernel: program.name.clone(),
-            text: function.finish(entries.len()),
+            text: function.finish(),
         },
         entry_at,
     })
@@ -98,6 +101,9 @@ pub(super) struct Function<'a> {
     /// What comes before the entries.
     prologue: String,
     variables: BTreeMap<String, String>,
+    /// The entries, as blocks, and the numbers of those behind barriers.
+    entries: &'a [usize],
+    barriers: BTreeSet<usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
     /// Values of the prologue.
@@ -168,7 +174,8 @@ impl Function<'_> {
     }
 
     /// The whole text.
-    fn finish(self, entries: usize) -> String {
+    fn finish(self) -> String {
+        let entries = self.entries.len();
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = writeln!(
@@ -195,6 +202,7 @@ impl Function<'_> {
             ("active", offset_of!(Warp, active)),
             ("fuel", offset_of!(Warp, fuel)),
             ("outside_guard", offset_of!(Warp, outside_guard)),
+            ("suspended", offset_of!(Warp, suspended)),
         ];
         for (name, offset) in fields {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr %warp, i64 {offset}");
@@ -212,6 +220,13 @@ impl Function<'_> {
         for entry in 0..entries {
             let _ = write!(text, " i32 {entry}, label %entry{entry}");
         }
+        for entry in &self.barriers {
+            let (resumed, completed) = (entries + entry, 2 * entries + entry);
+            let _ = write!(
+                text,
+                " i32 {resumed}, label %resume{entry} i32 {completed}, label %complete{entry}"
+            );
+        }
         let _ = writeln!(text, " ]\nrefused:\n  ret ptr inttoptr (i64 {REFUSED} to ptr)");
         text.push_str(self.w.text());
         text.push_str("}\n");
@@ -228,8 +243,8 @@ impl Function<'_> {
     }
 
     /// Writes the entries: loads what is live, and tests what is expected to be the same or neighbouring in all lanes.
-    fn enter_warp(&mut self, entries: &[usize]) {
-        for (number, block) in entries.iter().enumerate() {
+    fn enter_warp(&mut self) {
+        for (number, block) in self.entries.iter().enumerate() {
             self.w.label(&format!("entry{number}"));
             let given = Value::named("%given.mask", Element::I32, false);
             let full = self.w.compare_with("icmp eq", &given, FULL.into());
@@ -305,10 +320,12 @@ impl Function<'_> {
                 }
             }
             (Flow::Branch, _) => self.branch(index, op.d),
-            (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Barrier) => self.leave(index),
+            (_, OpKind::Barrier) => self.leave_at_barrier(index),
+            (Flow::Leave | Flow::Table | Flow::End, _) => self.leave(index),
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
-            (Flow::Park, _) | (_, OpKind::Opaque) => self.call(index),
+            (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
+            (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
             (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
             (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
             (Flow::Next, OpKind::Select) => self.write_select(index),
@@ -571,6 +588,68 @@ impl Function<'_> {
         self.give_back(&position);
     }
 
+    /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
+    /// affine there, the register file has only the first lanes meanwhile.
+    fn leave_at_barrier(&mut self, index: usize) {
+        let block = self.block + 1;
+        let entry = self.entries.iter().position(|entry| *entry == block);
+        let operands = self.kernel.operands(index);
+        let (Copy::Full, Some(entry), Some(state), false) = (
+            self.copy,
+            entry,
+            self.states.at(Copy::Full, block),
+            operands.iter().any(|operand| operand.is_written),
+        ) else {
+            self.leave(index);
+            return;
+        };
+        self.barriers.insert(entry);
+        for operand in operands {
+            self.store(operand.place);
+        }
+        let before = self.shapes.clone();
+        for number in self.kernel.liveness.before(block).members() {
+            self.reshape(number, state.shapes[number]);
+            self.shapes[number] = state.shapes[number];
+            self.store_bases(number);
+        }
+        self.shapes = before;
+        self.store_fuel();
+        let mask = self.mask_of_active();
+        self.w.line(format_args!("store {mask}, ptr %outside_guard.place"));
+        let number = Value::integer(Element::I32, entry as u64 + 1);
+        self.w.line(format_args!("store {number}, ptr %suspended.place"));
+        let position = self.position(index);
+        self.w.line(format_args!("ret ptr {position}"));
+    }
+
+    /// Writes the entries behind barriers for warps that waited there, and what completes their registers for the interpreter.
+    fn resume_warp(&mut self) {
+        self.copy = Copy::Full;
+        self.pending = Set::none(self.kernel.blocks.len());
+        for entry in self.barriers.clone() {
+            let block = self.entries[entry];
+            let Some(state) = self.states.at(Copy::Full, block) else {
+                continue;
+            };
+            let live = self.kernel.liveness.before(block).clone();
+            for label in ["resume", "complete"] {
+                self.w.label(&format!("{label}{entry}"));
+                self.shapes.clone_from(&state.shapes);
+                for number in live.members() {
+                    let loaded = self.load(number, state.shapes[number]);
+                    self.write(Place::Register(number), state.shapes[number], loaded);
+                }
+                if label == "resume" {
+                    self.w.line(format_args!("br label %b{block}"));
+                } else {
+                    self.store_all(&live, &[]);
+                    self.w.line("ret ptr null");
+                }
+            }
+        }
+    }
+
     /// Notes what an operation has written.
     fn finish_operation(&mut self, index: usize, written: Written) {
         let mut shapes = self.shapes.clone();
@@ -817,6 +896,40 @@ impl Function<'_> {
             mask = self.w.binary_with("xor", &mask, u64::MAX);
         }
         self.finish_operation(index, Written::Lanes(mask));
+    }
+
+    /// Lets each lane have what another one has, if it is known which.
+    fn write_shuffle(&mut self, index: usize, lanes: fn(u16, u32) -> ([usize; LANES], u32)) {
+        let places = [0, 1, 2, 3, 4].map(|position| self.kernel.operand(index, position));
+        let [
+            Some(to),
+            Some(from),
+            Some(Place::Constant(packed)),
+            Some(predicate),
+            members,
+        ] = places
+        else {
+            self.call(index);
+            return;
+        };
+        let is_for_all = members.is_none_or(|members| members == Place::Constant(FULL.into()));
+        if self.copy != Copy::Full || !is_for_all {
+            self.call(index);
+            return;
+        }
+        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
+        let value = self.lanes(from, Element::I32);
+        let value = self.w.spread(&value);
+        let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
+        let text = format!(
+            "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
+            value.ty(),
+            numbers.join(", ")
+        );
+        let moved = self.w.value(Element::I32, true, text);
+        self.write_active(to, Shape::Varying, Written::Lanes(moved));
+        let inside = Value::integer(Element::I32, inside.into());
+        self.write_active(predicate, Shape::Varying, Written::Lanes(inside));
     }
 
     fn write_select(&mut self, index: usize) {

@@ -268,6 +268,26 @@ impl Function<'_> {
         }
     }
 
+    /// Stores a register to the register file; of one that is uniform or affine the first lanes only.
+    pub(super) fn store_bases(&mut self, number: usize) {
+        let place = Place::Register(number);
+        let (Register::Slot(slot, class), Some(_)) = (self.kernel.registers[number], self.shapes[number].stride())
+        else {
+            self.store(place);
+            return;
+        };
+        let groups = if self.shapes[number] == Shape::Uniform {
+            1
+        } else {
+            self.kernel.groups()
+        };
+        for group in 0..groups {
+            let base = self.base(place, raw(class), group);
+            let file = self.file(slot, class, group * self.kernel.group);
+            self.w.line(format_args!("store {base}, ptr {file}"));
+        }
+    }
+
     /// What the register file has of a register, in this shape.
     pub(super) fn load(&mut self, number: usize, shape: Shape) -> Written {
         match (self.kernel.registers[number], shape) {

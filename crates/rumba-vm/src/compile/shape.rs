@@ -187,7 +187,12 @@ impl Kernel<'_> {
     /// Where lanes go that part at the end of a block, if they can: the nearer block and the other one.
     pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
         let facts = self.facts(last);
-        let is_branch = facts.flow == Flow::Branch || matches!(facts.kind, OpKind::GuardBegin);
+        // Where lanes part that promised not to, the interpreter reports it.
+        let is_branch = match facts.kind {
+            OpKind::UniformBranch => false,
+            OpKind::GuardBegin => true,
+            _ => facts.flow == Flow::Branch,
+        };
         let &[a, b] = &self.blocks[block].successors[..] else {
             return None;
         };
@@ -239,7 +244,9 @@ impl Kernel<'_> {
                 Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
             },
             OpKind::Opaque
+            | OpKind::UniformBranch
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Carrier { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin

@@ -86,8 +86,15 @@ unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
     let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
     let whole = program.ops.as_ptr();
     let before = warp.executed();
+    let entries = native.gates.len() as u32;
+    let entry = pc.imm as u32;
+    let entry = if std::mem::take(&mut warp.suspended) == entry + 1 {
+        entry + entries
+    } else {
+        entry
+    };
     // SAFETY: the warp was set up for the program that the code was made of.
-    let next = unsafe { function(warp, pc.imm as u32, whole, &raw const HELPERS) };
+    let next = unsafe { function(warp, entry, whole, &raw const HELPERS) };
     if next.is_null() {
         return Pc::STOP;
     }
@@ -117,6 +124,7 @@ impl Warp {
         // SAFETY: the launch holds the code as long as its warps run.
         let native = unsafe { &*self.native };
         if !self.splits.is_empty() || !self.frames.is_empty() {
+            self.wake();
             return target;
         }
         // The warp asks again at the next block.
@@ -124,14 +132,39 @@ impl Warp {
         let program = self.context().program;
         let index = (target.as_ptr() as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>();
         let entry = native.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
-        let Some(gate) = entry.and_then(|entry| native.gates.get(entry as usize)) else {
+        let Some((entry, gate)) = entry.and_then(|entry| Some((entry, native.gates.get(entry as usize)?))) else {
+            self.wake();
             return target;
         };
+        if self.suspended == entry + 1 {
+            return Pc::new(gate);
+        }
+        self.wake();
         if self.back_off > 0 {
             self.back_off -= 1;
             return target;
         }
         Pc::new(gate)
+    }
+
+    /// Completes the register file for the interpreter.
+    #[inline]
+    fn wake(&mut self) {
+        if self.suspended != 0 {
+            self.complete_registers();
+        }
+    }
+
+    #[cold]
+    fn complete_registers(&mut self) {
+        // SAFETY: the launch holds the code as long as its warps run.
+        let native = unsafe { &*self.native };
+        let entry = std::mem::take(&mut self.suspended) - 1 + 2 * native.gates.len() as u32;
+        // SAFETY: the compiler promises that the code is what the text says.
+        let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
+        let whole = self.context().program.ops.as_ptr();
+        // SAFETY: the warp was set up for the program that the code was made of.
+        let _ = unsafe { function(self, entry, whole, &raw const HELPERS) };
     }
 
     /// Remembers whether it was worth the trouble, and comes back later where it was not.

@@ -215,4 +215,3 @@ pub(super) fn wide_product(w: &mut Writer, extension: &str, x: &[Value]) -> Valu
     let [a, b] = [&x[0], &x[1]].map(|x| w.convert(extension, x, wide));
     w.binary("mul", &a, &b)
 }
-

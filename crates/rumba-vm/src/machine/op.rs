@@ -6,6 +6,7 @@
 use std::ops::Deref;
 
 use crate::base::ir::{Form, LaneForm, Value, Writer};
+use crate::base::lanes::LANES;
 use crate::machine::warp::Warp;
 
 /// Executes one operation for the active lanes of a warp and names the operation to run next.
@@ -52,7 +53,9 @@ impl Handlers {
             | OpKind::Test { .. }
             | OpKind::Select
             | OpKind::Masks { .. }
+            | OpKind::UniformBranch
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
@@ -92,7 +95,9 @@ impl Handlers {
             | OpKind::Carrier { .. }
             | OpKind::Select
             | OpKind::Masks { .. }
+            | OpKind::UniformBranch
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
@@ -261,8 +266,16 @@ pub enum OpKind {
         /// Where a lane's bytes lie behind those of the lane before it.
         contiguous: Handler,
     },
+    /// A branch of which an instruction promises that all lanes go one way.
+    UniformBranch,
     /// Lets lanes wait for other warps.
     Barrier,
+    /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
+    /// together: if `d` is all ones.
+    Shuffle {
+        /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
+        lanes: fn(u16, u32) -> ([usize; LANES], u32),
+    },
     /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
     GuardBegin,
     /// Ends what [`OpKind::GuardBegin`] began.

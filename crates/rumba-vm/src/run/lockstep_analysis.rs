@@ -298,7 +298,9 @@ impl<'a> Analysis<'a> {
             | OpKind::Carrier { .. }
             | OpKind::Select
             | OpKind::Masks { .. }
+            | OpKind::UniformBranch
             | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::GuardBegin
             | OpKind::GuardEnd => Plan::Whole,
             OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),

@@ -116,7 +116,9 @@ impl Rewriter {
                 | OpKind::Test { .. }
                 | OpKind::Select
                 | OpKind::Masks { .. }
+                | OpKind::UniformBranch
                 | OpKind::Barrier
+                | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

@@ -77,7 +77,9 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Test { .. }
                 | OpKind::Select
                 | OpKind::Masks { .. }
+                | OpKind::UniformBranch
                 | OpKind::Barrier
+                | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }
