@@ -47,6 +47,12 @@ pub enum JitError {
     /// The object could not be used.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// It would take LLVM too long: its time grows faster than the text.
+    #[error("its code in LLVM's assembly has {} KiB, and at most {} KiB are compiled", bytes / 1024, MOST_TEXT / 1024)]
+    Long {
+        /// Bytes of the text.
+        bytes: usize,
+    },
     /// Too much is waiting already.
     #[error("{QUEUE} kernels are waiting to be compiled")]
     Full,
@@ -60,6 +66,9 @@ pub enum JitError {
 
 /// Called once with what came of a text, from any thread.
 pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
+
+/// Bytes of the longest text that is compiled, in less than a second.
+const MOST_TEXT: usize = 1 << 20;
 
 /// Units that may wait.
 const QUEUE: usize = 256;
@@ -268,6 +277,11 @@ impl Shared {
 
     /// Finds or compiles.
     fn make(&self, name: &str, text: &str) -> Result<Arc<Code>, JitError> {
+        if text.len() > MOST_TEXT {
+            let error = JitError::Long { bytes: text.len() };
+            self.say(format_args!("kernel `{name}`: interpreted: {error}"));
+            return Err(error);
+        }
         let key = self.key(text);
         if let Some(code) = self.find_key(name, &key) {
             return Ok(code);

@@ -54,7 +54,9 @@ fn ends() {
     });
     let done = Box::new(|_| IS_DONE.store(true, Ordering::SeqCst));
     jit.compile("long".to_owned(), long(operations.parse().unwrap()), done);
+    let begun = Instant::now();
     while !is_compiling() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing is compiled");
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(folder);
@@ -84,6 +86,6 @@ fn a_process_ends_when_llvm_is_done() {
 #[test]
 fn a_process_does_not_wait_long_for_llvm() {
     let Some(_) = llvm() else { return };
-    let time = run(200_000);
+    let time = run(15_000);
     assert!(time < Duration::from_secs(5), "{time:?}");
 }

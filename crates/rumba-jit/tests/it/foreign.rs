@@ -31,7 +31,10 @@ fn the_same_functions_here() {
 
 fn check(code: &Code) {
     let choose = function!(code, "choose", extern "C" fn(i32) -> i32);
-    assert_eq!([0, 1, 2, 3, 4, 5].map(|case| choose(case)), [33, 15 ^ 77, 7, 991, 3, -1]);
+    assert_eq!(
+        [0, 1, 2, 3, 4, 5].map(|case| choose(case)),
+        [33, 15 ^ 77, 7, 991, 3, -1]
+    );
     assert_eq!(function!(code, "deref", extern "C" fn() -> i32)(), 7);
     assert_eq!(function!(code, "byte", extern "C" fn(i64) -> u8)(3), b'd');
     let mut numbers = [2.0_f32; 8];

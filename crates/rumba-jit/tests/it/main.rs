@@ -315,6 +315,23 @@ fn without_llvm_only_what_is_kept_is_found() {
 }
 
 #[test]
+fn long_texts_are_not_compiled() {
+    let Some(_) = llvm() else { return };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let with = |comments: usize| format!("{ADD}\n{}", "; a comment\n".repeat(comments));
+    said();
+    assert!(jit(folder.path()).compile_now("add", &with(1000)).is_ok());
+    let error = jit(folder.path()).compile_now("add", &with(100_000)).unwrap_err();
+    assert!(matches!(error, JitError::Long { .. }));
+    let said = said();
+    assert!(
+        said.contains("kernel `add`: interpreted: its code in LLVM's assembly has 1172 KiB"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_cache_that_cannot_be_used_is_told_once() {
     let Some(_) = llvm() else { return };
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
