@@ -20,7 +20,14 @@ use crate::machine::warp::Warp;
 const MAX_MASKED: usize = 4000;
 
 /// Text beyond which a kernel stays interpreted: compiling it would take seconds.
-const MAX_TEXT: usize = 16 << 20;
+const MAX_TEXT: usize = 6 << 20;
+
+/// Text beyond which there is no copy for warps that have parted.
+const MAX_MASKED_TEXT: usize = 3 << 20;
+
+/// The helpers by which the function ends.
+const GO_ON: &str = "go_on";
+const ARRIVE: &str = "arrive";
 
 /// A kernel as text, and where warps may come in.
 pub(crate) struct Text {
@@ -46,7 +53,13 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         return None;
     }
     let kernel = Kernel::new(program, group);
-    let with_masked = program.kernel_ops <= MAX_MASKED;
+    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, MAX_MASKED_TEXT));
+    masked.flatten().or_else(|| write_copies(&kernel, false, MAX_TEXT))
+}
+
+/// Writes the code with or without copies of blocks for warps that have parted, unless it is longer than `limit`.
+fn write_copies(kernel: &Kernel<'_>, with_masked: bool, limit: usize) -> Option<Text> {
+    let program = kernel.program;
     let states = kernel.states(with_masked);
     let entries: Vec<usize> = kernel
         .entries()
@@ -58,7 +71,7 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         entry_at[kernel.blocks[*block].ops.start] = number as u32;
     }
     let mut function = Function {
-        kernel: &kernel,
+        kernel,
         states: &states,
         with_masked,
         w: Writer::new(),
@@ -67,6 +80,7 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         waits: BTreeSet::new(),
         entries: &entries,
         barriers: BTreeSet::new(),
+        ends: BTreeMap::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
         copy: Copy::Full,
@@ -77,12 +91,13 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     for copy in [Copy::Full, Copy::Masked] {
         for block in 0..kernel.blocks.len() {
             function.write_block(copy, block);
-            if function.w.text().len() > MAX_TEXT {
+            if function.w.text().len() > limit {
                 return None;
             }
         }
     }
     function.resume_warp();
+    function.write_ends();
     Some(Text {
         unit: Unit {
             kernel: program.name.clone(),
@@ -104,6 +119,8 @@ pub(super) struct Function<'a> {
     /// The entries, as blocks, and the numbers of those behind barriers.
     entries: &'a [usize],
     barriers: BTreeSet<usize>,
+    /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
+    ends: BTreeMap<(Vec<usize>, &'static str), usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
     /// Values of the prologue.
@@ -212,6 +229,7 @@ impl Function<'_> {
             let _ = writeln!(text, "  %given.{variable} = load i32, ptr %{field}.place");
             let _ = writeln!(text, "  store i32 %given.{variable}, ptr %{variable}");
         }
+        let _ = writeln!(text, "  %position = alloca ptr");
         for block in &self.waits {
             let _ = writeln!(text, "  %wait{block} = alloca i32\n  store i32 0, ptr %wait{block}");
         }
@@ -452,10 +470,7 @@ impl Function<'_> {
         let live = self.kernel.liveness.before(block).clone();
         self.hand_over(&live, &[], true);
         let position = self.position(self.kernel.blocks[block].ops.start);
-        let next = self.w.name("%t");
-        self.w
-            .line(format_args!("{next} = call ptr %arrive(ptr %warp, ptr {position})"));
-        self.w.line(format_args!("ret ptr {next}"));
+        self.give_back(&position, ARRIVE);
         self.w.label(&on);
     }
 
@@ -475,31 +490,44 @@ impl Function<'_> {
         if self.copy == Copy::Masked && fuel {
             self.w.line(format_args!("store {mask}, ptr %active.place"));
         }
-        for block in self.pending.clone().members() {
-            let place = self.wait(block);
-            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
-            let any = self.w.compare_with("icmp ne", &waiting, 0);
-            let (put, on) = (self.w.name("l"), self.w.name("l"));
-            self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
-            self.w.label(&put);
-            let position = self.position(self.kernel.blocks[block].ops.start);
-            self.w
-                .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
-            self.w.line(format_args!("br label %{on}"));
-            self.w.label(&on);
-        }
     }
 
-    /// Returns a position at which the interpreter goes on.
-    fn give_back(&mut self, position: &str) {
-        if self.pending.members().next().is_none() {
+    /// Returns a position at which the interpreter goes on, by a helper where that has to look at more.
+    fn give_back(&mut self, position: &str, helper: &'static str) {
+        let waits: Vec<usize> = self.pending.members().collect();
+        if waits.is_empty() && helper == GO_ON {
             self.w.line(format_args!("ret ptr {position}"));
             return;
         }
-        let next = self.w.name("%t");
-        self.w
-            .line(format_args!("{next} = call ptr %go_on(ptr %warp, ptr {position})"));
-        self.w.line(format_args!("ret ptr {next}"));
+        let next = self.ends.len();
+        let number = *self.ends.entry((waits, helper)).or_insert(next);
+        self.w.line(format_args!("store ptr {position}, ptr %position"));
+        self.w.line(format_args!("br label %end{number}"));
+    }
+
+    /// Writes the ends of the function: lanes that wait are told to the interpreter.
+    fn write_ends(&mut self) {
+        for ((waits, helper), number) in std::mem::take(&mut self.ends) {
+            self.w.label(&format!("end{number}"));
+            for block in waits {
+                let place = self.wait(block);
+                let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+                let any = self.w.compare_with("icmp ne", &waiting, 0);
+                let (put, on) = (self.w.name("l"), self.w.name("l"));
+                self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
+                self.w.label(&put);
+                let position = self.position(self.kernel.blocks[block].ops.start);
+                self.w
+                    .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
+                self.w.line(format_args!("br label %{on}"));
+                self.w.label(&on);
+            }
+            let (position, next) = (self.w.name("%t"), self.w.name("%t"));
+            self.w.line(format_args!("{position} = load ptr, ptr %position"));
+            self.w
+                .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
+            self.w.line(format_args!("ret ptr {next}"));
+        }
     }
 
     /// Goes one of two ways, or lets some lanes wait.
@@ -585,7 +613,7 @@ impl Function<'_> {
         };
         self.hand_over(&live, &[], true);
         let position = self.position(index);
-        self.give_back(&position);
+        self.give_back(&position, GO_ON);
     }
 
     /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
@@ -748,16 +776,8 @@ impl Function<'_> {
         };
         let written = (index..following).flat_map(|index| self.kernel.written(index));
         let written: Vec<usize> = written.collect();
-        let stopped = self
-            .w
-            .value(Element::I1, false, format_args!("icmp eq ptr {next}, null"));
-        let (end, other) = (self.w.name("l"), self.w.name("l"));
         self.hand_over(&live, &written, false);
-        self.w.line(format_args!("br {stopped}, label %{end}, label %{other}"));
-        self.w.label(&end);
-        self.w.line("ret ptr null");
-        self.w.label(&other);
-        self.give_back(&next);
+        self.give_back(&next, GO_ON);
         self.w.label(&on);
     }
 
