@@ -1,13 +1,12 @@
 //! A compiler that keeps what it has made, and works in the background.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::CStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use rumba_llvm::{Llvm, LlvmError};
+use rumba_llvm::{Llvm, LlvmError, Pipeline};
 
 use crate::cache::{Cache, CacheError, Key};
 use crate::code::{Code, LinkError};
@@ -16,14 +15,14 @@ use crate::{exit, object, processor};
 /// How a [`Jit`] works.
 #[derive(Debug)]
 pub struct Settings {
-    /// The `libLLVM` to compile with. Without one, only what the cache has is found.
-    pub library: Option<PathBuf>,
+    /// Looks for the `libLLVM` to compile with, when it is first needed. Without one, nothing is compiled.
+    pub library: fn() -> Option<PathBuf>,
     /// Where objects are kept, if they are.
     pub cache: Option<Cache>,
     /// What wrote the texts: objects of another build are not found.
     pub build: String,
-    /// The passes that texts are optimised by, in the syntax of `opt -passes=`.
-    pub passes: &'static CStr,
+    /// The passes that texts are optimised by.
+    pub pipeline: Pipeline<'static>,
     /// Where it says what it does.
     pub log: fn(fmt::Arguments<'_>),
 }
@@ -65,6 +64,9 @@ pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
 /// Units that may wait.
 const QUEUE: usize = 256;
 
+/// How long a unit waits in any case: a process that only tries a kernel has then ended, and never starts LLVM.
+const DELAY: Duration = Duration::from_millis(10);
+
 /// The niceness of the thread in the background: it has a third of what a thread that runs kernels has of a core.
 const NICENESS: i32 = 5;
 
@@ -77,6 +79,7 @@ pub struct Jit {
 #[derive(Debug)]
 struct Shared {
     settings: Settings,
+    library: OnceLock<Option<PathBuf>>,
     /// All of the key but the text.
     identity: OnceLock<Key>,
     /// Code that is in use.
@@ -108,6 +111,7 @@ struct Unit {
     name: String,
     text: String,
     done: Done,
+    begin: Instant,
 }
 
 impl Jit {
@@ -116,6 +120,7 @@ impl Jit {
         Self {
             shared: Arc::new(Shared {
                 settings,
+                library: OnceLock::new(),
                 identity: OnceLock::new(),
                 known: Mutex::default(),
                 told: OnceLock::new(),
@@ -160,7 +165,13 @@ impl Jit {
             }
             queue.has_thread = true;
         }
-        queue.units.push_back(Unit { name, text, done });
+        let begin = Instant::now() + DELAY;
+        queue.units.push_back(Unit {
+            name,
+            text,
+            done,
+            begin,
+        });
         self.shared.filled.notify_one();
         Ok(())
     }
@@ -183,7 +194,12 @@ impl Shared {
         // SAFETY: for this thread alone; a system that refuses leaves it as important as others.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
         loop {
-            let Unit { name, text, done } = {
+            let Unit {
+                name,
+                text,
+                done,
+                begin,
+            } = {
                 let mut queue = self.queue();
                 loop {
                     if queue.stop {
@@ -195,10 +211,15 @@ impl Shared {
                     }
                 }
             };
+            std::thread::sleep(begin.saturating_duration_since(Instant::now()));
             // The end of the process waits for what is done with the code, too.
             let _work = exit::begin();
             done(self.make(&name, &text));
         }
+    }
+
+    fn library(&self) -> Option<&Path> {
+        self.library.get_or_init(self.settings.library).as_deref()
     }
 
     fn key(&self, text: &str) -> Key {
@@ -210,8 +231,8 @@ impl Shared {
                 .collect();
             Key::of(&[
                 settings.build.as_bytes(),
-                settings.passes.to_bytes(),
-                settings.library.as_deref().map(identity).unwrap_or_default().as_bytes(),
+                format!("{:?}", settings.pipeline).as_bytes(),
+                self.library().map(identity).unwrap_or_default().as_bytes(),
                 &processor,
             ])
         });
@@ -264,7 +285,7 @@ impl Shared {
         let begun = Instant::now();
         let object = {
             let _work = exit::begin().ok_or(JitError::Ending)?;
-            object(self.llvm()?, text, self.settings.passes)?
+            object(self.llvm()?, text, &self.settings.pipeline)?
         };
         let code = Code::load(&object)?;
         let (time, bytes) = (milliseconds(begun.elapsed()), object.len().div_ceil(1024));
@@ -279,9 +300,9 @@ impl Shared {
 
     /// Loads LLVM, or says why not.
     fn llvm(&self) -> Result<&'static Llvm, JitError> {
-        let path = self.settings.library.as_ref().ok_or(JitError::NoLlvm)?;
+        let path = self.library().ok_or(JitError::NoLlvm)?;
         let llvm = rumba_llvm::load(path).map_err(|error| JitError::Load {
-            path: path.clone(),
+            path: path.to_owned(),
             reason: error.to_string(),
         })?;
         exit::watch(llvm);

@@ -18,35 +18,37 @@ pub use cache::{Cache, CacheError, Key};
 pub use code::{Code, LinkError};
 pub use jit::{Done, Jit, JitError, Settings};
 
-use std::ffi::CStr;
-
-use rumba_llvm::{Context, Level, Llvm, LlvmError, Machine, Module, Output};
+use rumba_llvm::{Context, Level, Llvm, LlvmError, Machine, Module, Output, Pipeline};
 
 /// Compiles assembly to an object for the processor of this process. The text needs no triple and no data layout.
 ///
 /// # Errors
 /// If the text is not well formed, or if LLVM cannot compile it, with LLVM's words.
-pub fn object(llvm: &'static Llvm, text: &str, passes: &CStr) -> Result<Vec<u8>, LlvmError> {
-    emit(llvm, text, passes, Output::Object)
+pub fn object(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Result<Vec<u8>, LlvmError> {
+    emit(llvm, text, pipeline, Output::Object)
 }
 
 /// The same as the text of an assembler, for people.
 ///
 /// # Errors
 /// Those of [`object`].
-pub fn assembly(llvm: &'static Llvm, text: &str, passes: &CStr) -> Result<String, LlvmError> {
-    let text = emit(llvm, text, passes, Output::Assembly)?;
+pub fn assembly(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Result<String, LlvmError> {
+    let text = emit(llvm, text, pipeline, Output::Assembly)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn emit(llvm: &'static Llvm, text: &str, passes: &CStr, output: Output) -> Result<Vec<u8>, LlvmError> {
-    let (text, passes) = (text.to_owned(), passes.to_owned());
+fn emit(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>, output: Output) -> Result<Vec<u8>, LlvmError> {
+    let (text, passes, widens_loops) = (text.to_owned(), pipeline.passes.to_owned(), pipeline.widens_loops);
     llvm.guarded(move || {
         let context = Context::new(llvm);
         let module = Module::parse(&context, &text)?;
         let machine = Machine::host(&context, Level::O3)?;
         machine.adopt(&module);
-        module.run_passes(&passes, Some(&machine))?;
+        let pipeline = Pipeline {
+            passes: &passes,
+            widens_loops,
+        };
+        module.run_passes(&pipeline, Some(&machine))?;
         machine.emit(module, output)
     })
 }

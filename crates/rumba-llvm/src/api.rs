@@ -217,6 +217,9 @@ functions! {
     LLVMTargetMachineEmitToMemoryBuffer(TargetMachineRef, ModuleRef, c_int, *mut *mut c_char, *mut MemoryBuffer) -> Bool;
 
     LLVMCreatePassBuilderOptions() -> PassBuilderOptions;
+    LLVMPassBuilderOptionsSetLoopVectorization(PassBuilderOptions, Bool);
+    LLVMPassBuilderOptionsSetLoopInterleaving(PassBuilderOptions, Bool);
+    LLVMPassBuilderOptionsSetLoopUnrolling(PassBuilderOptions, Bool);
     LLVMDisposePassBuilderOptions(PassBuilderOptions);
     LLVMRunPasses(ModuleRef, *const c_char, TargetMachineRef, PassBuilderOptions) -> ErrorRef;
 }

@@ -6,6 +6,25 @@ use std::ptr::null_mut;
 
 use crate::{Context, LlvmError, Machine, api};
 
+/// Passes to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pipeline<'a> {
+    /// Which, in the syntax of `opt -passes=`.
+    pub passes: &'a CStr,
+    /// Whether those that vectorise, interleave and unroll loops may do so.
+    pub widens_loops: bool,
+}
+
+impl<'a> Pipeline<'a> {
+    /// These passes, as LLVM runs them.
+    pub const fn new(passes: &'a CStr) -> Self {
+        Self {
+            passes,
+            widens_loops: true,
+        }
+    }
+}
+
 /// A module of LLVM IR.
 pub struct Module<'c> {
     context: &'c Context,
@@ -143,18 +162,23 @@ impl<'c> Module<'c> {
         }
     }
 
-    /// Runs a pass pipeline, in the syntax of `opt -passes=`, with the costs of a machine or of none in particular.
+    /// Runs passes, with the costs of a machine or of none in particular.
     ///
     /// # Errors
     /// If there is no such pass, or if a pass reports an error.
-    pub fn run_passes(&self, passes: &CStr, machine: Option<&Machine<'c>>) -> Result<(), LlvmError> {
+    pub fn run_passes(&self, pipeline: &Pipeline<'_>, machine: Option<&Machine<'c>>) -> Result<(), LlvmError> {
         let api = self.context.api();
         let machine = machine.map_or(null_mut(), Machine::raw);
         // SAFETY: module and machine belong to the same context; passes may go without a machine; an
         // error's message is ours.
         unsafe {
             let options = (api.LLVMCreatePassBuilderOptions)();
-            let error = (api.LLVMRunPasses)(self.raw, passes.as_ptr(), machine, options);
+            if !pipeline.widens_loops {
+                (api.LLVMPassBuilderOptionsSetLoopVectorization)(options, 0);
+                (api.LLVMPassBuilderOptionsSetLoopInterleaving)(options, 0);
+                (api.LLVMPassBuilderOptionsSetLoopUnrolling)(options, 0);
+            }
+            let error = (api.LLVMRunPasses)(self.raw, pipeline.passes.as_ptr(), machine, options);
             (api.LLVMDisposePassBuilderOptions)(options);
             if !error.is_null() {
                 let message = (api.LLVMGetErrorMessage)(error);

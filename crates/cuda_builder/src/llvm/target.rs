@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use rumba_llvm::{BackEnd, Level, Output, Target};
+use rumba_llvm::{BackEnd, Level, Output, Pipeline, Target};
 
 use super::{Context, LlvmError, Module};
 
@@ -85,7 +85,7 @@ impl<'c> Machine<'c> {
     /// Runs the optimisation pipeline of this machine's level.
     pub(crate) fn optimise(&self, module: &Module<'c>) -> Result<(), LlvmError> {
         if self.level != OptLevel::O0 {
-            module.run_passes(THREAD_OPTIONS, None)?;
+            module.run_passes(&Pipeline::new(THREAD_OPTIONS), None)?;
         }
         self.run(module, self.level.pipeline())
     }
@@ -101,7 +101,7 @@ impl<'c> Machine<'c> {
 
     /// Runs a pass pipeline, in the syntax of `opt -passes=`.
     pub(crate) fn run(&self, module: &Module<'c>, passes: &CStr) -> Result<(), LlvmError> {
-        module.run_passes(passes, Some(&self.inner))
+        module.run_passes(&Pipeline::new(passes), Some(&self.inner))
     }
 
     /// Prints the module as PTX. Code generation changes the module: print it once.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use rumba_jit::{Jit, Settings};
+use rumba_llvm::Pipeline;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
@@ -29,12 +30,15 @@ unsafe impl Compiler for AtOnce {
 pub(crate) fn native() -> Option<Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| {
-        let library = rumba_llvm::find::library()?;
+        rumba_llvm::find::library()?;
         let jit = Jit::new(Settings {
-            library: Some(library),
+            library: rumba_llvm::find::library,
             cache: None,
             build: "test".to_owned(),
-            passes: c"default<O2>",
+            pipeline: Pipeline {
+                passes: c"default<O2>",
+                widens_loops: false,
+            },
             log: |_| (),
         });
         Some(Engine::compiled(Arc::new(AtOnce(jit))))
