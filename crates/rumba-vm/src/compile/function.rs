@@ -19,6 +19,9 @@ use crate::machine::warp::Warp;
 /// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
 const MAX_MASKED: usize = 4000;
 
+/// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
+const MAX_CELLS: usize = 1 << 22;
+
 /// Text beyond which a kernel stays interpreted: compiling it would take seconds.
 const MAX_TEXT: usize = 6 << 20;
 
@@ -53,6 +56,9 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         return None;
     }
     let kernel = Kernel::new(program, group);
+    if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
+        return None;
+    }
     let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, MAX_MASKED_TEXT));
     masked.flatten().or_else(|| write_copies(&kernel, false, MAX_TEXT))
 }
@@ -291,7 +297,7 @@ impl Function<'_> {
             if let Some(differing) = self.enter(register, state.shapes[register]) {
                 wrong = Some(match wrong {
                     None => differing,
-                    Some(wrong) => self.w.binary("or", &wrong, &differing),
+                    Some(wrong) => self.w.or(&wrong, &differing),
                 });
             }
         }
@@ -300,7 +306,7 @@ impl Function<'_> {
             None => self.w.line(format_args!("br label %{target}")),
             Some(wrong) => {
                 let active = self.mask_of_active();
-                let wrong = self.w.binary("and", &wrong, &active);
+                let wrong = self.w.and(&wrong, &active);
                 let good = self.w.compare_with("icmp eq", &wrong, 0);
                 self.w
                     .line(format_args!("br {good}, label %{target}, label %refused, !prof !0"));
@@ -374,7 +380,7 @@ impl Function<'_> {
     fn spend(&mut self, cost: u16) {
         if cost != 0 {
             let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
-            let rest = self.w.binary_with("sub", &fuel, u64::from(cost));
+            let rest = self.w.sub_with(&fuel, u64::from(cost));
             self.w.line(format_args!("store {rest}, ptr %fuel"));
         }
     }
@@ -419,7 +425,7 @@ impl Function<'_> {
             self.w.label(&pop);
             let mine = self.mask_of_active();
             let known = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
-            let both = self.w.binary("or", &known, &mine);
+            let both = self.w.or(&known, &mine);
             self.w.line(format_args!("store {both}, ptr {here}"));
             self.w.line(format_args!("store {waiting}, ptr %mask"));
             self.w.line(format_args!("store i32 0, ptr {there}"));
@@ -430,7 +436,7 @@ impl Function<'_> {
             let here = self.wait(block);
             let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
             let mine = self.mask_of_active();
-            let both = self.w.binary("or", &waiting, &mine);
+            let both = self.w.or(&waiting, &mine);
             self.w.line(format_args!("store i32 0, ptr {here}"));
             self.w.line(format_args!("store {both}, ptr %mask"));
             let full = self.w.compare_with("icmp eq", &both, FULL.into());
@@ -543,7 +549,7 @@ impl Function<'_> {
         let mask = if op.extra == 0 {
             mask
         } else {
-            self.w.binary_with("xor", &mask, u64::MAX)
+            self.w.xor_with(&mask, u64::MAX)
         };
         let (taken, passed) = (self.w.name("l"), self.w.name("l"));
         if is_uniform {
@@ -551,7 +557,7 @@ impl Function<'_> {
             self.w.line(format_args!("br {all}, label %{taken}, label %{passed}"));
         } else {
             let active = self.mask_of_active();
-            let going = self.w.binary("and", &mask, &active);
+            let going = self.w.and(&mask, &active);
             let all = self.w.compare("icmp eq", &going, &active);
             let (some, out) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {all}, label %{taken}, label %{some}"));
@@ -561,7 +567,7 @@ impl Function<'_> {
             self.w.label(&out);
             match self.kernel.parts(self.block, index, &self.shapes) {
                 Some((near, far)) if self.with_masked => {
-                    let staying = self.w.binary("xor", &going, &active);
+                    let staying = self.w.xor(&going, &active);
                     let goes_far = holding(&self.kernel.blocks, target) == far;
                     let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
                     self.part(cost, (near, near_mask), (far, far_mask));
@@ -583,7 +589,7 @@ impl Function<'_> {
         self.spend(cost);
         let place = self.wait(far);
         let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
-        let waiting = self.w.binary("or", &waiting, &far_mask);
+        let waiting = self.w.or(&waiting, &far_mask);
         self.w.line(format_args!("store {waiting}, ptr {place}"));
         self.w.line(format_args!("store {near_mask}, ptr %mask"));
         self.pending.insert(far);
@@ -755,7 +761,7 @@ impl Function<'_> {
                 .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
             good = Some(match good {
                 None => same,
-                Some(good) => self.w.binary("or", &good, &same),
+                Some(good) => self.w.or(&good, &same),
             });
         }
         let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
@@ -763,7 +769,7 @@ impl Function<'_> {
             let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
             let mask = self.mask_of_active();
             let same = self.w.compare("icmp eq", &active, &mask);
-            good = self.w.binary("and", &good, &same);
+            good = self.w.and(&good, &same);
         }
         let (on, out) = (self.w.name("l"), self.w.name("l"));
         self.w
@@ -789,7 +795,7 @@ impl Function<'_> {
             let lanes = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
             waiting = Some(match waiting {
                 None => lanes,
-                Some(waiting) => self.w.binary("or", &waiting, &lanes),
+                Some(waiting) => self.w.or(&waiting, &lanes),
             });
         }
         if let Some(waiting) = waiting {
@@ -870,13 +876,13 @@ impl Function<'_> {
                 let base = self.base(place, Element::I32, group);
                 let extension = if is_signed { "sext" } else { "zext" };
                 let first = self.w.convert(extension, &base, Element::I64);
-                let last = self.w.binary_with("add", &first, way.cast_unsigned());
+                let last = self.w.add_with(&first, way.cast_unsigned());
                 let cut = self.w.convert("trunc", &last, Element::I32);
                 let same = self.w.convert(extension, &cut, Element::I64);
                 let fits = self.w.compare("icmp eq", &last, &same);
                 good = Some(match good {
                     None => fits,
-                    Some(good) => self.w.binary("and", &good, &fits),
+                    Some(good) => self.w.and(&good, &fits),
                 });
             }
         }
@@ -913,7 +919,7 @@ impl Function<'_> {
         let truth = write(&mut self.w, extra, &operands);
         let mut mask = self.mask(&truth);
         if extra & 1 != 0 {
-            mask = self.w.binary_with("xor", &mask, u64::MAX);
+            mask = self.w.xor_with(&mask, u64::MAX);
         }
         self.finish_operation(index, Written::Lanes(mask));
     }
