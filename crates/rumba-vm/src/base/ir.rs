@@ -168,6 +168,23 @@ impl fmt::Debug for LaneForm {
     }
 }
 
+/// Operations on integers that this crate uses in many places, of two values and of a value and a constant.
+macro_rules! operations {
+    ($($name:ident, $with:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), " a, b`, of integers.")]
+        #[must_use]
+        pub fn $name(&mut self, a: &Value, b: &Value) -> Value {
+            self.binary(stringify!($name), a, b)
+        }
+
+        #[doc = concat!("`", stringify!($name), " a, b`, of an integer and a constant.")]
+        #[must_use]
+        pub fn $with(&mut self, a: &Value, b: u64) -> Value {
+            self.binary_with(stringify!($name), a, b)
+        }
+    )*};
+}
+
 /// Writes instructions.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -271,6 +288,15 @@ impl Writer {
     pub fn binary_with(&mut self, operation: &str, a: &Value, b: u64) -> Value {
         let b = Value::integer(a.element, b);
         self.binary(operation, a, &b)
+    }
+
+    operations! {
+        add, add_with;
+        sub, sub_with;
+        mul, mul_with;
+        and, and_with;
+        or, or_with;
+        xor, xor_with;
     }
 
     /// `fneg a`

@@ -19,8 +19,18 @@ use crate::machine::warp::Warp;
 /// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
 const MAX_MASKED: usize = 4000;
 
+/// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
+const MAX_CELLS: usize = 1 << 22;
+
 /// Text beyond which a kernel stays interpreted: compiling it would take seconds.
-const MAX_TEXT: usize = 16 << 20;
+const MAX_TEXT: usize = 6 << 20;
+
+/// Text beyond which there is no copy for warps that have parted.
+const MAX_MASKED_TEXT: usize = 3 << 20;
+
+/// The helpers by which the function ends.
+const GO_ON: &str = "go_on";
+const ARRIVE: &str = "arrive";
 
 /// A kernel as text, and where warps may come in.
 pub(crate) struct Text {
@@ -46,7 +56,16 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         return None;
     }
     let kernel = Kernel::new(program, group);
-    let with_masked = program.kernel_ops <= MAX_MASKED;
+    if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
+        return None;
+    }
+    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, MAX_MASKED_TEXT));
+    masked.flatten().or_else(|| write_copies(&kernel, false, MAX_TEXT))
+}
+
+/// Writes the code with or without copies of blocks for warps that have parted, unless it is longer than `limit`.
+fn write_copies(kernel: &Kernel<'_>, with_masked: bool, limit: usize) -> Option<Text> {
+    let program = kernel.program;
     let states = kernel.states(with_masked);
     let entries: Vec<usize> = kernel
         .entries()
@@ -58,7 +77,7 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         entry_at[kernel.blocks[*block].ops.start] = number as u32;
     }
     let mut function = Function {
-        kernel: &kernel,
+        kernel,
         states: &states,
         with_masked,
         w: Writer::new(),
@@ -67,6 +86,7 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         waits: BTreeSet::new(),
         entries: &entries,
         barriers: BTreeSet::new(),
+        ends: BTreeMap::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
         copy: Copy::Full,
@@ -77,12 +97,13 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     for copy in [Copy::Full, Copy::Masked] {
         for block in 0..kernel.blocks.len() {
             function.write_block(copy, block);
-            if function.w.text().len() > MAX_TEXT {
+            if function.w.text().len() > limit {
                 return None;
             }
         }
     }
     function.resume_warp();
+    function.write_ends();
     Some(Text {
         unit: Unit {
             kernel: program.name.clone(),
@@ -104,6 +125,8 @@ pub(super) struct Function<'a> {
     /// The entries, as blocks, and the numbers of those behind barriers.
     entries: &'a [usize],
     barriers: BTreeSet<usize>,
+    /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
+    ends: BTreeMap<(Vec<usize>, &'static str), usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
     /// Values of the prologue.
@@ -212,6 +235,7 @@ impl Function<'_> {
             let _ = writeln!(text, "  %given.{variable} = load i32, ptr %{field}.place");
             let _ = writeln!(text, "  store i32 %given.{variable}, ptr %{variable}");
         }
+        let _ = writeln!(text, "  %position = alloca ptr");
         for block in &self.waits {
             let _ = writeln!(text, "  %wait{block} = alloca i32\n  store i32 0, ptr %wait{block}");
         }
@@ -273,7 +297,7 @@ impl Function<'_> {
             if let Some(differing) = self.enter(register, state.shapes[register]) {
                 wrong = Some(match wrong {
                     None => differing,
-                    Some(wrong) => self.w.binary("or", &wrong, &differing),
+                    Some(wrong) => self.w.or(&wrong, &differing),
                 });
             }
         }
@@ -282,7 +306,7 @@ impl Function<'_> {
             None => self.w.line(format_args!("br label %{target}")),
             Some(wrong) => {
                 let active = self.mask_of_active();
-                let wrong = self.w.binary("and", &wrong, &active);
+                let wrong = self.w.and(&wrong, &active);
                 let good = self.w.compare_with("icmp eq", &wrong, 0);
                 self.w
                     .line(format_args!("br {good}, label %{target}, label %refused, !prof !0"));
@@ -356,7 +380,7 @@ impl Function<'_> {
     fn spend(&mut self, cost: u16) {
         if cost != 0 {
             let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
-            let rest = self.w.binary_with("sub", &fuel, u64::from(cost));
+            let rest = self.w.sub_with(&fuel, u64::from(cost));
             self.w.line(format_args!("store {rest}, ptr %fuel"));
         }
     }
@@ -401,7 +425,7 @@ impl Function<'_> {
             self.w.label(&pop);
             let mine = self.mask_of_active();
             let known = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
-            let both = self.w.binary("or", &known, &mine);
+            let both = self.w.or(&known, &mine);
             self.w.line(format_args!("store {both}, ptr {here}"));
             self.w.line(format_args!("store {waiting}, ptr %mask"));
             self.w.line(format_args!("store i32 0, ptr {there}"));
@@ -412,7 +436,7 @@ impl Function<'_> {
             let here = self.wait(block);
             let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
             let mine = self.mask_of_active();
-            let both = self.w.binary("or", &waiting, &mine);
+            let both = self.w.or(&waiting, &mine);
             self.w.line(format_args!("store i32 0, ptr {here}"));
             self.w.line(format_args!("store {both}, ptr %mask"));
             let full = self.w.compare_with("icmp eq", &both, FULL.into());
@@ -452,10 +476,7 @@ impl Function<'_> {
         let live = self.kernel.liveness.before(block).clone();
         self.hand_over(&live, &[], true);
         let position = self.position(self.kernel.blocks[block].ops.start);
-        let next = self.w.name("%t");
-        self.w
-            .line(format_args!("{next} = call ptr %arrive(ptr %warp, ptr {position})"));
-        self.w.line(format_args!("ret ptr {next}"));
+        self.give_back(&position, ARRIVE);
         self.w.label(&on);
     }
 
@@ -475,31 +496,44 @@ impl Function<'_> {
         if self.copy == Copy::Masked && fuel {
             self.w.line(format_args!("store {mask}, ptr %active.place"));
         }
-        for block in self.pending.clone().members() {
-            let place = self.wait(block);
-            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
-            let any = self.w.compare_with("icmp ne", &waiting, 0);
-            let (put, on) = (self.w.name("l"), self.w.name("l"));
-            self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
-            self.w.label(&put);
-            let position = self.position(self.kernel.blocks[block].ops.start);
-            self.w
-                .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
-            self.w.line(format_args!("br label %{on}"));
-            self.w.label(&on);
-        }
     }
 
-    /// Returns a position at which the interpreter goes on.
-    fn give_back(&mut self, position: &str) {
-        if self.pending.members().next().is_none() {
+    /// Returns a position at which the interpreter goes on, by a helper where that has to look at more.
+    fn give_back(&mut self, position: &str, helper: &'static str) {
+        let waits: Vec<usize> = self.pending.members().collect();
+        if waits.is_empty() && helper == GO_ON {
             self.w.line(format_args!("ret ptr {position}"));
             return;
         }
-        let next = self.w.name("%t");
-        self.w
-            .line(format_args!("{next} = call ptr %go_on(ptr %warp, ptr {position})"));
-        self.w.line(format_args!("ret ptr {next}"));
+        let next = self.ends.len();
+        let number = *self.ends.entry((waits, helper)).or_insert(next);
+        self.w.line(format_args!("store ptr {position}, ptr %position"));
+        self.w.line(format_args!("br label %end{number}"));
+    }
+
+    /// Writes the ends of the function: lanes that wait are told to the interpreter.
+    fn write_ends(&mut self) {
+        for ((waits, helper), number) in std::mem::take(&mut self.ends) {
+            self.w.label(&format!("end{number}"));
+            for block in waits {
+                let place = self.wait(block);
+                let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+                let any = self.w.compare_with("icmp ne", &waiting, 0);
+                let (put, on) = (self.w.name("l"), self.w.name("l"));
+                self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
+                self.w.label(&put);
+                let position = self.position(self.kernel.blocks[block].ops.start);
+                self.w
+                    .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
+                self.w.line(format_args!("br label %{on}"));
+                self.w.label(&on);
+            }
+            let (position, next) = (self.w.name("%t"), self.w.name("%t"));
+            self.w.line(format_args!("{position} = load ptr, ptr %position"));
+            self.w
+                .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
+            self.w.line(format_args!("ret ptr {next}"));
+        }
     }
 
     /// Goes one of two ways, or lets some lanes wait.
@@ -515,7 +549,7 @@ impl Function<'_> {
         let mask = if op.extra == 0 {
             mask
         } else {
-            self.w.binary_with("xor", &mask, u64::MAX)
+            self.w.xor_with(&mask, u64::MAX)
         };
         let (taken, passed) = (self.w.name("l"), self.w.name("l"));
         if is_uniform {
@@ -523,7 +557,7 @@ impl Function<'_> {
             self.w.line(format_args!("br {all}, label %{taken}, label %{passed}"));
         } else {
             let active = self.mask_of_active();
-            let going = self.w.binary("and", &mask, &active);
+            let going = self.w.and(&mask, &active);
             let all = self.w.compare("icmp eq", &going, &active);
             let (some, out) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {all}, label %{taken}, label %{some}"));
@@ -533,7 +567,7 @@ impl Function<'_> {
             self.w.label(&out);
             match self.kernel.parts(self.block, index, &self.shapes) {
                 Some((near, far)) if self.with_masked => {
-                    let staying = self.w.binary("xor", &going, &active);
+                    let staying = self.w.xor(&going, &active);
                     let goes_far = holding(&self.kernel.blocks, target) == far;
                     let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
                     self.part(cost, (near, near_mask), (far, far_mask));
@@ -555,7 +589,7 @@ impl Function<'_> {
         self.spend(cost);
         let place = self.wait(far);
         let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
-        let waiting = self.w.binary("or", &waiting, &far_mask);
+        let waiting = self.w.or(&waiting, &far_mask);
         self.w.line(format_args!("store {waiting}, ptr {place}"));
         self.w.line(format_args!("store {near_mask}, ptr %mask"));
         self.pending.insert(far);
@@ -585,7 +619,7 @@ impl Function<'_> {
         };
         self.hand_over(&live, &[], true);
         let position = self.position(index);
-        self.give_back(&position);
+        self.give_back(&position, GO_ON);
     }
 
     /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
@@ -727,7 +761,7 @@ impl Function<'_> {
                 .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
             good = Some(match good {
                 None => same,
-                Some(good) => self.w.binary("or", &good, &same),
+                Some(good) => self.w.or(&good, &same),
             });
         }
         let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
@@ -735,7 +769,7 @@ impl Function<'_> {
             let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
             let mask = self.mask_of_active();
             let same = self.w.compare("icmp eq", &active, &mask);
-            good = self.w.binary("and", &good, &same);
+            good = self.w.and(&good, &same);
         }
         let (on, out) = (self.w.name("l"), self.w.name("l"));
         self.w
@@ -748,16 +782,8 @@ impl Function<'_> {
         };
         let written = (index..following).flat_map(|index| self.kernel.written(index));
         let written: Vec<usize> = written.collect();
-        let stopped = self
-            .w
-            .value(Element::I1, false, format_args!("icmp eq ptr {next}, null"));
-        let (end, other) = (self.w.name("l"), self.w.name("l"));
         self.hand_over(&live, &written, false);
-        self.w.line(format_args!("br {stopped}, label %{end}, label %{other}"));
-        self.w.label(&end);
-        self.w.line("ret ptr null");
-        self.w.label(&other);
-        self.give_back(&next);
+        self.give_back(&next, GO_ON);
         self.w.label(&on);
     }
 
@@ -769,7 +795,7 @@ impl Function<'_> {
             let lanes = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
             waiting = Some(match waiting {
                 None => lanes,
-                Some(waiting) => self.w.binary("or", &waiting, &lanes),
+                Some(waiting) => self.w.or(&waiting, &lanes),
             });
         }
         if let Some(waiting) = waiting {
@@ -850,13 +876,13 @@ impl Function<'_> {
                 let base = self.base(place, Element::I32, group);
                 let extension = if is_signed { "sext" } else { "zext" };
                 let first = self.w.convert(extension, &base, Element::I64);
-                let last = self.w.binary_with("add", &first, way.cast_unsigned());
+                let last = self.w.add_with(&first, way.cast_unsigned());
                 let cut = self.w.convert("trunc", &last, Element::I32);
                 let same = self.w.convert(extension, &cut, Element::I64);
                 let fits = self.w.compare("icmp eq", &last, &same);
                 good = Some(match good {
                     None => fits,
-                    Some(good) => self.w.binary("and", &good, &fits),
+                    Some(good) => self.w.and(&good, &fits),
                 });
             }
         }
@@ -893,7 +919,7 @@ impl Function<'_> {
         let truth = write(&mut self.w, extra, &operands);
         let mut mask = self.mask(&truth);
         if extra & 1 != 0 {
-            mask = self.w.binary_with("xor", &mask, u64::MAX);
+            mask = self.w.xor_with(&mask, u64::MAX);
         }
         self.finish_operation(index, Written::Lanes(mask));
     }

@@ -88,7 +88,7 @@ impl Function<'_> {
                 let addresses = self.hosts(&access, addresses);
                 for (part, place) in places.iter().enumerate() {
                     let values = addresses.iter().map(|address| {
-                        let address = self.w.binary_with("add", address, part as u64 * element);
+                        let address = self.w.add_with(address, part as u64 * element);
                         let value = self.load_from(&address, element);
                         self.w.extended(&value, lane_of(element))
                     });
@@ -180,12 +180,12 @@ impl Function<'_> {
                             Copy::Masked => {
                                 let active = self.mask_of_active();
                                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
-                                self.w.binary_with("xor", &behind, 31).to_string()
+                                self.w.xor_with(&behind, 31).to_string()
                             }
                         };
                         let text = format!("extractelement {value}, {last}");
                         let value = self.w.value(integer(element), false, text);
-                        let address = self.w.binary_with("add", address, part as u64 * element);
+                        let address = self.w.add_with(address, part as u64 * element);
                         let place = self.pointer(&address);
                         self.w.line(format_args!("store {value}, ptr {place}, align {element}"));
                     }
@@ -238,7 +238,7 @@ impl Function<'_> {
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
-                self.w.binary_with("add", &base, offset)
+                self.w.add_with(&base, offset)
             });
             bases.collect()
         };
@@ -252,7 +252,7 @@ impl Function<'_> {
             }
             Shape::Affine(_) | Shape::Varying => {
                 let lanes = self.lanes(place, Element::I64);
-                Addresses::Any(self.w.binary_with("add", &lanes, offset))
+                Addresses::Any(self.w.add_with(&lanes, offset))
             }
         }
     }
@@ -261,7 +261,7 @@ impl Function<'_> {
     fn passes(&mut self, access: &Access, addresses: &Addresses) -> Value {
         let (start, size) = if access.shared {
             let end = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
-            let size = self.w.binary_with("sub", &end, SHARED_START);
+            let size = self.w.sub_with(&end, SHARED_START);
             (Value::integer(Element::I64, SHARED_START), size)
         } else {
             let half = match access.kind {
@@ -279,33 +279,33 @@ impl Function<'_> {
             Addresses::Same(_) | Addresses::Any(_) | Addresses::Neighbouring(_) => access.bytes,
         };
         let mut good = self.w.compare_with("icmp uge", &size, whole);
-        let room = self.w.binary_with("sub", &size, whole);
+        let room = self.w.sub_with(&size, whole);
         let each = match addresses {
             Addresses::Any(address) => {
-                let distance = self.w.binary("sub", address, &start);
+                let distance = self.w.sub(address, &start);
                 let outside = self.w.compare("icmp ugt", &distance, &room);
                 let mut wrong = self.mask(&outside);
                 if access.bytes > 1 {
-                    let low = self.w.binary_with("and", address, access.bytes - 1);
+                    let low = self.w.and_with(address, access.bytes - 1);
                     let odd = self.w.compare_with("icmp ne", &low, 0);
                     let odd = self.mask(&odd);
-                    wrong = self.w.binary("or", &wrong, &odd);
+                    wrong = self.w.or(&wrong, &odd);
                 }
                 let active = self.mask_of_active();
-                let wrong = self.w.binary("and", &wrong, &active);
+                let wrong = self.w.and(&wrong, &active);
                 let inside = self.w.compare_with("icmp eq", &wrong, 0);
-                return self.w.binary("and", &good, &inside);
+                return self.w.and(&good, &inside);
             }
             Addresses::Neighbouring(each) if self.copy == Copy::Masked => {
                 // Of the first and of the last active lane.
                 let active = self.mask_of_active();
                 let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
-                let last = self.w.binary_with("xor", &behind, 31);
+                let last = self.w.xor_with(&behind, 31);
                 let ends = [first, last].map(|lane| {
                     let lane = self.w.convert("zext", &lane, Element::I64);
-                    let way = self.w.binary_with("mul", &lane, access.bytes);
-                    self.w.binary("add", &each[0], &way)
+                    let way = self.w.mul_with(&lane, access.bytes);
+                    self.w.add(&each[0], &way)
                 });
                 ends.to_vec()
             }
@@ -313,18 +313,18 @@ impl Function<'_> {
         };
         let mut low: Option<Value> = None;
         for address in &each {
-            let distance = self.w.binary("sub", address, &start);
+            let distance = self.w.sub(address, &start);
             let inside = self.w.compare("icmp ule", &distance, &room);
-            good = self.w.binary("and", &good, &inside);
-            let bits = self.w.binary_with("and", address, access.bytes - 1);
+            good = self.w.and(&good, &inside);
+            let bits = self.w.and_with(address, access.bytes - 1);
             low = Some(match low {
                 None => bits,
-                Some(low) => self.w.binary("or", &low, &bits),
+                Some(low) => self.w.or(&low, &bits),
             });
         }
         if let Some(low) = low.filter(|_| access.bytes > 1) {
             let aligned = self.w.compare_with("icmp eq", &low, 0);
-            good = self.w.binary("and", &good, &aligned);
+            good = self.w.and(&good, &aligned);
         }
         good
     }
@@ -338,7 +338,7 @@ impl Function<'_> {
     fn host(&mut self, access: &Access, address: &Value) -> Value {
         if access.shared {
             let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
-            self.w.binary("add", address, &base)
+            self.w.add(address, &base)
         } else {
             address.clone()
         }
@@ -451,7 +451,7 @@ impl Function<'_> {
     }
 
     fn pointers(&mut self, address: &Value, offset: u64) -> String {
-        let address = self.w.binary_with("add", address, offset);
+        let address = self.w.add_with(address, offset);
         let name = self.w.name("%t");
         self.w
             .line(format_args!("{name} = inttoptr {address} to <{LANES} x ptr>"));

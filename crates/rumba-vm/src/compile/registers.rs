@@ -160,7 +160,7 @@ impl Function<'_> {
             })
             .collect();
         let steps = Value::named(format!("<{}>", steps.join(", ")), element, true);
-        self.w.binary("add", &spread, &steps)
+        self.w.add(&spread, &steps)
     }
 
     /// A slot that the launch fills: the first lane of a group, or all lanes.
@@ -206,9 +206,9 @@ impl Function<'_> {
         let old = self.lanes(place, element);
         let mask = self.mask_of_active();
         let value = if is_predicate {
-            let other = self.w.binary_with("xor", &mask, u64::MAX);
-            let (new, old) = (self.w.binary("and", &new, &mask), self.w.binary("and", &old, &other));
-            self.w.binary("or", &new, &old)
+            let other = self.w.xor_with(&mask, u64::MAX);
+            let (new, old) = (self.w.and(&new, &mask), self.w.and(&old, &other));
+            self.w.or(&new, &old)
         } else {
             let truth = self.truth(&mask);
             self.w.select(&truth, &new, &old)
@@ -297,7 +297,7 @@ impl Function<'_> {
                 if shape == Shape::Uniform {
                     // All or none of the warp's lanes.
                     let active = self.mask_of_active();
-                    let set = self.w.binary("and", &mask, &active);
+                    let set = self.w.and(&mask, &active);
                     let any = self.w.compare_with("icmp ne", &set, 0);
                     mask = self.w.convert("sext", &any, Element::I32);
                 }
@@ -344,7 +344,7 @@ impl Function<'_> {
                 let file = self.predicate_file(index);
                 let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
                 let expected = self.lanes(Place::Register(number), Element::I32);
-                Some(self.w.binary("xor", &expected, &mask))
+                Some(self.w.xor(&expected, &mask))
             }
             (Register::Slot(slot, class), _) => {
                 let expected = self.lanes(Place::Register(number), raw(class));

@@ -53,7 +53,8 @@ unsafe extern "C" fn put(warp: *mut Warp, op: *const Op, mask: u32) {
 unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: as above.
     let warp = unsafe { &mut *warp };
-    if warp.splits.is_empty() {
+    // Where the launch ends or nothing can run, there is nothing to go on with.
+    if op.is_null() || warp.splits.is_empty() {
         return op;
     }
     warp.reschedule(Pc::new(op)).as_ptr()

@@ -98,7 +98,9 @@ pub(super) fn lower_sync(l: &mut Lowering<'_>, aligned: bool) -> Result<(), Lowe
 }
 
 pub(super) fn lower_arrive(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
+    // It does not wait.
     let virtual_op = VirtualOp {
+        handlers: Handlers::same(barrier),
         imm: ARRIVES_ONLY,
         ..virtual_op(l, aligned, 0, true)?
     };

@@ -483,10 +483,7 @@ impl<'m> Lowering<'m> {
                 let value = self.source_operand(inner, ty, false)?;
                 let not = self.new_predicate();
                 self.emit(VirtualOp::unary(
-                    shape::predicates(
-                        |value, _| !value,
-                        |w, _, [value, _]| w.binary_with("xor", value, u64::MAX),
-                    ),
+                    shape::predicates(|value, _| !value, |w, _, [value, _]| w.xor_with(value, u64::MAX)),
                     not,
                     value,
                 ));
