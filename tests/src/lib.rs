@@ -7,6 +7,7 @@ pub mod cases;
 mod compare;
 pub mod contests;
 pub mod figures;
+pub mod served;
 pub mod ui;
 
 pub use baseline::{NVCC, baselines};

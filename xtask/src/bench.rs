@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the benchmark table, made by the program `bench` of the tests' package from the
 //! same cases that the tests run; or, against nvcc or CUB, by its programs `versus` and `cub`, against Numba by
-//! `numba`, for the cost of checks by `checks`, for that of launches by `launches`, and for copies of views by `arrays`.
+//! `numba`, for the engines of the software device by `engines`, for the cost of checks by `checks`, for that of launches by `launches`, and for copies of views by `arrays`.
 
 use crate::gallery::Device;
 use crate::{setup, shell, soft};
@@ -13,6 +13,7 @@ use std::process::Command;
   cargo xtask bench                      every case
   cargo xtask bench matmul increment     these only
   cargo xtask bench --device gpu
+  cargo xtask bench --engines            kernels interpreted and compiled, and what compiling takes
   cargo xtask bench --checks             what the software device's checks cost
   cargo xtask bench --launches           what a launch costs the host, beside a bare cuLaunchKernel
   cargo xtask bench --arrays             how fast views of arrays are copied, beside a plain copy
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// Measure against another system instead of native Rust
     #[arg(long, value_enum, conflicts_with = "device")]
     against: Option<Rival>,
+    /// Measure interpreted and compiled kernels on the software device, and what compiling takes
+    #[arg(long, conflicts_with_all = ["device", "against", "checks", "launches", "arrays"])]
+    engines: bool,
     /// Measure what each choice of `RUMBA_CHECK` costs on the software device
     #[arg(long, conflicts_with_all = ["device", "against"])]
     checks: bool,
@@ -58,6 +62,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         Some(Rival::Nvcc) => "versus",
         Some(Rival::Numba) => "numba",
         Some(Rival::Cub) => "cub",
+        None if args.engines => "engines",
         None if args.checks => "checks",
         None if args.launches => "launches",
         None if args.arrays => "arrays",

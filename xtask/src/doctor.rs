@@ -4,13 +4,15 @@
 
 use std::env;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 use comfy_table::{Attribute, Cell, Color, Table, presets};
 use cuda_builder::toolchain::{self, Lack, Rejected, Toolchain};
 use cuda_builder::wheels;
+use rumba_interface::environment::{cache_folder, library_from_environment};
+use rumba_jit::Cache;
 
 use crate::soft;
 
@@ -89,6 +91,7 @@ pub(crate) fn table() -> Table {
     }
     rows.extend(tools());
     rows.push(soft_device());
+    rows.extend(engine());
     rows.push(driver());
 
     let mut table = Table::new();
@@ -212,6 +215,74 @@ fn soft_device() -> Row {
         }
         .to_owned(),
     }
+}
+
+/// What runs kernels on the software device, and where it keeps what it has compiled.
+fn engine() -> Vec<Row> {
+    const ENGINE: &str = "RUMBA_ENGINE";
+    let asked = env::var(ENGINE).unwrap_or_default();
+    let named = library_from_environment("RUMBA_LLVM_LIBRARY").map(PathBuf::from);
+    let library = named.or_else(rumba_llvm::find::library);
+    let loaded = library.as_deref().map(rumba_llvm::load);
+    let (state, version, note) = match (asked.as_str(), loaded) {
+        ("interpreter", _) => (State::Unused, String::new(), format!("interpreted: {ENGINE}={asked}")),
+        ("compiled", Some(Ok(llvm))) => (
+            State::Used,
+            llvm.to_string(),
+            format!("compiled before they run: {ENGINE}={asked}"),
+        ),
+        ("auto" | "", Some(Ok(llvm))) => {
+            let note = "interpreted until they are compiled, in the background";
+            (State::Used, llvm.to_string(), note.to_owned())
+        }
+        ("compiled", None) => (
+            State::Missing,
+            String::new(),
+            format!("{ENGINE}={asked} needs a libLLVM"),
+        ),
+        ("auto" | "", None) => {
+            let note = "interpreted: there is no libLLVM, which a Rust toolchain of rustup has";
+            (State::Optional, String::new(), note.to_owned())
+        }
+        ("auto" | "" | "compiled", Some(Err(error))) => {
+            (State::Missing, String::new(), format!("interpreted: {error}"))
+        }
+        _ => {
+            let note = format!("{ENGINE}={asked} is none of auto, compiled, interpreter: programs stop");
+            (State::Missing, String::new(), note)
+        }
+    };
+    let cache = cache_folder().map(|folder| Cache::new(folder.join("kernels")));
+    let (cache_state, place, cache_note) = match &cache {
+        None => (
+            State::Unused,
+            String::new(),
+            "compiled again in each process: RUMBA_CACHE=off".to_owned(),
+        ),
+        Some(cache) => match cache.size() {
+            Ok((files, bytes)) => {
+                let note = format!("{files} functions, {:.1} MiB", bytes as f64 / f64::from(1 << 20));
+                (State::Used, short(cache.folder()), note)
+            }
+            Err(error) => (State::Unused, short(cache.folder()), error.to_string()),
+        },
+    };
+    vec![
+        Row {
+            what: "  its kernels",
+            state,
+            version,
+            place: library.as_deref().map(short).unwrap_or_default(),
+            note,
+        },
+        Row {
+            what: "  compiled code",
+            state: cache_state,
+            version: String::new(),
+            place,
+            note: cache_note,
+        },
+    ]
 }
 
 /// A tool's release number; a bitcode file has none.

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use crate::shell;
 
-/// Run a fuzz target: parser, machine, driver (needs a C++ compiler)
+/// Run a fuzz target: parser, machine, engines, driver (needs a C++ compiler)
 ///
 /// New inputs that reach new code are kept in target/fuzz/corpus, those that fail in target/fuzz/findings. Give a file to
 /// run it alone.
@@ -30,6 +30,8 @@ pub(crate) struct Args {
 enum Target {
     Parser,
     Machine,
+    /// The machine's engines against each other
+    Engines,
     Driver,
 }
 
@@ -50,6 +52,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let name = match args.target {
         Target::Parser => "parser",
         Target::Machine => "machine",
+        Target::Engines => "engines",
         Target::Driver => "driver",
     };
     let root = shell::workspace().join("fuzz");
@@ -80,7 +83,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if !matches!(args.target, Target::Driver) {
         fuzzer.arg(format!("-dict={}", words.display()));
     }
-    fuzzer.arg(grown).arg(root.join("corpus").join(name));
+    // The inputs are those of the machine.
+    let seeds = match args.target {
+        Target::Engines => "machine",
+        Target::Parser | Target::Machine | Target::Driver => name,
+    };
+    fuzzer.arg(grown).arg(root.join("corpus").join(seeds));
     shell::run(&mut fuzzer)
 }
 

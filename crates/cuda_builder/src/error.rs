@@ -97,7 +97,7 @@ pub enum BuildError {
         /// The library.
         path: PathBuf,
         /// What the loader says.
-        source: libloading::Error,
+        source: rumba_llvm::LoadError,
     },
 
     /// LLVM refused the code.

@@ -9,6 +9,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use rumba_llvm::find::rustup_home;
+
 /// The oldest compiler whose kernels are tested.
 pub const OLDEST: Version = Version {
     major: 1,
@@ -223,14 +225,6 @@ fn candidates() -> Vec<Candidate> {
     all
 }
 
-/// The folder that rustup keeps its toolchains in.
-pub fn rustup_home() -> Option<PathBuf> {
-    env::var_os("RUSTUP_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(env::home_dir()?.join(".rustup")))
-        .filter(|home| home.is_dir())
-}
-
 /// The folder of cargo's registry and of the programs that cargo and rustup install.
 pub(crate) fn cargo_home() -> Option<PathBuf> {
     env::var_os("CARGO_HOME")
@@ -351,7 +345,8 @@ fn inspect(candidate: &Candidate) -> Result<Toolchain, Rejected> {
     if !cargo.is_file() {
         return Err(reject(Lack::Cargo));
     }
-    let Some(llvm_library) = find_llvm(&sysroot, llvm) else {
+    let major = llvm.split('.').next().and_then(|major| major.parse().ok());
+    let Some(llvm_library) = major.and_then(|major| rumba_llvm::find::of_compiler(&sysroot, major)) else {
         return Err(reject(Lack::Llvm(llvm.to_owned())));
     };
     Ok(Toolchain {
@@ -363,53 +358,6 @@ fn inspect(candidate: &Candidate) -> Result<Toolchain, Rejected> {
         llvm: llvm_library,
         origin: origin.clone(),
     })
-}
-
-/// The shared library of the compiler's LLVM: rustup puts it in the sysroot, distributions into a
-/// library folder of the system. Only the same major version reads the compiler's bitcode for sure.
-fn find_llvm(sysroot: &Path, version: &str) -> Option<PathBuf> {
-    let major = version.split('.').next()?;
-    let architecture = env::consts::ARCH;
-    let folders = [
-        sysroot.join("lib"),
-        sysroot.join("lib64"),
-        sysroot.join(format!("lib/{architecture}-linux-gnu")),
-        PathBuf::from(format!("/usr/lib/llvm-{major}/lib")),
-        PathBuf::from(format!("/usr/lib/llvm{major}/lib")),
-        PathBuf::from(format!("/usr/lib64/llvm{major}/lib64")),
-        PathBuf::from(format!("/usr/lib/llvm/{major}/lib64")),
-        PathBuf::from(format!("/usr/lib/{architecture}-linux-gnu")),
-        PathBuf::from("/usr/lib64"),
-        PathBuf::from("/usr/lib"),
-    ];
-    let exact = [format!("libLLVM.so.{major}"), format!("libLLVM-{major}")];
-    folders.iter().find_map(|folder| {
-        let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-            .ok()?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| {
-                let name = path.file_name().and_then(|name| name.to_str());
-                name.is_some_and(|name| {
-                    exact.iter().any(|prefix| {
-                        name.strip_prefix(prefix.as_str())
-                            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
-                    })
-                })
-            })
-            .filter(|path| is_shared_object(path))
-            .collect();
-        found.sort();
-        found.into_iter().next()
-    })
-}
-
-/// A file of this kind may also be a linker script.
-fn is_shared_object(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    std::fs::File::open(path)
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic))
-        .is_ok()
-        && magic == *b"\x7fELF"
 }
 
 /// The packages that Debian 12 and its relatives have for building kernels.

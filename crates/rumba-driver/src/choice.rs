@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
+use rumba_interface::environment::library_from_environment;
 use rumba_interface::log::{self, Level};
 use rumba_interface::{CAPABILITIES, Device, MOST_DEVICES, code};
 
-use crate::environment::library_from_environment;
 use crate::soft::{self, SoftLibraryError};
 
 /// What answers the driver calls of this process.

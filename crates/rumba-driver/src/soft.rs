@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use rumba_interface::environment::{is_privileged, library_from_environment};
 use rumba_interface::{Device, ENTRY, Entry, RELEASE, Settings, VERSION, log};
 
 use crate::check;
 use crate::choice::sentence;
-use crate::environment::{is_privileged, library_from_environment};
 
 /// The variable that names the library.
 const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
@@ -86,7 +86,7 @@ pub(crate) fn link(device: &'static Device) {
 pub(crate) fn start(devices: u32, capability: u32) -> Result<&'static Device, SoftLibraryError> {
     #[cfg(feature = "linked")]
     {
-        static DEVICE: Device = rumba_soft::device("linked");
+        static DEVICE: Device = rumba_soft::device();
         link(&DEVICE);
     }
     let device = match LINKED.get() {

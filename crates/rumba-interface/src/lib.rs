@@ -9,6 +9,7 @@ pub mod calls;
 pub mod check;
 pub mod code;
 mod device;
+pub mod environment;
 pub mod log;
 #[doc(hidden)]
 pub mod trampoline;

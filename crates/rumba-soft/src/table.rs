@@ -12,13 +12,16 @@ use rumba_vm::limits::Multiprocessor;
 use crate::soft::report;
 use crate::{check, targets};
 
-/// The table. `sources` tells from which sources the device is built.
-pub const fn device(sources: &'static str) -> Device {
+/// A number over the sources that the device is built from.
+pub(crate) const SOURCES: &str = env!("RUMBA_SOFT_SOURCES");
+
+/// The table.
+pub const fn device() -> Device {
     Device {
         version: VERSION,
         size: size_of::<Device>() as u32,
         release: Bytes::new(RELEASE.as_bytes()),
-        sources: Bytes::new(sources.as_bytes()),
+        sources: Bytes::new(SOURCES.as_bytes()),
         start,
         call,
         last_report,

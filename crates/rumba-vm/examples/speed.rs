@@ -1,11 +1,14 @@
 //! How fast the machine is: kernels as the kernel toolchain compiles them, with results checked and checks on.
 //!
 //! `cargo run --release -p rumba-vm --example speed [NAME]`; with `WITHOUT_LOCKSTEP` in the environment, without programs for
-//! lanes in lockstep.
+//! lanes in lockstep; with `NATIVE`, native code.
 
 use std::time::{Duration, Instant};
 
-use rumba_vm::{Config, Device, Launch, Module, Source, Statistics};
+#[path = "../tests/it/common/compiler.rs"]
+mod compiler;
+
+use rumba_vm::{Config, Device, Engine, Launch, Module, Source, Statistics};
 
 const PTX: &str = include_str!("speed.ptx");
 
@@ -118,6 +121,11 @@ fn main() -> Result<(), Failure> {
     let device = Device::new(Config {
         memory_bytes: 2 << 30,
         lockstep: std::env::var_os("WITHOUT_LOCKSTEP").is_none(),
+        engine: if std::env::var_os("NATIVE").is_some() {
+            compiler::native().ok_or("there is no LLVM")?
+        } else {
+            Engine::interpreter()
+        },
         ..Config::default()
     })?;
     let module = device.load(&[Source {

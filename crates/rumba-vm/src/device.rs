@@ -596,7 +596,13 @@ impl Device {
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
         let plain = config.seed.is_none() && !config.profile && exploration.is_none();
-        let lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
+        let native = config
+            .engine
+            .compiler()
+            .filter(|_| plain && monitor.is_none())
+            .and_then(|compiler| crate::run::native::of(&function.program, launch.block, &**compiler));
+        let lockstep =
+            native.is_none() && config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
         let notes = checks.finds().then(Notes::default);
         let counters = config.profile.then(|| Counters::new(program.debug.points.len()));
@@ -605,6 +611,7 @@ impl Device {
             lockstep: lockstep
                 .then(|| crate::run::lockstep_build::of(program, launch.block))
                 .flatten(),
+            native,
             arena: &inner.arena,
             allocations: &inner.allocations,
             output: &inner.output,

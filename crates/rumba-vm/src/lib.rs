@@ -14,11 +14,17 @@
 //! * `lower`: from the syntax tree to operations, and how an instruction describes itself.
 //! * [`isa`]: the instructions, a file each.
 //! * `load`: loading a module: verification, control flow, register slots, operations that checks put between.
+//! * `compile`: native code of kernels, as text in LLVM's assembly language.
 //! * `run`: running a launch: workers, blocks, programs for warps in lockstep, findings.
 //! * `device`: the facade.
 
+// What tests of the library and of its users share names it.
+#[cfg(test)]
+extern crate self as rumba_vm;
+
 mod base;
 mod check;
+mod compile;
 mod device;
 mod exec;
 mod explore;
@@ -30,6 +36,7 @@ mod mem;
 mod run;
 
 pub use crate::base::config::Config;
+pub use crate::base::engine::{self, Engine};
 pub use crate::base::limits;
 pub use crate::base::report::{Access, AccessKind, Location};
 pub use crate::check::finding::{Finding, Side};

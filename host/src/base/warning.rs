@@ -92,7 +92,7 @@ impl fmt::Display for Warning {
             Warning::TuningFile { path, problem } => write!(
                 f,
                 "the file {} of measured choices of kernels is not used: {problem}\n\
-                 help: it is replaced when a choice is measured; where the folder cannot be written, `XDG_CACHE_HOME` names another; \
+                 help: it is replaced when a choice is measured; where the folder cannot be written, `RUMBA_CACHE` names another; \
                  {SILENCED}",
                 path.display()
             ),

@@ -6,7 +6,6 @@ use crate::base::warning::{Warning, warn};
 use crate::devices::device::Device;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Tuning {
     /// On a GPU, by measurement when a shape is new, which takes some runs of each kernel that may be the fastest and waits for them.
-    /// Results are kept in the user's folder for caches. While a graph is captured, and on the software device, as with `Heuristic`.
+    /// Results are kept in `RUMBA_CACHE`, or else in the user's folder for caches. While a graph is captured, and on the software device, as with `Heuristic`.
     #[default]
     Measure,
     /// By the shape alone. What was measured before is not asked.
@@ -51,7 +50,7 @@ impl Tuner {
             driver.0,
             driver.1
         );
-        Tuner::in_folder(folder(), title)
+        Tuner::in_folder(rumba_driver::cache_folder().map(|folder| folder.join("linalg")), title)
     }
 
     fn in_folder(folder: Option<PathBuf>, title: String) -> Tuner {
@@ -191,15 +190,6 @@ fn checksum(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
-}
-
-/// The user's folder for caches, and in it ours.
-fn folder() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_CACHE_HOME").filter(|folder: &OsString| Path::new(folder).is_absolute());
-    let caches = named
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))?;
-    Some(caches.join("rumba/linalg"))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const HOUSES: &[House] = &[
     House {
         folder: "crates/rumba-vm/src",
         rooms: &[
-            "base", "mem", "explore", "check", "machine", "exec", "lower", "isa", "load", "run", "device",
+            "base", "mem", "explore", "check", "machine", "exec", "lower", "isa", "load", "compile", "run", "device",
         ],
         knot: 4,
     },

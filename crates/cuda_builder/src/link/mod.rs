@@ -150,7 +150,7 @@ pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
     let oldest = version::ladder(input.arch).first().copied().unwrap_or(Floor::OLDEST);
     let whole = {
         let input = Arc::clone(&input);
-        llvm::guarded(move || gather(llvm, &input, oldest))
+        llvm.guarded(move || gather(llvm, &input, oldest))
     };
     let whole = Arc::new(whole.map_err(|failure| failure.at(oldest.arch))?);
     let printer = Printer { llvm, input, whole };
@@ -242,7 +242,7 @@ impl Printer {
             .map(|kernel| {
                 let (llvm, input, whole) = (self.llvm, Arc::clone(&self.input), Arc::clone(&self.whole));
                 let kernel = kernel.clone();
-                llvm::guarded(move || print(llvm, &input, &whole, kernel, floor))
+                llvm.guarded(move || print(llvm, &input, &whole, kernel, floor))
             })
             .collect();
         all(printed)
@@ -254,7 +254,7 @@ impl Printer {
         for Group { floor, printed } in groups {
             let parts: Vec<Vec<u8>> = printed.into_iter().filter_map(|part| part.bitcode).collect();
             let (llvm, input) = (self.llvm, Arc::clone(&self.input));
-            let joined = llvm::guarded(move || join(llvm, &input, &parts, floor));
+            let joined = llvm.guarded(move || join(llvm, &input, &parts, floor));
             if count > 1 {
                 text.push_str(&format!("; for {}\n", floor.arch));
             }

@@ -61,7 +61,7 @@ impl Instruction<'_> {
         // SAFETY: the instruction is alive and an `atomicrmw`, whose operands are a pointer and a value.
         unsafe {
             let ty = (api.LLVMTypeOf)(self.raw());
-            let scope = |name: &str| (api.LLVMGetSyncScopeID)(self.context().raw, name.as_ptr().cast(), name.len());
+            let scope = |name: &str| (api.LLVMGetSyncScopeID)(self.context().raw(), name.as_ptr().cast(), name.len());
             let own = (api.LLVMGetAtomicSyncScopeID)(self.raw());
             Some(AtomicRmw {
                 operation: (api.LLVMGetAtomicRMWBinOp)(self.raw()),

@@ -1,9 +1,10 @@
 //! Modules and the values in them.
 
 use std::ffi::{CStr, CString, c_char, c_uint};
-use std::ptr::null_mut;
 
-use super::{Context, LlvmError, api};
+use rumba_llvm::api;
+
+use super::{Context, LlvmError};
 
 /// The linkages that the link stage sets or asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,137 +64,56 @@ impl FastMath {
     pub(crate) const APPROXIMATE: u32 = 1 << 6;
 }
 
-/// A module of LLVM IR.
-pub(crate) struct Module<'c> {
-    context: &'c Context,
-    raw: api::ModuleRef,
+/// A module of LLVM IR whose values can be reached.
+pub(crate) struct Module<'c>(rumba_llvm::Module<'c>);
+
+impl<'c> std::ops::Deref for Module<'c> {
+    type Target = rumba_llvm::Module<'c>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl<'c> Module<'c> {
     /// An empty module.
     pub(crate) fn new(context: &'c Context, name: &CStr) -> Self {
-        // SAFETY: the name is NUL-terminated and copied.
-        let raw = unsafe { (context.api().LLVMModuleCreateWithNameInContext)(name.as_ptr(), context.raw) };
-        Self { context, raw }
+        Self(rumba_llvm::Module::new(context, name))
     }
 
     /// Reads bitcode. Function bodies are read, from where they are, when something first needs them.
     pub(crate) fn read(context: &'c Context, bitcode: &'c [u8]) -> Result<Self, LlvmError> {
-        let api = context.api();
-        let mut raw = null_mut();
-        // SAFETY: the module takes the buffer over, and `bitcode` outlives the context, so the module too. Bitcode ends
-        // without a NUL.
-        let failed = unsafe {
-            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRange)(
-                bitcode.as_ptr().cast(),
-                bitcode.len(),
-                c"bitcode".as_ptr(),
-                0,
-            );
-            (api.LLVMGetBitcodeModuleInContext2)(context.raw, buffer, &raw mut raw)
-        };
-        if failed != 0 {
-            return Err(context.error("the bitcode could not be read"));
-        }
-        Ok(Self { context, raw })
+        // SAFETY: the bitcode of crates is the compiler's, that of NVIDIA's libdevice came with its checksum, and any other is ours.
+        unsafe { rumba_llvm::Module::read(context, bitcode) }.map(Self)
     }
 
     /// Reads LLVM assembly.
     pub(crate) fn parse(context: &'c Context, text: &str) -> Result<Self, LlvmError> {
-        let api = context.api();
-        let (mut raw, mut message) = (null_mut(), null_mut());
-        // SAFETY: the buffer is a copy of `text`, and the parser takes it over; `message` is ours.
-        let failed = unsafe {
-            let buffer =
-                (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(text.as_ptr().cast(), text.len(), c"assembly".as_ptr());
-            (api.LLVMParseIRInContext)(context.raw, buffer, &raw mut raw, &raw mut message)
-        };
-        if failed != 0 {
-            // SAFETY: set where parsing fails.
-            return Err(LlvmError(unsafe { context.llvm.take_message(message) }));
-        }
-        Ok(Self { context, raw })
-    }
-
-    pub(super) fn raw(&self) -> api::ModuleRef {
-        self.raw
-    }
-
-    /// The context that owns the module.
-    pub(crate) fn context(&self) -> &'c Context {
-        self.context
+        rumba_llvm::Module::parse(context, text).map(Self)
     }
 
     /// Links `source` into this module.
     pub(crate) fn link(&self, source: Self) -> Result<(), LlvmError> {
-        let raw = source.raw;
-        std::mem::forget(source);
-        // SAFETY: both modules are of one context; linking disposes of the source in any case.
-        let failed = unsafe { (self.context.api().LLVMLinkModules2)(self.raw, raw) };
-        if failed != 0 {
-            return Err(self.context.error("the modules could not be linked"));
-        }
-        self.context.check()
+        self.0.link(source.0)
     }
 
-    /// The module as bitcode.
-    pub(crate) fn to_bitcode(&self) -> Vec<u8> {
-        let api = self.context.api();
-        // SAFETY: the module is alive; the buffer is ours, and copied before it goes.
-        unsafe {
-            let buffer = (api.LLVMWriteBitcodeToMemoryBuffer)(self.raw);
-            let bytes = std::slice::from_raw_parts(
-                (api.LLVMGetBufferStart)(buffer).cast::<u8>(),
-                (api.LLVMGetBufferSize)(buffer),
-            )
-            .to_vec();
-            (api.LLVMDisposeMemoryBuffer)(buffer);
-            bytes
-        }
-    }
-
-    /// Removes all source positions.
-    pub(crate) fn strip_positions(&self) {
-        // SAFETY: the module is alive; the answer says whether there were any.
-        unsafe { (self.context.api().LLVMStripModuleDebugInfo)(self.raw) };
-    }
-
-    /// Checks that the module is well formed.
-    pub(crate) fn verify(&self) -> Result<(), LlvmError> {
-        const RETURN_STATUS: i32 = 2;
-        let mut message = null_mut();
-        // SAFETY: the message is allocated for us in either case.
-        unsafe {
-            let broken = (self.context.api().LLVMVerifyModule)(self.raw, RETURN_STATUS, &raw mut message);
-            let message = self.context.llvm.take_message(message);
-            if broken != 0 {
-                return Err(LlvmError(message));
-            }
-        }
-        Ok(())
-    }
-
-    /// The module as LLVM's assembly.
-    pub(crate) fn to_text(&self) -> String {
-        // SAFETY: the string is allocated for us.
-        unsafe {
-            let text = (self.context.api().LLVMPrintModuleToString)(self.raw);
-            self.context.llvm.take_message(text)
-        }
+    /// LLVM's module, to be consumed.
+    pub(super) fn into_inner(self) -> rumba_llvm::Module<'c> {
+        self.0
     }
 
     fn value(&self, raw: api::ValueRef) -> Option<Value<'c>> {
-        let context = self.context;
+        let context = self.context();
         (!raw.is_null()).then_some(Value { context, raw })
     }
 
     /// The functions, in the order of the module. A snapshot: changing linkage, adding or removing
     /// functions does not disturb it.
     pub(crate) fn functions(&self) -> Vec<Value<'c>> {
-        let api = self.context.api();
+        let api = self.context().api();
         // SAFETY: walks the module's list, which nothing changes meanwhile.
         std::iter::successors(
-            self.value(unsafe { (api.LLVMGetFirstFunction)(self.raw) }),
+            self.value(unsafe { (api.LLVMGetFirstFunction)(self.raw()) }),
             // SAFETY: as above.
             |f| self.value(unsafe { (api.LLVMGetNextFunction)(f.raw) }),
         )
@@ -202,10 +122,10 @@ impl<'c> Module<'c> {
 
     /// The global variables, as [`functions`](Self::functions).
     pub(crate) fn globals(&self) -> Vec<Value<'c>> {
-        let api = self.context.api();
+        let api = self.context().api();
         // SAFETY: walks the module's list, which nothing changes meanwhile.
         std::iter::successors(
-            self.value(unsafe { (api.LLVMGetFirstGlobal)(self.raw) }),
+            self.value(unsafe { (api.LLVMGetFirstGlobal)(self.raw()) }),
             // SAFETY: as above.
             |g| self.value(unsafe { (api.LLVMGetNextGlobal)(g.raw) }),
         )
@@ -216,7 +136,7 @@ impl<'c> Module<'c> {
     pub(crate) fn function(&self, name: &str) -> Option<Value<'c>> {
         let name = CString::new(name).ok()?;
         // SAFETY: the name is NUL-terminated.
-        self.value(unsafe { (self.context.api().LLVMGetNamedFunction)(self.raw, name.as_ptr()) })
+        self.value(unsafe { (self.context().api().LLVMGetNamedFunction)(self.raw(), name.as_ptr()) })
     }
 
     /// Re-creates a global variable in another address space. Its uses see the new one through an
@@ -229,19 +149,19 @@ impl<'c> Module<'c> {
         space: c_uint,
         initialiser: Initialiser,
     ) -> Value<'c> {
-        let api = self.context.api();
+        let api = self.context().api();
         let name = CString::new(global.name()).unwrap_or_default();
         // SAFETY: the global belongs to this module; its uses are redirected before it is deleted,
         // and `global` is consumed here.
         unsafe {
             let ty = (api.LLVMGlobalGetValueType)(global.raw);
             let ty = if initialiser == Initialiser::Declaration {
-                (api.LLVMArrayType2)((api.LLVMInt8TypeInContext)(self.context.raw), 0)
+                (api.LLVMArrayType2)((api.LLVMInt8TypeInContext)(self.context().raw()), 0)
             } else {
                 ty
             };
             (api.LLVMSetValueName2)(global.raw, c"".as_ptr(), 0);
-            let new = (api.LLVMAddGlobalInAddressSpace)(self.raw, ty, name.as_ptr(), space);
+            let new = (api.LLVMAddGlobalInAddressSpace)(self.raw(), ty, name.as_ptr(), space);
             (api.LLVMSetAlignment)(new, (api.LLVMGetAlignment)(global.raw));
             match initialiser {
                 Initialiser::Undefined => {
@@ -268,18 +188,10 @@ impl<'c> Module<'c> {
             (api.LLVMReplaceAllUsesWith)(global.raw, (api.LLVMConstAddrSpaceCast)(new, generic));
             (api.LLVMDeleteGlobal)(global.raw);
             Value {
-                context: self.context,
+                context: self.context(),
                 raw: new,
             }
         }
-    }
-}
-
-impl Drop for Module<'_> {
-    fn drop(&mut self) {
-        // SAFETY: values of this module are not used after it by construction of the link stage,
-        // which drops a module last.
-        unsafe { (self.context.api().LLVMDisposeModule)(self.raw) }
     }
 }
 
@@ -300,14 +212,6 @@ pub(crate) struct Value<'c> {
     context: &'c Context,
     raw: api::ValueRef,
 }
-
-impl PartialEq for Context {
-    fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw
-    }
-}
-
-impl Eq for Context {}
 
 impl<'c> Value<'c> {
     fn api(self) -> &'static api::Api {
@@ -429,7 +333,7 @@ impl<'c> Value<'c> {
         // SAFETY: both strings are copied; the index is the function's own.
         unsafe {
             let attribute = (self.api().LLVMCreateStringAttribute)(
-                self.context.raw,
+                self.context.raw(),
                 name.as_ptr().cast(),
                 name.len() as c_uint,
                 value.as_ptr().cast(),
@@ -443,7 +347,7 @@ impl<'c> Value<'c> {
     /// put it: `__grid_constant__`.
     pub(crate) fn pass_by_value(self, parameter: u32, bytes: u64, align: u64) {
         const GRID_CONSTANT: &str = "nvvm.grid_constant";
-        let (api, context) = (self.api(), self.context.raw);
+        let (api, context) = (self.api(), self.context.raw());
         // SAFETY: the strings are copied; a function's parameters have the indices from 1 on, and types of LLVM live as long
         // as the context.
         unsafe {
@@ -493,7 +397,7 @@ impl<'c> Value<'c> {
             for name in ["noinline", "optnone", "cold", "minsize", "optsize"] {
                 (api.LLVMRemoveEnumAttributeAtIndex)(self.raw, c_uint::MAX, self.attribute_kind(name));
             }
-            let attribute = (api.LLVMCreateEnumAttribute)(self.context.raw, self.attribute_kind("alwaysinline"), 0);
+            let attribute = (api.LLVMCreateEnumAttribute)(self.context.raw(), self.attribute_kind("alwaysinline"), 0);
             (api.LLVMAddAttributeAtIndex)(self.raw, c_uint::MAX, attribute);
         }
     }
@@ -682,7 +586,7 @@ impl<'c> Instruction<'c> {
             let arguments: Vec<_> = (0..operands as c_uint)
                 .map(|operand| (api.LLVMGetOperand)(self.raw, operand))
                 .collect();
-            let builder = (api.LLVMCreateBuilderInContext)(self.context.raw);
+            let builder = (api.LLVMCreateBuilderInContext)(self.context.raw());
             (api.LLVMPositionBuilderBefore)(builder, self.raw);
             let ty = (api.LLVMGlobalGetValueType)(function.raw);
             let count = arguments.len() as c_uint;

@@ -8,7 +8,7 @@
 
 use rumba_interface::Device;
 
-static DEVICE: Device = rumba_soft::device("libcuda");
+static DEVICE: Device = rumba_soft::device();
 
 /// Runs when the library is loaded, before any call.
 extern "C" fn loaded() {

@@ -4,6 +4,7 @@ mod choice;
 mod cust;
 mod devices;
 mod driver;
+mod engine;
 mod seed;
 #[cfg(not(feature = "linked"))]
 mod soft_library;

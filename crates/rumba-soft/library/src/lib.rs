@@ -5,7 +5,7 @@
 
 use rumba_interface::Device;
 
-static DEVICE: Device = rumba_soft::device(env!("RUMBA_SOFT_SOURCES"));
+static DEVICE: Device = rumba_soft::device();
 
 /// The table of the device.
 #[unsafe(no_mangle)]

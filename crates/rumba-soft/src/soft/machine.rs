@@ -1,4 +1,4 @@
-//! The SIMT machine as the driver uses it; with `checks` and `findings`, the only file that names `rumba_vm`.
+//! The SIMT machine as the driver uses it; with `checks`, `engine` and `findings`, the only file that names `rumba_vm`.
 //!
 //! Turns its errors into result codes; decides nothing else.
 
@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::findings;
 use crate::log;
 use crate::soft::checks;
+use crate::soft::engine;
 use crate::soft::image::Source;
 use crate::table;
 
@@ -620,6 +621,9 @@ fn config() -> Result<Config, Error> {
             |text| text.parse().ok().filter(|workers| *workers <= MOST_WORKERS),
         )?
         .unwrap_or(default.workers),
+        engine: setting(engine::ENGINE, engine::Choice::VALUES, engine::Choice::parse)?
+            .unwrap_or(engine::Choice::Auto)
+            .engine()?,
         memory_bytes: setting("RUMBA_MEMORY", "the device's memory in MiB", mebibytes)?.unwrap_or(default.memory_bytes),
         ..default
     })

@@ -7,6 +7,7 @@ pub(crate) mod capture;
 mod checks;
 pub(crate) mod context;
 pub(crate) mod driver;
+mod engine;
 pub(crate) mod graph;
 pub(crate) mod handle;
 pub(crate) mod image;

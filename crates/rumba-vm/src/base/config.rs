@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rumba_checks::CheckSet;
 
+use crate::base::engine::Engine;
 use crate::base::limits::Multiprocessor;
 
 /// How long a launch may take by default: a kernel that works is done long before.
@@ -39,6 +40,9 @@ pub struct Config {
     pub seed: Option<u64>,
     /// Whether it is counted what each instruction does; see [`crate::Device::take_profiles`]. Kernels then run slower.
     pub profile: bool,
+    /// What runs kernels. Native code computes the same, and is used where neither a seed nor an exploration decides about
+    /// orders, nothing is profiled, and no check remembers what threads did.
+    pub engine: Engine,
 }
 
 impl Default for Config {
@@ -56,6 +60,7 @@ impl Default for Config {
             checks: CheckSet::default(),
             seed: None,
             profile: false,
+            engine: Engine::interpreter(),
         }
     }
 }

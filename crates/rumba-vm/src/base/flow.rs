@@ -56,6 +56,18 @@ impl Set {
         Self(vec![0; count.div_ceil(64)])
     }
 
+    /// These numbers, all below `count`.
+    pub(crate) fn of(numbers: impl Iterator<Item = usize>, count: usize) -> Self {
+        let mut set = Self::none(count);
+        numbers.for_each(|number| set.insert(number));
+        set
+    }
+
+    /// None of the numbers that another set may have.
+    pub(crate) fn none_like(other: &Self) -> Self {
+        Self(vec![0; other.0.len()])
+    }
+
     /// All of the numbers below `count`.
     pub(crate) fn all(count: usize) -> Self {
         Self(vec![u64::MAX; count.div_ceil(64)])

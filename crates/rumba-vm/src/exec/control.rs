@@ -14,7 +14,7 @@ pub(crate) const JUMP: Handlers = Handlers::same(jump);
 /// `if a (negated if extra) goto imm`; `c` is not 0 if lanes that part may go either way first.
 pub(crate) const BRANCH: Handlers = Handlers::same(branch);
 /// The same, of an instruction that promises that all lanes go one way.
-pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch);
+pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch).with_kind(OpKind::UniformBranch);
 /// `goto table[a]`; `imm` is the index of the table. `extra` is not 0 if all lanes are to go one way.
 pub(crate) const TABLE: Handlers = Handlers::same(table);
 /// Restricts the active lanes to a predicate for the next operations, or skips `imm` of them.

@@ -3,12 +3,16 @@
 //! A lane holds raw bits, a `u32` or a `u64`; values narrower than that lie zero-extended in their lane, so that a
 //! register may be read as any type of its width or narrower. Nothing here computes.
 
+use crate::base::ir::Element;
 pub use crate::exec::processor::Raw;
 
 /// A type of value that a lane can hold.
 pub trait Lane: Copy + 'static {
     /// The lane's bits.
     type Raw: Raw;
+
+    /// What native code calls it.
+    const ELEMENT: Element;
 
     /// The value in a lane; bits above the type's width do not count.
     fn from_raw(raw: Self::Raw) -> Self;
@@ -18,9 +22,10 @@ pub trait Lane: Copy + 'static {
 }
 
 macro_rules! lane {
-    ($($ty:ty: $raw:ty, $from:expr, $into:expr;)*) => {$(
+    ($($ty:ty: $raw:ty, $element:ident, $from:expr, $into:expr;)*) => {$(
         impl Lane for $ty {
             type Raw = $raw;
+            const ELEMENT: Element = Element::$element;
 
             #[inline(always)]
             fn from_raw(raw: $raw) -> Self {
@@ -38,18 +43,18 @@ macro_rules! lane {
 }
 
 lane! {
-    u8: u32, |raw| raw as u8, u32::from;
-    i8: u32, |raw| raw as i8, |value| u32::from(value as u8);
-    u16: u32, |raw| raw as u16, u32::from;
-    i16: u32, |raw| raw as i16, |value| u32::from(value as u16);
-    u32: u32, |raw| raw, |value| value;
-    i32: u32, |raw| raw as i32, |value| value as u32;
-    u64: u64, |raw| raw, |value| value;
-    i64: u64, |raw| raw as i64, |value| value as u64;
-    f32: u32, f32::from_bits, f32::to_bits;
-    f64: u64, f64::from_bits, f64::to_bits;
-    F16: u32, |raw| F16(raw as u16), |value| u32::from(value.0);
-    Bf16: u32, |raw| Bf16(raw as u16), |value| u32::from(value.0);
+    u8: u32, I8, |raw| raw as u8, u32::from;
+    i8: u32, I8, |raw| raw as i8, |value| u32::from(value as u8);
+    u16: u32, I16, |raw| raw as u16, u32::from;
+    i16: u32, I16, |raw| raw as i16, |value| u32::from(value as u16);
+    u32: u32, I32, |raw| raw, |value| value;
+    i32: u32, I32, |raw| raw as i32, |value| value as u32;
+    u64: u64, I64, |raw| raw, |value| value;
+    i64: u64, I64, |raw| raw as i64, |value| value as u64;
+    f32: u32, F32, f32::from_bits, f32::to_bits;
+    f64: u64, F64, f64::from_bits, f64::to_bits;
+    F16: u32, I16, |raw| F16(raw as u16), |value| u32::from(value.0);
+    Bf16: u32, I16, |raw| Bf16(raw as u16), |value| u32::from(value.0);
 }
 
 /// Two 16-bit values that share a register, the first in the low half.
@@ -58,6 +63,7 @@ pub struct Pair<T>(pub T, pub T);
 
 impl<T: Lane<Raw = u32>> Lane for Pair<T> {
     type Raw = u32;
+    const ELEMENT: Element = Element::I32;
 
     #[inline(always)]
     fn from_raw(raw: u32) -> Self {

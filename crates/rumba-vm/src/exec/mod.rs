@@ -9,6 +9,7 @@ pub(crate) mod group_sync;
 pub(crate) mod lane;
 pub(crate) mod lockstep;
 pub(crate) mod memory;
+pub(crate) mod native;
 pub(crate) mod observe;
 pub(crate) mod part;
 pub(crate) mod processor;

@@ -120,7 +120,7 @@ impl Warp {
         if self.splits.is_empty() {
             self.merge_at = usize::MAX as *const _;
             self.refuel(i32::MAX);
-            return self.join_lockstep(target);
+            return self.join(target);
         }
         let mut index = 0;
         while index < self.splits.len() {
@@ -160,7 +160,7 @@ impl Warp {
         match best {
             None => {
                 self.prepare();
-                self.join_lockstep(target)
+                self.join(target)
             }
             Some(best) => self.exchange(target, best),
         }
@@ -246,7 +246,17 @@ impl Warp {
             }
         }
         self.prepare();
-        self.join_lockstep(split.pc)
+        self.join(split.pc)
+    }
+
+    /// Goes on at `target` in the fastest way that there is.
+    #[inline]
+    fn join(&mut self, target: Pc) -> Pc {
+        if self.native.is_null() {
+            self.join_lockstep(target)
+        } else {
+            self.join_native(target)
+        }
     }
 
     /// Lets some of the active lanes run ahead of the others, up to the start of the next block.

@@ -10,6 +10,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::base::ir::{Element, LaneForm, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::exec::lane::{Lane, Raw};
 use crate::exec::part::{Bases, CHUNK, Part, Whole};
@@ -39,6 +40,10 @@ fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
 
 /// What a handler does, for each target.
 trait Body {
+    /// The types of the operands and of the result, if it is one over lanes.
+    const OPERANDS: &'static [Element] = &[];
+    const RESULT: Element = Element::I1;
+
     /// # Safety
     /// As for [`crate::machine::op::Handler`]; the processor is `X`, and the operands are good as `P`.
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc);
@@ -90,12 +95,25 @@ const fn handlers<B: Body>() -> Handlers {
     whole::<B>().with_kind(OpKind::Lanes {
         bases: bases::<B>,
         linear: Linear::No,
+        form: no_form::<B>(),
     })
 }
 
 /// The same with a predicate as result.
 const fn tests<B: Body>() -> Handlers {
-    whole::<B>().with_kind(OpKind::Test { bases: bases::<B> })
+    whole::<B>().with_kind(OpKind::Test {
+        bases: bases::<B>,
+        form: no_form::<B>(),
+    })
+}
+
+/// The types of a body that native code calls.
+const fn no_form<B: Body>() -> LaneForm {
+    LaneForm {
+        form: None,
+        operands: B::OPERANDS,
+        result: B::RESULT,
+    }
 }
 
 /// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.
@@ -252,6 +270,9 @@ impl<A, B, C, D, R: Lane, F: Fn(u16, A, B, C, D) -> R> Scalar<(A, B, C, D)> for 
 }
 
 impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
+    const OPERANDS: &'static [Element] = &[A::ELEMENT];
+    const RESULT: Element = <S::Output as Lane>::ELEMENT;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -264,6 +285,9 @@ impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
 }
 
 impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
+    const OPERANDS: &'static [Element] = &[A::ELEMENT, B::ELEMENT];
+    const RESULT: Element = <S::Output as Lane>::ELEMENT;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -280,6 +304,9 @@ impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
 }
 
 impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), S> {
+    const OPERANDS: &'static [Element] = &[A::ELEMENT, B::ELEMENT, C::ELEMENT];
+    const RESULT: Element = <S::Output as Lane>::ELEMENT;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -300,6 +327,9 @@ impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), 
 }
 
 impl<A: Lane, B: Lane, C: Lane, D: Lane, S: Scalar<(A, B, C, D)>> Body for Lanes<(A, B, C, D), S> {
+    const OPERANDS: &'static [Element] = &[A::ELEMENT, B::ELEMENT, C::ELEMENT, D::ELEMENT];
+    const RESULT: Element = <S::Output as Lane>::ELEMENT;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -324,6 +354,9 @@ impl<A: Lane<Raw = u32>, S: Scalar<(A,)>> Body for Halves<(A,), S>
 where
     S::Output: Lane<Raw = u32>,
 {
+    const OPERANDS: &'static [Element] = &[Element::I32];
+    const RESULT: Element = Element::I32;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -342,6 +375,9 @@ impl<A: Lane<Raw = u32>, S: Scalar<(A, A)>> Body for Halves<(A, A), S>
 where
     S::Output: Lane<Raw = u32>,
 {
+    const OPERANDS: &'static [Element] = &[Element::I32, Element::I32];
+    const RESULT: Element = Element::I32;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -361,6 +397,9 @@ impl<A: Lane<Raw = u32>, S: Scalar<(A, A, A)>> Body for Halves<(A, A, A), S>
 where
     S::Output: Lane<Raw = u32>,
 {
+    const OPERANDS: &'static [Element] = &[Element::I32, Element::I32, Element::I32];
+    const RESULT: Element = Element::I32;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
@@ -404,6 +443,9 @@ pub fn test<A: Lane, F: Fn(A) -> bool + Copy>(_: F) -> Handlers {
 }
 
 impl<A: Lane, F: Fn(A) -> bool + Copy> Body for Lanes<ToPredicate<(A,)>, F> {
+    const OPERANDS: &'static [Element] = &[A::ELEMENT];
+    const RESULT: Element = Element::I1;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
@@ -427,6 +469,9 @@ pub fn compare<A: Lane, F: Fn(A, A) -> bool + Copy>(_: F) -> Handlers {
 }
 
 impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F> {
+    const OPERANDS: &'static [Element] = &[A::ELEMENT, A::ELEMENT];
+    const RESULT: Element = Element::I1;
+
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
@@ -447,7 +492,7 @@ impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F>
 
 /// `dst = predicate c ? a : b`, for lanes of raw bits.
 pub fn select<R: Raw>() -> Handlers {
-    whole::<Lanes<R, ()>>()
+    whole::<Lanes<R, ()>>().with_kind(OpKind::Select)
 }
 
 impl<R: Raw> Body for Lanes<R, ()> {
@@ -523,8 +568,8 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
     }
 }
 
-/// `predicate dst = f(predicate a, predicate b)`, on whole masks.
-pub fn predicates<F: Fn(u32, u32) -> u32 + Copy>(_: F) -> Handlers {
+/// `predicate dst = f(predicate a, predicate b)`, on whole masks, and the same for native code.
+pub fn predicates<F: Fn(u32, u32) -> u32 + Copy>(_: F, form: fn(&mut Writer, u16, [&Value; 2]) -> Value) -> Handlers {
     unsafe fn run<F: Fn(u32, u32) -> u32 + Copy>(warp: &mut Warp, pc: Pc) -> Pc {
         let f = conjure::<F>();
         // SAFETY: the caller promises that the operation's predicates are good.
@@ -534,5 +579,5 @@ pub fn predicates<F: Fn(u32, u32) -> u32 + Copy>(_: F) -> Handlers {
         }
         pc.next()
     }
-    Handlers::same(run::<F>)
+    Handlers::same(run::<F>).with_kind(OpKind::Masks { form })
 }

@@ -44,7 +44,7 @@ pub(super) static ABS: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::mixed;
+use crate::isa::{form, mixed};
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
@@ -57,7 +57,12 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         shape::unary(|a: f32| canonical(flush(a).abs()))
     } else {
         shape::unary(|a: f32| canonical(a.abs()))
-    };
+    }
+    .form(|w, mode, x| {
+        let x = form::input(w, mode, &x[0]);
+        let x = w.intrinsic("fabs", &[&x]);
+        form::canonical(w, &x)
+    });
     emit::lanes(l, function, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
 }
 

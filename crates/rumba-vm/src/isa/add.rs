@@ -4,7 +4,7 @@ use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit::by_type;
 use crate::isa::float::{Mode, by_mode, propagate};
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction};
@@ -126,6 +126,7 @@ fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
         ScalarType::U16x2 | ScalarType::S16x2 => shape::binary_halves(|_, a: u16, b: u16| a.wrapping_add(b)),
         _ => {
             by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_add(b)).linear(Linear::Sum.of_bits(T::BITS)))
+                .form(|w, _, x| w.binary("add", &x[0], &x[1]))
         }
     })
 }
@@ -134,13 +135,22 @@ fn sum(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
     match ty {
         ScalarType::F32 => Ok(by_mode!(
             mode,
-            M => shape::binary(|a: f32, b: f32| M.output(M.input(a) + M.input(b))),
+            M => shape::binary(|a: f32, b: f32| M.output(M.input(a) + M.input(b))).form(|w, mode, x| {
+                let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+                let sum = w.binary("fadd", &a, &b);
+                form::output(w, mode, &sum)
+            }),
             D => shape::binary_with(|mode: u16, a: f32, b: f32| {
                 let mode = D.unwrap_or(Mode(mode));
                 mode.sum(mode.input(a).into(), mode.input(b).into())
             })
         )),
-        ScalarType::F64 if mode.is_nearest() => Ok(shape::binary(|a: f64, b: f64| propagate(a + b, a, b))),
+        ScalarType::F64 if mode.is_nearest() => {
+            Ok(shape::binary(|a: f64, b: f64| propagate(a + b, a, b)).form(|w, _, x| {
+                let sum = w.binary("fadd", &x[0], &x[1]);
+                form::propagate(w, &sum, &x[0], &x[1])
+            }))
+        }
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
             propagate(soft::add(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),

@@ -13,7 +13,7 @@ use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VReg, VirtualOp};
 use crate::machine::block::{RESULT_ALL, RESULT_ANY, RESULT_COUNT};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::program::ChoiceKind;
 use crate::machine::warp::{Wait, Warp, same};
 
@@ -86,7 +86,7 @@ fn virtual_op(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> 
         b,
         c: VReg::Predicate(1),
         d: VReg::Predicate(u16::from(aligned)),
-        ..VirtualOp::new(Handlers::same(barrier))
+        ..VirtualOp::new(Handlers::same(barrier).with_kind(OpKind::Barrier))
     })
 }
 
@@ -98,7 +98,9 @@ pub(super) fn lower_sync(l: &mut Lowering<'_>, aligned: bool) -> Result<(), Lowe
 }
 
 pub(super) fn lower_arrive(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
+    // It does not wait.
     let virtual_op = VirtualOp {
+        handlers: Handlers::same(barrier),
         imm: ARRIVES_ONLY,
         ..virtual_op(l, aligned, 0, true)?
     };

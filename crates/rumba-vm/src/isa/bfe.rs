@@ -2,11 +2,12 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::bfi::byte;
-use crate::isa::emit;
 use crate::isa::emit::by_type;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -26,6 +27,28 @@ pub(super) static BFE: Instruction = Instruction {
     undefined: Undefined::Absorbs(Extremes::Bits),
     ..Instruction::NEW
 };
+
+/// What native code computes for a field without a sign.
+fn unsigned(w: &mut Writer, _: u16, x: &[Value]) -> Value {
+    let element = x[0].element();
+    let bits = u64::from(element.bits());
+    let [position, length] = [&x[1], &x[2]].map(|x| {
+        if bits == 32 {
+            w.binary_with("and", x, 255)
+        } else {
+            let most = Value::integer(Element::I32, 255);
+            w.intrinsic("umin", &[x, &most])
+        }
+    });
+    let shifted = form::shift(w, "lshr", &[x[0].clone(), position]);
+    let one = Value::integer(element, 1);
+    let above = form::shift(w, "shl", &[one, length.clone()]);
+    let mask = w.binary_with("sub", &above, 1);
+    let short = w.compare_with("icmp ult", &length, bits);
+    let all = Value::integer(element, u64::MAX);
+    let mask = w.select(&short, &mask, &all);
+    w.binary("and", &shifted, &mask)
+}
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
@@ -47,6 +70,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let mask = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);
             shifted & mask
         }))
+        .form(unsigned)
     };
     emit::lanes(l, extract, 0, ty, &[ty, ScalarType::U32, ScalarType::U32])
 }

@@ -25,7 +25,8 @@ pub(super) static CLZ: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.leading_zeros()));
+    let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.leading_zeros()))
+        .form(|w, _, x| w.intrinsic_with("ctlz", &[&x[0]], "i1 false"));
     emit::lanes(l, count, 0, ScalarType::U32, &[ty])
 }
 

@@ -1,17 +1,18 @@
 //! Comparisons, shared by `setp` and `set`.
 
+use crate::base::ir::{Form, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16, Lane, Pair};
 use crate::exec::shape;
-use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::isa::float::flush;
 use crate::isa::half::Half;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VReg;
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, MaskForm, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// A comparison of two operands.
@@ -141,20 +142,35 @@ pub fn combine(
         None => (first, false),
     };
     let handlers = match m.get("BoolOp") {
-        None => Handlers::same(combined::<{ Operator::None as u8 }>),
+        None => combined_by::<{ Operator::None as u8 }>(|w, extra, [a, _]| complement(w, extra & 1, a)),
         Some(_) => m.choose(
             "BoolOp",
             &[
-                (".and", Handlers::same(combined::<{ Operator::And as u8 }>)),
-                (".or", Handlers::same(combined::<{ Operator::Or as u8 }>)),
-                (".xor", Handlers::same(combined::<{ Operator::Xor as u8 }>)),
+                (
+                    ".and",
+                    combined_by::<{ Operator::And as u8 }>(|w, extra, x| native(w, "and", extra, x)),
+                ),
+                (
+                    ".or",
+                    combined_by::<{ Operator::Or as u8 }>(|w, extra, x| native(w, "or", extra, x)),
+                ),
+                (
+                    ".xor",
+                    combined_by::<{ Operator::Xor as u8 }>(|w, extra, x| native(w, "xor", extra, x)),
+                ),
             ],
         )?,
     };
     // `c` may be `p` or `q`: it is kept where one combination would overwrite it before the other reads it.
     let c = if p != VReg::None && q != VReg::None && (c == p || c == q) {
         let copy = l.scratch(ScalarType::Pred);
-        emit::emit(l, shape::predicates(|a, _| a), 0, copy, [c, c, VReg::None, VReg::None]);
+        emit::emit(
+            l,
+            shape::predicates(|a, _| a, |_, _, [a, _]| a.clone()),
+            0,
+            copy,
+            [c, c, VReg::None, VReg::None],
+        );
         copy
     } else {
         c
@@ -175,6 +191,24 @@ enum Operator {
     And,
     Or,
     Xor,
+}
+
+/// The handlers of [`combined`], and what native code does instead.
+fn combined_by<const OPERATOR: u8>(form: MaskForm) -> Handlers {
+    Handlers::same(combined::<OPERATOR>).with_kind(OpKind::Masks { form })
+}
+
+fn native(w: &mut Writer, operation: &str, extra: u16, [a, b]: [&Value; 2]) -> Value {
+    let (a, b) = (complement(w, extra & 1, a), complement(w, extra & 2, b));
+    w.binary(operation, &a, &b)
+}
+
+fn complement(w: &mut Writer, negates: u16, mask: &Value) -> Value {
+    if negates == 0 {
+        mask.clone()
+    } else {
+        w.binary_with("xor", mask, u64::MAX)
+    }
 }
 
 /// `dst = a op b`; `extra` bit 0 negates `a`, bit 1 `b`.
@@ -205,16 +239,24 @@ fn compare_integers(basic: Basic, ty: ScalarType) -> Result<Handlers, LowerError
             16 => shape::compare(|a: u16, b: u16| a == b),
             32 => shape::compare(|a: u32, b: u32| a == b),
             _ => shape::compare(|a: u64, b: u64| a == b),
-        },
-        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::compare(|a: T, b: T| a < b)),
+        }
+        .form(|w, _, x| w.compare("icmp eq", &x[0], &x[1])),
+        _ => {
+            let less = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::compare(|a: T, b: T| a < b));
+            if ty.is_signed() {
+                less.form(|w, _, x| w.compare("icmp slt", &x[0], &x[1]))
+            } else {
+                less.form(|w, _, x| w.compare("icmp ult", &x[0], &x[1]))
+            }
+        }
     })
 }
 
 fn compare_floats(basic: Basic, ty: ScalarType, ftz: bool) -> Result<Handlers, LowerError> {
     Ok(match (ty, ftz) {
-        (ScalarType::F32, false) => compare(basic, |a: f32| a),
-        (ScalarType::F32, true) => compare(basic, flush),
-        (ScalarType::F64, _) => compare(basic, |a: f64| a),
+        (ScalarType::F32, false) => compare(basic, |a: f32| a).form(form_of_floats(basic)),
+        (ScalarType::F32, true) => compare(basic, flush).form(flushed_form(basic)),
+        (ScalarType::F64, _) => compare(basic, |a: f64| a).form(form_of_floats(basic)),
         (ScalarType::F16, false) => compare(basic, |a: F16| a.widen()),
         (ScalarType::F16, true) => compare(basic, flush_half::<F16>),
         (ScalarType::Bf16, false) => compare(basic, |a: Bf16| a.widen()),
@@ -225,6 +267,30 @@ fn compare_floats(basic: Basic, ty: ScalarType, ftz: bool) -> Result<Handlers, L
         (ScalarType::Bf16x2, true) => compare(basic, |a: Pair<Bf16>| flush_half(a.0)),
         (other, _) => return Err(emit::no_such(other)),
     })
+}
+
+fn flushed_form(basic: Basic) -> Form {
+    fn flushed(w: &mut Writer, comparison: &str, x: &[Value]) -> Value {
+        let [a, b] = [&x[0], &x[1]].map(|x| form::flush(w, x));
+        w.compare(comparison, &a, &b)
+    }
+    match basic {
+        Basic::Equal => |w, _, x| flushed(w, "fcmp oeq", x),
+        Basic::Less => |w, _, x| flushed(w, "fcmp olt", x),
+        Basic::LessOrEqual => |w, _, x| flushed(w, "fcmp ole", x),
+        Basic::Apart => |w, _, x| flushed(w, "fcmp one", x),
+        Basic::Ordered => |w, _, x| flushed(w, "fcmp ord", x),
+    }
+}
+
+fn form_of_floats(basic: Basic) -> Form {
+    match basic {
+        Basic::Equal => |w, _, x| w.compare("fcmp oeq", &x[0], &x[1]),
+        Basic::Less => |w, _, x| w.compare("fcmp olt", &x[0], &x[1]),
+        Basic::LessOrEqual => |w, _, x| w.compare("fcmp ole", &x[0], &x[1]),
+        Basic::Apart => |w, _, x| w.compare("fcmp one", &x[0], &x[1]),
+        Basic::Ordered => |w, _, x| w.compare("fcmp ord", &x[0], &x[1]),
+    }
 }
 
 fn compare_upper<T: Half>(basic: Basic, ftz: bool) -> Handlers {

@@ -145,7 +145,7 @@ pub(super) static CVT: Instruction = Instruction {
 };
 
 use crate::isa::cvt_integer::by_rounding;
-use crate::isa::{cvt_integer, cvt_small, cvt_stochastic};
+use crate::isa::{cvt_integer, cvt_small, cvt_stochastic, form};
 
 fn to_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("htype")?;
@@ -417,9 +417,14 @@ impl<T: Format> Scalar<(f64,)> for FromDouble<T> {
 /// A conversion of a format to itself: a copy, saturated or rounded to an integer.
 fn same_format(ty: ScalarType, mode: Mode, integral: bool) -> Result<Handlers, LowerError> {
     Ok(match (ty, integral) {
-        (ScalarType::F32, false) if mode.0 & !3 == 0 => shape::unary(|a: u32| a),
-        (ScalarType::F64, false) if mode.0 & !3 == 0 => shape::unary(|a: u64| a),
-        (ScalarType::F32, false) => shape::unary_with(|mode: u16, a: f32| Mode(mode).output(Mode(mode).input(a))),
+        (ScalarType::F32, false) if mode.0 & !3 == 0 => shape::unary(|a: u32| a).form(|_, _, x| x[0].clone()),
+        (ScalarType::F64, false) if mode.0 & !3 == 0 => shape::unary(|a: u64| a).form(|_, _, x| x[0].clone()),
+        (ScalarType::F32, false) => {
+            shape::unary_with(|mode: u16, a: f32| Mode(mode).output(Mode(mode).input(a))).form(|w, mode, x| {
+                let a = form::input(w, mode, &x[0]);
+                form::output(w, mode, &a)
+            })
+        }
         (ScalarType::F32, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| {
             Mode(mode).output(cvt_integer::integral_single(R, Mode(mode).input(a)))
         })),

@@ -2,8 +2,9 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
-use crate::exec::lane::{Bf16, F16};
+use crate::exec::lane::{Bf16, F16, Lane};
 use crate::exec::shape;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
@@ -18,12 +19,28 @@ use crate::machine::op::{Handlers, Linear};
 /// Integer to integer: the low bits, or an extension as the source type says.
 #[expect(clippy::unnecessary_cast, reason = "one source type is the destination type")]
 pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
+    let converted = by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
         8 => shape::unary(|a: A| a as u8),
         16 => shape::unary(|a: A| a as u16),
         32 => shape::unary(|a: A| a as u32).linear(extension(from, 32)),
         _ => shape::unary(|a: A| a as u64).linear(extension(from, 64)),
-    }))
+    });
+    // What is wider than the result is cut when it is written.
+    Ok(match (from.is_signed(), to.bits()) {
+        (true, 8 | 16 | 32) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I32)),
+        (true, _) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I64)),
+        (false, 8 | 16 | 32) => converted.form(|w, _, x| resized(w, "zext", &x[0], Element::I32)),
+        (false, _) => converted.form(|w, _, x| resized(w, "zext", &x[0], Element::I64)),
+    })
+}
+
+/// An integer with another number of bits.
+fn resized(w: &mut Writer, extension: &str, x: &Value, element: Element) -> Value {
+    if x.element().bits() < element.bits() {
+        w.convert(extension, x, element)
+    } else {
+        w.bits_as(x, element)
+    }
 }
 
 /// How an affine value of type `from` becomes one of `bits` bits.
@@ -161,6 +178,13 @@ fn clamped(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => match from {
         ScalarType::F16 => shape::unary(|a: F16| select(a.is_nan(), D::NAN, D::clamped_single(a.widen()))),
         ScalarType::Bf16 => shape::unary(|a: Bf16| select(a.is_nan(), D::NAN, D::clamped_single(a.widen()))),
+        ScalarType::F32 if D::BITS < 64 => shape::unary(|a: f32| select(a.is_nan(), D::NAN, D::clamped_single(a))).form(
+            |w, _, x| {
+                // NaN becomes zero.
+                let name = if D::MIN == 0 { "fptoui.sat" } else { "fptosi.sat" };
+                w.converting(name, &x[0], <D as Lane>::ELEMENT)
+            },
+        ),
         ScalarType::F32 => shape::unary(|a: f32| select(a.is_nan(), D::NAN, D::clamped_single(a))),
         ScalarType::F64 => shape::unary(|a: f64| select(a.is_nan(), D::INDEFINITE, D::clamped(a))),
         other => return Err(emit::no_such(other)),
@@ -248,7 +272,7 @@ from_float! {
 /// Integer to floating point, rounded as the mode says.
 pub(super) fn to_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
     let plain = mode.0 == 0;
-    Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to {
+    let converted = by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to {
         ScalarType::F32 if plain => shape::unary(|a: A| a as f32),
         ScalarType::F32 => shape::unary_with(|mode: u16, a: A| Mode(mode).narrow(a.jammed())),
         ScalarType::F64 if plain => shape::unary(|a: A| a as f64),
@@ -256,7 +280,14 @@ pub(super) fn to_float(to: ScalarType, from: ScalarType, mode: Mode) -> Result<H
         ScalarType::F16 => shape::unary_with(|mode: u16, a: A| half::<F16>(mode, a.jammed())),
         ScalarType::Bf16 => shape::unary_with(|mode: u16, a: A| half::<Bf16>(mode, a.jammed())),
         other => return Err(emit::no_such(other)),
-    }))
+    });
+    Ok(match (to, from.is_signed()) {
+        (ScalarType::F32, true) if plain => converted.form(|w, _, x| w.convert("sitofp", &x[0], Element::F32)),
+        (ScalarType::F32, false) if plain => converted.form(|w, _, x| w.convert("uitofp", &x[0], Element::F32)),
+        (ScalarType::F64, true) if plain => converted.form(|w, _, x| w.convert("sitofp", &x[0], Element::F64)),
+        (ScalarType::F64, false) if plain => converted.form(|w, _, x| w.convert("uitofp", &x[0], Element::F64)),
+        _ => converted,
+    })
 }
 
 #[inline(always)]

@@ -52,7 +52,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if narrow {
         let wide = l.scratch(ScalarType::U64);
         l.emit(VirtualOp::unary(
-            shape::unary(|address: u32| u64::from(address)),
+            shape::unary(|address: u32| u64::from(address)).form(|_, _, x| x[0].clone()),
             wide,
             from,
         ));
@@ -74,7 +74,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if narrow {
         let wide = l.scratch(ScalarType::U64);
         l.emit(VirtualOp::unary(handlers, wide, from));
-        l.emit(VirtualOp::unary(shape::unary(|address: u64| address as u32), to, wide));
+        l.emit(VirtualOp::unary(
+            shape::unary(|address: u64| address as u32).form(|_, _, x| x[0].clone()),
+            to,
+            wide,
+        ));
     } else {
         l.emit(VirtualOp::unary(handlers, to, from));
     }

@@ -5,10 +5,11 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::Element;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::float::{Mode, Rounding, SCALE, by_mode};
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Hazard, Instruction};
 use crate::lower::lowering::Lowering;
@@ -61,6 +62,16 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| {
         let (a, b) = (M.input(a), M.input(b));
         M.flushed(a / b, (a * SCALE) / (b / SCALE))
+    })
+    .form(|w, mode, x| {
+        let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+        let quotient = w.binary("fdiv", &a, &b);
+        form::flushed(w, mode, &quotient, |w| {
+            let a = form::scaled(w, &a, 1);
+            let scale = w.number(Element::F32, SCALE.to_bits().into());
+            let b = w.binary("fdiv", &b, &scale);
+            w.binary("fdiv", &a, &b)
+        })
     }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)));
     emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }

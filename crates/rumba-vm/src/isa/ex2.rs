@@ -32,13 +32,17 @@ pub(super) static EX2: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{math, mixed};
+use crate::isa::{form, math, mixed};
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let power = by_mode!(
         mode,
-        M => shape::unary(|a: f32| M.output(math::ex2(M.input(a))))
+        M => shape::unary(|a: f32| M.output(math::ex2(M.input(a)))).form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let power = math::form_of_ex2(w, &a);
+            form::output(w, mode, &power)
+        })
     );
     emit::lanes(l, power, mode.0, ScalarType::F32, &[ScalarType::F32])
 }

@@ -1,5 +1,6 @@
 //! The forms of `add`, `sub`, `mul` and `fma` that compute on two `f32` at once, which share a 64-bit register.
 
+use crate::base::ir::Element;
 use crate::base::types::ScalarType;
 use crate::exec::lane::Lane;
 use crate::exec::shape;
@@ -15,6 +16,7 @@ struct Two(f32, f32);
 
 impl Lane for Two {
     type Raw = u64;
+    const ELEMENT: Element = Element::I64;
 
     #[inline(always)]
     fn from_raw(raw: u64) -> Self {

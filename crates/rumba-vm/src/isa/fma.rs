@@ -2,13 +2,14 @@
 //!
 //! Without a fused instruction in the processor, the sum of the exact product in `f64` is rounded to odd first.
 
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
 use crate::exec::shape::Scalar;
 use crate::isa::float::{Mode, SCALE, by_mode, propagate, sum_to_odd};
 use crate::isa::half::Half;
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -94,9 +95,20 @@ fn fused(mode: Mode) -> Handlers {
                 let (a, b, c) = (M.input(a), M.input(b), M.input(c));
                 M.flushed(a.mul_add(b, c), (a * SCALE).mul_add(b * SCALE, c * SCALE * SCALE))
             })
+            .form(form_of_single)
         },
         D => shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(D.unwrap_or(Mode(mode)), a, b, c))
     )
+}
+
+/// What native code computes for `fma.rn.f32`.
+fn form_of_single(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
+    let [a, b, c] = [&x[0], &x[1], &x[2]].map(|x| form::input(w, mode, x));
+    let sum = w.intrinsic("fma", &[&a, &b, &c]);
+    form::flushed(w, mode, &sum, |w| {
+        let [a, b, c] = [(&a, 1), (&b, 1), (&c, 2)].map(|(x, times)| form::scaled(w, x, times));
+        w.intrinsic("fma", &[&a, &b, &c])
+    })
 }
 
 #[inline(always)]
@@ -108,7 +120,11 @@ fn exact(mode: Mode, a: f32, b: f32, c: f32) -> f32 {
 /// `fma` of `f64`.
 pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     let sum = if mode.is_nearest() {
-        shape::ternary(|a: f64, b: f64, c: f64| propagate(propagate(a.mul_add(b, c), a, c), c, b))
+        shape::ternary(|a: f64, b: f64, c: f64| propagate(propagate(a.mul_add(b, c), a, c), c, b)).form(|w, _, x| {
+            let sum = w.intrinsic("fma", &[&x[0], &x[1], &x[2]]);
+            let sum = form::propagate(w, &sum, &x[0], &x[2]);
+            form::propagate(w, &sum, &x[2], &x[1])
+        })
     } else {
         shape::ternary_with(|mode: u16, a: f64, b: f64, c: f64| {
             let sum = soft::fma(a, b, c, Mode(mode).get_rounding(), soft::Format::F64);

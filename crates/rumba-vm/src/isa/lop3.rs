@@ -88,7 +88,10 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
         some,
         [dst, VReg::None, VReg::None, VReg::None],
     );
-    let (or, and) = (shape::predicates(|a, b| a | b), shape::predicates(|a, b| a & b));
+    let (or, and) = (
+        shape::predicates(|a, b| a | b, |w, _, [a, b]| w.binary("or", a, b)),
+        shape::predicates(|a, b| a & b, |w, _, [a, b]| w.binary("and", a, b)),
+    );
     let combine = m.choose("BoolOp", &[(".or", or), (".and", and)])?;
     if p == VReg::None && !matches!(l.operand(0)?.kind, rumba_ptx::ast::OperandKind::Pair(_)) {
         let message = "a predicate is needed here besides the register: `d|p`";

@@ -1,5 +1,6 @@
 //! `mad`: product plus a third operand: of integers, or of floating point numbers with one rounding (as `fma`).
 
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -64,7 +65,7 @@ pub(super) static MAD: Instruction = Instruction {
 };
 
 use crate::isa::mul::{High, wide};
-use crate::isa::{fma, madc};
+use crate::isa::{fma, form, madc};
 use shape::CarryUse;
 
 fn is_high(m: &Matched<'_>) -> bool {
@@ -77,6 +78,10 @@ fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| T::high(a, b).wrapping_add(c)))
     } else {
         by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c)).linear(Linear::ProductSum.of_bits(T::BITS)))
+            .form(|w, _, x| {
+                let product = w.binary("mul", &x[0], &x[1]);
+                w.binary("add", &product, &x[2])
+            })
     };
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }
@@ -89,14 +94,24 @@ fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
 fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let sum = match ty {
-        ScalarType::U16 => shape::ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c)),
-        ScalarType::S16 => shape::ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c)),
+        ScalarType::U16 => shape::ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c))
+            .form(|w, _, x| sum(w, "zext", x)),
+        ScalarType::S16 => shape::ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c))
+            .form(|w, _, x| sum(w, "sext", x)),
         ScalarType::U32 => shape::ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
-            .linear(Linear::WideProductSum),
+            .linear(Linear::WideProductSum)
+            .form(|w, _, x| sum(w, "zext", x)),
         _ => shape::ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c))
-            .linear(Linear::SignedWideProductSum),
+            .linear(Linear::SignedWideProductSum)
+            .form(|w, _, x| sum(w, "sext", x)),
     };
     emit::lanes(l, sum, 0, wide(ty), &[ty, ty, wide(ty)])
+}
+
+/// What native code computes for `mad.wide`.
+fn sum(w: &mut Writer, extension: &str, x: &[Value]) -> Value {
+    let product = form::wide_product(w, extension, x);
+    w.binary("add", &product, &x[2])
 }
 
 fn with_carry(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -5,6 +5,7 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::isa::float::{Mode, Rounding};
 
 /// Adding it rounds a small number to an integer and leaves that in the low bits.
@@ -87,6 +88,48 @@ pub fn ex2(x: f32) -> f32 {
     select(x.is_nan(), f32::NAN, power(f64::from(x)) as f32)
 }
 
+/// The Taylor series of 2^r, with |r| at most 1/2: ln(2)^n / n!
+const POWER: [f64; 10] = [
+    1.0,
+    std::f64::consts::LN_2,
+    2.402_265_069_591_007e-1,
+    5.550_410_866_482_158e-2,
+    9.618_129_107_628_477e-3,
+    1.333_355_814_642_844_3e-3,
+    1.540_353_039_338_161e-4,
+    1.525_273_380_405_984e-5,
+    1.321_548_679_014_431e-6,
+    1.017_808_600_923_97e-7,
+];
+
+/// What native code computes for [`ex2`].
+pub(super) fn form_of_ex2(w: &mut Writer, x: &Value) -> Value {
+    let number = |w: &mut Writer, x: f64| w.number(Element::F64, x.to_bits());
+    let wide = w.convert("fpext", x, Element::F64);
+    let (most, least, round) = (number(w, 200.0), number(w, -200.0), number(w, ROUND));
+    let below = w.compare("fcmp olt", &wide, &most);
+    let cut = w.select(&below, &wide, &most);
+    let above = w.compare("fcmp ogt", &cut, &least);
+    let cut = w.select(&above, &cut, &least);
+    let shifted = w.binary("fadd", &cut, &round);
+    let whole = w.binary("fsub", &shifted, &round);
+    let r = w.binary("fsub", &cut, &whole);
+    let mut sum = number(w, POWER[POWER.len() - 1]);
+    for coefficient in POWER.iter().rev().skip(1) {
+        let product = w.binary("fmul", &sum, &r);
+        let coefficient = number(w, *coefficient);
+        sum = w.binary("fadd", &product, &coefficient);
+    }
+    let [sum, shifted] = [&sum, &shifted].map(|x| w.bits_as(x, Element::I64));
+    let exponent = w.binary_with("shl", &shifted, 52);
+    let bits = w.binary("add", &sum, &exponent);
+    let power = w.bits_as(&bits, Element::F64);
+    let power = w.convert("fptrunc", &power, Element::F32);
+    // Any NaN will do: what is written is canonical.
+    let ordered = w.compare("fcmp ord", x, x);
+    w.select(&ordered, &power, x)
+}
+
 /// 2 to the power `x`, which is not NaN; powers beyond ±200 are cut off there.
 #[inline(always)]
 fn power(x: f64) -> f64 {
@@ -94,22 +137,7 @@ fn power(x: f64) -> f64 {
     let x = select(x > -200.0, x, -200.0);
     let shifted = x + ROUND;
     let r = x - (shifted - ROUND);
-    // The Taylor series of 2^r, with |r| at most 1/2: ln(2)^n / n!
-    let fraction = polynomial(
-        r,
-        [
-            1.0,
-            std::f64::consts::LN_2,
-            2.402_265_069_591_007e-1,
-            5.550_410_866_482_158e-2,
-            9.618_129_107_628_477e-3,
-            1.333_355_814_642_844_3e-3,
-            1.540_353_039_338_161e-4,
-            1.525_273_380_405_984e-5,
-            1.321_548_679_014_431e-6,
-            1.017_808_600_923_97e-7,
-        ],
-    );
+    let fraction = polynomial(r, POWER);
     f64::from_bits(fraction.to_bits().wrapping_add(shifted.to_bits() << 52))
 }
 

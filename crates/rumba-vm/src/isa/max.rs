@@ -59,7 +59,7 @@ pub(super) static MAX: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::mixed;
+use crate::isa::{form, mixed};
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
@@ -68,7 +68,14 @@ fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.max(b).max(0)),
         (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.max(b)),
         (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.max(b)),
-        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b))),
+        _ => {
+            let result = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b)));
+            if ty.is_signed() {
+                result.form(|w, _, x| form::lesser(w, "icmp slt", x, true))
+            } else {
+                result.form(|w, _, x| form::lesser(w, "icmp ult", x, true))
+            }
+        }
     };
     emit::lanes(l, result, 0, ty, &[ty, ty])
 }

@@ -7,9 +7,9 @@ use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
 use crate::exec::shape::{Scalar, conjure};
-use crate::isa::emit;
 use crate::isa::float::{Extremum, Mode, canonical, extremum as of_two, flush};
 use crate::isa::half::Half;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
@@ -149,9 +149,15 @@ pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: Scal
     let nan = if m.has(".NaN") { NAN } else { 0 };
     let sign = if m.has(".xorsign") { XORSIGN } else { 0 };
     let handlers = match (ty, ftz | nan | sign) {
-        (ScalarType::F32, 0) => shape::binary(|a: f32, b: f32| of_two(Extremum { max: MAX, nan: false }, a, b)),
+        (ScalarType::F32, 0) => shape::binary(|a: f32, b: f32| of_two(Extremum { max: MAX, nan: false }, a, b))
+            .form(|w, _, x| form::extremum(w, Extremum { max: MAX, nan: false }, &x[0], &x[1])),
         (ScalarType::F32, Mode::FTZ) => {
-            shape::binary(|a: f32, b: f32| of_two(Extremum { max: MAX, nan: false }, flush(a), flush(b)))
+            shape::binary(|a: f32, b: f32| of_two(Extremum { max: MAX, nan: false }, flush(a), flush(b))).form(
+                |w, _, x| {
+                    let [a, b] = [&x[0], &x[1]].map(|x| form::flush(w, x));
+                    form::extremum(w, Extremum { max: MAX, nan: false }, &a, &b)
+                },
+            )
         }
         (ScalarType::F32, _) => shape::binary_with(|flags: u16, a: f32, b: f32| {
             let (a, b) = (Mode(flags & Mode::FTZ).input(a), Mode(flags & Mode::FTZ).input(b));

@@ -52,6 +52,7 @@ mod fence;
 pub mod float;
 mod fma;
 mod fns;
+mod form;
 mod getctarank;
 mod griddepcontrol;
 pub mod half;

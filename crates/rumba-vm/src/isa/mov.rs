@@ -2,6 +2,7 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
@@ -12,7 +13,7 @@ use crate::lower::instruction::{Carries, Form, Instruction, Names, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 
@@ -56,7 +57,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         _ if ty == ScalarType::Pred => {
             let from = l.source(1, ty)?;
             let to = l.destination(0, ty)?;
-            l.emit(VirtualOp::unary(Handlers::same(copy_predicate), to, from));
+            let copy = Handlers::same(copy_predicate).with_kind(OpKind::Masks {
+                form: |_, _, [a, _]| a.clone(),
+            });
+            l.emit(VirtualOp::unary(copy, to, from));
             Ok(())
         }
         _ => {
@@ -123,12 +127,12 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
         let to = l.destination_operand(operand, part, false)?;
         let extra = (index as u32 * part.bits()) as u16;
         let handlers = match (ty.bits(), part.bits()) {
-            (16, _) => shape::unary_with(|shift, value: u16| (value >> shift) as u8),
-            (32, 8) => shape::unary_with(|shift, value: u32| (value >> shift) as u8),
-            (32, _) => shape::unary_with(|shift, value: u32| (value >> shift) as u16),
-            (64, 8) => shape::unary_with(|shift, value: u64| (value >> shift) as u8),
-            (64, 16) => shape::unary_with(|shift, value: u64| (value >> shift) as u16),
-            (64, _) => shape::unary_with(|shift, value: u64| (value >> shift) as u32),
+            (16, _) => shape::unary_with(|shift, value: u16| (value >> shift) as u8).form(taken),
+            (32, 8) => shape::unary_with(|shift, value: u32| (value >> shift) as u8).form(taken),
+            (32, _) => shape::unary_with(|shift, value: u32| (value >> shift) as u16).form(taken),
+            (64, 8) => shape::unary_with(|shift, value: u64| (value >> shift) as u8).form(taken),
+            (64, 16) => shape::unary_with(|shift, value: u64| (value >> shift) as u16).form(taken),
+            (64, _) => shape::unary_with(|shift, value: u64| (value >> shift) as u32).form(taken),
             (128, 64) => Handlers::same(part_of_wide::<u64>),
             _ => Handlers::same(part_of_wide::<u32>),
         };
@@ -138,6 +142,18 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
         });
     }
     Ok(())
+}
+
+/// What native code computes for a part: the bits from `shift` on, which are cut when they are written.
+fn taken(w: &mut Writer, shift: u16, x: &[Value]) -> Value {
+    w.binary_with("lshr", &x[0], shift.into())
+}
+
+/// What native code computes for two parts that become one value.
+fn joined(w: &mut Writer, shift: u16, x: &[Value]) -> Value {
+    let [high, low] = [&x[0], &x[1]].map(|x| w.extended(x, Element::I64));
+    let high = w.binary_with("shl", &high, shift.into());
+    w.binary("or", &high, &low)
 }
 
 trait Narrow: Copy {
@@ -179,16 +195,24 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
     while let Some(below) = values.pop() {
         let sum = if values.is_empty() { to } else { l.scratch(ty) };
         let handlers = match (ty.bits(), part.bits(), first) {
-            (16, ..) => shape::binary_with(|shift, high: u16, low: u8| (high << shift) | u16::from(low)),
-            (32, 8, _) => shape::binary_with(|shift, high: u32, low: u8| (high << shift) | u32::from(low)),
-            (32, ..) => shape::binary_with(|shift, high: u32, low: u16| (high << shift) | u32::from(low)),
+            (16, ..) => shape::binary_with(|shift, high: u16, low: u8| (high << shift) | u16::from(low)).form(joined),
+            (32, 8, _) => shape::binary_with(|shift, high: u32, low: u8| (high << shift) | u32::from(low)).form(joined),
+            (32, ..) => shape::binary_with(|shift, high: u32, low: u16| (high << shift) | u32::from(low)).form(joined),
             (64, 16, true) => {
-                shape::binary_with(|shift, high: u16, low: u16| u64::from(high) << shift | u64::from(low))
+                shape::binary_with(|shift, high: u16, low: u16| u64::from(high) << shift | u64::from(low)).form(joined)
             }
-            (64, 16, false) => shape::binary_with(|shift, high: u64, low: u16| (high << shift) | u64::from(low)),
-            (64, 8, true) => shape::binary_with(|shift, high: u8, low: u8| u64::from(high) << shift | u64::from(low)),
-            (64, 8, false) => shape::binary_with(|shift, high: u64, low: u8| (high << shift) | u64::from(low)),
-            (64, ..) => shape::binary_with(|shift, high: u32, low: u32| u64::from(high) << shift | u64::from(low)),
+            (64, 16, false) => {
+                shape::binary_with(|shift, high: u64, low: u16| (high << shift) | u64::from(low)).form(joined)
+            }
+            (64, 8, true) => {
+                shape::binary_with(|shift, high: u8, low: u8| u64::from(high) << shift | u64::from(low)).form(joined)
+            }
+            (64, 8, false) => {
+                shape::binary_with(|shift, high: u64, low: u8| (high << shift) | u64::from(low)).form(joined)
+            }
+            (64, ..) => {
+                shape::binary_with(|shift, high: u32, low: u32| u64::from(high) << shift | u64::from(low)).form(joined)
+            }
             (_, 64, _) => Handlers::same(pack_wide::<u64, u64>),
             (_, _, true) => Handlers::same(pack_wide::<u32, u32>),
             _ => Handlers::same(pack_wide::<u128, u32>),

@@ -4,7 +4,7 @@ use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit::by_type;
 use crate::isa::float::{Mode, SCALE, by_mode, propagate};
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
@@ -91,12 +91,19 @@ fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let product = match ty {
-        ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b)),
-        ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b)),
-        ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b)).linear(Linear::WideProduct),
-        _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b)).linear(Linear::SignedWideProduct),
-    };
+    let product =
+        match ty {
+            ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b))
+                .form(|w, _, x| form::wide_product(w, "zext", x)),
+            ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b))
+                .form(|w, _, x| form::wide_product(w, "sext", x)),
+            ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b))
+                .linear(Linear::WideProduct)
+                .form(|w, _, x| form::wide_product(w, "zext", x)),
+            _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b))
+                .linear(Linear::SignedWideProduct)
+                .form(|w, _, x| form::wide_product(w, "sext", x)),
+        };
     emit::lanes(l, product, 0, wide(ty), &[ty, ty])
 }
 
@@ -107,6 +114,14 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         M => shape::binary(|a: f32, b: f32| {
             let (a, b) = (M.input(a), M.input(b));
             M.flushed(a * b, (a * SCALE) * (b * SCALE))
+        })
+        .form(|w, mode, x| {
+            let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+            let product = w.binary("fmul", &a, &b);
+            form::flushed(w, mode, &product, |w| {
+                let [a, b] = [&a, &b].map(|x| form::scaled(w, x, 1));
+                w.binary("fmul", &a, &b)
+            })
         }),
         D => shape::binary_with(|mode: u16, a: f32, b: f32| {
             let mode = D.unwrap_or(Mode(mode));
@@ -119,7 +134,10 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let product = if mode.is_nearest() {
-        shape::binary(|a: f64, b: f64| propagate(a * b, a, b))
+        shape::binary(|a: f64, b: f64| propagate(a * b, a, b)).form(|w, _, x| {
+            let product = w.binary("fmul", &x[0], &x[1]);
+            form::propagate(w, &product, &x[0], &x[1])
+        })
     } else {
         shape::binary_with(|mode: u16, a: f64, b: f64| {
             propagate(soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
@@ -146,12 +164,18 @@ pub(super) fn wide(ty: ScalarType) -> ScalarType {
 
 fn low(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(
-        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_mul(b)).linear(Linear::Product.of_bits(T::BITS))),
+        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_mul(b)).linear(Linear::Product.of_bits(T::BITS)))
+            .form(|w, _, x| w.binary("mul", &x[0], &x[1])),
     )
 }
 
 fn high(ty: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| T::high(a, b))))
+    let high = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| T::high(a, b)));
+    Ok(if ty.is_signed() {
+        high.form(|w, _, x| form::high(w, "sext", x))
+    } else {
+        high.form(|w, _, x| form::high(w, "zext", x))
+    })
 }
 
 /// Integers that have a product of twice their width.

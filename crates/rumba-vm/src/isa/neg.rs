@@ -1,5 +1,6 @@
 //! `neg`: negative. NaN becomes canonical, except in `f64`, where it stays as it is.
 
+use crate::base::ir::Value;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -44,11 +45,14 @@ pub(super) static NEG: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::mixed;
+use crate::isa::{form, mixed};
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let function = by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_neg()));
+    let function = by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_neg())).form(|w, _, x| {
+        let zero = Value::integer(x[0].element(), 0);
+        w.binary("sub", &zero, &x[0])
+    });
     emit::lanes(l, function, 0, ty, &[ty])
 }
 
@@ -57,7 +61,12 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         shape::unary(|a: f32| canonical(-flush(a)))
     } else {
         shape::unary(|a: f32| canonical(-a))
-    };
+    }
+    .form(|w, mode, x| {
+        let x = form::input(w, mode, &x[0]);
+        let x = w.negated(&x);
+        form::canonical(w, &x)
+    });
     emit::lanes(l, function, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
 }
 

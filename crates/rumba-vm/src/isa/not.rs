@@ -30,10 +30,16 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if ty == ScalarType::Pred {
         // Both sources are the operand.
         let (dst, a) = (l.destination(0, ty)?, l.source(1, ty)?);
-        l.emit(VirtualOp::binary(shape::predicates(|a, _| !a), dst, a, a));
+        l.emit(VirtualOp::binary(
+            shape::predicates(|a, _| !a, |w, _, [a, _]| w.binary_with("xor", a, u64::MAX)),
+            dst,
+            a,
+            a,
+        ));
         return Ok(());
     }
-    let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| !a));
+    let complement =
+        by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| !a).form(|w, _, x| w.binary_with("xor", &x[0], u64::MAX)));
     emit::lanes(l, complement, 0, ty, &[ty])
 }
 

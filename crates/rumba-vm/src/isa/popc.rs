@@ -25,7 +25,8 @@ pub(super) static POPC: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.count_ones()));
+    let count =
+        by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.count_ones())).form(|w, _, x| w.intrinsic("ctpop", &[&x[0]]));
     emit::lanes(l, count, 0, ScalarType::U32, &[ty])
 }
 

@@ -4,10 +4,11 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::Element;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::float::{Mode, by_mode};
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -45,7 +46,12 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let reciprocal = by_mode!(
         mode,
-        M => shape::unary(|a: f32| M.output(1.0 / M.input(a))),
+        M => shape::unary(|a: f32| M.output(1.0 / M.input(a))).form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let one = w.number(Element::F32, 1_f32.to_bits().into());
+            let quotient = w.binary("fdiv", &one, &a);
+            form::output(w, mode, &quotient)
+        }),
         D => shape::unary_with(|mode: u16, a: f32| {
             let mode = D.unwrap_or(Mode(mode));
             mode.narrow(1.0 / f64::from(mode.input(a)))

@@ -2,10 +2,11 @@
 //!
 //! Rounded from `f64` here; `rsqrt.approx.ftz.f64` has 20 fraction bits.
 
+use crate::base::ir::Element;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::emit;
 use crate::isa::float::{Mode, by_mode};
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -33,9 +34,17 @@ use crate::isa::rcp::coarse;
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let root = by_mode!(
         Mode::of(m),
-        M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32))
+        M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32)).form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let wide = w.convert("fpext", &a, Element::F64);
+            let root = w.intrinsic("sqrt", &[&wide]);
+            let one = w.number(Element::F64, 1_f64.to_bits());
+            let quotient = w.binary("fdiv", &one, &root);
+            let root = w.convert("fptrunc", &quotient, Element::F32);
+            form::output(w, mode, &root)
+        })
     );
-    emit::lanes(l, root, 0, ScalarType::F32, &[ScalarType::F32])
+    emit::lanes(l, root, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

@@ -9,7 +9,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handler, Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
 /// `shfl`
@@ -24,7 +24,7 @@ pub(super) static SHFL: Instruction = Instruction {
             ",
             lower: |l, m| {
                 let virtual_op = VirtualOp {
-                    handlers: Handlers::same(shfl::<false>),
+                    handlers: of_all(shfl::<false>),
                     ..virtual_op(l, m)?
                 };
                 let d = l.source(4, ScalarType::U32)?;
@@ -92,8 +92,44 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
         c: predicate,
         defines: DST_AND_C,
         extra: m.choose("mode", &modes)?,
-        ..VirtualOp::new(Handlers::same(without_members::<false>))
+        ..VirtualOp::new(of_all(without_members::<false>))
     })
+}
+
+/// A shuffle, which is known if all lanes take part.
+fn of_all(handler: Handler) -> Handlers {
+    Handlers::same(handler).with_kind(OpKind::Shuffle {
+        lanes: |mode, packed| {
+            let mut inside = 0;
+            let sources = std::array::from_fn(|lane| {
+                let (from, valid) = source(mode, lane as u32, packed);
+                inside |= u32::from(valid) << lane;
+                if valid { from as usize % LANES } else { lane }
+            });
+            (sources, inside)
+        },
+    })
+}
+
+/// The lane that a lane reads, and whether it is one of its segment: the pseudocode of the manual.
+#[inline(always)]
+fn source(mode: u16, own: u32, packed: u32) -> (u32, bool) {
+    let (b, c) = (packed & 31, packed >> 16);
+    let (clamp, segment) = (c & 31, c >> 8 & 31);
+    let max = (own & segment) | (clamp & !segment);
+    let min = own & segment;
+    match mode {
+        UP => {
+            let from = own.wrapping_sub(b);
+            (from, (from as i32) >= max as i32)
+        }
+        DOWN => (own + b, own + b <= max),
+        BUTTERFLY => (own ^ b, own ^ b <= max),
+        _ => {
+            let from = min | (b & !segment);
+            (from, from <= max)
+        }
+    }
 }
 
 #[inline(always)]
@@ -159,23 +195,8 @@ unsafe fn exchange<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc, group: u32) {
     let mut inside = 0;
     let mut strange = 0;
     for lane in 0..LANES {
-        let (b, c) = (packed[lane] & 31, packed[lane] >> 16);
-        let (clamp, segment) = (c & 31, c >> 8 & 31);
         let own = lane as u32;
-        let max = (own & segment) | (clamp & !segment);
-        let min = own & segment;
-        let (from, valid) = match pc.extra {
-            UP => {
-                let from = own.wrapping_sub(b);
-                (from, (from as i32) >= max as i32)
-            }
-            DOWN => (own + b, own + b <= max),
-            BUTTERFLY => (own ^ b, own ^ b <= max),
-            _ => {
-                let from = min | (b & !segment);
-                (from, from <= max)
-            }
-        };
+        let (from, valid) = source(pc.extra, own, packed[lane]);
         inside |= u32::from(valid) << lane;
         let present = valid & (group >> (from & 31) & 1 != 0);
         strange |= u32::from(valid & !present) << lane;

@@ -4,8 +4,8 @@ use std::hint::select_unpredictable as select;
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::emit;
 use crate::isa::emit::by_type;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -33,7 +33,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let shift = by_type!(ty, T: B16 B32 B64 => shape::binary(|a: T, b: u32| {
         select(b < T::BITS, a << (b & (T::BITS - 1)), 0)
-    }).linear(Linear::Shift.of_bits(T::BITS)));
+    }).linear(Linear::Shift.of_bits(T::BITS)).form(|w, _, x| form::shift(w, "shl", x)));
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }
 

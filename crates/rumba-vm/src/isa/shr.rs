@@ -4,8 +4,8 @@ use std::hint::select_unpredictable as select;
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::emit;
 use crate::isa::emit::by_type;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -32,10 +32,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let shift = if ty.is_signed() {
         by_type!(ty, T: S16 S32 S64 => shape::binary(|a: T, b: u32| a >> b.min(T::BITS - 1)))
+            .form(|w, _, x| form::shift(w, "ashr", x))
     } else {
         by_type!(ty, T: B16 B32 B64 U16 U32 U64 => shape::binary(|a: T, b: u32| {
             select(b < T::BITS, a >> (b & (T::BITS - 1)), 0)
         }))
+        .form(|w, _, x| form::shift(w, "lshr", x))
     };
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }

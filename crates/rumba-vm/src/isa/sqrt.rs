@@ -3,7 +3,7 @@
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::float::{Mode, by_mode};
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -37,7 +37,11 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let root = by_mode!(
         mode,
-        M => shape::unary(|a: f32| M.output(M.input(a).sqrt())),
+        M => shape::unary(|a: f32| M.output(M.input(a).sqrt())).form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let root = w.intrinsic("sqrt", &[&a]);
+            form::output(w, mode, &root)
+        }),
         D => shape::unary_with(|mode: u16, a: f32| {
             let mode = D.unwrap_or(Mode(mode));
             mode.narrow(f64::from(mode.input(a)).sqrt())

@@ -4,7 +4,7 @@ use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit::by_type;
 use crate::isa::float::{Mode, by_mode, propagate};
-use crate::isa::{emit, soft};
+use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction};
@@ -121,7 +121,8 @@ fn widened(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(
-        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_sub(b)).linear(Linear::Difference.of_bits(T::BITS))),
+        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_sub(b)).linear(Linear::Difference.of_bits(T::BITS)))
+            .form(|w, _, x| w.binary("sub", &x[0], &x[1])),
     )
 }
 
@@ -129,13 +130,22 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
     match ty {
         ScalarType::F32 => Ok(by_mode!(
             mode,
-            M => shape::binary(|a: f32, b: f32| M.output(M.input(a) - M.input(b))),
+            M => shape::binary(|a: f32, b: f32| M.output(M.input(a) - M.input(b))).form(|w, mode, x| {
+                let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+                let difference = w.binary("fsub", &a, &b);
+                form::output(w, mode, &difference)
+            }),
             D => shape::binary_with(|mode: u16, a: f32, b: f32| {
                 let mode = D.unwrap_or(Mode(mode));
                 mode.sum(mode.input(a).into(), (-mode.input(b)).into())
             })
         )),
-        ScalarType::F64 if mode.is_nearest() => Ok(shape::binary(|a: f64, b: f64| propagate(a - b, a, b))),
+        ScalarType::F64 if mode.is_nearest() => {
+            Ok(shape::binary(|a: f64, b: f64| propagate(a - b, a, b)).form(|w, _, x| {
+                let difference = w.binary("fsub", &x[0], &x[1]);
+                form::propagate(w, &difference, &x[0], &x[1])
+            }))
+        }
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
             propagate(soft::add(a, -b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),

@@ -1,12 +1,15 @@
 //! The harness of the unit tests beside the instructions: one instruction, run as a kernel.
 //!
-//! [`check`] runs it with both sets of handlers, with all lanes active and with some, so that a test says nothing but
-//! operands and results.
+//! [`check`] runs it with both sets of handlers and as native code, with all lanes active and with some, so that a test says
+//! nothing but operands and results.
 
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use crate::{Config, Device, Launch, Source};
+use crate::{Config, Device, Engine, Launch, Module, Source};
+
+#[path = "../../tests/it/common/compiler.rs"]
+mod compiler;
 
 /// What the destination holds before.
 const BEFORE: u64 = 0x5a5a_a5a5_5a5a_a5a5;
@@ -14,19 +17,25 @@ const BEFORE: u64 = 0x5a5a_a5a5_5a5a_a5a5;
 /// Active lanes: all, alternating, and all of some vectors but not of others.
 const MASKS: [u32; 3] = [u32::MAX, 0x5555_5555, 0xffff_01fe];
 
-/// The devices without and with vector instructions.
-fn devices() -> &'static [Device; 2] {
-    static DEVICES: OnceLock<[Device; 2]> = OnceLock::new();
+/// The devices without and with vector instructions, and one with native code where there is LLVM.
+fn devices() -> &'static [(&'static str, Device)] {
+    static DEVICES: OnceLock<Vec<(&str, Device)>> = OnceLock::new();
     DEVICES.get_or_init(|| {
-        [false, true].map(|vector_instructions| {
-            Device::new(Config {
+        let interpreters =
+            [("baseline", false), ("vector", true)].map(|(name, vectors)| (name, vectors, Engine::interpreter()));
+        let native = compiler::native().map(|engine| ("native", true, engine));
+        let all = interpreters.into_iter().chain(native.filter(|_| !cfg!(miri)));
+        all.map(|(name, vector_instructions, engine)| {
+            let device = Device::new(Config {
                 memory_bytes: 64 << 20,
                 workers: 1,
                 vector_instructions,
+                engine,
                 ..Config::default()
-            })
-            .expect("a device of 64 MiB")
+            });
+            (name, device.expect("a device of 64 MiB"))
         })
+        .collect()
     })
 }
 
@@ -56,9 +65,16 @@ fn check_masks(before: &str, instruction: &str, cases: &[(&[u64], u64)], masks: 
     assert!((1..=32).contains(&cases.len()), "a warp has 32 lanes");
     let text = format!("{instruction}; {before}");
     let ptx = kernel(before, instruction, &text, cases[0].0.len());
-    for (device, name) in devices().iter().zip(["baseline", "vector"]) {
+    for (name, device) in devices() {
+        let module = match device.load(&[Source {
+            name: "instruction.ptx",
+            ptx: &ptx,
+        }]) {
+            Ok(module) => module,
+            Err(error) => panic!("{error}"),
+        };
         for mask in masks.iter().copied() {
-            let results = run(device, &ptx, mask, cases);
+            let results = run(device, &module, mask, cases);
             for (lane, result) in results.into_iter().enumerate() {
                 let (sources, expected) = cases[lane % cases.len()];
                 let active = mask >> lane & 1 == 1;
@@ -137,14 +153,7 @@ fn kernel(before: &str, instruction: &str, text: &str, sources: usize) -> String
 }
 
 #[track_caller]
-fn run(device: &Device, ptx: &str, mask: u32, cases: &[(&[u64], u64)]) -> Vec<u64> {
-    let module = match device.load(&[Source {
-        name: "instruction.ptx",
-        ptx,
-    }]) {
-        Ok(module) => module,
-        Err(error) => panic!("{error}"),
-    };
+fn run(device: &Device, module: &Module, mask: u32, cases: &[(&[u64], u64)]) -> Vec<u64> {
     let sources = cases[0].0.len();
     let mut input = Vec::new();
     for position in 0..=sources {

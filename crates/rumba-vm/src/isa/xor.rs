@@ -26,9 +26,9 @@ pub(super) static XOR: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let combine = match ty {
-        ScalarType::Pred => shape::predicates(|a, b| a ^ b),
-        ScalarType::B64 => shape::binary(|a: u64, b: u64| a ^ b),
-        _ => shape::binary(|a: u32, b: u32| a ^ b),
+        ScalarType::Pred => shape::predicates(|a, b| a ^ b, |w, _, [a, b]| w.binary("xor", a, b)),
+        ScalarType::B64 => shape::binary(|a: u64, b: u64| a ^ b).form(|w, _, x| w.binary("xor", &x[0], &x[1])),
+        _ => shape::binary(|a: u32, b: u32| a ^ b).form(|w, _, x| w.binary("xor", &x[0], &x[1])),
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }

@@ -157,6 +157,7 @@ pub(crate) fn program<'m>(
         kernel_ops: assembly.facts.len(),
         facts: assembly.facts.into_boxed_slice(),
         lockstep: Program::no_lockstep(),
+        native: Default::default(),
         debug,
     })
 }
@@ -564,6 +565,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     defines: virtual_op.defines,
                     conditional: emitted.conditional,
                     classes: virtual_op.places().map(class),
+                    predicates: predicates(virtual_op.places()),
                 });
             }
             self.ops.push(Op {
@@ -641,6 +643,13 @@ impl<'a, 'm> Assembly<'a, 'm> {
         let any_frame = self.functions.iter().any(|function| function.frame_bytes > 0);
         Some(if any_frame { deepest[0] + STACK_START } else { 0 })
     }
+}
+
+/// Which of the places are predicates, as bits.
+fn predicates(places: [VReg; 5]) -> u8 {
+    let bits = places.iter().enumerate();
+    bits.filter(|(_, place)| matches!(place, VReg::Predicate(_)))
+        .fold(0, |bits, (position, _)| bits | 1 << position)
 }
 
 /// Which functions can call themselves, directly or through others.

@@ -482,7 +482,11 @@ impl<'m> Lowering<'m> {
             OperandKind::Not(inner) if ty == ScalarType::Pred => {
                 let value = self.source_operand(inner, ty, false)?;
                 let not = self.new_predicate();
-                self.emit(VirtualOp::unary(shape::predicates(|value, _| !value), not, value));
+                self.emit(VirtualOp::unary(
+                    shape::predicates(|value, _| !value, |w, _, [value, _]| w.xor_with(value, u64::MAX)),
+                    not,
+                    value,
+                ));
                 Ok(Source::VReg(not, ty))
             }
             OperandKind::Not(_) | OperandKind::Negative(_) => Err(LowerError::new("this cannot be negated")),

@@ -5,6 +5,8 @@
 
 use std::ops::Deref;
 
+use crate::base::ir::{Form, LaneForm, Value, Writer};
+use crate::base::lanes::LANES;
 use crate::machine::warp::Warp;
 
 /// Executes one operation for the active lanes of a warp and names the operation to run next.
@@ -45,10 +47,57 @@ impl Handlers {
     #[must_use]
     pub const fn linear(self, linear: Linear) -> Self {
         match self.kind {
-            OpKind::Lanes { bases, .. } => self.with_kind(OpKind::Lanes { bases, linear }),
+            OpKind::Lanes { bases, form, .. } => self.with_kind(OpKind::Lanes { bases, linear, form }),
             OpKind::Opaque
             | OpKind::Carrier { .. }
             | OpKind::Test { .. }
+            | OpKind::Select
+            | OpKind::Masks { .. }
+            | OpKind::UniformBranch
+            | OpKind::Barrier
+            | OpKind::Shuffle { .. }
+            | OpKind::Load { .. }
+            | OpKind::Store { .. }
+            | OpKind::GuardBegin
+            | OpKind::GuardEnd => self,
+        }
+    }
+
+    /// The same, of a function over lanes that native code computes in this way.
+    #[must_use]
+    pub const fn form(self, form: Form) -> Self {
+        match self.kind {
+            OpKind::Lanes {
+                bases,
+                linear,
+                form: LaneForm { operands, result, .. },
+            } => self.with_kind(OpKind::Lanes {
+                bases,
+                linear,
+                form: LaneForm {
+                    form: Some(form),
+                    operands,
+                    result,
+                },
+            }),
+            OpKind::Test {
+                bases,
+                form: LaneForm { operands, result, .. },
+            } => self.with_kind(OpKind::Test {
+                bases,
+                form: LaneForm {
+                    form: Some(form),
+                    operands,
+                    result,
+                },
+            }),
+            OpKind::Opaque
+            | OpKind::Carrier { .. }
+            | OpKind::Select
+            | OpKind::Masks { .. }
+            | OpKind::UniformBranch
+            | OpKind::Barrier
+            | OpKind::Shuffle { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
@@ -78,7 +127,7 @@ pub fn has_avx2() -> bool {
 /// One decoded operation: half a cache line.
 ///
 /// `dst`, `a`, `b`, `c` and `d` are slots of the register file, or indices of predicates, as the handler knows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Op {
     /// What it does.
@@ -172,17 +221,32 @@ pub enum OpKind {
         bases: Handler,
         /// When the result is affine.
         linear: Linear,
+        /// What native code computes.
+        form: LaneForm,
     },
     /// The predicate `dst` is a function of the sources, lane by lane.
     Test {
         /// Reads the sources `a` and `b` by their bases; the two halves of `imm` are their strides.
         bases: Handler,
+        /// What native code computes, without the negation by bit 0 of `extra`.
+        form: LaneForm,
+    },
+    /// `dst` is `a` in the lanes of the predicate `c`, and `b` in the others.
+    Select,
+    /// The predicate `dst` is a function of the predicates `a` and `b`, on whole masks.
+    Masks {
+        /// What native code computes.
+        form: MaskForm,
     },
     /// Loads from the address in `a`.
     Load {
         /// Bytes of a lane.
         bytes: u8,
-        /// Where each group has one address, loads lanes.
+        /// The elements that these are.
+        count: u8,
+        /// Whether the address is one in the block's shared memory.
+        shared: bool,
+        /// Loads lanes where each group has one address.
         uniform: Handler,
         /// Where each group has one address, loads bases; for operations with one destination.
         bases: Option<Handler>,
@@ -193,16 +257,33 @@ pub enum OpKind {
     Store {
         /// Bytes of a lane.
         bytes: u8,
+        /// The elements that these are.
+        count: u8,
+        /// Whether the address is one in the block's shared memory.
+        shared: bool,
         /// Where each group has one address.
         uniform: Handler,
         /// Where a lane's bytes lie behind those of the lane before it.
         contiguous: Handler,
+    },
+    /// A branch of which an instruction promises that all lanes go one way.
+    UniformBranch,
+    /// Lets lanes wait for other warps.
+    Barrier,
+    /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
+    /// together: if `d` is all ones.
+    Shuffle {
+        /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
+        lanes: fn(u16, u32) -> ([usize; LANES], u32),
     },
     /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
     GuardBegin,
     /// Ends what [`OpKind::GuardBegin`] began.
     GuardEnd,
 }
+
+/// How a function of masks is written.
+pub type MaskForm = fn(&mut Writer, u16, [&Value; 2]) -> Value;
 
 /// How a function's result depends on the strides of its operands, in the arithmetic of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 //! How a program comes about is told in [`crate::lower::lowering`] and [`crate::load::assemble`]; who runs it in [`crate::run::launch`].
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
+use crate::base::engine::Code;
 use crate::base::report::Location;
 use crate::base::types::ScalarType;
 use crate::check::products::ProductRegisters;
@@ -162,6 +163,8 @@ pub(crate) struct Facts {
     pub(crate) conditional: bool,
     /// The widths of those operands that are slots: `dst`, `a`, `b`, `c`, `d`.
     pub(crate) classes: [Option<Class>; 5],
+    /// Which operands are predicates, in the order of `defines`.
+    pub(crate) predicates: u8,
 }
 
 /// What is chosen before an operation that synchronises; see [`crate::explore`].
@@ -226,6 +229,8 @@ pub(crate) struct Program {
     pub(crate) kernel_ops: usize,
     /// The same for warps in lockstep, made when it is first wanted: for blocks of any shape, and of rows.
     pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
+    /// Native code, asked for when it is first wanted: for each size of groups of lanes.
+    pub(crate) native: [OnceLock<Arc<OnceLock<Native>>>; 4],
     /// Index of the first operation of the kernel.
     pub(crate) entry: usize,
     /// Units of the register file of a warp, and number of predicates.
@@ -366,6 +371,16 @@ impl std::fmt::Debug for Lockstep {
             .field("ops", &self.ops.len())
             .finish_non_exhaustive()
     }
+}
+
+/// The native code of a program.
+#[derive(Debug)]
+pub(crate) struct Native {
+    pub(crate) code: Code,
+    /// For each of the kernel's operations, the number of the entry there or [`NO_ENTRY`].
+    pub(crate) entry_at: Box<[u32]>,
+    /// For each entry the operation that calls the code.
+    pub(crate) gates: Box<[Op]>,
 }
 
 impl Lockstep {

@@ -14,7 +14,7 @@ use crate::machine::bounds::Bounds;
 use crate::machine::context::Context;
 use crate::machine::fault::RawFault;
 use crate::machine::op::{Op, Pc};
-use crate::machine::program::Lockstep;
+use crate::machine::program::{Lockstep, Native};
 use crate::mem::copies::Groups;
 
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
@@ -145,6 +145,11 @@ pub struct Warp {
     pub(crate) saves: Vec<Vec<u32>>,
     /// The program to run while all lanes are in lockstep, if there is one.
     pub(crate) lockstep: *const Lockstep,
+    /// The native code of the program, if there is some.
+    pub(crate) native: *const Native,
+    /// One more than the entry at which the warp goes on in native code, if the register file has of uniform and affine
+    /// registers no more than that entry needs; otherwise 0.
+    pub(crate) suspended: u32,
     /// Bail-outs in a row, entries that the back-off still skips, and the operations executed when the warp last entered.
     pub(crate) bail_outs: u32,
     pub(crate) back_off: u32,
@@ -163,6 +168,10 @@ pub struct Warp {
 }
 
 impl Warp {
+    /// Where native code finds the register file and the predicates.
+    pub(crate) const REGISTERS: usize = std::mem::offset_of!(Self, registers);
+    pub(crate) const PREDICATES: usize = std::mem::offset_of!(Self, predicates);
+
     /// A warp that has nothing to do and nowhere to keep registers.
     pub(crate) fn idle() -> Self {
         Self {
@@ -204,6 +213,8 @@ impl Warp {
             chance: Chance::default(),
             saves: Vec::new(),
             lockstep: std::ptr::null(),
+            native: std::ptr::null(),
+            suspended: 0,
             bail_outs: 0,
             back_off: 0,
             in_lockstep_since: 0,

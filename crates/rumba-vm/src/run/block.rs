@@ -104,6 +104,7 @@ impl Block {
             warp.live = live;
             warp.pc = if live == FULL { full } else { entry };
             warp.in_lockstep_since = 0;
+            warp.suspended = 0;
             warp.stop = Stop::Turn;
             warp.turn = 0;
             warp.frames.clear();

@@ -294,7 +294,15 @@ impl<'a> Analysis<'a> {
             return Plan::Whole;
         }
         match facts.kind {
-            OpKind::Opaque | OpKind::Carrier { .. } | OpKind::GuardBegin | OpKind::GuardEnd => Plan::Whole,
+            OpKind::Opaque
+            | OpKind::Carrier { .. }
+            | OpKind::Select
+            | OpKind::Masks { .. }
+            | OpKind::UniformBranch
+            | OpKind::Barrier
+            | OpKind::Shuffle { .. }
+            | OpKind::GuardBegin
+            | OpKind::GuardEnd => Plan::Whole,
             OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
             OpKind::Test { .. } => {
                 let mut strides = [0; 2];

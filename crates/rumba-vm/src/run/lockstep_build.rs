@@ -219,7 +219,7 @@ fn leaving(handler: Handler, op: Op, exit: usize) -> Op {
 fn planned(kind: OpKind, plan: Plan, op: Op) -> Op {
     let handler = match (plan, kind) {
         (Plan::Bases { .. }, OpKind::Lanes { bases, .. }) => bases,
-        (Plan::Test { strides }, OpKind::Test { bases }) => {
+        (Plan::Test { strides }, OpKind::Test { bases, .. }) => {
             let [a, b] = strides.map(|stride| u64::from(stride as i32 as u32));
             return Op {
                 handler: bases,

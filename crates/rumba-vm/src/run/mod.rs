@@ -6,5 +6,6 @@ pub(crate) mod findings;
 pub(crate) mod launch;
 pub(crate) mod lockstep_analysis;
 pub(crate) mod lockstep_build;
+pub(crate) mod native;
 pub(crate) mod resident;
 pub(crate) mod slots;

@@ -237,6 +237,7 @@ impl Resident {
             warp.caches = initial.caches;
             warp.context = std::ptr::from_ref(context).cast();
             warp.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
+            warp.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);
             warp.lacks_of_block = false;
             warp.bail_outs = 0;
             warp.back_off = 0;

@@ -216,8 +216,17 @@ fn kernel(seed: u64) -> String {
     )
 }
 
-/// How many launches of a seed came to their end, unless any differs.
-fn compare(seed: u64) -> Result<u32, String> {
+/// The interpreter, without programs for lanes in lockstep.
+fn plain() -> Config {
+    Config {
+        lockstep: false,
+        ..Config::default()
+    }
+}
+
+/// How many launches of a seed came to their end, unless any differs from what the interpreter does in the same way for
+/// every warp.
+pub(crate) fn compare(seed: u64, config: &Config) -> Result<u32, String> {
     let mut ended = 0;
     let ptx = kernel(seed);
     let values: Vec<u32> = (0..WORDS as u32)
@@ -226,14 +235,8 @@ fn compare(seed: u64) -> Result<u32, String> {
     // Indices that wrap around within a group of lanes among them.
     let near = [0, u32::MAX - 50, i32::MAX as u32 - 20][seed as usize % 3];
     for block in [[64, 1, 1], [16, 4, 1], [8, 8, 1], [5, 13, 1], [33, 1, 1], [4, 4, 4]] {
-        let results = [true, false].map(|lockstep| {
-            let bench = Bench::with(
-                &ptx,
-                Config {
-                    lockstep,
-                    ..Config::default()
-                },
-            );
+        let results = [config.clone(), plain()].map(|config| {
+            let bench = Bench::with(&ptx, config);
             let bytes = 16384 + 64 * 3 * 128;
             let (input, out) = (bench.upload(&values), bench.zeros(bytes));
             let args = [input.into(), out.into(), near.into()];
@@ -251,7 +254,7 @@ fn compare(seed: u64) -> Result<u32, String> {
         }
         if let Some(index) = memory.iter().zip(expected).position(|(a, b)| a != b) {
             return Err(format!(
-                "seed {seed}, block {block:?}: word {index} is {:#x} in lockstep and {:#x} without\n{ptx}",
+                "seed {seed}, block {block:?}: word {index} is {:#x} and {:#x} when interpreted\n{ptx}",
                 memory[index], expected[index]
             ));
         }
@@ -263,7 +266,7 @@ fn compare(seed: u64) -> Result<u32, String> {
 fn lockstep_computes_the_same() {
     let mut ended = 0;
     for seed in 1..200 {
-        match compare(seed) {
+        match compare(seed, &Config::default()) {
             Ok(count) => ended += count,
             Err(message) => panic!("{message}"),
         }
@@ -335,12 +338,12 @@ fn matrices(bench: &Bench, size: u32) -> (Vec<Arg>, Vec<(u64, usize)>) {
 
 #[test]
 fn the_gallery_computes_the_same() {
+    compare_gallery(&Config::default());
+}
+
+pub(crate) fn compare_gallery(config: &Config) {
     for (name, grid, block, prepare) in GALLERY {
-        let results = [true, false].map(|lockstep| {
-            let config = Config {
-                lockstep,
-                ..Config::default()
-            };
+        let results = [config.clone(), plain()].map(|config| {
             let bench = Bench::with(include_str!("../../examples/speed.ptx"), config);
             let (args, buffers) = prepare(&bench);
             if let Err(error) = bench.launch(name, *grid, *block, 0, &args) {
@@ -353,7 +356,7 @@ fn the_gallery_computes_the_same() {
         });
         assert!(
             results[0] == results[1],
-            "{name} in blocks of {block:?} depends on lockstep"
+            "{name} in blocks of {block:?} differs from what is interpreted"
         );
         assert!(
             results[0].iter().any(|bytes| bytes.iter().any(|byte| *byte != 0)),

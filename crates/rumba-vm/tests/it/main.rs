@@ -17,6 +17,7 @@ mod isa;
 mod lockstep;
 mod matrix;
 mod memory;
+mod native;
 mod natives;
 mod profile;
 mod progress;

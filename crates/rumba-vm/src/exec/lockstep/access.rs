@@ -18,6 +18,8 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
     }
     OpKind::Load {
         bytes: (N * E::BYTES as usize) as u8,
+        count: N as u8,
+        shared: D::IS_SHARED,
         uniform: uniform_load::<E, D, N>,
         bases: if N == 1 && E::BYTES <= 8 {
             Some(bases_load::<E, D>)
@@ -35,6 +37,8 @@ pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() ->
     }
     OpKind::Store {
         bytes: (N * E::BYTES as usize) as u8,
+        count: N as u8,
+        shared: D::IS_SHARED,
         uniform: uniform_store::<E, D, N>,
         contiguous: contiguous_store::<E, D, N>,
     }

@@ -114,6 +114,11 @@ impl Rewriter {
                 | OpKind::Carrier { .. }
                 | OpKind::Lanes { .. }
                 | OpKind::Test { .. }
+                | OpKind::Select
+                | OpKind::Masks { .. }
+                | OpKind::UniformBranch
+                | OpKind::Barrier
+                | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

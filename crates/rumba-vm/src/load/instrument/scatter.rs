@@ -75,6 +75,11 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Carrier { .. }
                 | OpKind::Lanes { .. }
                 | OpKind::Test { .. }
+                | OpKind::Select
+                | OpKind::Masks { .. }
+                | OpKind::UniformBranch
+                | OpKind::Barrier
+                | OpKind::Shuffle { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

@@ -1,6 +1,8 @@
 //! What the tests of kernels share: a device with a module, buffers, launches.
 
-use rumba_vm::{Config, Device, Fault, Launch, LaunchFailure, MemoryError, Module, Source, Statistics};
+pub(crate) mod compiler;
+
+use rumba_vm::{Config, Device, Engine, Fault, Launch, LaunchFailure, MemoryError, Module, Source, Statistics};
 
 /// A module of one kernel `k` with the parameters `out` and `n`, which stand in `%rd1` and `%r1`. `%r2` is the number of
 /// the thread in its block, `%r3` that of the block, `%r4` that of the thread in the grid and `%rd2` the address of its
@@ -140,9 +142,16 @@ impl Bench {
 
     /// A device with `ptx` loaded.
     pub(crate) fn with(ptx: &str, config: Config) -> Self {
+        // All tests can run as native code; those that say which engine they want have it.
+        let native = std::env::var_os("RUMBA_TEST_NATIVE").and_then(|_| compiler::native());
+        let engine = match native {
+            Some(native) if config.engine == Engine::interpreter() && config.lockstep => native,
+            _ => config.engine,
+        };
         let device = Device::new(Config {
             workers: 2,
             memory_bytes: 1 << 30,
+            engine,
             ..config
         })
         .unwrap();

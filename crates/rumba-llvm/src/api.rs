@@ -1,11 +1,14 @@
-//! The functions of LLVM's C API that the link stage calls, loaded from the toolchain's `libLLVM`.
+//! The functions of LLVM's C API that Rumba calls, resolved when the library is loaded.
 //!
-//! Signatures follow `llvm-c/*.h`. Nothing is wrapped here: [`super`] gives these functions
-//! lifetimes and safe names.
-#![allow(non_snake_case, reason = "the functions carry LLVM's own names")]
+//! Signatures follow `llvm-c/*.h`. Nothing is wrapped here: the crate gives some of these functions lifetimes and safe names, and
+//! `cuda_builder` others. What each does and demands is in LLVM's headers.
+#![allow(
+    non_snake_case,
+    missing_docs,
+    reason = "the functions carry LLVM's own names, and its headers document them"
+)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::path::Path;
 
 use libloading::Library;
 
@@ -13,9 +16,9 @@ use libloading::Library;
 macro_rules! handles {
     ($($name:ident)*) => {
         mod opaque {
-            $(pub(crate) enum $name {})*
+            $(#[derive(Debug)] pub enum $name {})*
         }
-        $(pub(crate) type $name = *mut opaque::$name;)*
+        $(pub type $name = *mut opaque::$name;)*
     };
 }
 
@@ -25,43 +28,71 @@ handles! {
 }
 
 /// LLVM's boolean: for most functions that return it, non-zero means failure.
-pub(crate) type Bool = c_int;
+pub type Bool = c_int;
 
 /// Receives warnings and errors of linking and code generation.
-pub(crate) type DiagnosticHandler = extern "C" fn(DiagnosticInfo, *mut c_void);
+pub type DiagnosticHandler = extern "C" fn(DiagnosticInfo, *mut c_void);
 
 /// Called in place of `abort()` when LLVM gives up.
-pub(crate) type FatalErrorHandler = extern "C" fn(*const c_char);
+pub type FatalErrorHandler = extern "C" fn(*const c_char);
 
 /// Declares the table of function pointers and the code that fills it.
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// LLVM's C API, resolved once when the library is loaded.
-        pub(crate) struct Api {
-            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        pub struct Api {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
             /// Keeps the code behind the pointers mapped.
-            _library: Library,
+            library: Library,
+        }
+
+        impl std::fmt::Debug for Api {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct("Api").finish_non_exhaustive()
+            }
         }
 
         impl Api {
-            /// Loads the library and resolves every function.
-            pub(crate) fn load(path: &Path) -> Result<Self, libloading::Error> {
-                // SAFETY: the path names a libLLVM that `toolchain` found beside rustc; its
-                // initialisers register targets and options and have no preconditions.
-                let library = unsafe { Library::new(path)? };
+            /// Resolves every function.
+            pub(crate) fn resolve(library: Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     $(
                         // SAFETY: the signature is the one in LLVM's C headers, which are stable.
                         $name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },
                     )*
-                    _library: library,
+                    library,
                 })
             }
         }
     };
 }
 
+/// A function that registers a part of a back end.
+type Initialiser = unsafe extern "C" fn();
+
+impl Api {
+    /// The functions that register a back end by LLVM's name of it, such as `X86`. Not every build of LLVM has all back ends.
+    pub(crate) fn initialisers(&self, back_end: &str) -> Result<[Initialiser; 4], libloading::Error> {
+        let find = |part: &str| {
+            let name = format!("LLVMInitialize{back_end}{part}\0");
+            // SAFETY: the signature is that of llvm-c/Target.h, and what the pointer leads to stays mapped: an `Api` is never dropped.
+            unsafe {
+                self.library
+                    .get::<Initialiser>(name.as_bytes())
+                    .map(|function| *function)
+            }
+        };
+        Ok([
+            find("TargetInfo")?,
+            find("Target")?,
+            find("TargetMC")?,
+            find("AsmPrinter")?,
+        ])
+    }
+}
+
 functions! {
+    LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
     LLVMContextCreate() -> ContextRef;
     LLVMContextDispose(ContextRef);
     LLVMContextSetDiagnosticHandler(ContextRef, Option<DiagnosticHandler>, *mut c_void);
@@ -174,10 +205,8 @@ functions! {
     LLVMDIFileGetDirectory(Metadata, *mut c_uint) -> *const c_char;
     LLVMDIFileGetFilename(Metadata, *mut c_uint) -> *const c_char;
 
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
+    LLVMGetHostCPUName() -> *mut c_char;
+    LLVMGetHostCPUFeatures() -> *mut c_char;
     LLVMGetTargetFromTriple(*const c_char, *mut TargetRef, *mut *mut c_char) -> Bool;
     LLVMCreateTargetMachine(TargetRef, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int) -> TargetMachineRef;
     LLVMDisposeTargetMachine(TargetMachineRef);
@@ -188,6 +217,9 @@ functions! {
     LLVMTargetMachineEmitToMemoryBuffer(TargetMachineRef, ModuleRef, c_int, *mut *mut c_char, *mut MemoryBuffer) -> Bool;
 
     LLVMCreatePassBuilderOptions() -> PassBuilderOptions;
+    LLVMPassBuilderOptionsSetLoopVectorization(PassBuilderOptions, Bool);
+    LLVMPassBuilderOptionsSetLoopInterleaving(PassBuilderOptions, Bool);
+    LLVMPassBuilderOptionsSetLoopUnrolling(PassBuilderOptions, Bool);
     LLVMDisposePassBuilderOptions(PassBuilderOptions);
     LLVMRunPasses(ModuleRef, *const c_char, TargetMachineRef, PassBuilderOptions) -> ErrorRef;
 }

@@ -2,15 +2,14 @@
 //!
 //! LLVM aborts the process after such an error, and its frames must not be unwound. So LLVM runs on
 //! a thread of its own; when it gives up, that thread hands over the message and sleeps for the rest
-//! of the process. What it held is leaked, which is the price of reporting the error properly from
-//! inside a build script.
+//! of the process. What it held is leaked, which is the price of reporting the error properly.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use super::LlvmError;
+use crate::{Llvm, LlvmError};
 
 /// LLVM recurses over the expressions and the dominator tree of a function.
 const STACK_BYTES: usize = 64 << 20;
@@ -20,7 +19,7 @@ thread_local! {
 }
 
 /// The handler given to LLVM.
-pub(super) extern "C" fn handler(reason: *const c_char) {
+extern "C" fn handler(reason: *const c_char) {
     // SAFETY: LLVM passes a NUL-terminated string.
     let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
     let sender = REPORT.with_borrow_mut(Option::take);
@@ -36,8 +35,28 @@ pub(super) extern "C" fn handler(reason: *const c_char) {
     }
 }
 
-/// Runs `work` on a thread where a fatal error of LLVM becomes an `Err`.
-pub(crate) fn guarded<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+impl Llvm {
+    /// Runs `work` on a thread of its own, where a fatal error of this LLVM becomes an `Err`.
+    ///
+    /// # Errors
+    /// Those of `work`, and LLVM's fatal ones.
+    ///
+    /// # Panics
+    /// If `work` does.
+    pub fn guarded<T, E>(&'static self, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LlvmError> + Send + 'static,
+    {
+        // Installed each time: a program that builds kernels and loads the software device has this code twice, and LLVM keeps
+        // one handler.
+        // SAFETY: the handler is a function of this signature, which stays.
+        unsafe { (self.api().LLVMInstallFatalErrorHandler)(handler) };
+        on_thread(work)
+    }
+}
+
+fn on_thread<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
 where
     T: Send + 'static,
     E: From<LlvmError> + Send + 'static,
@@ -60,13 +79,16 @@ where
             });
             REPORT.set(None);
         });
-    if let Err(error) = worker {
-        return Err(LlvmError(format!("no thread could be started for LLVM: {error}")).into());
-    }
+    let worker = match worker {
+        Ok(worker) => worker,
+        Err(error) => return Err(LlvmError(format!("no thread could be started for LLVM: {error}")).into()),
+    };
     // Either the sender is dropped unused (the work returned) or it carries LLVM's last words.
     if let Ok(reason) = reason.recv() {
         return Err(LlvmError(reason).into());
     }
+    // Its thread-local variables of LLVM are gone when it has ended. It does not panic.
+    let _ = worker.join();
     match result.recv() {
         Ok(Outcome::Returned(value)) => value,
         Ok(Outcome::Panicked(panic)) => std::panic::resume_unwind(panic),

@@ -1,0 +1,368 @@
+//! A compiler that keeps what it has made, and works in the background.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use rumba_llvm::{Llvm, LlvmError, Pipeline};
+
+use crate::cache::{Cache, CacheError, Key};
+use crate::code::{Code, LinkError};
+use crate::{exit, object, processor};
+
+/// How a [`Jit`] works.
+#[derive(Debug)]
+pub struct Settings {
+    /// Looks for the `libLLVM` to compile with, when it is first needed. Without one, nothing is compiled.
+    pub library: fn() -> Option<PathBuf>,
+    /// Where objects are kept, if they are.
+    pub cache: Option<Cache>,
+    /// What wrote the texts: objects of another build are not found.
+    pub build: String,
+    /// The passes that texts are optimised by.
+    pub pipeline: Pipeline<'static>,
+    /// Where it says what it does.
+    pub log: fn(fmt::Arguments<'_>),
+}
+
+/// Why there is no code.
+#[derive(Debug, thiserror::Error)]
+pub enum JitError {
+    /// Nothing to compile with.
+    #[error("there is no libLLVM on this machine")]
+    NoLlvm,
+    /// It cannot be used.
+    #[error("{} cannot be used: {reason}", path.display())]
+    Load {
+        /// The library.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// LLVM refused the text.
+    #[error("LLVM: {0}")]
+    Llvm(#[from] LlvmError),
+    /// The object could not be used.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// It would take LLVM too long: its time grows faster than the text.
+    #[error("its code in LLVM's assembly has {} KiB, and at most {} KiB are compiled", bytes / 1024, MOST_TEXT / 1024)]
+    Long {
+        /// Bytes of the text.
+        bytes: usize,
+    },
+    /// Too much is waiting already.
+    #[error("{QUEUE} kernels are waiting to be compiled")]
+    Full,
+    /// The system refuses a thread.
+    #[error("no thread could be started: {0}")]
+    Thread(String),
+    /// The process ends.
+    #[error("the process ends")]
+    Ending,
+}
+
+/// Called once with what came of a text, from any thread.
+pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
+
+/// Bytes of the longest text that is compiled, in less than a second.
+const MOST_TEXT: usize = 1 << 20;
+
+/// Units that may wait.
+const QUEUE: usize = 256;
+
+/// How long a unit waits in any case: a process that only tries a kernel has then ended, and never starts LLVM.
+const DELAY: Duration = Duration::from_millis(10);
+
+/// The niceness of the thread in the background: it has a third of what a thread that runs kernels has of a core.
+const NICENESS: i32 = 5;
+
+/// A compiler of texts in LLVM's assembly. Making one is cheap: it loads nothing and starts no thread.
+#[derive(Debug)]
+pub struct Jit {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    library: OnceLock<Option<PathBuf>>,
+    /// All of the key but the text.
+    identity: OnceLock<Key>,
+    /// Code that is in use.
+    known: Mutex<HashMap<Key, Weak<Code>>>,
+    /// A problem with the cache is told once.
+    told: OnceLock<()>,
+    queue: Mutex<Queue>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    units: VecDeque<Unit>,
+    has_thread: bool,
+    stop: bool,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("units", &self.units.len())
+            .field("has_thread", &self.has_thread)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is to be compiled.
+struct Unit {
+    name: String,
+    text: String,
+    done: Done,
+    begin: Instant,
+}
+
+impl Jit {
+    /// A compiler with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                settings,
+                library: OnceLock::new(),
+                identity: OnceLock::new(),
+                known: Mutex::default(),
+                told: OnceLock::new(),
+                queue: Mutex::default(),
+                filled: Condvar::new(),
+            }),
+        }
+    }
+
+    /// The code of a text, if it was compiled before, in this process or another. It loads no LLVM.
+    pub fn find(&self, name: &str, text: &str) -> Option<Arc<Code>> {
+        self.shared.find(name, text)
+    }
+
+    /// Finds or compiles a text in the calling thread.
+    ///
+    /// # Errors
+    /// If it cannot be compiled.
+    pub fn compile_now(&self, name: &str, text: &str) -> Result<Arc<Code>, JitError> {
+        self.shared.make(name, text)
+    }
+
+    /// Finds or compiles a text in the background, and hands over what comes of it.
+    pub fn compile(&self, name: String, text: String, done: Done) {
+        if let Err((done, error)) = self.enqueue(name, text, done) {
+            done(Err(error));
+        }
+    }
+
+    fn enqueue(&self, name: String, text: String, done: Done) -> Result<(), (Done, JitError)> {
+        let mut queue = self.shared.queue();
+        if queue.units.len() >= QUEUE {
+            return Err((done, JitError::Full));
+        }
+        if !queue.has_thread {
+            let shared = Arc::clone(&self.shared);
+            let thread = std::thread::Builder::new()
+                .name("rumba-jit".to_owned())
+                .spawn(move || shared.work());
+            if let Err(error) = thread {
+                return Err((done, JitError::Thread(error.to_string())));
+            }
+            queue.has_thread = true;
+        }
+        let begin = Instant::now() + DELAY;
+        queue.units.push_back(Unit {
+            name,
+            text,
+            done,
+            begin,
+        });
+        self.shared.filled.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Jit {
+    fn drop(&mut self) {
+        self.shared.queue().stop = true;
+        self.shared.filled.notify_one();
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread in the background.
+    fn work(&self) {
+        // SAFETY: for this thread alone; a system that refuses leaves it as important as others.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
+        loop {
+            let Unit {
+                name,
+                text,
+                done,
+                begin,
+            } = {
+                let mut queue = self.queue();
+                loop {
+                    if queue.stop {
+                        return;
+                    }
+                    match queue.units.pop_front() {
+                        Some(unit) => break unit,
+                        None => queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                    }
+                }
+            };
+            std::thread::sleep(begin.saturating_duration_since(Instant::now()));
+            // The end of the process waits for what is done with the code, too.
+            let _work = exit::begin();
+            done(self.make(&name, &text));
+        }
+    }
+
+    fn library(&self) -> Option<&Path> {
+        self.library.get_or_init(self.settings.library).as_deref()
+    }
+
+    fn key(&self, text: &str) -> Key {
+        let identity = self.identity.get_or_init(|| {
+            let settings = &self.settings;
+            let processor: Vec<u8> = processor::identity()
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .collect();
+            Key::of(&[
+                settings.build.as_bytes(),
+                format!("{:?}", settings.pipeline).as_bytes(),
+                self.library().map(identity).unwrap_or_default().as_bytes(),
+                &processor,
+            ])
+        });
+        Key::of(&[identity.to_string().as_bytes(), text.as_bytes()])
+    }
+
+    fn find(&self, name: &str, text: &str) -> Option<Arc<Code>> {
+        self.find_key(name, &self.key(text))
+    }
+
+    fn find_key(&self, name: &str, key: &Key) -> Option<Arc<Code>> {
+        if let Some(code) = self.known().get(key).and_then(Weak::upgrade) {
+            return Some(code);
+        }
+        let found = self.settings.cache.as_ref()?.find(key);
+        let object = found.unwrap_or_else(|error| {
+            self.tell(&error);
+            None
+        })?;
+        match Code::load(&object) {
+            Ok(code) => {
+                self.say(format_args!("kernel `{name}`: compiled code from the cache"));
+                Some(self.keep(key, code))
+            }
+            Err(error) => {
+                self.say(format_args!(
+                    "kernel `{name}`: the cache has code that cannot be used: {error}"
+                ));
+                None
+            }
+        }
+    }
+
+    /// Finds or compiles.
+    fn make(&self, name: &str, text: &str) -> Result<Arc<Code>, JitError> {
+        if text.len() > MOST_TEXT {
+            let error = JitError::Long { bytes: text.len() };
+            self.say(format_args!("kernel `{name}`: interpreted: {error}"));
+            return Err(error);
+        }
+        let key = self.key(text);
+        if let Some(code) = self.find_key(name, &key) {
+            return Ok(code);
+        }
+        let outcome = self.compile(name, text, &key);
+        if let Err(error) = &outcome
+            && !matches!(error, JitError::Ending)
+        {
+            self.say(format_args!("kernel `{name}`: interpreted: {error}"));
+        }
+        outcome
+    }
+
+    fn compile(&self, name: &str, text: &str, key: &Key) -> Result<Arc<Code>, JitError> {
+        let begun = Instant::now();
+        let object = {
+            let _work = exit::begin().ok_or(JitError::Ending)?;
+            object(self.llvm()?, text, &self.settings.pipeline)?
+        };
+        let code = Code::load(&object)?;
+        let (time, bytes) = (milliseconds(begun.elapsed()), object.len().div_ceil(1024));
+        self.say(format_args!("kernel `{name}`: compiled in {time} ms, {bytes} KiB"));
+        if let Some(cache) = &self.settings.cache
+            && let Err(error) = cache.store(key, &object)
+        {
+            self.tell(&error);
+        }
+        Ok(self.keep(key, code))
+    }
+
+    /// Loads LLVM, or says why not.
+    fn llvm(&self) -> Result<&'static Llvm, JitError> {
+        let path = self.library().ok_or(JitError::NoLlvm)?;
+        let llvm = rumba_llvm::load(path).map_err(|error| JitError::Load {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        exit::watch(llvm);
+        Ok(llvm)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Key, Weak<Code>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers code as long as it is used. Of two threads that made the same, the first one's is used.
+    fn keep(&self, key: &Key, code: Code) -> Arc<Code> {
+        let mut known = self.known();
+        if let Some(code) = known.get(key).and_then(Weak::upgrade) {
+            return code;
+        }
+        known.retain(|_, code| code.strong_count() > 0);
+        let code = Arc::new(code);
+        known.insert(*key, Arc::downgrade(&code));
+        code
+    }
+
+    fn say(&self, message: fmt::Arguments<'_>) {
+        (self.settings.log)(message);
+    }
+
+    fn tell(&self, error: &CacheError) {
+        self.told.get_or_init(|| self.say(format_args!("cache: {error}")));
+    }
+}
+
+/// What tells a library from another, without loading it: its file, which is another one after an update.
+fn identity(library: &Path) -> String {
+    let path = library.canonicalize().unwrap_or_else(|_| library.to_owned());
+    let metadata = path.metadata().ok();
+    let bytes = metadata.as_ref().map(std::fs::Metadata::len);
+    let modified = metadata.and_then(|metadata| metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    format!("{:?} {bytes:?} {modified:?}", path.file_name())
+}
+
+/// `0.4`, `23`.
+fn milliseconds(time: Duration) -> String {
+    let time = time.as_secs_f64() * 1e3;
+    if time < 10.0 {
+        format!("{time:.1}")
+    } else {
+        format!("{time:.0}")
+    }
+}

@@ -1,0 +1,52 @@
+//! A number over the sources of the device, by which a library, and code that it has compiled, can be told from those of other
+//! sources.
+
+use std::path::Path;
+
+/// The packages that the device is made of.
+const PACKAGES: &[&str] = &[
+    "rumba-interface",
+    "rumba-jit",
+    "rumba-llvm",
+    "rumba-ptx",
+    "rumba-soft",
+    "rumba-vm",
+];
+
+fn main() {
+    let mut number = Fnv(0xcbf2_9ce4_8422_2325);
+    for package in PACKAGES {
+        let folder = Path::new("..").join(package).join("src");
+        println!("cargo::rerun-if-changed={}", folder.display());
+        add(&folder, &mut number);
+    }
+    println!("cargo::rustc-env=RUMBA_SOFT_SOURCES={:016x}", number.0);
+}
+
+/// Adds the names and the contents of the files below a folder, in the order of their names.
+fn add(folder: &Path, number: &mut Fnv) {
+    let entries = std::fs::read_dir(folder).expect("the packages of the device lie beside each other");
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("the folder can be read").path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        number.write(path.as_os_str().as_encoded_bytes());
+        if path.is_dir() {
+            add(&path, number);
+        } else {
+            number.write(&std::fs::read(&path).expect("sources can be read"));
+        }
+    }
+}
+
+/// The hash of Fowler, Noll and Vo, which is the same in every release of Rust. It is no protection from forgery.
+struct Fnv(u64);
+
+impl Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}

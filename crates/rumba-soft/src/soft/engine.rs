@@ -1,0 +1,132 @@
+//! `RUMBA_ENGINE`: what runs kernels. Here the machine's texts become code; what the texts say is the machine's business.
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rumba_interface::RELEASE;
+use rumba_interface::environment::{cache_folder, is_privileged, library_from_environment};
+use rumba_jit::{Cache, Code, Jit, JitError};
+use rumba_llvm::{Pipeline, find};
+use rumba_vm::Engine;
+use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, Unit};
+
+use crate::error::Error;
+use crate::log::{self, Level};
+use crate::table::SOURCES;
+
+/// The variables.
+pub(crate) const ENGINE: &str = "RUMBA_ENGINE";
+const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
+
+/// How texts are optimised. They are written for vectors of 32 lanes already.
+const PIPELINE: Pipeline<'static> = Pipeline {
+    passes: c"default<O2>",
+    widens_loops: false,
+};
+
+/// What `RUMBA_ENGINE` can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Kernels are interpreted until they are compiled, in the background.
+    Auto,
+    /// Kernels are compiled before they run first.
+    Compiled,
+    /// Kernels are interpreted.
+    Interpreter,
+}
+
+impl Choice {
+    /// What the values are, for messages.
+    pub(crate) const VALUES: &str =
+        "`auto` (interpreted until compiled in the background), `compiled` (before the first launch) or `interpreter`";
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" | "" => Some(Self::Auto),
+            "compiled" => Some(Self::Compiled),
+            "interpreter" => Some(Self::Interpreter),
+            _ => None,
+        }
+    }
+
+    /// The engine.
+    pub(crate) fn engine(self) -> Result<Engine, Error> {
+        let waits = match self {
+            Self::Interpreter => return Ok(Engine::interpreter()),
+            Self::Auto => false,
+            Self::Compiled => true,
+        };
+        if waits && !library().is_some_and(|library| library.is_file()) {
+            return Err(Error::Device(format!(
+                "{ENGINE}=compiled asks for LLVM, and there is none: install a Rust toolchain with rustup, or name a libLLVM \
+                 of version {} or newer in {LIBRARY}",
+                find::OLDEST
+            )));
+        }
+        let jit = Jit::new(rumba_jit::Settings {
+            library,
+            cache: cache_folder().map(|folder| Cache::new(folder.join("kernels"))),
+            build: format!("{RELEASE} {SOURCES}"),
+            pipeline: PIPELINE,
+            log: |message| log::say(Level::Errors, message),
+        });
+        Ok(Engine::compiled(Arc::new(Native { jit, waits })))
+    }
+}
+
+/// The `libLLVM` that is named, or else one that is found. None for a program with rights that its user lacks.
+fn library() -> Option<PathBuf> {
+    if is_privileged() {
+        return None;
+    }
+    library_from_environment(LIBRARY)
+        .map(PathBuf::from)
+        .or_else(find::library)
+}
+
+/// Makes code of the machine's texts.
+#[derive(Debug)]
+struct Native {
+    jit: Jit,
+    /// Whether a launch waits for its code.
+    waits: bool,
+}
+
+// SAFETY: the code is LLVM's for the processor that runs this, of the text as it is, or was when it came into the cache: the
+// cache's key and checksum say so, and only the user can write there. Its owner keeps it mapped.
+unsafe impl Compiler for Native {
+    fn compile(&self, unit: Unit, done: Done) {
+        let Unit { kernel, text } = unit;
+        if self.waits {
+            return done(entry(self.jit.compile_now(&kernel, &text)));
+        }
+        if let Some(code) = self.jit.find(&kernel, &text) {
+            return done(entry(Ok(code)));
+        }
+        self.jit.compile(kernel, text, Box::new(move |code| done(entry(code))));
+    }
+}
+
+/// The function that the machine calls.
+fn entry(code: Result<Arc<Code>, JitError>) -> Result<rumba_vm::engine::Code, String> {
+    let code = code.map_err(|error| error.to_string())?;
+    let entry: NonNull<c_void> = code
+        .symbol(ENTRY_POINT)
+        .ok_or_else(|| format!("the code has no function `{ENTRY_POINT}`"))?;
+    Ok(rumba_vm::engine::Code { entry, owner: code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Choice;
+
+    #[test]
+    fn engines_are_named() {
+        assert_eq!(Choice::parse("compiled"), Some(Choice::Compiled));
+        assert_eq!(Choice::parse(""), Some(Choice::Auto));
+        assert_eq!(Choice::parse("Compiled"), None);
+        assert_eq!(Choice::parse("jit"), None);
+    }
+}

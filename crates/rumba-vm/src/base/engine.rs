@@ -1,0 +1,96 @@
+//! Which engine runs kernels, and what makes native code of a kernel.
+//!
+//! The machine writes the code that a warp runs as text in LLVM's assembly language. How text becomes code, where that is kept
+//! and whether it happens in the background is the business of a [`Compiler`], which is no part of this crate.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// The name of the function that a [`Unit`] defines.
+pub const ENTRY_POINT: &str = "rumba_warp";
+
+/// One function to compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    /// The kernel, for messages.
+    pub kernel: String,
+    /// A module in LLVM's assembly language. It defines [`ENTRY_POINT`], refers to intrinsics only, names neither target nor
+    /// data layout, and holds no address of this process.
+    pub text: String,
+}
+
+/// Native code.
+#[derive(Clone)]
+pub struct Code {
+    /// The function [`ENTRY_POINT`].
+    pub entry: NonNull<c_void>,
+    /// Keeps the code where it is.
+    pub owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: code is not written, and the owner may be shared.
+unsafe impl Send for Code {}
+
+// SAFETY: as above.
+unsafe impl Sync for Code {}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Code")
+            .field("entry", &self.entry)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is done with code, or with the sentence that says why there is none.
+pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
+
+/// Makes native code.
+///
+/// # Safety
+/// The code does what the text says, on this processor, as long as its owner lives.
+pub unsafe trait Compiler: fmt::Debug + Send + Sync {
+    /// Compiles a unit, now or in the background, and hands the result to `done`. Until then, and where the result is an error,
+    /// the kernel is interpreted.
+    fn compile(&self, unit: Unit, done: Done);
+}
+
+/// What runs kernels: the interpreter alone, or native code wherever there is some.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    compiler: Option<Arc<dyn Compiler>>,
+}
+
+impl Engine {
+    /// The interpreter alone.
+    pub fn interpreter() -> Self {
+        Self::default()
+    }
+
+    /// Native code, made by a compiler.
+    pub fn compiled(compiler: Arc<dyn Compiler>) -> Self {
+        Self {
+            compiler: Some(compiler),
+        }
+    }
+
+    /// The compiler, if there is one.
+    pub fn compiler(&self) -> Option<&Arc<dyn Compiler>> {
+        self.compiler.as_ref()
+    }
+}
+
+impl PartialEq for Engine {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.compiler, &other.compiler) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+    }
+}
+
+impl Eq for Engine {}

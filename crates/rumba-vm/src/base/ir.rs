@@ -1,0 +1,439 @@
+//! A writer of LLVM's assembly language: values that are one number or a vector of 32, and instructions on them.
+//!
+//! What PTX means is not known here. An instruction that is given numbers and vectors makes vectors of the numbers, so that a
+//! form is written once for both.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fmt::Write as _;
+
+use crate::base::lanes::LANES;
+
+/// The type of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// A truth value.
+    I1,
+    /// An integer of 8 bits.
+    I8,
+    /// An integer of 16 bits.
+    I16,
+    /// An integer of 32 bits.
+    I32,
+    /// An integer of 64 bits.
+    I64,
+    /// A floating-point number of 32 bits.
+    F32,
+    /// A floating-point number of 64 bits.
+    F64,
+}
+
+impl Element {
+    /// Its name in LLVM.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::I1 => "i1",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::F32 => "float",
+            Self::F64 => "double",
+        }
+    }
+
+    /// Its width.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::I1 => 1,
+            Self::I8 => 8,
+            Self::I16 => 16,
+            Self::I32 | Self::F32 => 32,
+            Self::I64 | Self::F64 => 64,
+        }
+    }
+
+    /// The integer of the same width.
+    #[must_use]
+    pub fn integer(self) -> Self {
+        match self {
+            Self::F32 => Self::I32,
+            Self::F64 => Self::I64,
+            Self::I1 | Self::I8 | Self::I16 | Self::I32 | Self::I64 => self,
+        }
+    }
+
+    /// As in the names of intrinsics.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::I1 | Self::I8 | Self::I16 | Self::I32 | Self::I64 => self.name(),
+        }
+    }
+}
+
+/// A number, or a vector of as many as a warp has lanes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    text: String,
+    element: Element,
+    is_vector: bool,
+    /// The text is a constant number.
+    is_constant: bool,
+}
+
+impl Value {
+    /// The value of a name.
+    pub fn named(text: impl Into<String>, element: Element, is_vector: bool) -> Self {
+        Self {
+            text: text.into(),
+            element,
+            is_vector,
+            is_constant: false,
+        }
+    }
+
+    /// An integer.
+    pub fn integer(element: Element, value: u64) -> Self {
+        let text = match element {
+            Element::I1 => (if value & 1 != 0 { "true" } else { "false" }).to_owned(),
+            Element::I8 => (value as u8).to_string(),
+            Element::I16 => (value as u16).to_string(),
+            Element::I32 | Element::F32 => (value as u32).to_string(),
+            Element::I64 | Element::F64 => value.to_string(),
+        };
+        Self {
+            text,
+            element: element.integer(),
+            is_vector: false,
+            is_constant: true,
+        }
+    }
+
+    /// The type of its numbers.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Whether it is a vector.
+    pub fn is_vector(&self) -> bool {
+        self.is_vector
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> String {
+        ty(self.element, self.is_vector)
+    }
+
+    /// Its name or number.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Value {
+    /// With its type, as an argument.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.ty(), self.text)
+    }
+}
+
+/// A type in LLVM.
+pub(crate) fn ty(element: Element, is_vector: bool) -> String {
+    if is_vector {
+        format!("<{LANES} x {}>", element.name())
+    } else {
+        element.name().to_owned()
+    }
+}
+
+/// How an operation computes a lane of its result: given the operation's `extra` and its operands.
+pub type Form = fn(&mut Writer, u16, &[Value]) -> Value;
+
+/// How an operation over lanes is written, and the types of its operands and of its result.
+#[derive(Clone, Copy)]
+pub struct LaneForm {
+    /// Writes it; without one, the operation is called.
+    pub form: Option<Form>,
+    /// What the operation's sources hold.
+    pub operands: &'static [Element],
+    /// What is written to the destination.
+    pub result: Element,
+}
+
+impl fmt::Debug for LaneForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} -> {:?}", self.operands, self.result)
+    }
+}
+
+/// Operations on integers that this crate uses in many places, of two values and of a value and a constant.
+macro_rules! operations {
+    ($($name:ident, $with:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), " a, b`, of integers.")]
+        #[must_use]
+        pub fn $name(&mut self, a: &Value, b: &Value) -> Value {
+            self.binary(stringify!($name), a, b)
+        }
+
+        #[doc = concat!("`", stringify!($name), " a, b`, of an integer and a constant.")]
+        #[must_use]
+        pub fn $with(&mut self, a: &Value, b: u64) -> Value {
+            self.binary_with(stringify!($name), a, b)
+        }
+    )*};
+}
+
+/// Writes instructions.
+#[derive(Debug, Default)]
+pub struct Writer {
+    text: String,
+    next: u32,
+    declarations: BTreeSet<String>,
+}
+
+impl Writer {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A name that is not in use, for a value or a label.
+    pub(crate) fn name(&mut self, prefix: &str) -> String {
+        self.next += 1;
+        format!("{prefix}{}", self.next)
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, text: impl fmt::Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "  {text}");
+    }
+
+    /// Begins a block.
+    pub(crate) fn label(&mut self, label: &str) {
+        let _ = writeln!(self.text, "{label}:");
+    }
+
+    /// What was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Writes elsewhere: what was written so far for what is to come.
+    pub(crate) fn exchange(&mut self, text: &mut String) {
+        std::mem::swap(&mut self.text, text);
+    }
+
+    /// The intrinsics that were used.
+    pub(crate) fn declarations(&self) -> impl Iterator<Item = &str> {
+        self.declarations.iter().map(String::as_str)
+    }
+
+    /// Remembers a declaration.
+    pub(crate) fn declare(&mut self, declaration: impl Into<String>) {
+        self.declarations.insert(declaration.into());
+    }
+
+    /// The result of an instruction.
+    pub(crate) fn value(&mut self, element: Element, is_vector: bool, instruction: impl fmt::Display) -> Value {
+        let name = self.name("%t");
+        self.line(format_args!("{name} = {instruction}"));
+        Value::named(name, element, is_vector)
+    }
+
+    /// A vector that has the number in each lane.
+    #[must_use]
+    pub fn spread(&mut self, value: &Value) -> Value {
+        if value.is_vector {
+            return value.clone();
+        }
+        let vector = ty(value.element, true);
+        if value.is_constant {
+            return Value {
+                text: format!("splat ({value})"),
+                is_vector: true,
+                ..value.clone()
+            };
+        }
+        let one = self.value(
+            value.element,
+            true,
+            format_args!("insertelement {vector} poison, {value}, i32 0"),
+        );
+        self.value(
+            value.element,
+            true,
+            format_args!("shufflevector {one}, {vector} poison, <{LANES} x i32> zeroinitializer"),
+        )
+    }
+
+    /// The operands as vectors, if one of them is.
+    fn alike<const N: usize>(&mut self, values: [&Value; N]) -> ([Value; N], bool) {
+        let is_vector = values.iter().any(|value| value.is_vector);
+        let values = values.map(|value| if is_vector { self.spread(value) } else { value.clone() });
+        (values, is_vector)
+    }
+
+    /// `operation a, b`, such as `add` or `fmul`.
+    #[must_use]
+    pub fn binary(&mut self, operation: &str, a: &Value, b: &Value) -> Value {
+        let ([a, b], is_vector) = self.alike([a, b]);
+        self.value(a.element, is_vector, format_args!("{operation} {a}, {}", b.text))
+    }
+
+    /// The same with a constant of the same type.
+    #[must_use]
+    pub fn binary_with(&mut self, operation: &str, a: &Value, b: u64) -> Value {
+        let b = Value::integer(a.element, b);
+        self.binary(operation, a, &b)
+    }
+
+    operations! {
+        add, add_with;
+        sub, sub_with;
+        mul, mul_with;
+        and, and_with;
+        or, or_with;
+        xor, xor_with;
+    }
+
+    /// `fneg a`
+    #[must_use]
+    pub fn negated(&mut self, a: &Value) -> Value {
+        self.value(a.element, a.is_vector, format_args!("fneg {a}"))
+    }
+
+    /// A comparison, such as `icmp ult` or `fcmp uno`.
+    #[must_use]
+    pub fn compare(&mut self, comparison: &str, a: &Value, b: &Value) -> Value {
+        let ([a, b], is_vector) = self.alike([a, b]);
+        self.value(Element::I1, is_vector, format_args!("{comparison} {a}, {}", b.text))
+    }
+
+    /// The same with a constant of the same type.
+    #[must_use]
+    pub fn compare_with(&mut self, comparison: &str, a: &Value, b: u64) -> Value {
+        let b = Value::integer(a.element, b);
+        self.compare(comparison, a, &b)
+    }
+
+    /// `condition ? a : b`
+    #[must_use]
+    pub fn select(&mut self, condition: &Value, a: &Value, b: &Value) -> Value {
+        let (condition, a, b) = if condition.is_vector {
+            let ([condition, a, b], _) = self.alike([condition, a, b]);
+            (condition, a, b)
+        } else {
+            let ([a, b], _) = self.alike([a, b]);
+            (condition.clone(), a, b)
+        };
+        self.value(a.element, a.is_vector, format_args!("select {condition}, {a}, {b}"))
+    }
+
+    /// A conversion, such as `zext` or `sitofp`.
+    #[must_use]
+    pub fn convert(&mut self, conversion: &str, a: &Value, element: Element) -> Value {
+        let to = ty(element, a.is_vector);
+        self.value(element, a.is_vector, format_args!("{conversion} {a} to {to}"))
+    }
+
+    /// The same bits as another type of the same width, or the lowest bits of an integer as a type that has so many.
+    #[must_use]
+    pub fn bits_as(&mut self, a: &Value, element: Element) -> Value {
+        if a.element == element {
+            return a.clone();
+        }
+        let whole = if a.element == a.element.integer() {
+            a.clone()
+        } else {
+            self.convert("bitcast", a, a.element.integer())
+        };
+        let cut = if whole.element.bits() > element.bits() {
+            self.convert("trunc", &whole, element.integer())
+        } else {
+            whole
+        };
+        if cut.element == element {
+            cut
+        } else {
+            self.convert("bitcast", &cut, element)
+        }
+    }
+
+    /// The bits of a number, zero-extended to an integer.
+    #[must_use]
+    pub fn extended(&mut self, a: &Value, element: Element) -> Value {
+        let bits = self.bits_as(a, a.element.integer());
+        if bits.element == element {
+            bits
+        } else {
+            self.convert("zext", &bits, element)
+        }
+    }
+
+    /// An intrinsic that converts, such as `fptosi.sat`.
+    #[must_use]
+    pub fn converting(&mut self, name: &str, a: &Value, element: Element) -> Value {
+        let (to, from) = (ty(element, a.is_vector), a.ty());
+        let suffix = |element: Element| {
+            if a.is_vector {
+                format!("v{LANES}{}", element.suffix())
+            } else {
+                element.suffix().to_owned()
+            }
+        };
+        let name = format!("llvm.{name}.{}.{}", suffix(element), suffix(a.element));
+        self.declare(format!("declare {to} @{name}({from})"));
+        self.value(element, a.is_vector, format_args!("call {to} @{name}({a})"))
+    }
+
+    /// The number with these bits.
+    #[must_use]
+    pub fn number(&mut self, element: Element, bits: u64) -> Value {
+        let integer = Value::integer(element, bits);
+        self.bits_as(&integer, element)
+    }
+
+    /// An intrinsic whose operands and result have one type: `fma` for `llvm.fma`.
+    #[must_use]
+    pub fn intrinsic(&mut self, name: &str, operands: &[&Value]) -> Value {
+        self.intrinsic_with(name, operands, "")
+    }
+
+    /// The same with a last operand that is a constant of one type, such as `i1 false`.
+    #[must_use]
+    pub fn intrinsic_with(&mut self, name: &str, operands: &[&Value], last: &str) -> Value {
+        let is_vector = operands.iter().any(|value| value.is_vector);
+        let operands: Vec<_> = operands
+            .iter()
+            .map(|value| {
+                if is_vector {
+                    self.spread(value)
+                } else {
+                    (*value).clone()
+                }
+            })
+            .collect();
+        let element = operands[0].element;
+        let one = ty(element, is_vector);
+        let suffix = if is_vector {
+            format!("v{LANES}{}", element.suffix())
+        } else {
+            element.suffix().to_owned()
+        };
+        let mut types = vec![one.clone(); operands.len()];
+        let mut arguments: Vec<_> = operands.iter().map(ToString::to_string).collect();
+        if let Some((ty, _)) = last.split_once(' ') {
+            types.push(format!("{ty} immarg"));
+            arguments.push(last.to_owned());
+        }
+        self.declare(format!("declare {one} @llvm.{name}.{suffix}({})", types.join(", ")));
+        self.value(
+            element,
+            is_vector,
+            format_args!("call {one} @llvm.{name}.{suffix}({})", arguments.join(", ")),
+        )
+    }
+}

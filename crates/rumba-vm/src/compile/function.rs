@@ -1,0 +1,1012 @@
+//! The function that a warp runs: its entries, its blocks, its exits, and the operations in between.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write as _;
+use std::mem::offset_of;
+
+use crate::base::engine::{ENTRY_POINT, Unit};
+use crate::base::flow::{Set, holding};
+use crate::base::ir::{Element, LaneForm, Value, Writer};
+use crate::base::lanes::{FULL, LANES};
+use crate::compile::kernel::{Kernel, Place};
+use crate::compile::registers::{Written, raw};
+use crate::compile::shape::{Copy, LanePlan, Shape, Shapes, States};
+use crate::exec::native::{Helpers, REFUSED};
+use crate::machine::op::{Linear, Op, OpKind};
+use crate::machine::program::{Flow, NO_ENTRY, Program};
+use crate::machine::warp::Warp;
+
+/// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
+const MAX_MASKED: usize = 4000;
+
+/// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
+const MAX_CELLS: usize = 1 << 22;
+
+/// Text beyond which a kernel stays interpreted: compiling it would take seconds.
+const MAX_TEXT: usize = 6 << 20;
+
+/// Text beyond which there is no copy for warps that have parted.
+const MAX_MASKED_TEXT: usize = 3 << 20;
+
+/// The helpers by which the function ends.
+const GO_ON: &str = "go_on";
+const ARRIVE: &str = "arrive";
+
+/// A kernel as text, and where warps may come in.
+pub(crate) struct Text {
+    pub(crate) unit: Unit,
+    /// For each operation of the kernel, the number of its entry or [`NO_ENTRY`].
+    pub(crate) entry_at: Box<[u32]>,
+}
+
+/// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
+pub(crate) fn group_of(block: [u32; 3]) -> usize {
+    let [x, y, z] = block;
+    if y * z == 1 {
+        return LANES;
+    }
+    let group = 1 << x.trailing_zeros().min(LANES.ilog2());
+    // Shorter rows are not worth a number for each.
+    if group < 8 { 1 } else { group }
+}
+
+/// Writes the code of a kernel for blocks with such groups of lanes, unless it is too long.
+pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
+    if program.entry != 0 || program.kernel_ops == 0 {
+        return None;
+    }
+    let kernel = Kernel::new(program, group);
+    if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
+        return None;
+    }
+    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, MAX_MASKED_TEXT));
+    masked.flatten().or_else(|| write_copies(&kernel, false, MAX_TEXT))
+}
+
+/// Writes the code with or without copies of blocks for warps that have parted, unless it is longer than `limit`.
+fn write_copies(kernel: &Kernel<'_>, with_masked: bool, limit: usize) -> Option<Text> {
+    let program = kernel.program;
+    let states = kernel.states(with_masked);
+    let entries: Vec<usize> = kernel
+        .entries()
+        .into_iter()
+        .filter(|block| states.at(Copy::Full, *block).is_some())
+        .collect();
+    let mut entry_at = vec![NO_ENTRY; program.kernel_ops].into_boxed_slice();
+    for (number, block) in entries.iter().enumerate() {
+        entry_at[kernel.blocks[*block].ops.start] = number as u32;
+    }
+    let mut function = Function {
+        kernel,
+        states: &states,
+        with_masked,
+        w: Writer::new(),
+        prologue: String::new(),
+        variables: BTreeMap::new(),
+        waits: BTreeSet::new(),
+        entries: &entries,
+        barriers: BTreeSet::new(),
+        ends: BTreeMap::new(),
+        known: HashSet::new(),
+        shapes: Shapes::new(),
+        copy: Copy::Full,
+        pending: Set::none(kernel.blocks.len()),
+        block: 0,
+    };
+    function.enter_warp();
+    for copy in [Copy::Full, Copy::Masked] {
+        for block in 0..kernel.blocks.len() {
+            function.write_block(copy, block);
+            if function.w.text().len() > limit {
+                return None;
+            }
+        }
+    }
+    function.resume_warp();
+    function.write_ends();
+    Some(Text {
+        unit: Unit {
+            kernel: program.name.clone(),
+            text: function.finish(),
+        },
+        entry_at,
+    })
+}
+
+/// A function that is being written.
+pub(super) struct Function<'a> {
+    pub(super) kernel: &'a Kernel<'a>,
+    states: &'a States,
+    with_masked: bool,
+    pub(super) w: Writer,
+    /// What comes before the entries.
+    prologue: String,
+    variables: BTreeMap<String, String>,
+    /// The entries, as blocks, and the numbers of those behind barriers.
+    entries: &'a [usize],
+    barriers: BTreeSet<usize>,
+    /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
+    ends: BTreeMap<(Vec<usize>, &'static str), usize>,
+    /// Blocks at which lanes may wait.
+    waits: BTreeSet<usize>,
+    /// Values of the prologue.
+    pub(super) known: HashSet<String>,
+    /// The shapes of registers where something is being written.
+    pub(super) shapes: Shapes,
+    /// The copy of the block that is being written, and the blocks at which lanes may wait meanwhile.
+    pub(super) copy: Copy,
+    pub(super) pending: Set,
+    block: usize,
+}
+
+impl Function<'_> {
+    /// A variable of a type.
+    pub(super) fn variable(&mut self, name: String, ty: String) -> String {
+        self.variables.entry(name.clone()).or_insert(ty);
+        name
+    }
+
+    /// Writes to the prologue.
+    pub(super) fn in_prologue(&mut self, write: impl FnOnce(&mut Self)) {
+        let mut prologue = std::mem::take(&mut self.prologue);
+        self.w.exchange(&mut prologue);
+        write(self);
+        self.w.exchange(&mut prologue);
+        self.prologue = prologue;
+    }
+
+    /// An address, so many bytes behind another.
+    pub(super) fn offset(&mut self, base: &str, bytes: usize) -> String {
+        let name = self.w.name("%t");
+        self.w
+            .line(format_args!("{name} = getelementptr i8, ptr {base}, i64 {bytes}"));
+        name
+    }
+
+    /// A field of the warp that does not change while it is here.
+    pub(super) fn field(&mut self, name: &str, offset: usize, element: Element) -> Value {
+        let name = format!("%field.{name}");
+        if self.known.insert(name.clone()) {
+            self.in_prologue(|function| {
+                let place = function.offset("%warp", offset);
+                function
+                    .w
+                    .line(format_args!("{name} = load {}, ptr {place}", element.name()));
+            });
+        }
+        Value::named(name, element, false)
+    }
+
+    /// The active lanes.
+    pub(super) fn mask_of_active(&mut self) -> Value {
+        match self.copy {
+            Copy::Full => Value::integer(Element::I32, FULL.into()),
+            Copy::Masked => self.w.value(Element::I32, false, "load i32, ptr %mask"),
+        }
+    }
+
+    /// Where the lanes are kept that wait at a block.
+    fn wait(&mut self, block: usize) -> String {
+        self.waits.insert(block);
+        format!("%wait{block}")
+    }
+
+    /// The address of an operation.
+    pub(super) fn position(&mut self, index: usize) -> String {
+        self.offset("%ops", index * size_of::<Op>())
+    }
+
+    /// The whole text.
+    fn finish(self) -> String {
+        let entries = self.entries.len();
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "define ptr @{ENTRY_POINT}(ptr %warp, i32 %entry, ptr %ops, ptr %helpers) #0 {{\nstart:"
+        );
+        for (name, ty) in &self.variables {
+            let _ = writeln!(text, "  {name} = alloca {ty}, align 64");
+        }
+        let pointers = [
+            ("registers", "%warp", Warp::REGISTERS),
+            ("predicates", "%warp", Warp::PREDICATES),
+            ("caches", "%warp", offset_of!(Warp, caches)),
+            ("execute", "%helpers", offset_of!(Helpers, execute)),
+            ("arrive", "%helpers", offset_of!(Helpers, arrive)),
+            ("put", "%helpers", offset_of!(Helpers, put)),
+            ("go_on", "%helpers", offset_of!(Helpers, go_on)),
+        ];
+        for (name, base, offset) in pointers {
+            let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr {base}, i64 {offset}");
+            let _ = writeln!(text, "  %{name} = load ptr, ptr %{name}.place");
+        }
+        let fields = [
+            ("active", offset_of!(Warp, active)),
+            ("fuel", offset_of!(Warp, fuel)),
+            ("outside_guard", offset_of!(Warp, outside_guard)),
+            ("suspended", offset_of!(Warp, suspended)),
+        ];
+        for (name, offset) in fields {
+            let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr %warp, i64 {offset}");
+        }
+        for (variable, field) in [("mask", "active"), ("fuel", "fuel")] {
+            let _ = writeln!(text, "  %{variable} = alloca i32");
+            let _ = writeln!(text, "  %given.{variable} = load i32, ptr %{field}.place");
+            let _ = writeln!(text, "  store i32 %given.{variable}, ptr %{variable}");
+        }
+        let _ = writeln!(text, "  %position = alloca ptr");
+        for block in &self.waits {
+            let _ = writeln!(text, "  %wait{block} = alloca i32\n  store i32 0, ptr %wait{block}");
+        }
+        text.push_str(&self.prologue);
+        let _ = write!(text, "  switch i32 %entry, label %refused [");
+        for entry in 0..entries {
+            let _ = write!(text, " i32 {entry}, label %entry{entry}");
+        }
+        for entry in &self.barriers {
+            let (resumed, completed) = (entries + entry, 2 * entries + entry);
+            let _ = write!(
+                text,
+                " i32 {resumed}, label %resume{entry} i32 {completed}, label %complete{entry}"
+            );
+        }
+        let _ = writeln!(text, " ]\nrefused:\n  ret ptr inttoptr (i64 {REFUSED} to ptr)");
+        text.push_str(self.w.text());
+        text.push_str("}\n");
+        for declaration in self.w.declarations() {
+            let _ = writeln!(text, "{declaration}");
+        }
+        text.push_str(
+            "attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" }\n",
+        );
+        text.push_str(
+            "!0 = !{!\"branch_weights\", i32 1048576, i32 1}\n!1 = !{!\"branch_weights\", i32 1, i32 1048576}\n",
+        );
+        text
+    }
+
+    /// Writes the entries: loads what is live, and tests what is expected to be the same or neighbouring in all lanes.
+    fn enter_warp(&mut self) {
+        for (number, block) in self.entries.iter().enumerate() {
+            self.w.label(&format!("entry{number}"));
+            let given = Value::named("%given.mask", Element::I32, false);
+            let full = self.w.compare_with("icmp eq", &given, FULL.into());
+            let masked = if self.states.at(Copy::Masked, *block).is_some() {
+                format!("entry{number}.Masked")
+            } else {
+                "refused".to_owned()
+            };
+            self.w
+                .line(format_args!("br {full}, label %entry{number}.Full, label %{masked}"));
+            for copy in [Copy::Full, Copy::Masked] {
+                self.enter_copy(number, copy, *block);
+            }
+        }
+    }
+
+    fn enter_copy(&mut self, number: usize, copy: Copy, block: usize) {
+        let Some(state) = self.states.at(copy, block) else {
+            return;
+        };
+        self.w.label(&format!("entry{number}.{copy:?}"));
+        self.copy = copy;
+        self.shapes.clone_from(&state.shapes);
+        let mut wrong: Option<Value> = None;
+        for register in self.kernel.liveness.before(block).members() {
+            if let Some(differing) = self.enter(register, state.shapes[register]) {
+                wrong = Some(match wrong {
+                    None => differing,
+                    Some(wrong) => self.w.or(&wrong, &differing),
+                });
+            }
+        }
+        let target = label(copy, block);
+        match wrong {
+            None => self.w.line(format_args!("br label %{target}")),
+            Some(wrong) => {
+                let active = self.mask_of_active();
+                let wrong = self.w.and(&wrong, &active);
+                let good = self.w.compare_with("icmp eq", &wrong, 0);
+                self.w
+                    .line(format_args!("br {good}, label %{target}, label %refused, !prof !0"));
+            }
+        }
+    }
+
+    fn write_block(&mut self, copy: Copy, block: usize) {
+        let Some(state) = self.states.at(copy, block) else {
+            return;
+        };
+        self.block = block;
+        self.copy = copy;
+        self.shapes.clone_from(&state.shapes);
+        self.pending.clone_from(&state.pending);
+        self.w.label(&label(copy, block));
+        let ops = self.kernel.blocks[block].ops.clone();
+        for index in ops.clone() {
+            self.write_operation(index);
+        }
+        if self.kernel.targets(ops.end - 1).is_none() {
+            self.go(ops.end);
+        }
+    }
+
+    fn write_operation(&mut self, index: usize) {
+        let (op, facts) = (self.kernel.op(index), self.kernel.facts(index));
+        match (facts.flow, facts.kind) {
+            (Flow::Jump, _) => {
+                self.spend(op.d);
+                let targets = self.kernel.targets(index).unwrap_or_default();
+                match targets.first() {
+                    Some(target) => self.go(*target),
+                    None => self.leave(index),
+                }
+            }
+            (Flow::Branch, _) => self.branch(index, op.d),
+            (_, OpKind::Barrier) => self.leave_at_barrier(index),
+            (Flow::Leave | Flow::Table | Flow::End, _) => self.leave(index),
+            (_, OpKind::GuardBegin) => self.branch(index, 0),
+            (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
+            (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
+            (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
+            (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
+            (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
+            (Flow::Next, OpKind::Select) => self.write_select(index),
+            (Flow::Next, OpKind::Masks { form }) => {
+                let masks = [1, 2].map(|position| match self.kernel.operand(index, position) {
+                    Some(place) => self.lanes(place, Element::I32),
+                    None => Value::integer(Element::I32, 0),
+                });
+                let mask = form(&mut self.w, op.extra, [&masks[0], &masks[1]]);
+                self.finish_operation(index, Written::Lanes(mask));
+            }
+            (
+                Flow::Next,
+                OpKind::Load {
+                    bytes, count, shared, ..
+                },
+            ) => self.write_load(index, bytes, count, shared),
+            (
+                Flow::Next,
+                OpKind::Store {
+                    bytes, count, shared, ..
+                },
+            ) => self.write_store(index, bytes, count, shared),
+        }
+    }
+
+    /// Takes from what may still be executed.
+    fn spend(&mut self, cost: u16) {
+        if cost != 0 {
+            let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+            let rest = self.w.sub_with(&fuel, u64::from(cost));
+            self.w.line(format_args!("store {rest}, ptr %fuel"));
+        }
+    }
+
+    /// Goes to an operation, the first of its block.
+    fn go(&mut self, target: usize) {
+        let block = holding(&self.kernel.blocks, target);
+        if target >= self.kernel.program.kernel_ops {
+            self.w.line("unreachable");
+            return;
+        }
+        match self.copy {
+            Copy::Full => {
+                if block <= self.block {
+                    self.ask(block);
+                }
+                let live = self.kernel.liveness.before(block).clone();
+                self.reach(Copy::Full, block, &live);
+            }
+            Copy::Masked => {
+                let pending = self.pending.clone();
+                self.go_masked(block, &pending);
+            }
+        }
+    }
+
+    /// Goes to a block while lanes may wait at others: those run first that stand further up.
+    fn go_masked(&mut self, block: usize, pending: &Set) {
+        let count = self.kernel.registers.len();
+        let all = Set::of(0..count, count);
+        if block <= self.block {
+            self.ask(block);
+            self.reach(Copy::Masked, block, &all);
+            return;
+        }
+        for other in pending.members().take_while(|other| *other < block) {
+            let (there, here) = (self.wait(other), self.wait(block));
+            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {there}"));
+            let any = self.w.compare_with("icmp ne", &waiting, 0);
+            let (pop, on) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {any}, label %{pop}, label %{on}"));
+            self.w.label(&pop);
+            let mine = self.mask_of_active();
+            let known = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
+            let both = self.w.or(&known, &mine);
+            self.w.line(format_args!("store {both}, ptr {here}"));
+            self.w.line(format_args!("store {waiting}, ptr %mask"));
+            self.w.line(format_args!("store i32 0, ptr {there}"));
+            self.reach(Copy::Masked, other, &all);
+            self.w.label(&on);
+        }
+        if pending.has(block) {
+            let here = self.wait(block);
+            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
+            let mine = self.mask_of_active();
+            let both = self.w.or(&waiting, &mine);
+            self.w.line(format_args!("store i32 0, ptr {here}"));
+            self.w.line(format_args!("store {both}, ptr %mask"));
+            let full = self.w.compare_with("icmp eq", &both, FULL.into());
+            let (whole, some) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {full}, label %{whole}, label %{some}"));
+            self.w.label(&whole);
+            self.w.line(format_args!("store {both}, ptr %active.place"));
+            let live = self.kernel.liveness.before(block).clone();
+            self.reach(Copy::Full, block, &live);
+            self.w.label(&some);
+        }
+        self.reach(Copy::Masked, block, &all);
+    }
+
+    /// Goes to a copy of a block, with registers in the shapes that they have there.
+    fn reach(&mut self, copy: Copy, block: usize, registers: &Set) {
+        let Some(state) = self.states.at(copy, block) else {
+            self.w.line("unreachable");
+            return;
+        };
+        let before = self.shapes.clone();
+        for register in registers.members() {
+            self.reshape(register, state.shapes[register]);
+        }
+        self.shapes = before;
+        self.w.line(format_args!("br label %{}", label(copy, block)));
+    }
+
+    /// Before the warp goes back to a block: leaves if its turn is over.
+    fn ask(&mut self, block: usize) {
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        let good = self.w.compare_with("icmp sge", &fuel, 0);
+        let (on, out) = (self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+        self.w.label(&out);
+        let live = self.kernel.liveness.before(block).clone();
+        self.hand_over(&live, &[], true);
+        let position = self.position(self.kernel.blocks[block].ops.start);
+        self.give_back(&position, ARRIVE);
+        self.w.label(&on);
+    }
+
+    /// Gives the interpreter what it needs to go on: the registers that active and waiting lanes need, the lanes, and what may
+    /// still be executed.
+    fn hand_over(&mut self, live: &Set, without: &[usize], fuel: bool) {
+        let mut live = live.clone();
+        for block in self.pending.members() {
+            live.unite(self.kernel.liveness.before(block));
+        }
+        self.store_all(&live, without);
+        if fuel {
+            self.store_fuel();
+        }
+        let mask = self.mask_of_active();
+        self.w.line(format_args!("store {mask}, ptr %outside_guard.place"));
+        if self.copy == Copy::Masked && fuel {
+            self.w.line(format_args!("store {mask}, ptr %active.place"));
+        }
+    }
+
+    /// Returns a position at which the interpreter goes on, by a helper where that has to look at more.
+    fn give_back(&mut self, position: &str, helper: &'static str) {
+        let waits: Vec<usize> = self.pending.members().collect();
+        if waits.is_empty() && helper == GO_ON {
+            self.w.line(format_args!("ret ptr {position}"));
+            return;
+        }
+        let next = self.ends.len();
+        let number = *self.ends.entry((waits, helper)).or_insert(next);
+        self.w.line(format_args!("store ptr {position}, ptr %position"));
+        self.w.line(format_args!("br label %end{number}"));
+    }
+
+    /// Writes the ends of the function: lanes that wait are told to the interpreter.
+    fn write_ends(&mut self) {
+        for ((waits, helper), number) in std::mem::take(&mut self.ends) {
+            self.w.label(&format!("end{number}"));
+            for block in waits {
+                let place = self.wait(block);
+                let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+                let any = self.w.compare_with("icmp ne", &waiting, 0);
+                let (put, on) = (self.w.name("l"), self.w.name("l"));
+                self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
+                self.w.label(&put);
+                let position = self.position(self.kernel.blocks[block].ops.start);
+                self.w
+                    .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
+                self.w.line(format_args!("br label %{on}"));
+                self.w.label(&on);
+            }
+            let (position, next) = (self.w.name("%t"), self.w.name("%t"));
+            self.w.line(format_args!("{position} = load ptr, ptr %position"));
+            self.w
+                .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
+            self.w.line(format_args!("ret ptr {next}"));
+        }
+    }
+
+    /// Goes one of two ways, or lets some lanes wait.
+    fn branch(&mut self, index: usize, cost: u16) {
+        let op = self.kernel.op(index);
+        let targets = self.kernel.targets(index).unwrap_or_default();
+        let (Some(place), &[target, other]) = (self.kernel.operand(index, 1), &targets[..]) else {
+            self.leave(index);
+            return;
+        };
+        let is_uniform = self.kernel.shape(place, &self.shapes) == Shape::Uniform;
+        let mask = self.lanes(place, Element::I32);
+        let mask = if op.extra == 0 {
+            mask
+        } else {
+            self.w.xor_with(&mask, u64::MAX)
+        };
+        let (taken, passed) = (self.w.name("l"), self.w.name("l"));
+        if is_uniform {
+            let all = self.w.convert("trunc", &mask, Element::I1);
+            self.w.line(format_args!("br {all}, label %{taken}, label %{passed}"));
+        } else {
+            let active = self.mask_of_active();
+            let going = self.w.and(&mask, &active);
+            let all = self.w.compare("icmp eq", &going, &active);
+            let (some, out) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {all}, label %{taken}, label %{some}"));
+            self.w.label(&some);
+            let none = self.w.compare_with("icmp eq", &going, 0);
+            self.w.line(format_args!("br {none}, label %{passed}, label %{out}"));
+            self.w.label(&out);
+            match self.kernel.parts(self.block, index, &self.shapes) {
+                Some((near, far)) if self.with_masked => {
+                    let staying = self.w.xor(&going, &active);
+                    let goes_far = holding(&self.kernel.blocks, target) == far;
+                    let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
+                    self.part(cost, (near, near_mask), (far, far_mask));
+                }
+                _ => self.leave(index),
+            }
+        }
+        for (label, target) in [(taken, target), (passed, other)] {
+            self.w.label(&label);
+            self.spend(cost);
+            self.go(target);
+        }
+    }
+
+    /// Lets some lanes wait at one block, and the others go to another.
+    fn part(&mut self, cost: u16, (near, near_mask): (usize, Value), (far, far_mask): (usize, Value)) {
+        let (copy, pending) = (self.copy, self.pending.clone());
+        self.copy = Copy::Masked;
+        self.spend(cost);
+        let place = self.wait(far);
+        let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+        let waiting = self.w.or(&waiting, &far_mask);
+        self.w.line(format_args!("store {waiting}, ptr {place}"));
+        self.w.line(format_args!("store {near_mask}, ptr %mask"));
+        self.pending.insert(far);
+        let all = self.pending.clone();
+        self.go_masked(near, &all);
+        (self.copy, self.pending) = (copy, pending);
+    }
+
+    /// Stores registers, but not those that are left out.
+    fn store_all(&mut self, live: &Set, without: &[usize]) {
+        for number in live.members().filter(|number| !without.contains(number)) {
+            self.store(Place::Register(number));
+        }
+    }
+
+    fn store_fuel(&mut self) {
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        self.w.line(format_args!("store {fuel}, ptr %fuel.place"));
+    }
+
+    /// Ends: the interpreter goes on with an operation.
+    pub(super) fn leave(&mut self, index: usize) {
+        let live = if self.kernel.blocks[self.block].ops.contains(&index) {
+            self.kernel.live_before(self.block, index)
+        } else {
+            self.kernel.liveness.before(holding(&self.kernel.blocks, index)).clone()
+        };
+        self.hand_over(&live, &[], true);
+        let position = self.position(index);
+        self.give_back(&position, GO_ON);
+    }
+
+    /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
+    /// affine there, the register file has only the first lanes meanwhile.
+    fn leave_at_barrier(&mut self, index: usize) {
+        let block = self.block + 1;
+        let entry = self.entries.iter().position(|entry| *entry == block);
+        let operands = self.kernel.operands(index);
+        let (Copy::Full, Some(entry), Some(state), false) = (
+            self.copy,
+            entry,
+            self.states.at(Copy::Full, block),
+            operands.iter().any(|operand| operand.is_written),
+        ) else {
+            self.leave(index);
+            return;
+        };
+        self.barriers.insert(entry);
+        for operand in operands {
+            self.store(operand.place);
+        }
+        let before = self.shapes.clone();
+        for number in self.kernel.liveness.before(block).members() {
+            self.reshape(number, state.shapes[number]);
+            self.shapes[number] = state.shapes[number];
+            self.store_bases(number);
+        }
+        self.shapes = before;
+        self.store_fuel();
+        let mask = self.mask_of_active();
+        self.w.line(format_args!("store {mask}, ptr %outside_guard.place"));
+        let number = Value::integer(Element::I32, entry as u64 + 1);
+        self.w.line(format_args!("store {number}, ptr %suspended.place"));
+        let position = self.position(index);
+        self.w.line(format_args!("ret ptr {position}"));
+    }
+
+    /// Writes the entries behind barriers for warps that waited there, and what completes their registers for the interpreter.
+    fn resume_warp(&mut self) {
+        self.copy = Copy::Full;
+        self.pending = Set::none(self.kernel.blocks.len());
+        for entry in self.barriers.clone() {
+            let block = self.entries[entry];
+            let Some(state) = self.states.at(Copy::Full, block) else {
+                continue;
+            };
+            let live = self.kernel.liveness.before(block).clone();
+            for label in ["resume", "complete"] {
+                self.w.label(&format!("{label}{entry}"));
+                self.shapes.clone_from(&state.shapes);
+                for number in live.members() {
+                    let loaded = self.load(number, state.shapes[number]);
+                    self.write(Place::Register(number), state.shapes[number], loaded);
+                }
+                if label == "resume" {
+                    self.w.line(format_args!("br label %b{block}"));
+                } else {
+                    self.store_all(&live, &[]);
+                    self.w.line("ret ptr null");
+                }
+            }
+        }
+    }
+
+    /// Notes what an operation has written.
+    fn finish_operation(&mut self, index: usize, written: Written) {
+        let mut shapes = self.shapes.clone();
+        let none = Set::none(self.kernel.blocks.len());
+        self.kernel.transfer(index, &mut shapes, self.copy, &none);
+        let Some(place) = self.kernel.operand(index, 0) else {
+            return;
+        };
+        let shape = self.kernel.shape(place, &shapes);
+        self.write_active(place, shape, written);
+    }
+
+    /// Lets the interpreter's handler execute an operation. The position that it names next.
+    pub(super) fn execute(&mut self, index: usize) -> String {
+        let end = self.kernel.blocks[self.block].ops.end;
+        let carriers =
+            (index + 1..end).take_while(|next| matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }));
+        let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
+        for index in &all {
+            for operand in self.kernel.operands(*index) {
+                if !operand.is_written {
+                    self.store(operand.place);
+                }
+            }
+        }
+        self.store_fuel();
+        if self.copy == Copy::Masked {
+            let mask = self.mask_of_active();
+            self.w.line(format_args!("store {mask}, ptr %active.place"));
+        }
+        let position = self.position(index);
+        let next = self.w.name("%t");
+        self.w
+            .line(format_args!("{next} = call ptr %execute(ptr %warp, ptr {position})"));
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
+        self.w.line(format_args!("store {fuel}, ptr %fuel"));
+        let none = Set::none(self.kernel.blocks.len());
+        let mut shapes = self.shapes.clone();
+        for index in &all {
+            self.kernel.transfer(*index, &mut shapes, self.copy, &none);
+        }
+        for index in all {
+            for number in self.kernel.written(index) {
+                let loaded = self.load(number, shapes[number]);
+                self.write_active(Place::Register(number), shapes[number], loaded);
+            }
+        }
+        next
+    }
+
+    /// Calls the handler of an operation, and goes on if that does.
+    fn call(&mut self, index: usize) {
+        let facts = self.kernel.facts(index);
+        if facts.flow == Flow::Park {
+            self.leave_if_others_wait(index);
+        }
+        let next = self.execute(index);
+        if facts.flow == Flow::Next
+            && matches!(
+                facts.kind,
+                OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. }
+            )
+        {
+            return;
+        }
+        let end = self.kernel.blocks[self.block].ops.end;
+        let following = (index + 1..end)
+            .find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }))
+            .unwrap_or(end);
+        let mut good: Option<Value> = None;
+        for expected in [index + 1, following] {
+            let expected = self.position(expected);
+            let same = self
+                .w
+                .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
+            good = Some(match good {
+                None => same,
+                Some(good) => self.w.or(&good, &same),
+            });
+        }
+        let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
+        if facts.flow == Flow::Park {
+            let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
+            let mask = self.mask_of_active();
+            let same = self.w.compare("icmp eq", &active, &mask);
+            good = self.w.and(&good, &same);
+        }
+        let (on, out) = (self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+        self.w.label(&out);
+        let live = if following < end {
+            self.kernel.live_before(self.block, following)
+        } else {
+            self.kernel.liveness.after(&self.kernel.blocks[self.block])
+        };
+        let written = (index..following).flat_map(|index| self.kernel.written(index));
+        let written: Vec<usize> = written.collect();
+        self.hand_over(&live, &written, false);
+        self.give_back(&next, GO_ON);
+        self.w.label(&on);
+    }
+
+    /// Leaves at an operation that lanes execute together, unless all are here.
+    fn leave_if_others_wait(&mut self, index: usize) {
+        let mut waiting: Option<Value> = None;
+        for block in self.pending.clone().members() {
+            let place = self.wait(block);
+            let lanes = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+            waiting = Some(match waiting {
+                None => lanes,
+                Some(waiting) => self.w.or(&waiting, &lanes),
+            });
+        }
+        if let Some(waiting) = waiting {
+            let none = self.w.compare_with("icmp eq", &waiting, 0);
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {none}, label %{on}, label %{out}"));
+            self.w.label(&out);
+            self.leave(index);
+            self.w.label(&on);
+        }
+    }
+
+    fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
+        let LanePlan { result, checks } = self.kernel.plan_lanes(index, linear, form, &self.shapes);
+        let Some(write) = form.form else {
+            self.call(index);
+            return;
+        };
+        self.check_wrapping(index, linear, checks);
+        let sources: Vec<Place> = (1..=form.operands.len())
+            .filter_map(|position| self.kernel.operand(index, position))
+            .collect();
+        let extra = self.kernel.op(index).extra;
+        let Some(class) = self.kernel.facts(index).classes[0] else {
+            return;
+        };
+        let compute = |function: &mut Self, group: Option<usize>| {
+            let operands: Vec<Value> = sources
+                .iter()
+                .zip(form.operands)
+                .map(|(place, element)| {
+                    let raw = function.kernel.class(*place).map_or(Element::I32, |class| match place {
+                        Place::Constant(_) => wide_enough(*element),
+                        Place::Given { .. } | Place::Register(_) | Place::Memory(..) => raw(class),
+                    });
+                    let value = match group {
+                        Some(group) => function.base(*place, raw, group),
+                        None => function.lanes(*place, raw),
+                    };
+                    function.w.bits_as(&value, *element)
+                })
+                .collect();
+            let value = write(&mut function.w, extra, &operands);
+            let value = if value.element().bits() > form.result.bits() {
+                function.w.bits_as(&value, form.result)
+            } else {
+                value
+            };
+            function.w.extended(&value, raw(class))
+        };
+        let written = match result {
+            Shape::Varying => Written::Lanes(compute(self, None)),
+            Shape::Uniform => Written::Bases(vec![compute(self, Some(0))]),
+            Shape::Affine(_) => {
+                let groups = self.kernel.groups();
+                Written::Bases((0..groups).map(|group| compute(self, Some(group))).collect())
+            }
+        };
+        self.finish_operation(index, written);
+    }
+
+    /// Leaves if operands wrap within a group that must not.
+    fn check_wrapping(&mut self, index: usize, linear: Linear, checks: u8) {
+        let is_signed = matches!(
+            linear,
+            Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum
+        );
+        let mut good: Option<Value> = None;
+        for position in (1..=2).filter(|position| checks >> position & 1 != 0) {
+            let Some(place) = self.kernel.operand(index, position) else {
+                continue;
+            };
+            let Some(stride) = self.kernel.shape(place, &self.shapes).stride() else {
+                continue;
+            };
+            let way = i64::from(stride as i32) * (self.kernel.group as i64 - 1);
+            for group in 0..self.kernel.groups() {
+                let base = self.base(place, Element::I32, group);
+                let extension = if is_signed { "sext" } else { "zext" };
+                let first = self.w.convert(extension, &base, Element::I64);
+                let last = self.w.add_with(&first, way.cast_unsigned());
+                let cut = self.w.convert("trunc", &last, Element::I32);
+                let same = self.w.convert(extension, &cut, Element::I64);
+                let fits = self.w.compare("icmp eq", &last, &same);
+                good = Some(match good {
+                    None => fits,
+                    Some(good) => self.w.and(&good, &fits),
+                });
+            }
+        }
+        if let Some(good) = good {
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w
+                .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+            self.w.label(&out);
+            self.leave(index);
+            self.w.label(&on);
+        }
+    }
+
+    fn write_test(&mut self, index: usize, form: LaneForm) {
+        let Some(write) = form.form else {
+            self.call(index);
+            return;
+        };
+        let extra = self.kernel.op(index).extra;
+        let operands: Vec<Value> = (1..=form.operands.len())
+            .filter_map(|position| self.kernel.operand(index, position))
+            .zip(form.operands)
+            .map(|(place, element)| {
+                let raw = match place {
+                    Place::Constant(_) => wide_enough(*element),
+                    Place::Given { .. } | Place::Register(_) | Place::Memory(..) => {
+                        self.kernel.class(place).map_or(Element::I32, raw)
+                    }
+                };
+                let value = self.lanes(place, raw);
+                self.w.bits_as(&value, *element)
+            })
+            .collect();
+        let truth = write(&mut self.w, extra, &operands);
+        let mut mask = self.mask(&truth);
+        if extra & 1 != 0 {
+            mask = self.w.xor_with(&mask, u64::MAX);
+        }
+        self.finish_operation(index, Written::Lanes(mask));
+    }
+
+    /// Lets each lane have what another one has, if it is known which.
+    fn write_shuffle(&mut self, index: usize, lanes: fn(u16, u32) -> ([usize; LANES], u32)) {
+        let places = [0, 1, 2, 3, 4].map(|position| self.kernel.operand(index, position));
+        let [
+            Some(to),
+            Some(from),
+            Some(Place::Constant(packed)),
+            Some(predicate),
+            members,
+        ] = places
+        else {
+            self.call(index);
+            return;
+        };
+        let is_for_all = members.is_none_or(|members| members == Place::Constant(FULL.into()));
+        if self.copy != Copy::Full || !is_for_all {
+            self.call(index);
+            return;
+        }
+        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
+        let value = self.lanes(from, Element::I32);
+        let value = self.w.spread(&value);
+        let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
+        let text = format!(
+            "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
+            value.ty(),
+            numbers.join(", ")
+        );
+        let moved = self.w.value(Element::I32, true, text);
+        self.write_active(to, Shape::Varying, Written::Lanes(moved));
+        let inside = Value::integer(Element::I32, inside.into());
+        self.write_active(predicate, Shape::Varying, Written::Lanes(inside));
+    }
+
+    fn write_select(&mut self, index: usize) {
+        let result = self.kernel.plan_select(index, &self.shapes);
+        let (Some(a), Some(b), Some(c), Some(class)) = (
+            self.kernel.operand(index, 1),
+            self.kernel.operand(index, 2),
+            self.kernel.operand(index, 3),
+            self.kernel.facts(index).classes[0],
+        ) else {
+            self.call(index);
+            return;
+        };
+        let mask = self.lanes(c, Element::I32);
+        let written = if let Shape::Varying = result {
+            let (a, b) = (self.lanes(a, raw(class)), self.lanes(b, raw(class)));
+            let truth = if self.kernel.shape(c, &self.shapes) == Shape::Uniform {
+                self.w.convert("trunc", &mask, Element::I1)
+            } else {
+                self.truth(&mask)
+            };
+            Written::Lanes(self.w.select(&truth, &a, &b))
+        } else {
+            let truth = self.w.convert("trunc", &mask, Element::I1);
+            let groups = if result == Shape::Uniform {
+                1
+            } else {
+                self.kernel.groups()
+            };
+            let bases = (0..groups).map(|group| {
+                let (a, b) = (self.base(a, raw(class), group), self.base(b, raw(class), group));
+                self.w.select(&truth, &a, &b)
+            });
+            Written::Bases(bases.collect())
+        };
+        self.finish_operation(index, written);
+    }
+}
+
+/// The integer that a constant operand of a type is written as.
+fn wide_enough(element: Element) -> Element {
+    if element.bits() == 64 {
+        Element::I64
+    } else {
+        Element::I32
+    }
+}
+
+fn label(copy: Copy, block: usize) -> String {
+    match copy {
+        Copy::Full => format!("b{block}"),
+        Copy::Masked => format!("m{block}"),
+    }
+}

@@ -1,0 +1,251 @@
+//! A kernel as native code sees it: basic blocks, the registers that operations write, and which of them are live.
+
+use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
+use crate::base::lanes::LANES;
+use crate::compile::shape::Shape;
+use crate::machine::op::{Op, OpKind};
+use crate::machine::program::{Class, Facts, Fixed, Flow, Program};
+
+/// A register that operations write, or its place in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Register {
+    /// A slot, by its unit.
+    Slot(u16, Class),
+    /// A predicate.
+    Predicate(u16),
+}
+
+/// Where an operand is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The same number in each lane.
+    Constant(u64),
+    /// A slot that the launch fills and that no operation writes.
+    Given { slot: u16, class: Class, shape: Shape },
+    /// A register, by its number.
+    Register(usize),
+    /// The register file: what native code does not keep elsewhere.
+    Memory(u16, Class),
+}
+
+/// An operand of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operand {
+    /// 0 for `dst`, 1 for `a`, …
+    pub(super) position: usize,
+    pub(super) place: Place,
+    pub(super) is_written: bool,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A kernel, for blocks whose rows have a multiple of so many threads.
+pub(super) struct Kernel<'a> {
+    pub(super) program: &'a Program,
+    /// Lanes of a group: neighbours in the first dimension of the block.
+    pub(super) group: usize,
+    pub(super) blocks: Vec<BasicBlock>,
+    pub(super) registers: Vec<Register>,
+    slots: Vec<u32>,
+    predicates: Vec<u32>,
+    /// What the launch fills, by unit.
+    fixed: Vec<Option<Place>>,
+    pub(super) liveness: Liveness,
+}
+
+impl<'a> Kernel<'a> {
+    pub(super) fn new(program: &'a Program, group: usize) -> Self {
+        let mut kernel = Self {
+            program,
+            group,
+            blocks: Vec::new(),
+            registers: Vec::new(),
+            slots: vec![NONE; program.units],
+            predicates: vec![NONE; program.predicates],
+            fixed: vec![None; program.units],
+            liveness: Liveness::new(&[], 0, |_, _| ()),
+        };
+        for (slot, class, value) in &program.fixed {
+            kernel.fixed[usize::from(*slot)] = Some(kernel.place_of_fixed(*slot, *class, value));
+        }
+        for index in 0..program.kernel_ops {
+            kernel.number(index);
+        }
+        kernel.blocks = basic_blocks(program.kernel_ops, |index| kernel.targets(index));
+        kernel.liveness = Liveness::new(&kernel.blocks, kernel.registers.len(), |live, index| {
+            kernel.before(live, index);
+        });
+        kernel
+    }
+
+    /// Groups of a warp.
+    pub(super) fn groups(&self) -> usize {
+        LANES / self.group
+    }
+
+    fn place_of_fixed(&self, slot: u16, class: Class, value: &Fixed) -> Place {
+        let given = |shape| Place::Given { slot, class, shape };
+        if class == Class::W128 {
+            return Place::Memory(slot, class);
+        }
+        match value {
+            Fixed::Constant(bits) => Place::Constant(*bits as u64),
+            Fixed::Array(offset) => Place::Constant(*offset),
+            Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => given(Shape::Uniform),
+            Fixed::Special(special) => given(match special.stride(self.group > 1) {
+                _ if special.is_of_lane() && self.group == 1 => Shape::Varying,
+                Some(stride) if special.is_of_lane() => Shape::affine(stride, self.groups()),
+                Some(_) => Shape::Uniform,
+                None => Shape::Varying,
+            }),
+            Fixed::Transfer(_) | Fixed::StackPointer => Place::Memory(slot, class),
+        }
+    }
+
+    /// Gives the registers of an operation numbers.
+    fn number(&mut self, index: usize) {
+        let (op, facts) = (self.op(index), self.facts(index));
+        for (position, slot) in [op.dst, op.a, op.b, op.c, op.d].into_iter().enumerate() {
+            if let Some(class) = facts.classes[position] {
+                let unit = usize::from(slot);
+                if self.fixed[unit].is_none() && class != Class::W128 && self.slots[unit] == NONE {
+                    self.slots[unit] = self.registers.len() as u32;
+                    self.registers.push(Register::Slot(slot, class));
+                }
+            } else if facts.predicates >> position & 1 != 0 && slot > 1 {
+                let number = &mut self.predicates[usize::from(slot)];
+                if *number == NONE {
+                    *number = self.registers.len() as u32;
+                    self.registers.push(Register::Predicate(slot));
+                }
+            }
+        }
+    }
+
+    pub(super) fn op(&self, index: usize) -> Op {
+        self.program.ops[index]
+    }
+
+    pub(super) fn facts(&self, index: usize) -> &'a Facts {
+        &self.program.facts[index]
+    }
+
+    /// The operands of an operation. The constant predicates are the numbers 0 and all ones.
+    pub(super) fn operands(&self, index: usize) -> Vec<Operand> {
+        let (op, facts) = (self.op(index), self.facts(index));
+        let places = [op.dst, op.a, op.b, op.c, op.d].into_iter().enumerate();
+        let operand = |(position, slot): (usize, u16)| {
+            let place = match facts.classes[position] {
+                Some(class) => match self.fixed[usize::from(slot)] {
+                    Some(place) => place,
+                    None if class == Class::W128 => Place::Memory(slot, class),
+                    None => Place::Register(self.slots[usize::from(slot)] as usize),
+                },
+                None if facts.predicates >> position & 1 == 0 => return None,
+                None if slot < 2 => Place::Constant(if slot == 0 { 0 } else { u64::from(u32::MAX) }),
+                None => Place::Register(self.predicates[usize::from(slot)] as usize),
+            };
+            Some(Operand {
+                position,
+                place,
+                is_written: facts.defines >> position & 1 != 0,
+            })
+        };
+        places.filter_map(operand).collect()
+    }
+
+    /// The operand at a position.
+    pub(super) fn operand(&self, index: usize, position: usize) -> Option<Place> {
+        let operands = self.operands(index);
+        let found = operands.iter().find(|operand| operand.position == position);
+        found.map(|operand| operand.place)
+    }
+
+    /// The registers that an operation writes.
+    pub(super) fn written(&self, index: usize) -> Vec<usize> {
+        let operands = self.operands(index).into_iter();
+        operands
+            .filter(|operand| operand.is_written)
+            .filter_map(|operand| match operand.place {
+                Place::Register(number) => Some(number),
+                Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
+            })
+            .collect()
+    }
+
+    /// The operation `distance` away from another.
+    fn relative(&self, index: usize, distance: u32) -> Option<usize> {
+        let target = index as i64 + i64::from(distance as i32);
+        usize::try_from(target)
+            .ok()
+            .filter(|target| *target < self.program.kernel_ops)
+    }
+
+    /// Where control may go after an operation that ends a block; nothing for the others.
+    pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
+        let (op, facts) = (self.op(index), self.facts(index));
+        let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
+            (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
+            (Flow::Branch, _) => vec![
+                self.relative(index, op.imm as u32),
+                self.relative(index, (op.imm >> 32) as u32),
+            ],
+            (Flow::End, _) => Vec::new(),
+            (Flow::Table, _) => {
+                let targets = self.program.tables.get(op.imm as usize);
+                let targets = targets.into_iter().flatten().map(|target| Some(*target as usize));
+                targets.collect()
+            }
+            (Flow::Leave, _) | (Flow::Next | Flow::Park, OpKind::Barrier) => vec![self.relative(index, 1)],
+            (Flow::Next | Flow::Park, OpKind::GuardBegin) => {
+                vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
+            }
+            (Flow::Next | Flow::Park, _) => return None,
+        };
+        Some(found.into_iter().flatten().collect())
+    }
+
+    /// Transfers liveness backwards over an operation.
+    pub(super) fn before(&self, live: &mut Set, index: usize) {
+        let is_conditional = self.facts(index).conditional;
+        let operands = self.operands(index);
+        let of = |written: bool| {
+            let those = operands.iter().filter(move |operand| operand.is_written == written);
+            those.filter_map(|operand| match operand.place {
+                Place::Register(number) => Some(number),
+                Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
+            })
+        };
+        for number in of(true) {
+            if is_conditional {
+                live.insert(number);
+            } else {
+                live.remove(number);
+            }
+        }
+        of(false).for_each(|number| live.insert(number));
+    }
+
+    /// What is live before an operation of a block.
+    pub(super) fn live_before(&self, block: usize, index: usize) -> Set {
+        let mut live = self.liveness.after(&self.blocks[block]);
+        for later in (index..self.blocks[block].ops.end).rev() {
+            self.before(&mut live, later);
+        }
+        live
+    }
+
+    /// The blocks at which warps may come in: the first, the heads of loops, and those behind barriers.
+    pub(super) fn entries(&self) -> Vec<usize> {
+        let mut is_entry = vec![false; self.blocks.len()];
+        is_entry[0] = true;
+        for block in &self.blocks {
+            let last = block.ops.end - 1;
+            for successor in &block.successors {
+                let is_backward = self.blocks[*successor].ops.start <= last;
+                is_entry[*successor] |= is_backward || matches!(self.facts(last).kind, OpKind::Barrier);
+            }
+        }
+        (0..self.blocks.len()).filter(|block| is_entry[*block]).collect()
+    }
+}

@@ -1,0 +1,394 @@
+//! Where native code keeps registers: variables that LLVM makes values of, and the register file of the warp.
+
+use crate::base::ir::{Element, Value, ty};
+use crate::base::lanes::LANES;
+use crate::compile::function::Function;
+use crate::compile::kernel::{Place, Register};
+use crate::compile::shape::{Copy, Shape};
+use crate::machine::program::Class;
+use crate::machine::warp::UNIT;
+
+/// The lanes of a slot as integers.
+pub(super) fn raw(class: Class) -> Element {
+    match class {
+        Class::W32 => Element::I32,
+        // Wider registers are not kept here.
+        Class::W64 | Class::W128 => Element::I64,
+    }
+}
+
+/// What is written to a register.
+pub(super) enum Written {
+    /// All lanes.
+    Lanes(Value),
+    /// The first lane of each group, or of the warp.
+    Bases(Vec<Value>),
+}
+
+impl Function<'_> {
+    fn element(&self, number: usize) -> Element {
+        match self.kernel.registers[number] {
+            Register::Slot(_, class) => raw(class),
+            Register::Predicate(_) => Element::I32,
+        }
+    }
+
+    fn is_predicate(&self, number: usize) -> bool {
+        matches!(self.kernel.registers[number], Register::Predicate(_))
+    }
+
+    /// The variable for the lanes of a register, or for the mask of a predicate.
+    fn whole(&mut self, number: usize) -> String {
+        let ty = ty(self.element(number), !self.is_predicate(number));
+        self.variable(format!("%r{number}"), ty)
+    }
+
+    /// The variable for the first lane of a group.
+    fn single(&mut self, number: usize, group: usize) -> String {
+        if self.is_predicate(number) {
+            return self.whole(number);
+        }
+        let ty = ty(self.element(number), false);
+        self.variable(format!("%r{number}.{group}"), ty)
+    }
+
+    fn read_variable(&mut self, name: &str, element: Element, is_vector: bool) -> Value {
+        let ty = ty(element, is_vector);
+        self.w.value(element, is_vector, format_args!("load {ty}, ptr {name}"))
+    }
+
+    /// The register file, `lane` lanes behind the start of a slot.
+    pub(super) fn file(&mut self, slot: u16, class: Class, lane: usize) -> String {
+        let lane_bytes = raw(class).bits() as usize / 8;
+        let offset = usize::from(slot) * UNIT + lane * lane_bytes;
+        self.offset("%registers", offset)
+    }
+
+    fn predicate_file(&mut self, index: u16) -> String {
+        self.offset("%predicates", usize::from(index) * 4)
+    }
+
+    /// All lanes of an operand.
+    pub(super) fn lanes(&mut self, place: Place, element: Element) -> Value {
+        match place {
+            Place::Constant(bits) => Value::integer(element, bits),
+            Place::Given { slot, class, shape } => match shape {
+                Shape::Varying => self.given(slot, class, None),
+                Shape::Uniform => self.base(place, element, 0),
+                Shape::Affine(stride) => self.expanded(place, element, stride),
+            },
+            Place::Register(number) => match self.shapes[number] {
+                _ if self.is_predicate(number) => {
+                    let name = self.whole(number);
+                    self.read_variable(&name, Element::I32, false)
+                }
+                Shape::Varying => {
+                    let name = self.whole(number);
+                    let element = self.element(number);
+                    self.read_variable(&name, element, true)
+                }
+                Shape::Uniform => self.base(place, element, 0),
+                Shape::Affine(stride) => self.expanded(place, element, stride),
+            },
+            Place::Memory(slot, class) => {
+                let file = self.file(slot, class, 0);
+                let ty = ty(raw(class), true);
+                self.w
+                    .value(raw(class), true, format_args!("load {ty}, ptr {file}, align 64"))
+            }
+        }
+    }
+
+    /// The first lane of a group, or of the warp, of an operand that is not varying.
+    pub(super) fn base(&mut self, place: Place, element: Element, group: usize) -> Value {
+        match place {
+            Place::Constant(bits) => Value::integer(element, bits),
+            Place::Given { slot, class, shape } => {
+                let group = if shape == Shape::Uniform { 0 } else { group };
+                self.given(slot, class, Some(group))
+            }
+            Place::Register(number) => {
+                let group = if self.shapes[number] == Shape::Uniform {
+                    0
+                } else {
+                    group
+                };
+                let name = self.single(number, group);
+                let element = self.element(number);
+                self.read_variable(&name, element, false)
+            }
+            Place::Memory(..) => self.lanes(place, element),
+        }
+    }
+
+    /// The lanes of an affine operand.
+    fn expanded(&mut self, place: Place, element: Element, stride: i64) -> Value {
+        let bases: Vec<_> = (0..self.kernel.groups())
+            .map(|group| self.base(place, element, group))
+            .collect();
+        self.expand(&bases, stride)
+    }
+
+    /// The lanes of an affine value.
+    pub(super) fn expand(&mut self, bases: &[Value], stride: i64) -> Value {
+        let element = bases[0].element();
+        let vector = ty(element, true);
+        let spread = if let [base] = bases {
+            self.w.spread(base)
+        } else {
+            let mut few = Value::named("poison", element, true);
+            for (group, base) in bases.iter().enumerate() {
+                let text = format!("insertelement {vector} {}, {base}, i32 {group}", few.text());
+                few = self.w.value(element, true, text);
+            }
+            let lanes: Vec<_> = (0..LANES)
+                .map(|lane| format!("i32 {}", lane / self.kernel.group))
+                .collect();
+            let text = format!(
+                "shufflevector {few}, {vector} poison, <{LANES} x i32> <{}>",
+                lanes.join(", ")
+            );
+            self.w.value(element, true, text)
+        };
+        if stride == 0 {
+            return spread;
+        }
+        let steps: Vec<_> = (0..LANES)
+            .map(|lane| {
+                let step = stride.wrapping_mul((lane % self.kernel.group) as i64).cast_unsigned();
+                Value::integer(element, step).to_string()
+            })
+            .collect();
+        let steps = Value::named(format!("<{}>", steps.join(", ")), element, true);
+        self.w.add(&spread, &steps)
+    }
+
+    /// A slot that the launch fills: the first lane of a group, or all lanes.
+    fn given(&mut self, slot: u16, class: Class, group: Option<usize>) -> Value {
+        let name = match group {
+            Some(group) => format!("%g{slot}.{group}"),
+            None => format!("%g{slot}"),
+        };
+        let element = raw(class);
+        let is_vector = group.is_none();
+        if self.known.insert(name.clone()) {
+            let lane = group.map_or(0, |group| group * self.kernel.group);
+            let text = ty(element, is_vector);
+            self.in_prologue(|function| {
+                let file = function.file(slot, class, lane);
+                function.w.line(format_args!("{name} = load {text}, ptr {file}"));
+            });
+        }
+        Value::named(name, element, is_vector)
+    }
+
+    /// Writes what an operation computes for the active lanes. Lanes that wait keep what they need.
+    pub(super) fn write_active(&mut self, place: Place, shape: Shape, written: Written) {
+        let keeps = match place {
+            Place::Register(number) => self.kernel.is_kept(number, &self.pending),
+            Place::Memory(..) => self.copy == Copy::Masked,
+            Place::Constant(_) | Place::Given { .. } => false,
+        };
+        if !keeps {
+            self.write(place, shape, written);
+            return;
+        }
+        let is_predicate = matches!(place, Place::Register(number) if self.is_predicate(number));
+        let element = match place {
+            Place::Register(number) => self.element(number),
+            Place::Memory(_, class) => raw(class),
+            Place::Constant(_) | Place::Given { .. } => Element::I32,
+        };
+        let new = match written {
+            Written::Lanes(value) => value,
+            Written::Bases(bases) => self.expand(&bases, shape.stride().unwrap_or(0)),
+        };
+        let old = self.lanes(place, element);
+        let mask = self.mask_of_active();
+        let value = if is_predicate {
+            let other = self.w.xor_with(&mask, u64::MAX);
+            let (new, old) = (self.w.and(&new, &mask), self.w.and(&old, &other));
+            self.w.or(&new, &old)
+        } else {
+            let truth = self.truth(&mask);
+            self.w.select(&truth, &new, &old)
+        };
+        self.write(place, Shape::Varying, Written::Lanes(value));
+    }
+
+    /// Writes a register, which has this shape from now on.
+    pub(super) fn write(&mut self, place: Place, shape: Shape, written: Written) {
+        match (place, written) {
+            (Place::Register(number), Written::Lanes(value)) => {
+                let value = if self.is_predicate(number) {
+                    value
+                } else {
+                    self.w.spread(&value)
+                };
+                let name = self.whole(number);
+                self.w.line(format_args!("store {value}, ptr {name}"));
+                self.shapes[number] = shape;
+            }
+            (Place::Register(number), Written::Bases(values)) => {
+                for (group, value) in values.iter().enumerate() {
+                    let name = self.single(number, group);
+                    self.w.line(format_args!("store {value}, ptr {name}"));
+                }
+                self.shapes[number] = shape;
+            }
+            (Place::Memory(slot, class), Written::Lanes(value)) => {
+                let value = self.w.spread(&value);
+                let file = self.file(slot, class, 0);
+                self.w.line(format_args!("store {value}, ptr {file}, align 64"));
+            }
+            (Place::Memory(slot, class), Written::Bases(values)) => {
+                let lanes = self.expand(&values, shape.stride().unwrap_or(0));
+                self.write(Place::Memory(slot, class), shape, Written::Lanes(lanes));
+            }
+            // Results that nothing reads go to the constant predicates' places.
+            (Place::Constant(_) | Place::Given { .. }, _) => {}
+        }
+    }
+
+    /// Stores an operand to the register file, where it is not there anyway.
+    pub(super) fn store(&mut self, place: Place) {
+        let Place::Register(number) = place else { return };
+        match self.kernel.registers[number] {
+            Register::Slot(slot, class) => {
+                let value = self.lanes(place, raw(class));
+                let value = self.w.spread(&value);
+                let file = self.file(slot, class, 0);
+                self.w.line(format_args!("store {value}, ptr {file}, align 64"));
+            }
+            Register::Predicate(index) => {
+                let value = self.lanes(place, Element::I32);
+                let file = self.predicate_file(index);
+                self.w.line(format_args!("store {value}, ptr {file}"));
+            }
+        }
+    }
+
+    /// Stores a register to the register file; of one that is uniform or affine the first lanes only.
+    pub(super) fn store_bases(&mut self, number: usize) {
+        let place = Place::Register(number);
+        let (Register::Slot(slot, class), Some(_)) = (self.kernel.registers[number], self.shapes[number].stride())
+        else {
+            self.store(place);
+            return;
+        };
+        let groups = if self.shapes[number] == Shape::Uniform {
+            1
+        } else {
+            self.kernel.groups()
+        };
+        for group in 0..groups {
+            let base = self.base(place, raw(class), group);
+            let file = self.file(slot, class, group * self.kernel.group);
+            self.w.line(format_args!("store {base}, ptr {file}"));
+        }
+    }
+
+    /// What the register file has of a register, in this shape.
+    pub(super) fn load(&mut self, number: usize, shape: Shape) -> Written {
+        match (self.kernel.registers[number], shape) {
+            (Register::Predicate(index), _) => {
+                let file = self.predicate_file(index);
+                let mut mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
+                if shape == Shape::Uniform {
+                    // All or none of the warp's lanes.
+                    let active = self.mask_of_active();
+                    let set = self.w.and(&mask, &active);
+                    let any = self.w.compare_with("icmp ne", &set, 0);
+                    mask = self.w.convert("sext", &any, Element::I32);
+                }
+                Written::Lanes(mask)
+            }
+            (Register::Slot(slot, class), Shape::Uniform) => Written::Bases(vec![self.first_lane(slot, class)]),
+            (Register::Slot(slot, class), Shape::Affine(_)) => {
+                let element = raw(class);
+                let bases = (0..self.kernel.groups()).map(|group| {
+                    let file = self.file(slot, class, group * self.kernel.group);
+                    let text = format!("load {}, ptr {file}", element.name());
+                    self.w.value(element, false, text)
+                });
+                Written::Bases(bases.collect())
+            }
+            (Register::Slot(slot, class), Shape::Varying) => {
+                Written::Lanes(self.lanes(Place::Memory(slot, class), raw(class)))
+            }
+        }
+    }
+
+    /// What the register file has in the first of the active lanes.
+    fn first_lane(&mut self, slot: u16, class: Class) -> Value {
+        let element = raw(class);
+        let file = self.file(slot, class, 0);
+        let active = self.mask_of_active();
+        let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
+        let lane = self.w.name("%t");
+        self.w.line(format_args!(
+            "{lane} = getelementptr {}, ptr {file}, {first}",
+            element.name()
+        ));
+        self.w
+            .value(element, false, format_args!("load {}, ptr {lane}", element.name()))
+    }
+
+    /// Loads a register that the warp comes in with. The mask of lanes that are not as its shape says.
+    pub(super) fn enter(&mut self, number: usize, shape: Shape) -> Option<Value> {
+        let loaded = self.load(number, shape);
+        self.write(Place::Register(number), shape, loaded);
+        match (self.kernel.registers[number], shape) {
+            (_, Shape::Varying) => None,
+            (Register::Predicate(index), _) => {
+                let file = self.predicate_file(index);
+                let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
+                let expected = self.lanes(Place::Register(number), Element::I32);
+                Some(self.w.xor(&expected, &mask))
+            }
+            (Register::Slot(slot, class), _) => {
+                let expected = self.lanes(Place::Register(number), raw(class));
+                let lanes = self.lanes(Place::Memory(slot, class), raw(class));
+                let differing = self.w.compare("icmp ne", &lanes, &expected);
+                Some(self.mask(&differing))
+            }
+        }
+    }
+
+    /// Converts the live registers to the shapes that they have where control goes.
+    pub(super) fn reshape(&mut self, number: usize, to: Shape) {
+        let (from, place) = (self.shapes[number], Place::Register(number));
+        if from == to || self.is_predicate(number) {
+            return;
+        }
+        let element = self.element(number);
+        match to {
+            Shape::Varying => {
+                let lanes = self.lanes(place, element);
+                self.write(place, from, Written::Lanes(lanes));
+            }
+            Shape::Affine(_) => {
+                let base = self.base(place, element, 0);
+                let bases = vec![base; self.kernel.groups()];
+                self.write(place, from, Written::Bases(bases));
+            }
+            Shape::Uniform => {}
+        }
+    }
+
+    /// A vector of truth values as a mask.
+    pub(super) fn mask(&mut self, truth: &Value) -> Value {
+        if truth.is_vector() {
+            self.w
+                .value(Element::I32, false, format_args!("bitcast {truth} to i32"))
+        } else {
+            self.w.convert("sext", truth, Element::I32)
+        }
+    }
+
+    /// A mask as a vector of truth values.
+    pub(super) fn truth(&mut self, mask: &Value) -> Value {
+        self.w
+            .value(Element::I1, true, format_args!("bitcast {mask} to <{LANES} x i1>"))
+    }
+}

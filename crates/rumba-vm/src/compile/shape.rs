@@ -1,0 +1,384 @@
+//! Which registers hold the same number in all lanes, or neighbouring ones, and where lanes may wait for others.
+//!
+//! A forward analysis over both copies of the blocks of a kernel: one for warps whose lanes are all there, one for some of
+//! them, while others wait at blocks further down. Only active lanes count: a register that no waiting lane needs has the
+//! shape of what is written. That a register is as it says where a warp comes in from the interpreter is tested there.
+
+use crate::base::flow::Set;
+use crate::base::ir::LaneForm;
+use crate::compile::kernel::{Kernel, Place, Register};
+use crate::machine::op::{Linear, OpKind};
+use crate::machine::program::{Class, Flow};
+
+/// How the lanes of a register differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// They do not.
+    Uniform,
+    /// Within each group of lanes by this stride from lane to lane; the groups may differ in any way.
+    Affine(i64),
+    /// In any way.
+    Varying,
+}
+
+impl Shape {
+    /// A stride within each of so many groups.
+    pub(super) fn affine(stride: i64, groups: usize) -> Self {
+        if stride == 0 && groups == 1 {
+            Self::Uniform
+        } else {
+            Self::Affine(stride)
+        }
+    }
+
+    /// The stride, if there is one.
+    pub(super) fn stride(self) -> Option<i64> {
+        match self {
+            Self::Uniform => Some(0),
+            Self::Affine(stride) => Some(stride),
+            Self::Varying => None,
+        }
+    }
+
+    /// What holds of a register that has one of two shapes.
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            _ if self == other => self,
+            (Self::Uniform, Self::Affine(0)) | (Self::Affine(0), Self::Uniform) => Self::Affine(0),
+            _ => Self::Varying,
+        }
+    }
+}
+
+/// The shape of each register.
+pub(super) type Shapes = Vec<Shape>;
+
+/// How an operation over lanes is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LanePlan {
+    pub(super) result: Shape,
+    /// Operands, bit 1 for `a`, whose numbers of 32 bits must not wrap within a group.
+    pub(super) checks: u8,
+}
+
+const WHOLE: LanePlan = LanePlan {
+    result: Shape::Varying,
+    checks: 0,
+};
+
+/// A copy of a block: for warps whose 32 lanes are all there, or for some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Copy {
+    Full,
+    Masked,
+}
+
+/// What holds at the start of a copy of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) shapes: Shapes,
+    /// The blocks at which other lanes of the warp may wait: all lie behind this one.
+    pub(super) pending: Set,
+}
+
+/// What holds at the start of each copy of each block that is reached.
+pub(super) struct States {
+    full: Vec<Option<State>>,
+    masked: Vec<Option<State>>,
+}
+
+impl States {
+    pub(super) fn at(&self, copy: Copy, block: usize) -> Option<&State> {
+        match copy {
+            Copy::Full => self.full[block].as_ref(),
+            Copy::Masked => self.masked[block].as_ref(),
+        }
+    }
+
+    /// Joins what holds at the start of a block, and says whether that changed it.
+    fn join(&mut self, copy: Copy, block: usize, shapes: &Shapes, pending: &Set) -> bool {
+        let there = match copy {
+            Copy::Full => &mut self.full[block],
+            Copy::Masked => &mut self.masked[block],
+        };
+        let Some(known) = there else {
+            *there = Some(State {
+                shapes: shapes.clone(),
+                pending: pending.clone(),
+            });
+            return true;
+        };
+        let before = known.clone();
+        for (known, shape) in known.shapes.iter_mut().zip(shapes) {
+            *known = known.join(*shape);
+        }
+        known.pending.unite(pending);
+        before != *known
+    }
+}
+
+/// Where a warp with waiting lanes may go that wants to go to a block: the copy, and what waits then.
+pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy, usize, Set)> {
+    let mut ways = Vec::new();
+    let mut rest = pending.clone();
+    if !is_backward {
+        // Those first that stand further up.
+        for other in pending.members().take_while(|other| *other < target) {
+            rest.remove(other);
+            let mut waiting = rest.clone();
+            waiting.insert(target);
+            ways.push((Copy::Masked, other, waiting));
+        }
+    }
+    if rest.has(target) {
+        rest.remove(target);
+        ways.push((Copy::Full, target, Set::none_like(&rest)));
+    }
+    ways.push((Copy::Masked, target, rest));
+    ways
+}
+
+impl Kernel<'_> {
+    /// What holds at the start of each block; without copies for some lanes, if they are not wanted.
+    pub(super) fn states(&self, with_masked: bool) -> States {
+        let none = || vec![None; self.blocks.len()];
+        let mut states = States {
+            full: none(),
+            masked: none(),
+        };
+        let nothing = Set::none(self.blocks.len());
+        let unknown = vec![Shape::Varying; self.registers.len()];
+        let mut work = vec![(Copy::Full, 0)];
+        states.join(Copy::Full, 0, &unknown, &nothing);
+        if with_masked {
+            states.join(Copy::Masked, 0, &unknown, &nothing);
+            work.push((Copy::Masked, 0));
+        }
+        while let Some((copy, block)) = work.pop() {
+            let Some(State { mut shapes, pending }) = states.at(copy, block).cloned() else {
+                continue;
+            };
+            let ops = self.blocks[block].ops.clone();
+            for index in ops.clone() {
+                self.transfer(index, &mut shapes, copy, &pending);
+            }
+            let last = ops.end - 1;
+            let mut next: Vec<(Copy, usize, Set)> = Vec::new();
+            for successor in &self.blocks[block].successors {
+                match copy {
+                    Copy::Full => next.push((Copy::Full, *successor, nothing.clone())),
+                    Copy::Masked => next.extend(ways(*successor, *successor <= block, &pending)),
+                }
+            }
+            if with_masked && let Some((near, far)) = self.parts(block, last, &shapes) {
+                let mut pending = pending.clone();
+                pending.insert(far);
+                next.extend(ways(near, near <= block, &pending));
+            }
+            for (copy, block, pending) in next {
+                if states.join(copy, block, &shapes, &pending) {
+                    work.push((copy, block));
+                }
+            }
+        }
+        states
+    }
+
+    /// Where lanes go that part at the end of a block, if they can: the nearer block and the other one.
+    pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
+        let facts = self.facts(last);
+        // Where lanes part that promised not to, the interpreter reports it.
+        let is_branch = match facts.kind {
+            OpKind::UniformBranch => false,
+            OpKind::GuardBegin => true,
+            _ => facts.flow == Flow::Branch,
+        };
+        let &[a, b] = &self.blocks[block].successors[..] else {
+            return None;
+        };
+        let predicate = self.operand(last, 1).filter(|_| is_branch)?;
+        (a != b && self.shape(predicate, shapes) != Shape::Uniform).then_some((a.min(b), a.max(b)))
+    }
+
+    /// Updates the shapes for what an operation does, while lanes wait at some blocks.
+    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, copy: Copy, pending: &Set) {
+        let result = self.result(index, shapes, copy);
+        for number in self.written(index) {
+            shapes[number] = if self.is_kept(number, pending) {
+                Shape::Varying
+            } else {
+                result
+            };
+        }
+    }
+
+    /// Whether lanes that wait still need a register.
+    pub(super) fn is_kept(&self, number: usize, pending: &Set) -> bool {
+        pending.members().any(|block| self.liveness.before(block).has(number))
+    }
+
+    /// The shape of an operand.
+    pub(super) fn shape(&self, place: Place, shapes: &Shapes) -> Shape {
+        match place {
+            Place::Constant(_) => Shape::Uniform,
+            Place::Given { shape, .. } => shape,
+            Place::Register(number) => shapes[number],
+            Place::Memory(..) => Shape::Varying,
+        }
+    }
+
+    /// The shape of what an operation writes.
+    fn result(&self, index: usize, shapes: &Shapes, copy: Copy) -> Shape {
+        let facts = self.facts(index);
+        if facts.flow != Flow::Next {
+            return Shape::Varying;
+        }
+        match facts.kind {
+            OpKind::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes).result,
+            OpKind::Test { .. } | OpKind::Masks { .. } => self.uniform_if_all_are(index, shapes),
+            OpKind::Select => self.plan_select(index, shapes),
+            OpKind::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
+                Some(Shape::Uniform) => Shape::Uniform,
+                // A group of lanes that has an address has an active lane, if all lanes are there.
+                Some(Shape::Affine(0)) if copy == Copy::Full => Shape::Affine(0),
+                Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
+            },
+            OpKind::Opaque
+            | OpKind::UniformBranch
+            | OpKind::Barrier
+            | OpKind::Shuffle { .. }
+            | OpKind::Carrier { .. }
+            | OpKind::Store { .. }
+            | OpKind::GuardBegin
+            | OpKind::GuardEnd => Shape::Varying,
+        }
+    }
+
+    fn sources(&self, index: usize, shapes: &Shapes) -> Vec<(usize, Place, Shape)> {
+        let operands = self.operands(index).into_iter();
+        operands
+            .filter(|operand| !operand.is_written)
+            .map(|operand| (operand.position, operand.place, self.shape(operand.place, shapes)))
+            .collect()
+    }
+
+    fn uniform_if_all_are(&self, index: usize, shapes: &Shapes) -> Shape {
+        let sources = self.sources(index, shapes);
+        if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
+            Shape::Uniform
+        } else {
+            Shape::Varying
+        }
+    }
+
+    /// How a selection is computed.
+    pub(super) fn plan_select(&self, index: usize, shapes: &Shapes) -> Shape {
+        let shape = |position| {
+            self.operand(index, position)
+                .map_or(Shape::Varying, |place| self.shape(place, shapes))
+        };
+        match (shape(3), shape(1).stride(), shape(2).stride()) {
+            (Shape::Uniform, Some(a), Some(b)) if a == b => {
+                if shape(1) == shape(2) {
+                    shape(1)
+                } else {
+                    Shape::Affine(a)
+                }
+            }
+            _ => Shape::Varying,
+        }
+    }
+
+    /// How an operation over lanes is computed.
+    pub(super) fn plan_lanes(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes) -> LanePlan {
+        self.linear(index, linear, form, shapes).unwrap_or(WHOLE)
+    }
+
+    fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes) -> Option<LanePlan> {
+        let sources = self.sources(index, shapes);
+        let class = self.facts(index).classes[0]?;
+        // What another function reads lies in the register file.
+        let Some(Place::Register(_)) = self.operand(index, 0) else {
+            return None;
+        };
+        if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
+            return Some(LanePlan {
+                result: Shape::Uniform,
+                checks: 0,
+            });
+        }
+        // The others are computed from lanes that were stored.
+        form.form?;
+        let mut strides = [0; 5];
+        for (position, place, shape) in &sources {
+            strides[*position] = narrow(shape.stride()?, self.class(*place)?);
+        }
+        if strides == [0; 5] {
+            return Some(LanePlan {
+                result: Shape::Affine(0),
+                checks: 0,
+            });
+        }
+        let [_, a, b, c, _] = strides;
+        let product = |signed: Option<bool>| -> Option<i64> {
+            let constant = |position: usize| {
+                let Place::Constant(bits) = self.operand(index, position)? else {
+                    return None;
+                };
+                Some(match signed {
+                    None => bits.cast_signed(),
+                    Some(false) => i64::from(bits as u32),
+                    Some(true) => i64::from(bits as i32),
+                })
+            };
+            match (a, b) {
+                (0, 0) => Some(0),
+                (_, 0) => Some(a.wrapping_mul(constant(2)?)),
+                (0, _) => Some(b.wrapping_mul(constant(1)?)),
+                _ => None,
+            }
+        };
+        let checked = |mask: u8| -> u8 { mask & (u8::from(a != 0) << 1 | u8::from(b != 0) << 2) };
+        let (stride, checks) = match linear {
+            Linear::No => return None,
+            Linear::Copy => (a, 0),
+            Linear::ZeroExtended | Linear::SignExtended => (a, checked(0b010)),
+            Linear::Sum => (a.wrapping_add(b), 0),
+            Linear::Difference => (a.wrapping_sub(b), 0),
+            Linear::Product => (product(None)?, 0),
+            Linear::WideProduct => (product(Some(false))?, checked(0b110)),
+            Linear::SignedWideProduct => (product(Some(true))?, checked(0b110)),
+            Linear::ProductSum => (product(None)?.wrapping_add(c), 0),
+            Linear::WideProductSum => (product(Some(false))?.wrapping_add(c), checked(0b110)),
+            Linear::SignedWideProductSum => (product(Some(true))?.wrapping_add(c), checked(0b110)),
+            Linear::Shift => match self.operand(index, 2)? {
+                Place::Constant(amount) if b == 0 => (a.checked_shl(u32::try_from(amount).ok()?)?, 0),
+                _ => return None,
+            },
+        };
+        Some(LanePlan {
+            result: Shape::affine(narrow(stride, class), self.groups()),
+            checks,
+        })
+    }
+
+    /// The width of an operand that is a slot.
+    pub(super) fn class(&self, place: Place) -> Option<Class> {
+        match place {
+            Place::Constant(_) => Some(Class::W64),
+            Place::Given { class, .. } | Place::Memory(_, class) => Some(class),
+            Place::Register(number) => match self.registers[number] {
+                Register::Slot(_, class) => Some(class),
+                Register::Predicate(_) => None,
+            },
+        }
+    }
+}
+
+/// A stride as one of a value of this width.
+fn narrow(stride: i64, class: Class) -> i64 {
+    match class {
+        Class::W32 => i64::from(stride as i32),
+        Class::W64 | Class::W128 => stride,
+    }
+}

@@ -1,0 +1,190 @@
+//! How warps come to native code and leave it.
+//!
+//! Native code is a function for a whole kernel. A warp whose lanes are together, and that stands where the code has an entry,
+//! executes a gate: an operation outside of the program whose handler calls the function. The function ends where lanes part
+//! or wait, and says at which operation the interpreter goes on; the registers are in the register file then. What is written
+//! in the code is decided in [`crate::compile`].
+
+use std::sync::Arc;
+
+use crate::base::engine::Code;
+use crate::machine::op::{Handler, Op, OpKind, Pc};
+use crate::machine::program::{Flow, NO_ENTRY, Native, Program};
+use crate::machine::warp::{Wait, Warp};
+
+/// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
+pub(crate) const REFUSED: usize = 1;
+
+/// What the code calls.
+#[repr(C)]
+pub(crate) struct Helpers {
+    /// Executes an operation by its handler.
+    pub(crate) execute: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+    /// Asks whether others should run, before the warp goes on with an operation.
+    pub(crate) arrive: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+    /// Lets lanes wait that stand at an operation.
+    pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
+    /// Goes on with an operation, or with what others do that stand further up.
+    pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+}
+
+static HELPERS: Helpers = Helpers {
+    execute,
+    arrive,
+    put,
+    go_on,
+};
+
+unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
+    // SAFETY: the code passes on the warp that it was called with, and an operation of its program.
+    unsafe { ((*op).handler)(&mut *warp, Pc::new(op)).as_ptr() }
+}
+
+unsafe extern "C" fn arrive(warp: *mut Warp, op: *const Op) -> *const Op {
+    // SAFETY: as above.
+    unsafe { (*warp).arrive(Pc::new(op)).as_ptr() }
+}
+
+unsafe extern "C" fn put(warp: *mut Warp, op: *const Op, mask: u32) {
+    // SAFETY: as above.
+    unsafe { (*warp).put(Pc::new(op), mask, Wait::Ready) };
+}
+
+unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
+    // SAFETY: as above.
+    let warp = unsafe { &mut *warp };
+    // Where the launch ends or nothing can run, there is nothing to go on with.
+    if op.is_null() || warp.splits.is_empty() {
+        return op;
+    }
+    warp.reschedule(Pc::new(op)).as_ptr()
+}
+
+/// The function of native code.
+type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
+
+/// The code of a program with its gates, given the entries of its operations.
+pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, code: Code) -> Native {
+    let gates = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
+    let gate = |(index, entry): (usize, &u32)| Op {
+        handler: gate as Handler,
+        imm: u64::from(*entry) | (index as u64) << 32,
+        ..ops[index]
+    };
+    Native {
+        gates: gates.map(gate).collect(),
+        entry_at,
+        code,
+    }
+}
+
+/// Calls the function; `imm` is the entry, and in its upper half the operation that it stands for.
+unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
+    let program = warp.context().program;
+    // SAFETY: the launch holds the code as long as its warps run.
+    let native = unsafe { &*warp.native };
+    // SAFETY: the compiler promises that the code is what the text says.
+    let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
+    let whole = program.ops.as_ptr();
+    let before = warp.executed();
+    let entries = native.gates.len() as u32;
+    let entry = pc.imm as u32;
+    let entry = if std::mem::take(&mut warp.suspended) == entry + 1 {
+        entry + entries
+    } else {
+        entry
+    };
+    // SAFETY: the warp was set up for the program that the code was made of.
+    let next = unsafe { function(warp, entry, whole, &raw const HELPERS) };
+    if next.is_null() {
+        return Pc::STOP;
+    }
+    if next as usize == REFUSED {
+        warp.leave_native(0);
+        return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
+    }
+    let index = (next as usize).wrapping_sub(whole as usize) / size_of::<Op>();
+    let goes_on =
+        |facts: &crate::machine::program::Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
+    if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
+        warp.leave_native(warp.executed().saturating_sub(before));
+    }
+    Pc::new(next)
+}
+
+/// Operations in native code after which it was worth the trouble to get there.
+const WORTHWHILE: u64 = 64;
+
+/// Bail-outs in a row beyond which the back-off does not grow.
+const MAX_BAIL_OUTS: u32 = 6;
+
+impl Warp {
+    /// Goes to native code, if the lanes are together and there is an entry at `target`.
+    #[inline]
+    pub(crate) fn join_native(&mut self, target: Pc) -> Pc {
+        // SAFETY: the launch holds the code as long as its warps run.
+        let native = unsafe { &*self.native };
+        if !self.splits.is_empty() || !self.frames.is_empty() {
+            self.wake();
+            return target;
+        }
+        // The warp asks again at the next block.
+        self.merge_at = std::ptr::null();
+        let program = self.context().program;
+        let index = (target.as_ptr() as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>();
+        let entry = native.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
+        let Some((entry, gate)) = entry.and_then(|entry| Some((entry, native.gates.get(entry as usize)?))) else {
+            self.wake();
+            return target;
+        };
+        if self.suspended == entry + 1 {
+            return Pc::new(gate);
+        }
+        self.wake();
+        if self.back_off > 0 {
+            self.back_off -= 1;
+            return target;
+        }
+        Pc::new(gate)
+    }
+
+    /// Completes the register file for the interpreter.
+    #[inline]
+    fn wake(&mut self) {
+        if self.suspended != 0 {
+            self.complete_registers();
+        }
+    }
+
+    #[cold]
+    fn complete_registers(&mut self) {
+        // SAFETY: the launch holds the code as long as its warps run.
+        let native = unsafe { &*self.native };
+        let entry = std::mem::take(&mut self.suspended) - 1 + 2 * native.gates.len() as u32;
+        // SAFETY: the compiler promises that the code is what the text says.
+        let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
+        let whole = self.context().program.ops.as_ptr();
+        // SAFETY: the warp was set up for the program that the code was made of.
+        let _ = unsafe { function(self, entry, whole, &raw const HELPERS) };
+    }
+
+    /// Remembers whether it was worth the trouble, and comes back later where it was not.
+    fn leave_native(&mut self, executed: u64) {
+        self.bail_outs = if executed > WORTHWHILE {
+            0
+        } else {
+            (self.bail_outs + 1).min(MAX_BAIL_OUTS)
+        };
+        self.back_off = (1 << self.bail_outs) - 1;
+    }
+}
+
+/// Where the code of a program is kept: for each size of groups of lanes, as soon as it is there.
+pub(crate) fn place(program: &Program, group: usize) -> &std::sync::OnceLock<Arc<std::sync::OnceLock<Native>>> {
+    &program.native[match group {
+        32 => 0,
+        16 => 1,
+        8 => 2,
+        _ => 3,
+    }]
+}

@@ -1,0 +1,47 @@
+//! A compiler for tests and measurements: at once, in the thread that asks, and without a cache on disk.
+
+use std::sync::{Arc, OnceLock};
+
+use rumba_jit::{Jit, Settings};
+use rumba_llvm::Pipeline;
+use rumba_vm::Engine;
+use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
+
+#[derive(Debug)]
+struct AtOnce(Jit);
+
+// SAFETY: LLVM compiles for this processor, and the code is held by the owner.
+unsafe impl Compiler for AtOnce {
+    fn compile(&self, unit: Unit, done: Done) {
+        if let Some(folder) = std::env::var_os("RUMBA_TEST_TEXTS") {
+            let path = std::path::Path::new(&folder).join(format!("{}.ll", unit.kernel));
+            std::fs::write(path, &unit.text).expect("the folder can be written to");
+        }
+        let code = match self.0.compile_now(&unit.kernel, &unit.text) {
+            Ok(code) => code,
+            Err(error) => panic!("{}: {error}\n{}", unit.kernel, unit.text),
+        };
+        let entry = code.symbol(ENTRY_POINT).expect("the text defines it");
+        done(Ok(Code { entry, owner: code }));
+    }
+}
+
+/// Native code, made when a kernel is first launched; nothing on machines without LLVM.
+pub(crate) fn native() -> Option<Engine> {
+    static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
+    let engine = ENGINE.get_or_init(|| {
+        rumba_llvm::find::library()?;
+        let jit = Jit::new(Settings {
+            library: rumba_llvm::find::library,
+            cache: None,
+            build: "test".to_owned(),
+            pipeline: Pipeline {
+                passes: c"default<O2>",
+                widens_loops: false,
+            },
+            log: |_| (),
+        });
+        Some(Engine::compiled(Arc::new(AtOnce(jit))))
+    });
+    engine.clone()
+}
