@@ -241,7 +241,7 @@ fn each_way() {
                 |sum, _| sum,
             );
         });
-        by(&["elements", "warps", "small warps"], &mut || {
+        by(&["elements", "f64 by warps", "f64 by warps, small"], &mut || {
             check::<f64, f64, _>(random, shape, lie, double, |p| p, |sum, _| sum);
         });
         by(&["elements", "warps", "large", "small", "stored", "split"], &mut || {
@@ -253,6 +253,40 @@ fn each_way() {
         by(&["elements", "warps", "stored"], &mut || {
             check::<i8, i32, _>(random, shape, lie, 0.0, |p| p, |sum, _| sum);
         });
+    }
+    ONLY.set(None);
+}
+
+/// Tiles that are there as a whole, and tiles at their edges, in each order of both operands; outputs with rows that can be written as
+/// vectors and others.
+#[test]
+fn whole_tiles() {
+    let mut random = Random(7);
+    let (single, double) = (f64::from(f32::EPSILON) * 4.0, f64::EPSILON * 4.0);
+    for a in [Lies::Rows, Lies::Columns] {
+        for b in [Lies::Rows, Lies::Columns] {
+            for (shape, c) in [
+                ([1, 256, 128, 16], Lies::Rows),
+                ([2, 264, 132, 48], Lies::Columns),
+                ([1, 257, 129, 32], Lies::Unaligned),
+            ] {
+                for name in ["threads", "small threads"] {
+                    ONLY.set(Some(name));
+                    check::<f32, f32, _>(
+                        &mut random,
+                        shape,
+                        [a, b, c],
+                        single,
+                        |p| p.scale(-0.5),
+                        |sum, _| -0.5 * sum,
+                    );
+                }
+                for name in ["f64 by warps", "f64 by warps, small"] {
+                    ONLY.set(Some(name));
+                    check::<f64, f64, _>(&mut random, shape, [a, b, c], double, |p| p, |sum, _| sum);
+                }
+            }
+        }
     }
     ONLY.set(None);
 }
@@ -641,7 +675,7 @@ fn what_does_not_fit() {
 #[test]
 fn nothing_is_wrong_under_every_check() {
     let findings = rumba::check(|device| {
-        for name in ["elements", "threads", "warps"] {
+        for name in ["elements", "threads", "small threads", "warps", "f64 by warps"] {
             let linalg = Linalg::new(device).only(name);
             let single = Array::full(device, [9, 20], 1.0_f32)?;
             let mut c = Array::zeros(device, [9, 9])?;
@@ -650,6 +684,20 @@ fn nothing_is_wrong_under_every_check() {
                 .bias(single.slice((.., ..1)))
                 .eval_into(&mut c)?;
             assert_eq!(c.to_vec()?, [21.0; 81]);
+            // Whole tiles, of which some lie along the sum and others do not.
+            let (left, right) = (
+                Array::full(device, [256, 24], 2.0_f32)?,
+                Array::full(device, [24, 128], 0.5_f32)?,
+            );
+            for (left, right) in [(left.view(), right.view()), (right.transpose(), left.transpose())] {
+                let mut c = Array::zeros(device, [left.shape()[0], right.shape()[1]])?;
+                linalg.product(left, right).eval_into(&mut c)?;
+                assert!(c.to_vec()?.iter().all(|sum| *sum == 24.0));
+            }
+            let double = Array::full(device, [256, 32], 2.0_f64)?;
+            let mut c = Array::<f64, 2>::zeros(device, [256, 256])?;
+            linalg.product(&double, double.transpose()).eval_into(&mut c)?;
+            assert!(c.to_vec()?.iter().all(|sum| *sum == 128.0));
             let half = Array::full(device, [9, 20], f16::ONE)?;
             let mut c = Array::<f32, 2>::zeros(device, [9, 9])?;
             linalg.product(&half, half.transpose()).eval_into(&mut c)?;

@@ -468,31 +468,13 @@ define void @__rumba_mma_f64(ptr %d, ptr %a, ptr %b) alwaysinline convergent nou
 
 declare { double, double } @llvm.nvvm.mma.m8n8k4.row.col.f64(double, double, double, double)
 
-define void @__rumba_mma_f64_16(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
+define void @__rumba_mma_f64_large(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
   %ap0 = getelementptr double, ptr %a, i32 0
   %a0 = load double, ptr %ap0, align 8
   %ap1 = getelementptr double, ptr %a, i32 1
   %a1 = load double, ptr %ap1, align 8
-  %ap2 = getelementptr double, ptr %a, i32 2
-  %a2 = load double, ptr %ap2, align 8
-  %ap3 = getelementptr double, ptr %a, i32 3
-  %a3 = load double, ptr %ap3, align 8
-  %ap4 = getelementptr double, ptr %a, i32 4
-  %a4 = load double, ptr %ap4, align 8
-  %ap5 = getelementptr double, ptr %a, i32 5
-  %a5 = load double, ptr %ap5, align 8
-  %ap6 = getelementptr double, ptr %a, i32 6
-  %a6 = load double, ptr %ap6, align 8
-  %ap7 = getelementptr double, ptr %a, i32 7
-  %a7 = load double, ptr %ap7, align 8
   %bp0 = getelementptr double, ptr %b, i32 0
   %b0 = load double, ptr %bp0, align 8
-  %bp1 = getelementptr double, ptr %b, i32 1
-  %b1 = load double, ptr %bp1, align 8
-  %bp2 = getelementptr double, ptr %b, i32 2
-  %b2 = load double, ptr %bp2, align 8
-  %bp3 = getelementptr double, ptr %b, i32 3
-  %b3 = load double, ptr %bp3, align 8
   %dp0 = getelementptr double, ptr %d, i32 0
   %d0 = load double, ptr %dp0, align 8
   %dp1 = getelementptr double, ptr %d, i32 1
@@ -501,7 +483,7 @@ define void @__rumba_mma_f64_16(ptr %d, ptr %a, ptr %b) alwaysinline convergent 
   %d2 = load double, ptr %dp2, align 8
   %dp3 = getelementptr double, ptr %d, i32 3
   %d3 = load double, ptr %dp3, align 8
-  %r = call { double, double, double, double } @llvm.nvvm.mma.m16n8k16.row.col.f64(double %a0, double %a1, double %a2, double %a3, double %a4, double %a5, double %a6, double %a7, double %b0, double %b1, double %b2, double %b3, double %d0, double %d1, double %d2, double %d3)
+  %r = call { double, double, double, double } @llvm.nvvm.mma.m16n8k4.row.col.f64(double %a0, double %a1, double %b0, double %d0, double %d1, double %d2, double %d3)
   %r0 = extractvalue { double, double, double, double } %r, 0
   store double %r0, ptr %dp0, align 8
   %r1 = extractvalue { double, double, double, double } %r, 1
@@ -513,7 +495,7 @@ define void @__rumba_mma_f64_16(ptr %d, ptr %a, ptr %b) alwaysinline convergent 
   ret void
 }
 
-declare { double, double, double, double } @llvm.nvvm.mma.m16n8k16.row.col.f64(double, double, double, double, double, double, double, double, double, double, double, double, double, double, double, double)
+declare { double, double, double, double } @llvm.nvvm.mma.m16n8k4.row.col.f64(double, double, double, double, double, double, double)
 
 define void @__rumba_mma_i8(ptr %d, ptr %a, ptr %b) alwaysinline convergent nounwind {
   %ap0 = getelementptr i32, ptr %a, i32 0
@@ -752,14 +734,9 @@ define i32 @__rumba_shared_address(ptr %address) alwaysinline nounwind {
   ret i32 %number
 }
 
-; A number that the optimiser does not see through.
-
-define void @__rumba_in_order() alwaysinline nounwind {
-  call void asm sideeffect "", "~{memory}"()
-  ret void
-}
+; A number that the optimiser does not see through, nor computes elsewhere.
 
 define i32 @__rumba_opaque(i32 %value) alwaysinline nounwind {
-  %same = call i32 asm "mov.b32 $0, $1;", "=r,r"(i32 %value)
+  %same = call i32 asm sideeffect "mov.b32 $0, $1;", "=r,r"(i32 %value)
   ret i32 %same
 }

@@ -10,7 +10,7 @@
 //! | [`struct@bf16`] | 16, 8, 16 | `f32` | `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` |
 //! | [`Tf32`] | 16, 8, 8 | `f32` | `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32` |
 //! | `i8` | 16, 8, 32 | `i32` | `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32` |
-//! | `f64` | 16, 8, 16 | `f64` | `mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64`, PTX 7.8, sm_90; else 8 of `m8n8k4` |
+//! | `f64` | 16, 8, 4 | `f64` | `mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64`, PTX 7.8, sm_90; else two of `m8n8k4` |
 //!
 //! All need PTX 7.0 and sm_80. Where elements are is the PTX ISA's "Matrix Fragments for mma". Products by warp groups, `wgmma`, are
 //! in [`tensor`](crate::tensor); `tcgen05` is not here.
@@ -108,7 +108,7 @@ impl Tf32 {
 }
 
 /// Elements that warps multiply: `f16`, `bf16`, [`Tf32`], `i8`, `f64`.
-pub trait Multiply: sealed::Multiply<C: AsMut<[Self::Sum]>> {
+pub trait Multiply: sealed::Multiply<C: AsMut<[Self::Sum]> + AsRef<[Self::Sum]>> {
     /// What products are summed in.
     type Sum: Pod;
     /// Rows of a and of c.
@@ -122,9 +122,9 @@ pub trait Multiply: sealed::Multiply<C: AsMut<[Self::Sum]>> {
 mod sealed {
     pub trait Multiply: bytemuck::Pod {
         /// A lane's elements of a.
-        type A: Copy + core::fmt::Debug;
+        type A: Copy + core::fmt::Debug + bytemuck::Zeroable;
         /// A lane's elements of b.
-        type B: Copy + core::fmt::Debug;
+        type B: Copy + core::fmt::Debug + bytemuck::Zeroable;
         /// A lane's elements of c.
         type C: Copy + core::fmt::Debug + bytemuck::Zeroable;
 
@@ -234,9 +234,9 @@ multiplies! {
         a[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]: |g, t, i| (g + 8 * (i / 4 % 2), 4 * t + i % 4 + 16 * (i / 8)),
         b[0 1 2 3 4 5 6 7]: |g, t, i| (4 * t + i % 4 + 16 * (i / 4), g),
         c[4];
-    f64, f64, [16, 8, 16], mma_f64,
-        a[0 1 2 3 4 5 6 7]: |g, t, i| (g + 8 * (i % 2), t + 4 * (i / 2)),
-        b[0 1 2 3]: |g, t, i| (t + 4 * i, g),
+    f64, f64, [16, 8, 4], mma_f64,
+        a[0 1]: |g, t, i| (g + 8 * i, t),
+        b[0]: |g, t, i| (t + 4 * i, g),
         c[4];
 }
 
@@ -608,6 +608,14 @@ impl<T: Multiply> FragmentC<T> {
         b: &[FragmentB<T>; COLUMNS],
     ) {
         unrolled::<ROWS>(|i| unrolled::<COLUMNS>(|j| sums[i][j].multiply_add(&a[i], &b[j])));
+    }
+
+    /// Calls `work` with row and first column of each two of the lane's elements that are side by side, and these.
+    #[inline(always)]
+    pub(crate) fn each_pair(&self, mut work: impl FnMut(usize, usize, &[T::Sum])) {
+        let (g, t) = quad();
+        let c = self.0.as_ref();
+        unrolled::<2>(|half| work(g + 8 * half, 2 * t, &c[2 * half..2 * half + 2]));
     }
 
     /// Calls `work` with row, column and value of each of the lane's elements.

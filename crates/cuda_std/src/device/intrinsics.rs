@@ -115,8 +115,8 @@ operations! {
     "__rumba_mma_tf32" unsafe fn mma_tf32(d: *mut u32, a: *const u32, b: *const u32);
     /// 8 by 8 by 4.
     "__rumba_mma_f64" unsafe fn mma_f64_small(d: *mut u32, a: *const u32, b: *const u32);
-    /// 16 by 8 by 16; sm_90.
-    "__rumba_mma_f64_16" unsafe fn mma_f64_large(d: *mut u32, a: *const u32, b: *const u32);
+    /// 16 by 8 by 4; sm_90.
+    "__rumba_mma_f64_large" unsafe fn mma_f64_large(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_mma_i8" unsafe fn mma_i8(d: *mut u32, a: *const u32, b: *const u32);
     "__rumba_ldmatrix_x4" unsafe fn ldmatrix_x4(d: *mut u32, row: *const u8);
     "__rumba_ldmatrix_x2" unsafe fn ldmatrix_x2(d: *mut u32, row: *const u8);
@@ -124,17 +124,15 @@ operations! {
     "__rumba_ldmatrix_x4_trans" unsafe fn ldmatrix_x4_trans(d: *mut u32, row: *const u8);
     /// The address of shared memory in its own window, which instructions for tensors take.
     "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
-    /// No instruction: the compiler moves no access to memory across it.
-    "__rumba_in_order" fn in_order();
-    /// The same number, of which the compiler knows nothing.
+    /// The same number, of which the compiler knows nothing. What is computed of it is not moved out of loops that this is in.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
 }
 
-/// A product of 16 by 16 and 16 by 8 `f64` is added to 16 by 8: one instruction from sm_90 on, and eight before, which have the same
+/// A product of 16 by 4 and 4 by 8 `f64` is added to 16 by 8: one instruction from sm_90 on, and two before, which have the same
 /// numbers in the same lanes.
 ///
 /// # Safety
-/// There are 4, 8 and 4 numbers.
+/// There are 2, 1 and 4 numbers.
 #[inline(always)]
 pub(crate) unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32) {
     if crate::cfg_arch!("sm_90") {
@@ -142,17 +140,10 @@ pub(crate) unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32) {
         unsafe { mma_f64_large(d, a, b) };
         return;
     }
-    macro_rules! parts {
-        ($($inner:literal: $($half:literal)*;)*) => {$($(
-            // SAFETY: numbers 2 `inner` + `half` of a, `inner` of b, and two from 2 `half` on of the result; each has two words.
-            unsafe { mma_f64_small(d.add(4 * $half), a.add(4 * $inner + 2 * $half), b.add(2 * $inner)) };
-        )*)*};
-    }
-    parts! {
-        0: 0 1;
-        1: 0 1;
-        2: 0 1;
-        3: 0 1;
+    // SAFETY: numbers of the upper and of the lower eight rows: one of a, two of the result; each has two words.
+    unsafe {
+        mma_f64_small(d, a, b);
+        mma_f64_small(d.add(4), a.add(2), b);
     }
 }
 

@@ -156,6 +156,19 @@ pub struct Epilogue<'a, S, U> {
 }
 
 impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
+    /// What an element becomes, if its sum alone decides that.
+    #[inline(always)]
+    pub fn value(&self) -> Option<impl Fn(S) -> U + use<S, U>> {
+        let Factors {
+            alpha,
+            beta,
+            activation,
+        } = self.factors;
+        let is_plain =
+            self.bias.is_empty() && self.residual.is_empty() && beta == S::ZERO && activation == Activation::Identity;
+        is_plain.then_some(move |sum: S| U::of(sum.times_plus(alpha, S::ZERO)))
+    }
+
     /// Writes an element.
     #[inline(always)]
     pub fn finish(&self, index: [usize; 3], sum: S, element: &mut U) {

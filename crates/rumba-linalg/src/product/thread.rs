@@ -62,11 +62,13 @@ pub fn product_threads(
         bias,
         residual,
     };
-    stages.product(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
+    stages.product_or(a, b, c, epilogue.value(), |index, sum, c| {
+        epilogue.finish(index, sum, c);
+    });
 }
 
-/// The same in tiles of 128 by 128.
-#[kernel(block = 256, min_blocks = 1)]
+/// The same in tiles of 64 by 128.
+#[kernel(block = 128, min_blocks = 2)]
 pub fn product_threads_small(
     a: View<f32, 3>,
     b: View<f32, 3>,
@@ -76,7 +78,7 @@ pub fn product_threads_small(
     beta: f32,
     activation: Activation,
     c: Disjoint<f32, Product>,
-    stages: ProductStages<ByThreads<2>>,
+    stages: ProductStages<ByThreads<2, 128>>,
 ) {
     let factors = Factors {
         alpha,
@@ -88,5 +90,7 @@ pub fn product_threads_small(
         bias,
         residual,
     };
-    stages.product(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
+    stages.product_or(a, b, c, epilogue.value(), |index, sum, c| {
+        epilogue.finish(index, sum, c);
+    });
 }

@@ -28,8 +28,10 @@ pub enum Way {
     ThreadsSmall,
     /// By warps and shared memory.
     Warps,
-    /// The same in smaller tiles.
-    WarpsSmall,
+    /// The same with `f64`.
+    WarpsF64,
+    /// In smaller tiles.
+    WarpsF64Small,
     /// By warps, with numbers of TensorFloat-32.
     WarpsTf32,
     /// By warp groups: the variants of [`warp_group`].
@@ -67,9 +69,10 @@ impl Way {
         let (name, tile, speed, in_vectors) = match self {
             Way::Elements => ("elements", [64, 64], [12.0, 20.0, 30.0, 24.0], false),
             Way::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], false),
-            Way::ThreadsSmall => ("small threads", [128, 128], [0.0, 0.0, 90.0, 0.0], false),
-            Way::Warps => ("warps", [128, 128], [900.0, 400.0, 0.0, 90.0], true),
-            Way::WarpsSmall => ("small warps", [128, 64], [0.0, 0.0, 0.0, 80.0], true),
+            Way::ThreadsSmall => ("small threads", [64, 128], [0.0, 0.0, 80.0, 0.0], false),
+            Way::Warps => ("warps", [128, 128], [900.0, 400.0, 0.0, 0.0], true),
+            Way::WarpsF64 => ("f64 by warps", [128, 64], [0.0, 0.0, 0.0, 105.0], false),
+            Way::WarpsF64Small => ("f64 by warps, small", [64, 64], [0.0, 0.0, 0.0, 100.0], false),
             Way::WarpsTf32 => ("tf32 by warps", [128, 128], [0.0, 0.0, 200.0, 0.0], false),
             Way::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
             Way::Small => ("small", [64, 128], [0.0, 1000.0, 0.0, 0.0], true),
@@ -94,7 +97,8 @@ impl Way {
         match self {
             Way::Elements => [1.0; 4],
             Way::Threads | Way::ThreadsSmall => [1.5; 4],
-            Way::Warps | Way::WarpsSmall => [7.0, 9.0, 1.0, 0.3],
+            Way::Warps => [7.0, 9.0, 1.0, 1.0],
+            Way::WarpsF64 | Way::WarpsF64Small => [0.3; 4],
             Way::WarpsTf32 => [4.0; 4],
             Way::Large
             | Way::Small
@@ -116,7 +120,13 @@ impl Way {
             Way::Fused => Some(fused::LARGE),
             Way::FusedSmall => Some(fused::SMALL),
             Way::Split => Some(warp_group::SPLIT),
-            Way::Elements | Way::Threads | Way::ThreadsSmall | Way::Warps | Way::WarpsSmall | Way::WarpsTf32 => None,
+            Way::Elements
+            | Way::Threads
+            | Way::ThreadsSmall
+            | Way::Warps
+            | Way::WarpsF64
+            | Way::WarpsF64Small
+            | Way::WarpsTf32 => None,
         }
     }
 

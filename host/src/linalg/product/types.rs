@@ -145,7 +145,7 @@ kernels! {
         LargeTf32 |t: Tensors<'c, _, _>| warp_group::product_large_tf32(t.a, t.b, t.c),
         StoredTf32 stored!(product_stored_32, f32, f32)
     ];
-    f64, f64, f64, [Warps warp::product_warps_f64, WarpsSmall warp::product_warps_f64_small], [];
+    f64, f64, f64, [WarpsF64 warp::product_warps_f64, WarpsF64Small warp::product_warps_f64_small], [];
     i8, i32, i32, [Warps warp::product_warps_i8], [
         Stored stored!(product_stored_s8, i8, i32)
     ];

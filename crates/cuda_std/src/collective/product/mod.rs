@@ -30,14 +30,14 @@
 //! # }
 //! ```
 //!
-//! | way | elements | sums | multiplied by | operands |
-//! |---|---|---|---|---|
-//! | [`ByThreads`] | `f32` | `f32` | `fma.rn.f32` | any strides |
-//! | [`ByWarps<f64>`](ByWarps) | `f64` | `f64` | [`mma`](crate::mma) | any strides |
-//! | [`ByWarps<Tf32>`](ByWarps) | `f32`, rounded to [`Tf32`](crate::mma::Tf32) | `f32` | `mma` | any strides |
-//! | [`ByWarps<f16>`](ByWarps), `bf16` | those | `f32` | `mma` | aligned, and along the sum one after the other |
-//! | [`ByWarps<i8>`](ByWarps) | `i8` | `i32` | `mma` | the same |
-//! | [`product_by_elements`] | these and any [`Term`] | [`Term::Sum`] | threads | any strides, without shared memory |
+//! | way | threads | elements | sums | multiplied by | operands |
+//! |---|---|---|---|---|---|
+//! | [`ByThreads`] | 256 | `f32` | `f32` | `fma.rn.f32` | any strides |
+//! | [`ByWarps<f64, 128, 64>`](ByWarps), `<f64, 64, 64>` | 128 | `f64` | `f64` | [`mma`](crate::mma) | any strides |
+//! | [`ByWarps<Tf32>`](ByWarps) | 256 | `f32`, rounded to [`Tf32`](crate::mma::Tf32) | `f32` | `mma` | any strides |
+//! | [`ByWarps<f16>`](ByWarps), `bf16` | 256 | those | `f32` | `mma` | aligned, and along the sum one after the other |
+//! | [`ByWarps<i8>`](ByWarps) | 256 | `i8` | `i32` | `mma` | the same |
+//! | [`product_by_elements`] | any | these and any [`Term`] | [`Term::Sum`] | threads | any strides, without shared memory |
 //!
 //! *Aligned* is an operand whose address and whose distances between rows, columns and matrices are multiples of 16 bytes, other
 //! than that between neighbouring terms of a sum, which is one element.

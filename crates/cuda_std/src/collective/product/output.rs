@@ -5,6 +5,9 @@ use crate::array::output::{Disjoint, Layout, Reach, Sealed};
 use crate::array::strided::{Dimensions, element};
 use crate::device::thread::{block_idx_x, grid_dim_x};
 
+use super::source::Form;
+use super::stages::sealed::Way;
+
 /// The layout of the output of a [product](super): a batch of matrices with any strides, `[batch, rows, columns]`, in tiles
 /// that the blocks of a grid of any size share out. What writes it is [`ProductStages::product`](super::ProductStages::product)
 /// or [`product_by_elements`](super::product_by_elements), to which it is given away.
@@ -20,6 +23,19 @@ impl Layout for Product {
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
     const REACH: Reach = Reach::All;
 }
+
+/// Elements that are written as one: four of 4 bytes, or two of 8, 4 and 2.
+#[repr(C, align(16))]
+struct Four<T>([T; 4]);
+
+#[repr(C, align(16))]
+struct TwoLarge<T>([T; 2]);
+
+#[repr(C, align(8))]
+struct Two<T>([T; 2]);
+
+#[repr(C, align(4))]
+struct TwoSmall<T>([T; 2]);
 
 /// Tiles in a band, from top to bottom: tiles that are computed at the same time lie in a square, and their operands stay in the
 /// cache.
@@ -89,6 +105,52 @@ impl<T: Element> Disjoint<'_, T, Product> {
     pub(super) fn is_by_columns(&self) -> bool {
         let [_, down, across] = self.shape.strides;
         down.unsigned_abs() < across.unsigned_abs() && self.shape.lengths[1] > 1
+    }
+
+    /// Whether the whole tile is there, by rows, and all vectors of as many elements as a thread has sums side by side are aligned.
+    #[inline(always)]
+    pub(super) fn has_vectors<W: Way>(&self, tile: TileStart) -> bool {
+        let [_, rows, columns] = self.shape.lengths;
+        let [layer, down, across] = self.shape.strides;
+        let vector = W::SIDE_BY_SIDE as i32;
+        across == 1
+            && layer % vector == 0
+            && down % vector == 0
+            && self.start.addr().is_multiple_of(W::SIDE_BY_SIDE * size_of::<T>())
+            && rows - tile.row >= W::Left::LINES as u32
+            && columns - tile.column >= W::Right::LINES as u32
+    }
+
+    /// Writes elements of a row as a vector.
+    ///
+    /// # Safety
+    /// [`has_vectors`](Self::has_vectors) of a tile that has them. They are the calling thread's.
+    #[inline(always)]
+    pub(super) unsafe fn write_vector<S: Copy>(
+        &mut self,
+        [layer, row, column]: [usize; 3],
+        sums: &[S],
+        value: &impl Fn(S) -> T,
+    ) {
+        let [layers, down, _] = self.shape.strides;
+        let offset = layer as isize * layers as isize + row as isize * down as isize + column as isize;
+        let to = self.start.wrapping_offset(offset);
+        // SAFETY: elements of the tile, aligned as vectors of them, which have no padding; the caller's.
+        unsafe {
+            match (sums, size_of::<T>()) {
+                ([a, b, c, d], 4) => to
+                    .cast::<Four<T>>()
+                    .write(Four([value(*a), value(*b), value(*c), value(*d)])),
+                ([a, b], 8) => to.cast::<TwoLarge<T>>().write(TwoLarge([value(*a), value(*b)])),
+                ([a, b], 4) => to.cast::<Two<T>>().write(Two([value(*a), value(*b)])),
+                ([a, b], 2) => to.cast::<TwoSmall<T>>().write(TwoSmall([value(*a), value(*b)])),
+                _ => {
+                    for (i, sum) in sums.iter().enumerate() {
+                        to.wrapping_add(i).write(value(*sum));
+                    }
+                }
+            }
+        }
     }
 
     /// Calls `work` with the index of an element and the element, if it is there.

@@ -1,11 +1,9 @@
 //! How tiles of an operand come to shared memory: asynchronous copies of each thread, in an order that suits the strides.
 
 use crate::array::strided::View;
+use crate::collective::mma::unrolled;
 use crate::device::intrinsics;
-use crate::device::thread::index_in_block;
-
-/// Threads of a block.
-pub(super) const BLOCK: usize = 256;
+use crate::number::vector::Vector4;
 
 /// An operand of a tile of the product: lines (rows of the left operand, columns of the right one), of which tiles are taken one after
 /// the other along the sum.
@@ -19,6 +17,8 @@ pub(super) struct Source<F: Form> {
     lines: u32,
     terms: u32,
     order: Order,
+    /// The calling thread's index.
+    pub(super) thread: usize,
 }
 
 /// What neighbouring threads copy.
@@ -38,6 +38,8 @@ enum Order {
 pub trait Form {
     /// Its elements.
     type Element: Copy;
+    /// Threads of the block, which all copy.
+    const THREADS: usize;
     /// Rows of the left operand, columns of the right one.
     const LINES: usize;
     /// Terms of the sum.
@@ -51,12 +53,25 @@ pub trait Form {
         let (in_lines, in_terms) = (Self::LINE * Self::LINES, Self::TERM * Self::DEPTH);
         if in_lines > in_terms { in_lines } else { in_terms }
     };
+    /// Whether elements can be copied one by one, as `cp.async` does from 4 bytes on.
+    const ONE_BY_ONE: bool = size_of::<Self::Element>() >= 4;
+    /// Whether terms that lie one after the other in the operand are [turned](Source::turn): in the tiles the lines do.
+    const TURNS: bool = Self::LINE == 0 && size_of::<Self::Element>() == 4;
+    /// Elements behind the tile, where they are until they are turned.
+    const UNTURNED: usize = if Self::TURNS { Self::LINES * Self::DEPTH } else { 0 };
+}
+
+/// How a [plain](Source::plain) operand is copied: along the terms of lines, or along the lines of terms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Along {
+    Terms,
+    Lines,
 }
 
 impl<F: Form> Source<F> {
     /// The lines from `first` on of a matrix of a batch, `[batch, lines, terms]`.
     #[inline(always)]
-    pub(super) fn new(view: &View<'_, F::Element, 3>, lines: usize, layer: u32, first: u32) -> Self {
+    pub(super) fn new(view: &View<'_, F::Element, 3>, lines: usize, layer: u32, first: u32, thread: usize) -> Self {
         let ((start, dimensions), inner) = (view.parts(), 3 - lines);
         let [length, terms] = [lines, inner].map(|axis| dimensions.lengths[axis]);
         let [stride, step] = [lines, inner].map(|axis| dimensions.strides[axis] as isize);
@@ -71,7 +86,7 @@ impl<F: Form> Source<F> {
         let vector = 16 / size_of::<F::Element>() as isize;
         let is_aligned = start.addr().is_multiple_of(16);
         // The stride of an axis of one element is 0.
-        let order = if F::LINE > 0 && (step == 1 || terms <= 1) && stride % vector == 0 && is_aligned {
+        let order = if (F::LINE > 0 || F::TURNS) && (step == 1 || terms <= 1) && stride % vector == 0 && is_aligned {
             Order::TermVectors
         } else if F::TERM > 0 && stride == 1 && step % vector == 0 && is_aligned {
             Order::LineVectors
@@ -87,30 +102,130 @@ impl<F: Form> Source<F> {
             lines: if is_there { length.saturating_sub(first) } else { 0 },
             terms,
             order,
+            thread: thread % F::THREADS,
         }
     }
 
-    /// Whether the terms of a line lie one after the other in the tiles.
+    /// How tiles are copied by [`fetch_plain`](Self::fetch_plain), if all of them are there as a whole, and lie in one of the two
+    /// usual ways.
     #[inline(always)]
-    pub(super) fn in_lines(&self) -> bool {
-        in_lines::<F>(matches!(self.order, Order::TermVectors | Order::Terms))
+    pub(super) fn plain(&self) -> Option<Along> {
+        let whole = self.lines >= F::LINES as u32 && self.terms.is_multiple_of(F::DEPTH as u32);
+        match self.order {
+            Order::TermVectors if whole => Some(Along::Terms),
+            Order::LineVectors if F::TERM > 0 && whole => Some(Along::Lines),
+            _ => None,
+        }
     }
 
-    /// Starts to copy the next tile.
+    /// Makes a [plain](Self::plain) operand ready for [`fetch_plain`](Self::fetch_plain): from here on the next element is the first
+    /// that the calling thread copies.
+    #[inline(always)]
+    pub(super) fn begin_plain<const TERMS: bool>(&mut self) {
+        let [line, term] = const { Way::plain::<F>(TERMS) }.own(self.thread);
+        let [stride, inner] = self.plain_strides::<TERMS>();
+        self.next = self
+            .next
+            .wrapping_offset(line as isize * stride + term as isize * inner);
+    }
+
+    /// The distances of a plain operand's lines and terms, one of which is 1.
+    #[inline(always)]
+    fn plain_strides<const TERMS: bool>(&self) -> [isize; 2] {
+        if TERMS { [self.stride, 1] } else { [1, self.inner] }
+    }
+
+    /// Starts to copy the next tile of a [plain](Self::plain) operand, and goes on to the one after it, if there is one. There are
+    /// no branches, so that copies and multiplications are one piece of code.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch), and [`plain`](Self::plain) says `TERMS`, which it was [made ready](Self::begin_plain) for.
+    #[inline(always)]
+    pub(super) unsafe fn fetch_plain<const TERMS: bool>(&mut self, tile: *mut F::Element, is_last: bool) {
+        let way = const { Way::plain::<F>(TERMS) };
+        let [stride, inner] = self.plain_strides::<TERMS>();
+        let (to, to_step) = if TERMS && F::TURNS {
+            // Where the thread finds it again.
+            (F::LENGTH + self.thread * VECTOR, F::THREADS * VECTOR)
+        } else {
+            let in_lines = TERMS && F::LINE > 0;
+            (
+                place::<F>(way.own(self.thread), in_lines),
+                place::<F>(way.step, in_lines),
+            )
+        };
+        let from_step = way.step[0] as isize * stride + way.step[1] as isize * inner;
+        for_each(way.passes, |pass| {
+            let to = tile.wrapping_add(to + pass * to_step);
+            let from = self.next.wrapping_offset(pass as isize * from_step);
+            // SAFETY: elements of the operand, in global memory; the caller's for the destination. Both are aligned to 16 bytes.
+            unsafe { intrinsics::cp_async_16(to.cast(), from.cast()) };
+        });
+        let step = if is_last { 0 } else { F::DEPTH as isize * inner };
+        self.next = self.next.wrapping_offset(step);
+    }
+
+    /// Reads what the calling thread has copied behind a tile, some terms of some neighbouring lines.
+    ///
+    /// # Safety
+    /// As for [`fetch_plain`](Self::fetch_plain) of a form that [`TURNS`](Form::TURNS), along terms. The thread has waited for
+    /// its copies.
+    #[inline(always)]
+    pub(super) unsafe fn read_unturned(&self, tile: *const F::Element) -> Unturned<F::Element> {
+        let copied = tile.wrapping_add(F::LENGTH).cast::<Vector4<F::Element>>();
+        let passes = const { Way::plain::<F>(true).passes };
+        let read = |pass: usize| {
+            let pass = if pass < passes { pass } else { 0 };
+            let place = self.thread + pass * F::THREADS;
+            // SAFETY: what the thread has copied in this pass; the caller's.
+            unsafe { *copied.wrapping_add(place) }
+        };
+        Unturned([read(0), read(1), read(2), read(3)])
+    }
+
+    /// Writes what was read to the tile: the neighbouring lines of each of the terms.
+    ///
+    /// # Safety
+    /// As for [`read_unturned`](Self::read_unturned).
+    #[inline(always)]
+    pub(super) unsafe fn turn(&self, tile: *mut F::Element, Unturned(lines): &Unturned<F::Element>) {
+        let way = const { Way::plain::<F>(true) };
+        let [line, term] = way.own(self.thread);
+        let to = tile.wrapping_add(term * F::TERM + line);
+        unrolled::<VECTOR>(|i| {
+            let to = to.wrapping_add(i * F::TERM);
+            // SAFETY: the elements of the same lines and terms, which no other thread writes. There are as many neighbouring lines as
+            // passes, the first is a multiple of them, and `TERM` is one of four.
+            unsafe {
+                match way.passes {
+                    4 => to.cast::<Vector4<F::Element>>().write(Vector4([
+                        lines[0][i],
+                        lines[1][i],
+                        lines[2][i],
+                        lines[3][i],
+                    ])),
+                    2 => to.cast::<Pair<F::Element>>().write(Pair([lines[0][i], lines[1][i]])),
+                    _ => to.write(lines[0][i]),
+                }
+            }
+        });
+    }
+
+    /// Starts to copy the next tile of any operand. In tiles of elements that can be copied one by one, the lines of a term lie
+    /// one after the other.
     ///
     /// # Safety
     /// At `tile` there are the elements of a tile in shared memory, aligned to 16 bytes, of which the calling
-    /// thread alone uses those that it copies, until it has waited for them and met the others. All threads of a block of [`BLOCK`]
-    /// call this, and no others.
+    /// thread alone uses those that it copies, until it has waited for them and met the others. All threads of a block of
+    /// [`Form::THREADS`] call this, and no others.
     #[inline(always)]
     pub(super) unsafe fn fetch(&mut self, tile: *mut F::Element) {
         // SAFETY: the caller's. Each way is a bijection of threads and passes to the elements of a tile.
         unsafe {
             match self.order {
-                Order::TermVectors if F::LINE > 0 => self.copy::<TERM_VECTORS>(tile),
-                Order::LineVectors if F::TERM > 0 => self.copy::<LINE_VECTORS>(tile),
-                Order::Terms if size_of::<F::Element>() >= 4 => self.copy::<TERMS>(tile),
-                Order::Lines if size_of::<F::Element>() >= 4 => self.copy::<LINES>(tile),
+                Order::TermVectors if !F::ONE_BY_ONE => self.copy::<TERM_VECTORS>(tile),
+                Order::TermVectors | Order::Terms if F::ONE_BY_ONE => self.copy::<SINGLE_TERMS>(tile),
+                Order::LineVectors | Order::Lines if F::ONE_BY_ONE => self.copy::<SINGLE_LINES>(tile),
                 _ => not_aligned(),
             }
         }
@@ -122,39 +237,17 @@ impl<F: Form> Source<F> {
     /// As for [`fetch`](Self::fetch).
     #[inline(always)]
     unsafe fn copy<const ORDER: u8>(&self, tile: *mut F::Element) {
-        let way = const { Way::new(ORDER, [F::LINES, F::DEPTH], size_of::<F::Element>()) };
-        let in_lines = in_lines::<F>(way.along_terms);
-        let [line, term] = way.own();
-        let place = |line: usize, term: usize| {
-            if in_lines {
-                line * F::LINE + term
-            } else {
-                term * F::TERM + line
-            }
-        };
-        let to = tile.wrapping_add(place(line, term));
+        let way = const { Way::new(ORDER, F::THREADS, [F::LINES, F::DEPTH], size_of::<F::Element>()) };
+        let in_lines = ORDER == TERM_VECTORS;
+        let [line, term] = way.own(self.thread);
+        let to = tile.wrapping_add(place::<F>([line, term], in_lines));
         let from = self
             .next
             .wrapping_offset(line as isize * self.stride + term as isize * self.inner);
         let step = way.step[0] as isize * self.stride + way.step[1] as isize * self.inner;
-        if self.lines >= F::LINES as u32 && self.terms >= F::DEPTH as u32 {
-            way.each(|pass| {
-                let to = to.wrapping_add(pass * place(way.step[0], way.step[1]));
-                // SAFETY: elements of the operand, in global memory; the caller's for the destination. Both are aligned to an
-                // element, and for vectors to 16 bytes.
-                unsafe {
-                    copy(
-                        to.cast(),
-                        from.wrapping_offset(pass as isize * step).cast(),
-                        way.width,
-                        way.width as u32,
-                    );
-                };
-            });
-            return;
-        }
-        way.each(|pass| {
-            let to = to.wrapping_add(pass * place(way.step[0], way.step[1]));
+        for_each(way.passes, |pass| {
+            let to = to.wrapping_add(pass * place::<F>(way.step, in_lines));
+            let from = from.wrapping_offset(pass as isize * step);
             // Of the line or the term that the elements lie along, how many are left; of the other, whether it is there.
             let left = |all: u32, at: usize| all.saturating_sub(at as u32);
             let line = left(self.lines, line + pass * way.step[0]);
@@ -164,37 +257,48 @@ impl<F: Form> Source<F> {
                 .saturating_mul(size_of::<F::Element>() as u32)
                 .min(way.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
-            // SAFETY: as above, of as many elements as there are. If none is, nothing is read.
-            unsafe {
-                copy(
-                    to.cast(),
-                    from.wrapping_offset(pass as isize * step).cast(),
-                    way.width,
-                    bytes,
-                );
-            };
+            // SAFETY: elements of the operand, as many as there are, in global memory; the caller's for the destination. Both are
+            // aligned to an element, and for vectors to 16 bytes. If there is none, nothing is read.
+            unsafe { copy_of(to.cast(), from.cast(), way.width, bytes) };
         });
+    }
+}
+
+/// Where an element is in a tile.
+#[inline(always)]
+fn place<F: Form>([line, term]: [usize; 2], in_lines: bool) -> usize {
+    if in_lines {
+        line * F::LINE + term
+    } else {
+        term * F::TERM + line
     }
 }
 
 const TERM_VECTORS: u8 = 0;
 const LINE_VECTORS: u8 = 1;
-const TERMS: u8 = 2;
-const LINES: u8 = 3;
+const SINGLE_TERMS: u8 = 2;
+const SINGLE_LINES: u8 = 3;
+const TURNED: u8 = 4;
 
-/// Whether the terms of a line lie one after the other in tiles, where copies do or do not go along them.
-#[inline(always)]
-const fn in_lines<F: Form>(along_terms: bool) -> bool {
-    F::TERM == 0 || F::LINE > 0 && along_terms
-}
+/// Elements of 4 bytes in 16.
+const VECTOR: usize = 4;
+
+/// Terms of neighbouring lines, before they are turned: as many as there are passes.
+pub(super) struct Unturned<T>([Vector4<T>; 4]);
+
+/// Two elements of 4 bytes that are written as one.
+#[repr(C, align(8))]
+struct Pair<T>([T; 2]);
 
 /// Which elements of a tile a thread copies.
 #[derive(Clone, Copy)]
 struct Way {
+    threads: usize,
     /// Threads that are side by side along terms, or along lines, and how many elements each has there.
     side: usize,
     elements: usize,
     along_terms: bool,
+    is_turned: bool,
     /// Lines and terms from one pass to the next.
     step: [usize; 2],
     passes: usize,
@@ -203,30 +307,52 @@ struct Way {
 }
 
 impl Way {
-    const fn new(order: u8, [lines, terms]: [usize; 2], size: usize) -> Self {
-        let elements = if order == TERM_VECTORS || order == LINE_VECTORS {
-            16 / size
-        } else {
-            1
-        };
-        let along_terms = order == TERM_VECTORS || order == TERMS;
+    const fn new(order: u8, threads: usize, [lines, terms]: [usize; 2], size: usize) -> Self {
+        let is_single = order == SINGLE_TERMS || order == SINGLE_LINES;
+        let elements = if is_single { 1 } else { 16 / size };
+        let along_terms = order == TERM_VECTORS || order == SINGLE_TERMS || order == TURNED;
         let side = if along_terms { terms } else { lines } / elements;
-        assert!(BLOCK.is_multiple_of(side), "whole lines or terms in a pass");
-        let across = BLOCK / side;
+        assert!(threads.is_multiple_of(side), "whole lines or terms in a pass");
+        let (across, passes) = (threads / side, lines * terms / (threads * elements));
         Self {
+            threads,
             side,
             elements,
             along_terms,
-            step: if along_terms { [across, 0] } else { [0, across] },
-            passes: lines * terms / (BLOCK * elements),
+            is_turned: order == TURNED,
+            step: if order == TURNED {
+                [1, 0]
+            } else if along_terms {
+                [across, 0]
+            } else {
+                [0, across]
+            },
+            passes,
             width: elements * size,
         }
     }
 
-    /// Line and term of the calling thread's first element.
+    /// That of plain operands, along the terms or not.
+    const fn plain<F: Form>(along_terms: bool) -> Self {
+        let order = match (along_terms, F::TURNS) {
+            (false, _) => LINE_VECTORS,
+            (true, false) => TERM_VECTORS,
+            (true, true) => TURNED,
+        };
+        let way = Self::new(order, F::THREADS, [F::LINES, F::DEPTH], size_of::<F::Element>());
+        assert!(!way.is_turned || matches!(way.passes, 1 | 2 | 4) && F::TERM.is_multiple_of(VECTOR));
+        way
+    }
+
+    /// Line and term of a thread's first element.
     #[inline(always)]
-    fn own(&self) -> [usize; 2] {
-        let thread = index_in_block() as usize % BLOCK;
+    fn own(&self, thread: usize) -> [usize; 2] {
+        if self.is_turned {
+            // Two neighbouring threads copy 32 bytes of a line, the unit of caches, and 16 of them write to all memory banks.
+            let (pair, groups) = (thread / 2, self.threads / self.side);
+            let term = thread % 2 + pair / groups * 2;
+            return [pair % groups * self.passes, term * self.elements];
+        }
         let (along, across) = (thread % self.side * self.elements, thread / self.side);
         if self.along_terms {
             [across, along]
@@ -234,14 +360,14 @@ impl Way {
             [along, across]
         }
     }
+}
 
-    #[inline(always)]
-    fn each(&self, mut work: impl FnMut(usize)) {
-        let mut pass = 0;
-        while pass < self.passes {
-            work(pass);
-            pass += 1;
-        }
+#[inline(always)]
+fn for_each(passes: usize, mut work: impl FnMut(usize)) {
+    let mut pass = 0;
+    while pass < passes {
+        work(pass);
+        pass += 1;
     }
 }
 
@@ -253,7 +379,7 @@ fn not_aligned() -> ! {
 /// # Safety
 /// As for `cp.async` of `width` bytes, of which `bytes` are read.
 #[inline(always)]
-unsafe fn copy(to: *mut u8, from: *const u8, width: usize, bytes: u32) {
+unsafe fn copy_of(to: *mut u8, from: *const u8, width: usize, bytes: u32) {
     // SAFETY: the caller's.
     unsafe {
         match width {

@@ -4,11 +4,13 @@ use core::marker::PhantomData;
 
 use bytemuck::Zeroable;
 
+use self::sealed::Turn;
 use super::output::{Product, TileStart};
-use super::source::{BLOCK, Form, Source};
+use super::source::{Along, Form, Source, Unturned};
 use crate::abi::parameter::{Element, KernelParameter, Role};
 use crate::array::output::Disjoint;
 use crate::array::strided::View;
+use crate::collective::mma::unrolled;
 use crate::device::intrinsics;
 use crate::device::thread::{index_in_block, threads_in_block};
 use crate::mem::shared::dynamic_shared_mem;
@@ -28,8 +30,15 @@ pub(super) mod sealed {
     /// Where the tiles of both operands are.
     pub(crate) type Tiles<W> = [*const <W as Way>::Element; 2];
 
+    /// How a thread [turns](super::Source::turn) what it has copied for the next step: it reads, and later writes. Ways whose forms do not
+    /// turn need not call this.
+    pub trait Turn {
+        fn read(&mut self);
+        fn write(&mut self);
+    }
+
     /// # Safety
-    /// `each` gives a thread of a block elements of a tile that it gives to no other.
+    /// `each` gives a thread of a block, whose index it is told, elements of a tile that it gives to no other.
     pub unsafe trait Way: Sized {
         /// Elements of the operands.
         type Element: Copy;
@@ -44,39 +53,41 @@ pub(super) mod sealed {
         /// The calling thread's sums of a tile of the product.
         type Sums: Zeroable;
 
-        /// What a thread reads of tiles before their turn.
-        type Ahead: Copy;
+        /// What a thread has read of tiles and not multiplied yet.
+        type Read: Zeroable;
 
-        /// How many times: 3 or 4.
+        /// How many times there are tiles in memory: 3 or 4.
         const STAGES: u32;
 
-        /// What is read ahead of tiles, which are there.
+        /// Reads two tiles, and adds what was read to the sums: each part of the tiles is multiplied while the next one is read, the
+        /// first part by what was left of the tiles before. In the meantime it has the tiles of the next step turned.
         ///
         /// # Safety
         /// The tiles are in shared memory, and no thread writes them. `LEFT` and `RIGHT` say whether their terms lie in lines.
-        unsafe fn ahead<const LEFT: bool, const RIGHT: bool>(tiles: Tiles<Self>) -> Self::Ahead;
-
-        /// Adds the product of two tiles, of which something was read ahead, and reads ahead of the next two. Calls `fetch` once, when
-        /// there is something to do while copies start.
-        ///
-        /// # Safety
-        /// As for [`ahead`](Self::ahead), of both.
         unsafe fn multiply<const LEFT: bool, const RIGHT: bool>(
+            thread: usize,
             sums: &mut Self::Sums,
-            ahead: &mut Self::Ahead,
-            tiles: [Tiles<Self>; 2],
-            fetch: impl FnMut(),
+            read: &mut Self::Read,
+            tiles: Tiles<Self>,
+            turn: &mut impl Turn,
         );
 
-        /// Calls `work` with row and column of each of the thread's sums in the tile.
-        fn each(sums: &Self::Sums, work: impl FnMut([usize; 2], Self::Sum));
+        /// Adds the product of what was read last.
+        fn multiply_rest(sums: &mut Self::Sums, read: &Self::Read);
+
+        /// Neighbouring columns of which a thread has the sums: 2 or 4.
+        const SIDE_BY_SIDE: usize;
+
+        /// Calls `work` with row and first column in the tile of each [`SIDE_BY_SIDE`](Self::SIDE_BY_SIDE) of the thread's sums, and
+        /// these.
+        fn each(thread: usize, sums: &Self::Sums, work: impl FnMut([usize; 2], &[Self::Sum]));
     }
 }
 
 /// Tiles of the operands of a product in shared memory, and what computes with them: a parameter of a kernel, for which the host passes
 /// nothing. See the [module](super).
 ///
-/// They take 60 to 160 KB of dynamic shared memory.
+/// They take 50 to 100 KB of dynamic shared memory.
 #[derive(Debug)]
 pub struct ProductStages<'l, W> {
     memory: *mut u8,
@@ -120,78 +131,193 @@ impl<W: Way> ProductStages<'_, W> {
     /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
     ///
     /// # Panics
-    /// Unless blocks have 256 threads, and operands are in global memory and lie as the [way](super) needs it.
+    /// Unless blocks have as many threads as the [way](super) says, and operands are in global memory and lie as it needs them.
     #[inline(always)]
     pub fn product<U: Element>(
         self,
         a: View<'_, W::Element, 3>,
         b: View<'_, W::Element, 3>,
+        c: Disjoint<'_, U, Product>,
+        finish: impl FnMut([usize; 3], W::Sum, &mut U),
+    ) {
+        self.product_or(a, b, c, None::<fn(W::Sum) -> U>, finish);
+    }
+
+    /// As [`product`](Self::product), but if there is a function `value`, it says as well what an element becomes, by the sum alone. It
+    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    /// use cuda_std::product::{ByThreads, Product, ProductStages};
+    ///
+    /// /// c = alpha a b + beta c.
+    /// #[kernel(block = 256)]
+    /// pub fn scaled_product(
+    ///     a: View<f32, 3>,
+    ///     b: View<f32, 3>,
+    ///     alpha: f32,
+    ///     beta: f32,
+    ///     c: Disjoint<f32, Product>,
+    ///     stages: ProductStages<ByThreads>,
+    /// ) {
+    ///     let value = (beta == 0.0).then_some(|sum: f32| alpha * sum);
+    ///     stages.product_or(a, b, c, value, |_, sum, c| *c = alpha * sum + beta * *c);
+    /// }
+    ///
+    /// # fn main() {
+    /// let (a, b) = (vec![2.0_f32; 256 * 8], vec![0.5_f32; 8 * 128]);
+    /// for (beta, result) in [(0.0, 24.0), (1.0, 31.0)] {
+    ///     let mut c = vec![7.0_f32; 256 * 128];
+    ///     let call = scaled_product((&a, [1, 256, 8]), (&b, [1, 8, 128]), 3.0, beta, (&mut c, [1, 256, 128]));
+    ///     examples::launch((1, 256), call);
+    ///     assert!(c.iter().all(|c| *c == result));
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// As [`product`](Self::product).
+    #[inline(always)]
+    pub fn product_or<U: Element>(
+        self,
+        a: View<'_, W::Element, 3>,
+        b: View<'_, W::Element, 3>,
         mut c: Disjoint<'_, U, Product>,
+        value: Option<impl Fn(W::Sum) -> U>,
         mut finish: impl FnMut([usize; 3], W::Sum, &mut U),
     ) {
-        const { assert!(W::Left::DEPTH == W::Right::DEPTH && W::STAGES >= 3) };
+        const {
+            assert!(W::Left::DEPTH == W::Right::DEPTH && W::Left::THREADS == W::Right::THREADS && W::STAGES >= 3);
+        };
         assert!(
-            threads_in_block() as usize == BLOCK,
-            "a product is computed by blocks of 256 threads"
+            threads_in_block() as usize == W::Left::THREADS,
+            "a product is computed by blocks of as many threads as its way says"
         );
         let steps = a.shape()[2].min(b.shape()[1]).div_ceil(W::Left::DEPTH) as u32;
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
-            let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row);
-            let mut right = Source::<W::Right>::new(&b, 2, tile.layer, tile.column);
+            let thread = thread();
+            let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row, thread);
+            let mut right = Source::<W::Right>::new(&b, 2, tile.layer, tile.column, thread);
             let mut sums = W::Sums::zeroed();
-            match [left.in_lines(), right.in_lines()] {
-                [false, false] => self.add::<false, false>(&mut sums, steps, &mut left, &mut right),
-                [false, true] => self.add::<false, true>(&mut sums, steps, &mut left, &mut right),
-                [true, false] => self.add::<true, false>(&mut sums, steps, &mut left, &mut right),
-                [true, true] => self.add::<true, true>(&mut sums, steps, &mut left, &mut right),
+            // What has lines or terms one after the other in tiles has code for both; other tiles lie in one way.
+            match [left.plain(), right.plain()] {
+                _ if steps == 0 => {}
+                [Some(Along::Terms), Some(Along::Terms)] => {
+                    self.add_plain::<true, true>(&mut sums, steps, &mut left, &mut right);
+                }
+                [Some(Along::Terms), Some(Along::Lines)] if W::Right::TERM > 0 => {
+                    self.add_plain::<true, false>(&mut sums, steps, &mut left, &mut right);
+                }
+                [Some(Along::Lines), Some(Along::Terms)] if W::Left::TERM > 0 => {
+                    self.add_plain::<false, true>(&mut sums, steps, &mut left, &mut right);
+                }
+                [Some(Along::Lines), Some(Along::Lines)] if W::Left::TERM > 0 && W::Right::TERM > 0 => {
+                    self.add_plain::<false, false>(&mut sums, steps, &mut left, &mut right);
+                }
+                _ => self.add_any(&mut sums, steps, &mut left, &mut right),
             }
-            self.finish(&sums, tile, &mut c, &mut finish);
+            match &value {
+                Some(value) if c.has_vectors::<W>(tile) => self.store(&sums, tile, &mut c, value),
+                _ => self.finish(&sums, tile, &mut c, &mut finish),
+            }
         }
-        intrinsics::cp_async_wait_all();
     }
 
-    /// Adds the products of all tiles of two operands.
+    /// Writes the elements of a tile, each thread those that it has the sums of.
     #[inline(always)]
-    fn add<const LEFT: bool, const RIGHT: bool>(
+    fn store<U: Element>(
+        &self,
+        sums: &W::Sums,
+        tile: TileStart,
+        c: &mut Disjoint<'_, U, Product>,
+        value: &impl Fn(W::Sum) -> U,
+    ) {
+        W::each(thread(), sums, |[row, column], sums| {
+            let index = [
+                tile.layer as usize,
+                tile.row as usize + row,
+                tile.column as usize + column,
+            ];
+            // SAFETY: as `has_vectors` says; no two blocks have the same tile, no two threads the same part of it.
+            unsafe { c.write_vector(index, sums, value) };
+        });
+        // All threads are done with the stages before the next tile's copies.
+        intrinsics::barrier_sync(self.barrier);
+    }
+
+    /// Adds the products of all tiles of two operands that are [plain](Source::plain), along the terms or not.
+    #[inline(always)]
+    fn add_plain<const LEFT: bool, const RIGHT: bool>(
         &self,
         sums: &mut W::Sums,
         steps: u32,
         left: &mut Source<W::Left>,
         right: &mut Source<W::Right>,
     ) {
-        if steps == 0 {
-            return;
-        }
-        let mut fetch = |step: u32| {
-            if step < steps {
-                let [to_left, to_right] = self.tiles(step);
-                // SAFETY: tiles that no thread multiplies any more: since then all have met, below.
-                unsafe {
-                    left.fetch(to_left.cast_mut());
-                    right.fetch(to_right.cast_mut());
-                }
-            }
-            // Also without copies: each step is a group.
-            intrinsics::cp_async_commit();
+        left.begin_plain::<LEFT>();
+        right.begin_plain::<RIGHT>();
+        let feed = Plain::<'_, W, LEFT, RIGHT> {
+            stages: self,
+            sources: (left, right),
+            steps,
+            next: 0,
+            unturned_left: None,
+            unturned_right: None,
         };
+        match [LEFT && W::Left::LINE > 0, RIGHT && W::Right::LINE > 0] {
+            [false, false] => self.add::<false, false, _>(sums, steps, feed),
+            [false, true] => self.add::<false, true, _>(sums, steps, feed),
+            [true, false] => self.add::<true, false, _>(sums, steps, feed),
+            [true, true] => self.add::<true, true, _>(sums, steps, feed),
+        }
+    }
+
+    /// Adds the products of all tiles of two operands.
+    #[inline(always)]
+    fn add_any(&self, sums: &mut W::Sums, steps: u32, left: &mut Source<W::Left>, right: &mut Source<W::Right>) {
+        let feed = Any {
+            stages: self,
+            sources: (left, right),
+            steps,
+        };
+        if W::Left::ONE_BY_ONE {
+            self.add::<false, false, _>(sums, steps, feed);
+        } else {
+            self.add::<true, true, _>(sums, steps, feed);
+        }
+    }
+
+    /// Adds the products of all tiles, whose terms lie in lines or not.
+    #[inline(always)]
+    fn add<const LEFT: bool, const RIGHT: bool, F: Feed>(&self, sums: &mut W::Sums, steps: u32, mut feed: F) {
+        // Each step is a group of copies, also without any.
         for step in 0..W::STAGES - 1 {
-            fetch(step);
+            // SAFETY: no thread multiplies yet.
+            unsafe { feed.fetch(step) };
+            intrinsics::cp_async_commit();
         }
-        wait_for_all_but(W::STAGES - 2);
-        intrinsics::barrier_sync(self.barrier);
-        // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others.
-        let mut ahead = unsafe { W::ahead::<LEFT, RIGHT>(self.tiles(0)) };
+        if F::TURNS {
+            wait_for_all_but(W::STAGES - 2);
+            feed.turn_next(0);
+            feed.read();
+            feed.write();
+        }
+        // Zeros: their product changes no sum.
+        let mut read = W::Read::zeroed();
         for step in 0..steps {
-            wait_for_all_but(W::STAGES - 3);
+            // What is turned is there a step before.
+            wait_for_all_but(if F::TURNS { W::STAGES - 3 } else { W::STAGES - 2 });
             intrinsics::barrier_sync(self.barrier);
-            // After the last tiles there are no next ones.
-            let next = if step + 1 < steps { step + 1 } else { step };
-            let tiles = [self.tiles(step), self.tiles(next)];
-            // SAFETY: as above, of both. New copies to them start after all have met again.
-            unsafe {
-                W::multiply::<LEFT, RIGHT>(sums, &mut ahead, tiles, || fetch(step + (W::STAGES - 1)));
-            }
+            // SAFETY: all threads are done with the step before, whose stage is that of the copies.
+            unsafe { feed.fetch(step + (W::STAGES - 1)) };
+            intrinsics::cp_async_commit();
+            feed.turn_next(step + 1);
+            // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others. New ones start after
+            // all have met again.
+            unsafe { W::multiply::<LEFT, RIGHT>(feed.thread(), sums, &mut read, self.tiles(step), &mut feed) };
         }
+        W::multiply_rest(sums, &read);
+        intrinsics::cp_async_wait_all();
     }
 
     /// Has the elements of a tile written, by way of shared memory: neighbouring threads write neighbouring elements, whichever thread
@@ -217,15 +343,19 @@ impl<W: Way> ProductStages<'_, W> {
         while first < W::Left::LINES {
             // All threads are done with what was there.
             intrinsics::barrier_sync(self.barrier);
-            W::each(sums, |[row, column], sum| {
+            W::each(thread(), sums, |[row, column], sums| {
                 let row = row.wrapping_sub(first);
                 if row < down {
-                    // SAFETY: inside the stages, of which no thread uses anything else between these barriers.
-                    unsafe { memory.add(row * stride + column).write(sum) };
+                    unrolled::<4>(|i| {
+                        if i < W::SIDE_BY_SIDE {
+                            // SAFETY: inside the stages, of which no thread uses anything else between these barriers.
+                            unsafe { memory.add(row * stride + column + i).write(sums[i]) };
+                        }
+                    });
                 }
             });
             intrinsics::barrier_sync(self.barrier);
-            let mut number = index_in_block() as usize;
+            let mut number = thread();
             while number < down * across {
                 let [row, column] = if by_columns {
                     [number % down, number / down]
@@ -241,7 +371,7 @@ impl<W: Way> ProductStages<'_, W> {
                         finish(index, sum, element);
                     });
                 };
-                number += BLOCK;
+                number += W::Left::THREADS;
             }
             first += down;
         }
@@ -249,33 +379,157 @@ impl<W: Way> ProductStages<'_, W> {
         intrinsics::barrier_sync(self.barrier);
     }
 
-    /// The tiles of a step.
+    /// The tiles of a step. Behind each there is room for what is not turned yet.
     #[inline(always)]
     fn tiles(&self, step: u32) -> sealed::Tiles<W> {
-        const {
-            let stage = (W::Left::LENGTH + W::Right::LENGTH) * size_of::<W::Element>();
+        let [left, right] = const {
+            let lengths = [
+                W::Left::LENGTH + W::Left::UNTURNED,
+                W::Right::LENGTH + W::Right::UNTURNED,
+            ];
+            let stage = (lengths[0] + lengths[1]) * size_of::<W::Element>();
             assert!(
                 size_of::<W::Memory>() == stage * W::STAGES as usize,
                 "the memory is the stages"
             );
+            lengths
         };
         let start = self.memory.cast::<W::Element>();
-        let left = start.wrapping_add((step % W::STAGES) as usize * (W::Left::LENGTH + W::Right::LENGTH));
-        [left.cast_const(), left.wrapping_add(W::Left::LENGTH).cast_const()]
+        let tile = start.wrapping_add((step % W::STAGES) as usize * (left + right));
+        [tile.cast_const(), tile.wrapping_add(left).cast_const()]
     }
+}
+
+/// The calling thread's index. What is computed of it for a tile of the product, or for its end, is computed there: the registers that
+/// it would take from the kernel's start on are those of sums.
+#[inline(always)]
+fn thread() -> usize {
+    intrinsics::opaque(index_in_block()) as usize
+}
+
+/// What brings tiles to the stages.
+trait Feed: Turn {
+    /// Whether tiles are turned.
+    const TURNS: bool;
+
+    /// Starts copies to the tiles of a step, if it is there.
+    ///
+    /// # Safety
+    /// No thread multiplies the tiles of its stage. Steps come one after the other.
+    unsafe fn fetch(&mut self, step: u32);
+
+    /// The calling thread's index.
+    fn thread(&self) -> usize;
+
+    /// Which step's tiles are turned next. The thread has waited for its copies.
+    fn turn_next(&mut self, step: u32);
+}
+
+/// Operands that are [plain](Source::plain), along the terms or not. After the last tiles they are copied again, and not used: that is
+/// cheaper than a branch.
+struct Plain<'s, W: Way, const LEFT: bool, const RIGHT: bool> {
+    stages: &'s ProductStages<'s, W>,
+    sources: (&'s mut Source<W::Left>, &'s mut Source<W::Right>),
+    steps: u32,
+    next: u32,
+    unturned_left: Option<Unturned<W::Element>>,
+    unturned_right: Option<Unturned<W::Element>>,
+}
+
+impl<W: Way, const LEFT: bool, const RIGHT: bool> Feed for Plain<'_, W, LEFT, RIGHT> {
+    const TURNS: bool = LEFT && W::Left::TURNS || RIGHT && W::Right::TURNS;
+
+    #[inline(always)]
+    unsafe fn fetch(&mut self, step: u32) {
+        let [left, right] = self.stages.tiles(step);
+        let is_last = step + 1 >= self.steps;
+        // SAFETY: the caller's; plain operands.
+        unsafe {
+            self.sources.0.fetch_plain::<LEFT>(left.cast_mut(), is_last);
+            self.sources.1.fetch_plain::<RIGHT>(right.cast_mut(), is_last);
+        }
+    }
+
+    #[inline(always)]
+    fn thread(&self) -> usize {
+        self.sources.0.thread
+    }
+
+    #[inline(always)]
+    fn turn_next(&mut self, step: u32) {
+        self.next = step;
+    }
+}
+
+impl<W: Way, const LEFT: bool, const RIGHT: bool> Turn for Plain<'_, W, LEFT, RIGHT> {
+    #[inline(always)]
+    fn read(&mut self) {
+        let [left, right] = self.stages.tiles(self.next);
+        if LEFT && W::Left::TURNS {
+            // SAFETY: the thread has waited for its copies.
+            self.unturned_left = Some(unsafe { self.sources.0.read_unturned(left) });
+        }
+        if RIGHT && W::Right::TURNS {
+            // SAFETY: as above.
+            self.unturned_right = Some(unsafe { self.sources.1.read_unturned(right) });
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self) {
+        let [left, right] = self.stages.tiles(self.next);
+        if let Some(unturned) = &self.unturned_left {
+            // SAFETY: tiles of the next step, which no thread reads before all have met.
+            unsafe { self.sources.0.turn(left.cast_mut(), unturned) };
+        }
+        if let Some(unturned) = &self.unturned_right {
+            // SAFETY: as above.
+            unsafe { self.sources.1.turn(right.cast_mut(), unturned) };
+        }
+    }
+}
+
+/// Any operands.
+struct Any<'s, W: Way> {
+    stages: &'s ProductStages<'s, W>,
+    sources: (&'s mut Source<W::Left>, &'s mut Source<W::Right>),
+    steps: u32,
+}
+
+impl<W: Way> Feed for Any<'_, W> {
+    const TURNS: bool = false;
+
+    #[inline(always)]
+    unsafe fn fetch(&mut self, step: u32) {
+        if step < self.steps {
+            let [left, right] = self.stages.tiles(step);
+            // SAFETY: the caller's.
+            unsafe {
+                self.sources.0.fetch(left.cast_mut());
+                self.sources.1.fetch(right.cast_mut());
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn thread(&self) -> usize {
+        self.sources.0.thread
+    }
+
+    #[inline(always)]
+    fn turn_next(&mut self, _: u32) {}
+}
+
+impl<W: Way> Turn for Any<'_, W> {
+    #[inline(always)]
+    fn read(&mut self) {}
+
+    #[inline(always)]
+    fn write(&mut self) {}
 }
 
 /// Sums behind each row of those that are on their way to the output: threads that have neighbouring rows meet different memory banks.
 const PADDING: usize = 4;
-
-/// Keeps the compiler from moving all reads of a long straight piece of code to its start, for which there are no registers: a branch
-/// that is never taken, of which it does not know.
-#[inline(always)]
-pub(super) fn divide(never: bool) {
-    if never {
-        intrinsics::in_order();
-    }
-}
 
 /// Waits for the calling thread's groups of copies, all but the last so many.
 #[inline(always)]

@@ -1,41 +1,42 @@
-//! Products of `f32` by threads: each has 8 by 8 sums in registers.
+//! Products of `f32` by threads: each has 16 by 8 sums in registers, or fewer rows of them.
+
+use bytemuck::Zeroable;
 
 use super::source::Form;
-use super::stages::divide;
-use super::stages::sealed::{Tiles, Way};
+use super::stages::sealed::{Tiles, Turn, Way};
 use crate::collective::mma::unrolled;
-use crate::device::intrinsics;
-use crate::device::thread::index_in_block;
 use crate::number::float::GpuFloat;
 use crate::number::vector::Vector4;
 
-/// Products of `f32` by threads, `64 FOURS` by 128 elements for a block of 256: see the [module](super). Each thread has `FOURS` times four rows
-/// and twice four columns of sums. With 4 it reads the least from shared memory for each sum; with 2 there is room for two blocks on a
-/// multiprocessor, and more blocks for a small product.
+/// Products of `f32` by `THREADS` threads: see the [module](super). Each has `FOURS` times four rows and twice four columns of sums: a
+/// block of 256 with four times four has 256 by 128 elements, and reads the least from shared memory for each; one of 128 with
+/// twice four has 64 by 128, which makes more blocks of a small product.
 #[derive(Debug)]
-pub enum ByThreads<const FOURS: usize = 4> {}
+pub enum ByThreads<const FOURS: usize = 4, const THREADS: usize = 256> {}
 
-/// Tiles of `64 FOURS` lines with the lines of a term one after the other, and some elements of padding, which let threads that write
-/// neighbouring terms meet different memory banks.
+/// Tiles with the lines of a term one after the other, and some elements of padding, which let threads that write neighbouring terms
+/// meet different memory banks.
 #[derive(Debug)]
-pub enum Lines<const FOURS: usize> {}
+pub enum Lines<const LINES: usize, const THREADS: usize> {}
 
-const DEPTH: usize = 16;
+const DEPTH: usize = 8;
+const STAGES: usize = 4;
 const PADDING: usize = 4;
 
-impl<const FOURS: usize> Form for Lines<FOURS> {
+impl<const LINES: usize, const THREADS: usize> Form for Lines<LINES, THREADS> {
     type Element = f32;
-    const LINES: usize = 64 * FOURS;
+    const THREADS: usize = THREADS;
+    const LINES: usize = LINES;
     const DEPTH: usize = DEPTH;
     const LINE: usize = 0;
-    const TERM: usize = 64 * FOURS + PADDING;
+    const TERM: usize = LINES + PADDING;
 }
 
-/// The first row and column of the calling thread's sums, in fours. A warp has `16 FOURS` rows and 64 columns; which lane has which
+/// The first row and column of a thread's sums, in fours. A warp has `16 FOURS` rows and 64 columns; which lane has which
 /// lets a warp read all memory banks evenly.
 #[inline(always)]
-fn start<const FOURS: usize>() -> [usize; 2] {
-    let (warp, lane) = (index_in_block() as usize / 32 % 8, index_in_block() as usize % 32);
+fn start<const FOURS: usize, const THREADS: usize>(thread: usize) -> [usize; 2] {
+    let (warp, lane) = (thread % THREADS / 32, thread % 32);
     let (down, across) = (lane & 1 | lane >> 3 & 2, lane >> 1 & 7);
     [warp / 2 * 4 * FOURS + down, warp % 2 * 16 + across]
 }
@@ -50,84 +51,103 @@ pub struct Numbers<const FOURS: usize> {
     b: [[f32; 4]; 2],
 }
 
+// SAFETY: numbers, which may be zero.
+unsafe impl<const FOURS: usize> Zeroable for Numbers<FOURS> {}
+
 impl<const FOURS: usize> Numbers<FOURS> {
     /// # Safety
-    /// The tiles are there, and have the term.
+    /// The tiles are there, and have the term, and the rows and columns from the start on.
     #[inline(always)]
-    unsafe fn load([left, right]: [*const f32; 2], term: usize) -> Self {
-        let [down, across] = start::<FOURS>();
+    unsafe fn read<W: Way>([left, right]: [*const f32; 2], [down, across]: [usize; 2], term: usize) -> Self {
         let four = |tile: *const f32, stride: usize, place: usize| {
             // SAFETY: in the tile, which is aligned to 16 bytes; the caller's.
             unsafe { *tile.cast::<Vector4<f32>>().wrapping_add(term * (stride / 4) + place) }.0
         };
-        let (mut a, mut b) = ([[0.0; 4]; FOURS], [[0.0; 4]; 2]);
-        unrolled::<FOURS>(|i| a[i] = four(left, Lines::<FOURS>::TERM, down + i * FURTHER[0]));
-        unrolled::<2>(|j| b[j] = four(right, Lines::<2>::TERM, across + j * FURTHER[1]));
-        Self { a, b }
+        let mut numbers = Self::zeroed();
+        unrolled::<FOURS>(|i| numbers.a[i] = four(left, W::Left::TERM, down + i * FURTHER[0]));
+        unrolled::<2>(|j| numbers.b[j] = four(right, W::Right::TERM, across + j * FURTHER[1]));
+        numbers
+    }
+
+    /// Adds the products of a term to a thread's sums. The columns are taken there and back: of the numbers of an instruction one is
+    /// also the last one's, which ptxas keeps at the arithmetic unit.
+    #[inline(always)]
+    fn add(&self, sums: &mut [[[f32; 8]; 4]; FOURS]) {
+        unrolled::<FOURS>(|f| {
+            unrolled::<4>(|i| {
+                unrolled::<8>(|j| {
+                    let j = if i % 2 == 0 { j } else { 7 - j };
+                    sums[f][i][j] = GpuFloat::mul_add(self.a[f][i], self.b[j / 4][j % 4], sums[f][i][j]);
+                });
+            });
+        });
     }
 }
 
+/// Code for each term of a tile, which is more than LLVM would repeat or copy to where it is called.
+macro_rules! terms {
+    ($($number:literal)*, |$term:ident| $code:block) => {$({
+        let $term = $number;
+        $code
+    })*};
+}
+
 macro_rules! ways {
-    ($($fours:literal)*) => {$(
+    ($($fours:literal of $threads:literal;)*) => {$(
         // SAFETY: threads have different starts, and fours of rows and columns that lie in different places from them.
-        unsafe impl Way for ByThreads<$fours> {
+        unsafe impl Way for ByThreads<$fours, $threads> {
             type Element = f32;
             type Sum = f32;
-            type Left = Lines<$fours>;
-            type Right = Lines<2>;
-            type Memory = [[f32; DEPTH * (64 * ($fours + 2) + 2 * PADDING)]; 3];
+            type Left = Lines<{ $fours * $threads / 4 }, $threads>;
+            type Right = Lines<128, $threads>;
+            type Memory = [[f32; DEPTH * 2 * ($fours * $threads / 4 + 128 + PADDING)]; STAGES];
             type Sums = [[[f32; 8]; 4]; $fours];
-            type Ahead = Numbers<$fours>;
-            const STAGES: u32 = 3;
-
-            #[inline(always)]
-            unsafe fn ahead<const LEFT: bool, const RIGHT: bool>(tiles: Tiles<Self>) -> Self::Ahead {
-                // SAFETY: the caller's.
-                unsafe { Numbers::load(tiles, 0) }
-            }
+            type Read = Numbers<$fours>;
+            const STAGES: u32 = STAGES as u32;
+            const SIDE_BY_SIDE: usize = 4;
 
             #[inline(always)]
             unsafe fn multiply<const LEFT: bool, const RIGHT: bool>(
+                thread: usize,
                 sums: &mut Self::Sums,
-                ahead: &mut Self::Ahead,
-                [tiles, next]: [Tiles<Self>; 2],
-                mut fetch: impl FnMut(),
+                read: &mut Self::Read,
+                tiles: Tiles<Self>,
+                turn: &mut impl Turn,
             ) {
-                let never = intrinsics::opaque(0) != 0;
-                let add = |sums: &mut Self::Sums, numbers: &Numbers<$fours>| {
-                    unrolled::<$fours>(|f| unrolled::<4>(|i| unrolled::<8>(|j| {
-                        sums[f][i][j] = GpuFloat::mul_add(numbers.a[f][i], numbers.b[j / 4][j % 4], sums[f][i][j]);
-                    })));
-                };
-                // Two terms at a time: while one is multiplied, the other is read.
-                let mut term = 0;
-                while term < DEPTH {
+                let start = start::<$fours, $threads>(thread);
+                terms!(0 1 2 3 4 5 6 7, |term| {
                     // SAFETY: the caller's.
-                    let second = unsafe { Numbers::load(tiles, term + 1) };
-                    add(sums, ahead);
-                    if term == 0 {
-                        fetch();
+                    let next = unsafe { Numbers::read::<Self>(tiles, start, term) };
+                    // In between, so that no instruction waits for another.
+                    if term == 1 {
+                        turn.read();
                     }
-                    divide(never);
-                    term += 2;
-                    let (tiles, first) = if term < DEPTH { (tiles, term) } else { (next, 0) };
-                    // SAFETY: the caller's.
-                    *ahead = unsafe { Numbers::load(tiles, first) };
-                    add(sums, &second);
-                    divide(never);
-                }
+                    read.add(sums);
+                    if term == 3 {
+                        turn.write();
+                    }
+                    *read = next;
+                });
             }
 
             #[inline(always)]
-            fn each(sums: &Self::Sums, mut work: impl FnMut([usize; 2], f32)) {
-                let [down, across] = start::<$fours>();
-                unrolled::<$fours>(|f| unrolled::<4>(|i| unrolled::<8>(|j| {
-                    let column = 4 * (across + j / 4 * FURTHER[1]) + j % 4;
-                    work([4 * (down + f * FURTHER[0]) + i, column], sums[f][i][j]);
+            fn multiply_rest(sums: &mut Self::Sums, read: &Self::Read) {
+                read.add(sums);
+            }
+
+            #[inline(always)]
+            fn each(thread: usize, sums: &Self::Sums, mut work: impl FnMut([usize; 2], &[f32])) {
+                let [down, across] = start::<$fours, $threads>(thread);
+                unrolled::<$fours>(|f| unrolled::<4>(|i| unrolled::<2>(|j| {
+                    let [row, column] = [4 * (down + f * FURTHER[0]) + i, 4 * (across + j * FURTHER[1])];
+                    work([row, column], &sums[f][i][4 * j..4 * j + 4]);
                 })));
             }
         }
     )*};
 }
 
-ways!(2 4);
+ways! {
+    4 of 256;
+    2 of 128;
+}

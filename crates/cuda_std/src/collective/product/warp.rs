@@ -2,26 +2,26 @@
 
 use core::marker::PhantomData;
 
+use bytemuck::Zeroable;
+
 use super::source::Form;
-use super::stages::divide;
-use super::stages::sealed::{Tiles, Way};
+use super::stages::sealed::{Tiles, Turn, Way};
 use crate::collective::mma::{FragmentA, FragmentB, FragmentC, Multiply, Tf32, unrolled};
-use crate::device::intrinsics;
-use crate::device::thread::index_in_block;
 use crate::number::half::{bf16, f16};
 
-/// Products by warps of elements `T`, 128 by `COLUMNS` elements for a block of 256 threads: see the [module](super).
+/// Products by warps of elements `T`, `ROWS` by `COLUMNS` elements for a block: see the [module](super).
 #[derive(Debug)]
-pub struct ByWarps<T, const COLUMNS: usize = 128>(PhantomData<T>);
+pub struct ByWarps<T, const ROWS: usize = 128, const COLUMNS: usize = 128>(PhantomData<T>);
 
-/// Tiles of so many lines of elements `T`.
+/// Tiles of so many lines of elements `T`, for blocks of so many threads.
 #[derive(Debug)]
-pub struct Lines<T, const LINES: usize = 128>(PhantomData<T>);
+pub struct Lines<T, const LINES: usize, const THREADS: usize>(PhantomData<T>);
 
 macro_rules! forms {
     ($($ty:ty: $element:ty, $depth:literal, $line:expr, $term:expr;)*) => {$(
-        impl<const LINES: usize> Form for Lines<$ty, LINES> {
+        impl<const LINES: usize, const THREADS: usize> Form for Lines<$ty, LINES, THREADS> {
             type Element = $element;
+            const THREADS: usize = THREADS;
             const LINES: usize = LINES;
             const DEPTH: usize = $depth;
             const LINE: usize = $line;
@@ -39,15 +39,15 @@ forms! {
     i8: i8, 64, 64 + 16, 0;
 }
 
-/// Row and column at which the part of the calling thread's warp starts, of `rows` by `columns`, in a tile of 128 rows.
+/// Row and column at which the part of a thread's warp starts, of `rows` by `columns`, in a tile of the left operand's lines.
 #[inline(always)]
-fn start(rows: usize, columns: usize) -> [usize; 2] {
-    let (warp, down) = (index_in_block() as usize / 32 % 8, 128 / rows);
+fn start<L: Form>(thread: usize, rows: usize, columns: usize) -> [usize; 2] {
+    let (warp, down) = (thread % L::THREADS / 32, L::LINES / rows);
     [warp % down * rows, warp / down * columns]
 }
 
 /// Loads of fragments from a tile: the fragment at a line and a term.
-trait Load: Multiply {
+pub trait Load: Multiply {
     /// Elements of tiles.
     type Stored: Copy;
 
@@ -135,140 +135,92 @@ macro_rules! in_matrices {
 
 in_matrices!(f16 bf16 i8);
 
-/// What a warp reads ahead: the fragments of its rows, and that of its first columns.
+/// What a warp has read: the fragments of its rows and of its columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Ahead<T: Multiply, const DOWN: usize> {
+pub struct Read<T: Multiply, const DOWN: usize, const ACROSS: usize> {
     a: [FragmentA<T>; DOWN],
-    b: FragmentB<T>,
+    b: [FragmentB<T>; ACROSS],
 }
 
-/// The parts of tiles that the calling thread's warp multiplies, in tables of `DOWN` by `ACROSS` fragments.
-struct Part<L, R, const DOWN: usize, const ACROSS: usize, const LEFT: bool, const RIGHT: bool>(PhantomData<(L, R)>);
+// SAFETY: numbers, which may be zero.
+unsafe impl<T: Multiply, const DOWN: usize, const ACROSS: usize> Zeroable for Read<T, DOWN, ACROSS> {}
 
-impl<L, R, const DOWN: usize, const ACROSS: usize, const LEFT: bool, const RIGHT: bool>
-    Part<L, R, DOWN, ACROSS, LEFT, RIGHT>
-where
-    L: Form,
-    R: Form<Element = L::Element>,
-{
-    /// # Safety
-    /// The tile is there, and has the term.
-    #[inline(always)]
-    unsafe fn a<T: Load<Stored = L::Element>>(tile: *const L::Element, i: usize, term: usize) -> FragmentA<T> {
-        let [row, _] = start(DOWN * T::ROWS, ACROSS * T::COLUMNS);
-        // SAFETY: in the tile; the caller's.
-        unsafe { T::left::<L>(tile, row + i * T::ROWS, term, LEFT) }
-    }
-
-    /// # Safety
-    /// As for [`a`](Self::a).
-    #[inline(always)]
-    unsafe fn b<T: Load<Stored = L::Element>>(tile: *const L::Element, j: usize, term: usize) -> FragmentB<T> {
-        let [_, column] = start(DOWN * T::ROWS, ACROSS * T::COLUMNS);
-        // SAFETY: as above.
-        unsafe { T::right::<R>(tile, column + j * T::COLUMNS, term, RIGHT) }
-    }
-
-    /// # Safety
-    /// The tiles are there.
-    #[inline(always)]
-    unsafe fn ahead<T: Load<Stored = L::Element>>([left, right]: [*const L::Element; 2]) -> Ahead<T, DOWN> {
-        let mut a = [FragmentA::<T>::load(|_, _| bytemuck::Zeroable::zeroed()); DOWN];
-        // SAFETY: the caller's.
-        unrolled::<DOWN>(|i| a[i] = unsafe { Self::a(left, i, 0) });
-        // SAFETY: the caller's.
-        let b = unsafe { Self::b(right, 0, 0) };
-        Ahead { a, b }
-    }
-
-    /// Adds the product of two tiles: each fragment is read while the one before is multiplied.
+impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
+    /// Of the parts of tiles that the calling thread's warp multiplies, `INNER` terms.
     ///
     /// # Safety
-    /// As for [`ahead`](Self::ahead), of both.
+    /// The tiles are there, and have the terms.
     #[inline(always)]
-    unsafe fn multiply<T: Load<Stored = L::Element>>(
-        sums: &mut [[FragmentC<T>; ACROSS]; DOWN],
-        ahead: &mut Ahead<T, DOWN>,
-        [tiles, next]: [[*const L::Element; 2]; 2],
-        mut fetch: impl FnMut(),
-    ) {
-        let never = intrinsics::opaque(0) != 0;
-        let mut term = 0;
-        while term < L::DEPTH {
-            let a = ahead.a;
-            let (after, then) = if term + T::INNER < L::DEPTH {
-                (tiles, term + T::INNER)
-            } else {
-                (next, 0)
-            };
+    unsafe fn new<L: Form<Element = T::Stored>, R: Form<Element = T::Stored>, const LEFT: bool, const RIGHT: bool>(
+        thread: usize,
+        [left, right]: [*const T::Stored; 2],
+        term: usize,
+    ) -> Self {
+        let [row, column] = start::<L>(thread, DOWN * T::ROWS, ACROSS * T::COLUMNS);
+        let mut read = Self::zeroed();
+        // SAFETY: in the tiles; the caller's.
+        unrolled::<DOWN>(|i| read.a[i] = unsafe { T::left::<L>(left, row + i * T::ROWS, term, LEFT) });
+        // SAFETY: the same.
+        unrolled::<ACROSS>(|j| read.b[j] = unsafe { T::right::<R>(right, column + j * T::COLUMNS, term, RIGHT) });
+        read
+    }
+
+    /// Adds the products of all fragments, there and back.
+    #[inline(always)]
+    fn add(&self, sums: &mut [[FragmentC<T>; ACROSS]; DOWN]) {
+        unrolled::<DOWN>(|i| {
             unrolled::<ACROSS>(|j| {
-                let b = ahead.b;
-                // SAFETY: the caller's.
-                ahead.b = unsafe {
-                    if j + 1 < ACROSS {
-                        Self::b(tiles[1], j + 1, term)
-                    } else {
-                        Self::b(after[1], 0, then)
-                    }
-                };
-                // The next rows in the last steps, one in each.
-                if j + DOWN >= ACROSS {
-                    let i = j + DOWN - ACROSS;
-                    // SAFETY: the caller's.
-                    ahead.a[i] = unsafe { Self::a(after[0], i, then) };
-                }
-                unrolled::<DOWN>(|i| sums[i][j].multiply_add(&a[i], &b));
-                if j == 0 && term == 0 {
-                    fetch();
-                }
-                divide(never);
+                let j = if i % 2 == 0 { j } else { ACROSS - 1 - j };
+                sums[i][j].multiply_add(&self.a[i], &self.b[j]);
             });
-            term += T::INNER;
-        }
+        });
     }
 }
 
 /// Tables of `down` by `across` fragments for each warp.
 macro_rules! ways {
-    ($($ty:ty: $element:ty, $columns:literal columns, $stages:literal stages, $down:literal by $across:literal;)*) => {$(
+    ($($ty:ty: $element:ty, $rows:literal by $columns:literal, $threads:literal threads, $stages:literal stages, $down:literal by $across:literal;)*) => {$(
         // SAFETY: warps have different parts of the tile, and lanes different elements of fragments.
-        unsafe impl Way for ByWarps<$ty, $columns> {
+        unsafe impl Way for ByWarps<$ty, $rows, $columns> {
             type Element = $element;
             type Sum = <$ty as Multiply>::Sum;
-            type Left = Lines<$ty>;
-            type Right = Lines<$ty, $columns>;
-            type Memory =
-                [[$element; <Lines<$ty> as Form>::LENGTH + <Lines<$ty, $columns> as Form>::LENGTH]; $stages];
+            type Left = Lines<$ty, $rows, $threads>;
+            type Right = Lines<$ty, $columns, $threads>;
+            type Memory = [[$element; <Self::Left as Form>::LENGTH + <Self::Right as Form>::LENGTH]; $stages];
             type Sums = [[FragmentC<$ty>; $across]; $down];
-            type Ahead = Ahead<$ty, $down>;
+            type Read = Read<$ty, $down, $across>;
             const STAGES: u32 = $stages;
-
-            #[inline(always)]
-            unsafe fn ahead<const LEFT: bool, const RIGHT: bool>(tiles: Tiles<Self>) -> Self::Ahead {
-                // SAFETY: the caller's.
-                unsafe { Part::<Self::Left, Self::Right, $down, $across, LEFT, RIGHT>::ahead(tiles) }
-            }
+            const SIDE_BY_SIDE: usize = 2;
 
             #[inline(always)]
             unsafe fn multiply<const LEFT: bool, const RIGHT: bool>(
+                thread: usize,
                 sums: &mut Self::Sums,
-                ahead: &mut Self::Ahead,
-                tiles: [Tiles<Self>; 2],
-                fetch: impl FnMut(),
+                read: &mut Self::Read,
+                tiles: Tiles<Self>,
+                _: &mut impl Turn,
             ) {
-                // SAFETY: the caller's.
-                unsafe {
-                    Part::<Self::Left, Self::Right, $down, $across, LEFT, RIGHT>::multiply(sums, ahead, tiles, fetch);
-                }
+                unrolled::<{ <Self::Left as Form>::DEPTH / <$ty as Multiply>::INNER }>(|step| {
+                    let term = step * <$ty as Multiply>::INNER;
+                    // SAFETY: the caller's.
+                    let next = unsafe { Read::new::<Self::Left, Self::Right, LEFT, RIGHT>(thread, tiles, term) };
+                    read.add(sums);
+                    *read = next;
+                });
             }
 
             #[inline(always)]
-            fn each(sums: &Self::Sums, mut work: impl FnMut([usize; 2], Self::Sum)) {
-                let [row, column] = start($down * <$ty as Multiply>::ROWS, $across * <$ty as Multiply>::COLUMNS);
+            fn multiply_rest(sums: &mut Self::Sums, read: &Self::Read) {
+                read.add(sums);
+            }
+
+            #[inline(always)]
+            fn each(thread: usize, sums: &Self::Sums, mut work: impl FnMut([usize; 2], &[Self::Sum])) {
+                let [row, column] =
+                    start::<Self::Left>(thread, $down * <$ty as Multiply>::ROWS, $across * <$ty as Multiply>::COLUMNS);
                 unrolled::<$down>(|i| unrolled::<$across>(|j| {
-                    let mut fragment = sums[i][j];
                     let (row, column) = (row + i * <$ty as Multiply>::ROWS, column + j * <$ty as Multiply>::COLUMNS);
-                    fragment.each(|i, j, sum| work([row + i, column + j], *sum));
+                    sums[i][j].each_pair(|i, j, pair| work([row + i, column + j], pair));
                 }));
             }
         }
@@ -276,10 +228,10 @@ macro_rules! ways {
 }
 
 ways! {
-    f64: f64, 128 columns, 4 stages, 2 by 8;
-    f64: f64, 64 columns, 4 stages, 2 by 4;
-    Tf32: f32, 128 columns, 4 stages, 4 by 4;
-    f16: f16, 128 columns, 4 stages, 4 by 4;
-    bf16: bf16, 128 columns, 4 stages, 4 by 4;
-    i8: i8, 128 columns, 4 stages, 4 by 4;
+    f64: f64, 128 by 64, 128 threads, 3 stages, 4 by 4;
+    f64: f64, 64 by 64, 128 threads, 3 stages, 2 by 4;
+    Tf32: f32, 128 by 128, 256 threads, 4 stages, 4 by 4;
+    f16: f16, 128 by 128, 256 threads, 4 stages, 4 by 4;
+    bf16: bf16, 128 by 128, 256 threads, 4 stages, 4 by 4;
+    i8: i8, 128 by 128, 256 threads, 4 stages, 4 by 4;
 }
