@@ -483,7 +483,7 @@ fn what_does_not_fit() {
 #[test]
 fn nothing_is_wrong_under_every_check() {
     let findings = rumba::check(|device| {
-        for name in ["elements", "threads", "warps"] {
+        for name in ["elements", "threads", "warps", "stored"] {
             let linalg = Linalg::new(device).only(name);
             let single = Array::full(device, [9, 20], 1.0_f32)?;
             let mut c = Array::zeros(device, [9, 9])?;
