@@ -212,7 +212,6 @@ pub mod attacks {
                 .launch((2, 256), super::unequal_roles((&a, [64, 64]), filled, taken))?;
         }
         for (filled, taken) in [(0, 1), (1, 0), (3, 4), (4, 3), (6, 12), (12, 6), (2, 20), (20, 2)] {
-            eprintln!("{filled} filled, {taken} taken");
             panics(target, 2, super::unequal_roles((&a, [64, 64]), filled, taken), UNEQUAL);
         }
         Ok(())
@@ -227,7 +226,6 @@ pub mod attacks {
                 .launch((4, 256), super::unequal_blocks((&a, [64, 64]), first, second))?;
         }
         for (first, second) in [(0, 1), (1, 0), (3, 4), (4, 3), (6, 12), (12, 6), (2, 20), (20, 2)] {
-            eprintln!("{first} and {second}");
             panics(target, 2, super::unequal_blocks((&a, [64, 64]), first, second), UNEQUAL);
         }
         Ok(())
