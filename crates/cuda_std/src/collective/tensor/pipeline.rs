@@ -115,6 +115,19 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         self.divide::<LOW, HIGH>(Trust::Equal, producer, consumer);
     }
 
+    /// The same where no role panics at all, so that no thread looks, which costs a producer that uses all registers, too.
+    ///
+    /// # Panics
+    /// As [`equal_roles`](Self::equal_roles).
+    #[inline(always)]
+    pub fn infallible_roles<const LOW: u32, const HIGH: u32>(
+        self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
+        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
+    ) {
+        self.divide::<LOW, HIGH>(Trust::Infallible, producer, consumer);
+    }
+
     #[inline(always)]
     fn divide<const LOW: u32, const HIGH: u32>(
         self,
@@ -208,6 +221,8 @@ pub(super) enum Trust {
     None,
     /// Producers do not panic, and all roles pass equally many stages.
     Equal,
+    /// No role panics, besides.
+    Infallible,
 }
 
 /// Makes the barriers of the stages, for so many warp groups of consumers, of which a lane of each warp arrives; and the notes.
@@ -364,6 +379,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     #[inline(always)]
     fn wait(&self, barrier: u32, at: Position, look: impl Fn()) {
         match self.trust {
+            Trust::Infallible => wait::<CLUSTER>(barrier, at.round, InVain::Wait, || {}),
             Trust::Equal => wait::<CLUSTER>(barrier, at.round, InVain::GoOn, || {}),
             Trust::None => wait::<CLUSTER>(barrier, at.round, InVain::Leave, || {
                 self.notes().check(note_of::<STAGES>(at));
@@ -402,7 +418,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
             // SAFETY: always.
             number = unsafe { waiting::add_one(number) };
         }
-        if self.trust == Trust::Equal {
+        if self.trust != Trust::None {
             return;
         }
         if !self.closed.get() {
@@ -563,7 +579,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     pub fn wait(&mut self) -> Full<'l, S, STAGES, CLUSTER> {
         let Position { stage, round } = self.at;
         let in_vain = match self.trust {
-            Trust::Equal => InVain::Wait,
+            Trust::Equal | Trust::Infallible => InVain::Wait,
             Trust::None => InVain::Leave,
         };
         wait_together::<CLUSTER>(full::<S, STAGES>(self.base, stage), round, in_vain);
@@ -580,7 +596,7 @@ impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32> Consu
     /// Tells the producers that this role has ended.
     #[inline(always)]
     pub(super) fn finish(&mut self) {
-        if self.trust == Trust::Equal {
+        if self.trust != Trust::None {
             return;
         }
         let notes = notes::<S, STAGES, CLUSTER>(self.base);
