@@ -292,7 +292,9 @@ impl Kernel<'_> {
                     barriers.push(quote! { #parameter::BARRIERS });
                     roles.push(quote! { + #parameter::ROLES });
                     values.push(quote! {
-                        #parameter::with_barrier::<{ __BARRIERS[#index] }>(#parameter::assemble(#(#words),*))
+                        #parameter::with_registers::<{ __REGISTERS }>(
+                            #parameter::with_barrier::<{ __BARRIERS[#index] }>(#parameter::assemble(#(#words),*))
+                        )
                     });
                 }
                 Kind::Pointer | Kind::Reference(_) | Kind::Copied => {
@@ -327,6 +329,10 @@ impl Kernel<'_> {
         statics.push(quote! {
             // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
             const __BARRIERS: [u32; #many] = ::cuda_std::shared::barriers([#(#barriers),*]);
+        });
+        let contract = self.arguments.contract();
+        statics.push(quote! {
+            const __REGISTERS: u32 = { const STATED: ::cuda_std::Contract = #contract; STATED.registers() };
         });
         statics.push(quote! {
             const _: () = ::core::assert!(0 #(#roles)* <= 1, "a kernel divides its blocks into roles once: it has one tensor pipeline");
@@ -372,7 +378,6 @@ impl Kernel<'_> {
             assumptions.extend(quote! { ::cuda_std::sync::wait_for_prior_kernels(); });
         }
         let outlived = self.outlived();
-        let contract = self.arguments.contract();
         let (bound, tiles) = self.descriptions();
         // Where the builder looks for it.
         let symbol = format!("__rumba_kernel_{entry}");

@@ -12,6 +12,7 @@ pub mod index;
 pub mod launch;
 pub mod lifetime;
 pub mod order;
+pub mod pipelines;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod table;

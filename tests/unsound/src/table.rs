@@ -52,7 +52,7 @@ macro_rules! attacks {
         pub const ATTACKS: &[Attack] = &[$($(Attack {
             name: concat!(stringify!($module), "::", stringify!($name)),
             run: crate::$module::attacks::$name,
-            finds: &[$(FindingKind::$kind)*],
+            finds: &[$(FindingKind::$kind),*],
         },)*)*];
     };
 }
@@ -74,4 +74,13 @@ attacks! {
         copy_forgotten, graph_outlives_its_buffers, host_memory_in_a_graph, stream_dropped_while_the_kernel_runs,
     }
     order { recursion_without_end finds StackOverflow, scope_not_waited_for }
+    pipelines {
+        blocks_that_pass_unequally_many_stages finds TransactionBytes finds AbandonedOperation,
+        panic_of_a_consumer finds PartialWarpGroup finds AbandonedOperation,
+        panic_of_a_producer finds AbandonedOperation,
+        panic_of_a_producer_in_a_cluster finds TransactionBytes finds AbandonedOperation,
+        registers_that_there_are_not,
+        roles_that_pass_unequally_many_stages finds AbandonedOperation,
+        stage_that_is_not_filled finds AbandonedOperation,
+    }
 }

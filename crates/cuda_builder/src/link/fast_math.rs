@@ -3,7 +3,7 @@
 //! A kernel asks for it by the section `.fast_math` of its entry.
 
 use super::Failure;
-use crate::llvm::{Machine, Module};
+use crate::llvm::{Linkage, Machine, Module};
 
 /// Where an entry stands that asks for fast mathematics.
 const SECTION: &str = ".fast_math";
@@ -27,6 +27,10 @@ pub(super) fn approximate<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Res
     machine.adopt(&approximations);
     module.link(approximations)?;
     for function in module.functions() {
+        if function.name().starts_with(PREFIX) && !function.is_declaration() {
+            // Of this module alone: what it does not call goes.
+            function.set_linkage(Linkage::Internal);
+        }
         if let Some(name) = c_name(&function.name())
             && let Some(fast) = module.function(&format!("{PREFIX}{name}"))
             && fast.has_type_of(function)

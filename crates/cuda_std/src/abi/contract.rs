@@ -60,6 +60,26 @@ impl Contract {
         self
     }
 
+    /// With how many registers each thread begins at most, if that is stated: NVIDIA's assembler needs it for kernels whose warp
+    /// groups change their numbers (`setmaxnreg`), and gives each thread as many, or the most that a warp group asks for. Otherwise 0.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn registers(&self) -> u32 {
+        /// Of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities".
+        const ALL: u32 = 64 << 10;
+        let threads = match (self.block, self.max_threads) {
+            (Some([x, y, z]), _) => x * y * z,
+            (None, Some(threads)) => threads,
+            (None, None) => 0,
+        };
+        let most = match (self.max_registers, self.min_blocks) {
+            (Some(registers), _) => registers,
+            (None, Some(blocks)) if threads > 0 => ALL / (threads.next_multiple_of(32) * blocks),
+            _ => 0,
+        };
+        (if most < 256 { most } else { 256 }) / 8 * 8
+    }
+
     /// States [`max_threads`](Self::max_threads).
     ///
     /// # Panics

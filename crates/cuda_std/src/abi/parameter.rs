@@ -258,6 +258,17 @@ pub unsafe trait KernelParameter {
     unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
         value
     }
+
+    /// Tells the value how many registers each thread begins with ([`Contract::registers`](crate::Contract::registers)).
+    ///
+    /// # Safety
+    ///
+    /// The kernel states so.
+    #[must_use]
+    #[inline(always)]
+    unsafe fn with_registers<const REGISTERS: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
+        value
+    }
 }
 
 // SAFETY: one PTX parameter, by value; `NoUninit` types have no padding that could be missing.

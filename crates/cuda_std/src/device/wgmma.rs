@@ -49,7 +49,7 @@ macro_rules! questions {
     )*};
 }
 
-pub(super) use instructions;
+pub(super) use {instructions, questions};
 
 // PTX ISA, "mbarrier".
 instructions! {
@@ -145,14 +145,6 @@ instructions! {
     /// Orders no accesses.
     fn cluster_arrive() "barrier.cluster.arrive.relaxed;";
     fn cluster_wait() "barrier.cluster.wait.acquire;";
-}
-
-// PTX ISA, "griddepcontrol".
-instructions! {
-    /// Lets the launch that comes next in the stream begin, if it was allowed to begin early.
-    fn launch_dependents() "griddepcontrol.launch_dependents;";
-    /// Until the launches before this one are over and their writes are there; at once, if this one did not begin early.
-    fn wait_for_prerequisites() "griddepcontrol.wait;";
 }
 
 // PTX ISA, "wgmma".

@@ -106,7 +106,7 @@ fn attend<
     let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<KEYS>((row + ROWS).min(rows));
-    stages.roles::<LOW, HIGH>(
+    stages.equal_roles::<LOW, HIGH>(
         |queries, stages| {
             for [outer, inner, row] in places {
                 let at = |block: u32| [outer, inner, block * KEYS as u32];
@@ -203,7 +203,7 @@ fn attend_wide<T: Element, const STAGES: usize>(
     let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<64>((row + 64).min(rows));
-    stages.roles::<40, 232>(
+    stages.equal_roles::<40, 232>(
         |queries, stages| {
             for [outer, inner, row] in places {
                 queries.acquire().fill(q.at([outer, inner, row]));

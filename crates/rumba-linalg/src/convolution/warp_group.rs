@@ -74,7 +74,7 @@ macro_rules! convolutions {
             let steps = down * right * depths;
             let tiles = output.tiles::<$rows, $width, 2>(ORDER);
             let places = tiles.places();
-            stages.roles::<56, 216>(
+            stages.infallible_roles::<56, 216>(
                 |producer| {
                     for [row, column] in places {
                         let pixels = images.at(row);

@@ -30,8 +30,8 @@ use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
 use crate::check::record::{Conflict, Record};
-pub(crate) use crate::check::thread_state::BarrierPhase;
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
+pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
 use crate::mem::arena::{Arena, Window};
 
 /// What lanes of a warp do to memory.
@@ -538,14 +538,22 @@ impl Races {
         });
     }
 
-    /// Lanes arrive where others will learn of them, and wait there unless they are `passing`.
-    pub(crate) fn arrive(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32, passing: bool) {
+    /// Lanes arrive where others will learn of them.
+    pub(crate) fn arrive(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32, how: Arriving) {
         if !self.barriers.contains_key(&barrier) {
             self.barriers.remove(&barrier.last_but_one());
         }
         let mut arrived = self.barriers.remove(&barrier).unwrap_or_default();
         let warp = self.warp(block, number);
         let whole = warp.lanes.is_none() && lanes == warp.mask;
+        if how == Arriving::Relaxed {
+            warp.each(lanes, |lane, clock| {
+                arrived.join_released(clock, thread(block, number, lane), whole)
+            });
+            arrived.result = None;
+            self.barriers.insert(barrier, arrived);
+            return;
+        }
         warp.each(lanes, |lane, clock| {
             // Threads that met before mostly know the same.
             let is_known = |last_joined: &Arc<VectorClock>| Arc::ptr_eq(last_joined, &clock.known);
@@ -579,8 +587,9 @@ impl Races {
             arrived.epoch = arrived.epoch.max(clock.epoch);
             clock.epoch += 1;
         });
-        arrived.passing |= passing;
-        arrived.waiting += if passing { 0 } else { lanes.count_ones() };
+        let waits = how == Arriving::Waiting;
+        arrived.passing |= !waits;
+        arrived.waiting += u32::from(waits) * lanes.count_ones();
         arrived.result = None;
         self.barriers.insert(barrier, arrived);
     }
@@ -646,7 +655,7 @@ fn warp_agents(warp: &WarpState, lane: usize) -> VectorClock {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, BarrierPhase, LANES, Races};
+    use super::{Access, Arriving, BarrierPhase, LANES, Races};
     use crate::base::report::AccessKind;
     use crate::check::order::Order;
     use crate::check::record::ThreadAccess;
@@ -699,7 +708,7 @@ mod tests {
             if random(6) == 0 {
                 let phase = phases[block as usize];
                 let barrier = BarrierPhase::Block { block, id: 0, phase };
-                (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, false));
+                (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, Arriving::Waiting));
                 (0..WARPS).for_each(|warp| races.leave(barrier, block, warp, u32::MAX));
                 phases[block as usize] += 1;
                 continue;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::base::lanes::{LANES, lanes_of};
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{SCOPES, Scope};
+use crate::check::proxy::AGENT;
+use crate::check::published::gather;
 use crate::check::record::View;
 
 /// The thread of a lane.
@@ -222,6 +224,18 @@ impl BarrierPhase {
     }
 }
 
+/// How lanes arrive at a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arriving {
+    /// To wait there, or later.
+    Waiting,
+    /// Without waiting.
+    Passing,
+    /// As `barrier.cluster.arrive.relaxed`, which releases nothing: what precedes it is known only as far as a fence of the
+    /// thread has released it (manual, section 9.7.13.3).
+    Relaxed,
+}
+
 /// Lanes that arrived at a barrier.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArrivedLanes {
@@ -256,6 +270,26 @@ pub(super) struct BarrierState {
 }
 
 impl BarrierState {
+    /// Adds what a thread, or a whole warp by its first thread, has released by a fence before it arrived. That operations are
+    /// over is no matter of the order of memory.
+    pub(super) fn join_released(&mut self, clock: &ThreadState, thread: Thread, whole: bool) {
+        let of = |fenced: &FenceClock| {
+            if whole {
+                fenced.of_warp(thread)
+            } else {
+                fenced.of(thread)
+            }
+        };
+        let known = Arc::make_mut(&mut self.known);
+        known.join(&clock.known.of_bit(AGENT));
+        if let Some(fenced) = clock.fenced.as_ref().filter(|fenced| fenced.scope >= Scope::Cluster) {
+            known.join(&of(fenced));
+        }
+        if let Some(fenced) = &clock.sequential_fence {
+            gather(&mut self.sequential, &of(fenced));
+        }
+    }
+
     /// What all threads know that leave; `all` if the whole block came, and waited.
     pub(super) fn result(&mut self, all: Option<u32>) -> Arc<VectorClock> {
         let Self {

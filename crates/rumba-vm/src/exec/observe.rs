@@ -12,7 +12,7 @@ use crate::check::notes::Actor;
 use crate::check::order::Order;
 use crate::check::proxy::Proxy;
 use crate::check::race;
-use crate::check::race::{BarrierPhase, Races};
+use crate::check::race::{Arriving, BarrierPhase, Races};
 use crate::check::record::ThreadAccess;
 use crate::explore::past::Pasts;
 use crate::machine::block::GROUP_WARPS;
@@ -220,7 +220,8 @@ impl Warp {
     /// Lanes arrive at a barrier of their block, and wait there unless they are `passing`.
     pub(crate) fn observe_arrival(&self, id: u8, phase: u32, mask: u32, passing: bool) {
         self.tell_races(|races, block, warp| {
-            races.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask, passing);
+            let how = if passing { Arriving::Passing } else { Arriving::Waiting };
+            races.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask, how);
         });
         self.tell_pasts(|pasts, block, warp| pasts.arrive(BarrierPhase::Block { block, id, phase }, block, warp, mask));
     }
@@ -242,7 +243,7 @@ impl Warp {
     pub(crate) fn observe_commit(&self, groups: u32, mask: u32) {
         self.tell_races(|races, block, warp| {
             let meeting = products(block, warp, groups);
-            races.arrive(meeting, block, warp, mask, true);
+            races.arrive(meeting, block, warp, mask, Arriving::Passing);
             races.bring_products(meeting, block, warp);
         });
         self.tell_pasts(|pasts, block, warp| pasts.arrive(products(block, warp as u8, groups), block, warp, mask));
@@ -276,7 +277,7 @@ impl Warp {
     }
 
     /// Lanes arrive at the barrier of their cluster, or go on from it.
-    pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: bool) {
+    pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: Option<Arriving>) {
         let size = self.context().cluster_size();
         let first = |block: u32| block / size * size;
         let barrier = |block| BarrierPhase::Cluster {
@@ -287,7 +288,7 @@ impl Warp {
     }
 
     /// Lanes arrive at the barrier of the grid, or go on from it.
-    pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: bool) {
+    pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: Option<Arriving>) {
         let blocks = self.context().blocks().min(u64::from(u32::MAX)) as u32;
         self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { phase }, |_| 0..blocks);
     }
@@ -296,23 +297,20 @@ impl Warp {
     fn observe_barrier(
         &self,
         mask: u32,
-        arriving: bool,
+        arriving: Option<Arriving>,
         phase: impl Fn(u32) -> BarrierPhase,
         blocks: impl Fn(u32) -> Range<u32>,
     ) {
         self.tell_pasts(|pasts, block, warp| {
-            if arriving {
+            if arriving.is_some() {
                 pasts.arrive(phase(block), block, warp, mask);
             } else {
                 pasts.leave(&phase(block), blocks(block), (block, warp, mask));
             }
         });
-        self.tell_races(|races, block, warp| {
-            if arriving {
-                races.arrive(phase(block), block, warp, mask, false);
-            } else {
-                races.leave(phase(block), block, warp, mask);
-            }
+        self.tell_races(|races, block, warp| match arriving {
+            Some(how) => races.arrive(phase(block), block, warp, mask, how),
+            None => races.leave(phase(block), block, warp, mask),
         });
     }
 

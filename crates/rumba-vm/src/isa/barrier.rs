@@ -4,6 +4,7 @@
 
 use crate::base::lanes::{BARRIERS, FULL, LANES};
 use crate::base::types::ScalarType;
+use crate::check::race::Arriving;
 use crate::exec::memory::Space;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -45,8 +46,11 @@ pub(super) static BARRIER: Instruction = Instruction {
                 barrier.cluster.arrive!{.sem}{.aligned};
                 .sem = { .release, .relaxed };
             ",
-            lower: |l, _| {
-                l.emit(VirtualOp::new(Handlers::same(cluster_arrive)));
+            lower: |l, m| {
+                l.emit(VirtualOp {
+                    imm: if m.get("sem") == Some(".relaxed") { RELAXED } else { 0 },
+                    ..VirtualOp::new(Handlers::same(cluster_arrive))
+                });
                 Ok(())
             },
         },
@@ -67,6 +71,7 @@ pub(super) static BARRIER: Instruction = Instruction {
 const ARRIVES_ONLY: u64 = 1;
 const GIVES_RESULT: u64 = 2;
 const NEGATED: u64 = 4;
+const RELAXED: u64 = 8;
 
 /// An operation on the barrier that operand `id` names, for all threads of the block or for so many as the operand behind it
 /// says.
@@ -194,7 +199,12 @@ unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
     let phase = block.cluster().phase();
     match block.arrive_at_cluster(warp.index, warp.active) {
         Ok(()) => {
-            warp.observe_cluster(phase, warp.active, true);
+            let how = if pc.imm & RELAXED != 0 {
+                Arriving::Relaxed
+            } else {
+                Arriving::Waiting
+            };
+            warp.observe_cluster(phase, warp.active, Some(how));
             pc.next()
         }
         Err(message) => {
@@ -210,7 +220,7 @@ unsafe fn cluster_wait(warp: &mut Warp, pc: Pc) -> Pc {
     match block.change_cluster(|cluster| cluster.wait(block.rank, warp.index, warp.active)) {
         Ok((waiting, phase)) => {
             // The others find the phase over that they arrived in.
-            warp.observe_cluster(phase.wrapping_sub(1), warp.active & !waiting, false);
+            warp.observe_cluster(phase.wrapping_sub(1), warp.active & !waiting, None);
             warp.park_some(pc.next(), waiting, Wait::Cluster { phase })
         }
         Err(message) => {

@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::base::lanes::lanes_of;
+use crate::check::race::Arriving;
 use crate::isa::native::{argument, set_result, writable};
 use crate::machine::block::BlockState;
 use crate::machine::op::{Handlers, Pc};
@@ -68,7 +69,7 @@ unsafe fn synchronize(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let block: &mut BlockState = unsafe { &mut *warp.block };
     let phase = block.arrive_at_grid(waiting.count_ones());
-    warp.observe_grid(phase, waiting, true);
+    warp.observe_grid(phase, waiting, Some(Arriving::Waiting));
     warp.park_some(pc.next(), waiting, Wait::Grid { phase })
 }
 

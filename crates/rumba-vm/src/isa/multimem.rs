@@ -1,5 +1,8 @@
 //! `multimem`: loads, stores and reductions at the same place in the memory of several devices. There is one device, so that
 //! each is one at one place: what a load reduces is one value.
+//!
+//! That is the manual's word alone: no results of a GPU are kept beside it (`tests/it/transfers`), since these instructions take
+//! addresses of multicast objects only, which are made for the links between several GPUs (CUDA Driver API, "Multicast Object Management").
 
 use crate::isa::{atomic, memory};
 use crate::lower::availability::Availability;

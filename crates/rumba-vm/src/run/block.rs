@@ -269,12 +269,12 @@ impl Block {
                         woken = true;
                     }
                     Wait::Cluster { phase } if cluster_phase != phase => {
-                        warp.observe_cluster(phase, split.mask, false);
+                        warp.observe_cluster(phase, split.mask, None);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
                     Wait::Grid { phase } if grid_phase != phase => {
-                        warp.observe_grid(phase, split.mask, false);
+                        warp.observe_grid(phase, split.mask, None);
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }

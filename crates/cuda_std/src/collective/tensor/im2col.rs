@@ -8,10 +8,9 @@ use core::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::map::{Image, TensorTiling};
+use super::map::{Image, TensorTiling, prefetch};
 use super::tile::{Factor, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
-use crate::device::thread::is_first_in_block;
 use crate::device::wgmma;
 
 /// Images, and how a filter goes over them.
@@ -132,10 +131,8 @@ impl<'l, T: Tile> Im2colMap<'l, T> {
     /// `prefetch.tensormap`; PTX 8.0, sm_90.
     #[inline(always)]
     pub fn prefetch(&self) {
-        if is_first_in_block() {
-            // SAFETY: the map is a parameter of the launch.
-            unsafe { wgmma::prefetch_tensormap(self.image.cast()) }
-        }
+        // SAFETY: the map is a parameter of the launch.
+        unsafe { prefetch(self.image) }
     }
 }
 

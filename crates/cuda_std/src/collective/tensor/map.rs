@@ -106,10 +106,21 @@ impl<'l, T: Tile> TensorMap<'l, T> {
     /// `prefetch.tensormap`; PTX 8.0, sm_90.
     #[inline(always)]
     pub fn prefetch(&self) {
-        if is_first_in_block() {
-            // SAFETY: the map is a parameter of the launch.
-            unsafe { wgmma::prefetch_tensormap(self.image.cast()) }
-        }
+        // SAFETY: the map is a parameter of the launch.
+        unsafe { prefetch(self.image) }
+    }
+}
+
+/// Has the device read a map before it is used, once for the block.
+///
+/// # Safety
+///
+/// The map is a parameter of the launch.
+#[inline(always)]
+pub(super) unsafe fn prefetch(image: *const Image) {
+    if is_first_in_block() {
+        // SAFETY: the caller's.
+        unsafe { wgmma::prefetch_tensormap(image.cast()) }
     }
 }
 

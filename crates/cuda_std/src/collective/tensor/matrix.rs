@@ -7,8 +7,9 @@ use bytemuck::{Pod, Zeroable};
 
 use super::accumulator::{Accumulator, Columns, Number, Width, first_place, register_place};
 use super::output::{Bands, Grouping, Place, Places};
-use super::pipeline::{Consumer, WARP_GROUP, assert_cluster, wait_for_cluster};
+use super::pipeline::{Consumer, WARP_GROUP, assert_cluster};
 use super::tile::Stored;
+use super::wait::wait_for_cluster;
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::array::strided::read_four;
 use crate::collective::warp::FULL_MASK;
@@ -382,7 +383,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
             }
         };
         // Of the tile before, all partners have read the sums. The first time, the phase before the first is over.
-        wait_for_cluster(self.free(), (number & 1) ^ 1);
+        wait_for_cluster::<CLUSTER>(self.free(), (number & 1) ^ 1);
         let [row, column] = first_place();
         let row = row + 64 * consumer.rank();
         sums.sums.pairs(|register, low, high| {
@@ -392,7 +393,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
             unsafe { wgmma::store_pair(self.place(row + down, column + right), low.to_bits(), high.to_bits()) }
         });
         arrive(self.ready());
-        wait_for_cluster(self.ready(), number & 1);
+        wait_for_cluster::<CLUSTER>(self.ready(), number & 1);
         let fours = COLUMNS as u32 / 4;
         let bound = |slice: u32| ROWS as u32 * fours * slice / SLICES;
         let start = bound(own) + index_in_block() % WARP_GROUP + WARP_GROUP * consumer.rank();
@@ -450,9 +451,9 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
     /// Waits until the partners have read the sums of the last of so many tiles, and so arrived for the last time: what they do
     /// to this block's memory is over.
     #[inline(always)]
-    pub(super) fn finish(&self, tiles: u32) {
+    pub(super) fn finish<const CLUSTER: u32>(&self, tiles: u32) {
         if tiles > 0 {
-            wait_for_cluster(self.free(), (tiles & 1) ^ 1);
+            wait_for_cluster::<CLUSTER>(self.free(), (tiles & 1) ^ 1);
         }
     }
 

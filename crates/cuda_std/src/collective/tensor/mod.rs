@@ -89,8 +89,8 @@
 //! [`Producer::acquire`] waits until all consumers have released a stage, and [`Empty::fill`] starts the copies and states how
 //! many bytes come, which its type tells. [`Consumer::wait`] waits until they are there. [`Products::add`] takes the full stage
 //! and keeps it as long as the product reads it; then it is released. A stage that is dropped is released at once. Producer
-//! and consumers have to pass equally many stages: where they do not, one of them waits for ever, which the software device
-//! reports.
+//! and consumers have to pass equally many stages, and so do blocks of a cluster that have tiles in common: where they do not, or a
+//! stage is acquired and not filled, the producer panics.
 //!
 //! # Accumulators
 //!
@@ -122,7 +122,9 @@
 //! * Coordinates need no check: the copy engine reads zeros beyond the matrix and writes nothing there.
 //! * The threads of a warp group have to come to its operations together, as those of a warp to
 //!   [`mma`](crate::mma). Where some do not come, the others wait for them or get unspecified numbers.
-//! * A thread that panics in a role ends without its partners, which then wait for ever, as at any barrier that counts it.
+//! * A thread that panics in a role ends without its partners. Threads that wait for a stage look whether a thread of their grid has
+//!   panicked, if the wait is not over within a millisecond or less, and exit then; what the grid writes is incomplete, as its launch says.
+//!   The others wait for ever at what is no stage: [turns](Turns), and products of a warp group of which a warp has ended.
 
 mod accumulator;
 mod convolution;
@@ -139,6 +141,7 @@ mod rows;
 mod stack;
 mod tile;
 mod turns;
+mod wait;
 
 pub use accumulator::{Accumulator, Columns, Number, Products, Width};
 pub use convolution::convolution;

@@ -35,13 +35,13 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     /// `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor.4d`; PTX 8.0, sm_90.
     #[inline(always)]
     pub fn fill(self, source: Source4<'_, Swizzled<T, ROWS, PANEL>>) {
-        *self.filled += 1;
+        let (tiles, barrier) = self.begin();
         // SAFETY: the stage is empty, and as many bytes are copied as are expected: all of each tile.
         unsafe {
-            wgmma::mbarrier_arrive_expect_tx(self.barrier, <[Swizzled<T, ROWS, PANEL>; N] as stage::Stage>::BYTES);
+            wgmma::mbarrier_arrive_expect_tx(barrier, <[Swizzled<T, ROWS, PANEL>; N] as stage::Stage>::BYTES);
             for panel in 0..N as u32 {
-                let place = self.tiles + panel * <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES;
-                source.fill(panel * PANEL as u32, place, self.barrier);
+                let place = tiles + panel * <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES;
+                source.fill(panel * PANEL as u32, place, barrier);
             }
         }
     }

@@ -1,22 +1,24 @@
 //! Stages of shared memory that a producer fills by tensor copies and consumers multiply.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::tile::sealed as tile;
 use super::tile::{Factor, StageTile, TileRef, TileSource};
+use super::wait::{InVain, Notes, NotesAt, note_of, unequal, wait, wait_together};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
-use crate::device::sync::{sync_threads_count, sync_warp};
+use crate::device::sync::{launch_dependents, sync_threads_count, sync_warp, wait_for_prior_kernels};
 use crate::device::thread::{index_in_block, lane_id, threads_in_block};
-use crate::device::wgmma;
+use crate::device::{waiting, wgmma};
 use crate::mem::shared::dynamic_shared_tensors;
 
 /// Threads of a warp group: four warps, of which the first has a number that four divides.
 pub const WARP_GROUP: u32 = 128;
 /// Registers of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities", 9.0.
-const REGISTERS: u32 = 64 << 10;
+pub(super) const REGISTERS: u32 = 64 << 10;
 
 /// The tiles of a stage: a pair, such as `(Swizzled<f16, 128, 64>, Swizzled<f16, 256, 64>)`.
 pub trait Stage: sealed::Stage + 'static {}
@@ -51,13 +53,14 @@ pub(super) mod sealed {
 
 impl<A: StageTile, B: StageTile> Stage for (A, B) {}
 
-/// The memory of a pipeline: the tiles of its stages, and two barriers for each.
+/// The memory of a pipeline: the tiles of its stages, two barriers for each, and how far its roles have come.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PipelineMemory<S: Stage, const STAGES: usize> {
     stages: [S::Memory; STAGES],
     full: [u64; STAGES],
     empty: [u64; STAGES],
+    notes: Notes,
 }
 
 /// `STAGES` stages in shared memory, each with the tiles `S`, which go round between one thread that fills them, the producer,
@@ -69,6 +72,8 @@ pub struct PipelineMemory<S: Stage, const STAGES: usize> {
 #[derive(Debug)]
 pub struct TensorPipeline<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32 = 1> {
     base: u32,
+    /// With how many each thread begins.
+    registers: u32,
     launch: PhantomData<&'l S>,
 }
 
@@ -78,16 +83,55 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     /// Divides the block into roles and waits for all of them: `producer` is called by one thread of the first warp group,
     /// whose threads then have `LOW` registers, `consumer` by all threads of the others, which have `HIGH`.
     ///
-    /// The producer fills as many stages as each consumer takes. If it fills more, it waits for their copies before the block
-    /// ends; if it fills fewer, the consumers wait for ever.
+    /// The producer fills as many stages as each consumer takes, and those of a cluster whose blocks have tiles in common fill
+    /// equally many. If a thread of a role panics, those that wait for it exit, too.
     ///
     /// `setmaxnreg`; PTX 8.0, sm_90a. `mbarrier.init`; PTX 7.0, sm_80.
     ///
     /// # Panics
-    /// If the block has not `GROUPS + 1` warp groups, all of which come here, or the cluster not `CLUSTER` blocks.
+    /// If the block has not `GROUPS + 1` warp groups, all of which come here, or the cluster not `CLUSTER` blocks; if it has fewer
+    /// registers than the roles want, by the kernel's `min_blocks` or `max_registers`; if the roles do not pass equally many stages.
     #[inline(always)]
     pub fn roles<const LOW: u32, const HIGH: u32>(
         self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
+        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
+    ) {
+        self.divide::<LOW, HIGH>(Trust::None, producer, consumer);
+    }
+
+    /// The same where no producer panics, and all roles pass equally many stages, which a library can know of its kernels. Then
+    /// consumers need not look why a wait is long, which costs those that use all registers; a producer looks whether a thread
+    /// has panicked, and goes on, so that the other consumers find their stages full. Where it is not so, threads may wait for ever.
+    ///
+    /// # Panics
+    /// As [`roles`](Self::roles), but for unequal stages.
+    #[inline(always)]
+    pub fn equal_roles<const LOW: u32, const HIGH: u32>(
+        self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
+        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
+    ) {
+        self.divide::<LOW, HIGH>(Trust::Equal, producer, consumer);
+    }
+
+    /// The same where no role panics at all, so that no thread looks, which costs a producer that uses all registers, too.
+    ///
+    /// # Panics
+    /// As [`equal_roles`](Self::equal_roles).
+    #[inline(always)]
+    pub fn infallible_roles<const LOW: u32, const HIGH: u32>(
+        self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
+        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
+    ) {
+        self.divide::<LOW, HIGH>(Trust::Infallible, producer, consumer);
+    }
+
+    #[inline(always)]
+    fn divide<const LOW: u32, const HIGH: u32>(
+        self,
+        trust: Trust,
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
@@ -103,6 +147,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
                 "a multiprocessor has 65536 registers: those of all warp groups are more"
             );
         }
+        assert_registers::<LOW, HIGH, GROUPS>(self.registers);
         assert!(
             threads_in_block() == WARP_GROUP * (GROUPS + 1),
             "a block has as many warp groups as its pipeline has consumers, and one more"
@@ -110,25 +155,25 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         let thread = index_in_block();
         // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
-        self.initialise(thread);
-        // SAFETY: always. What the block has read of global memory before is its parameters.
-        unsafe {
-            wgmma::launch_dependents();
-            wgmma::wait_for_prerequisites();
-        }
+        self.initialise(thread, trust);
+        // What the block has read of global memory before is its parameters.
+        launch_dependents();
+        wait_for_prior_kernels();
         if group == 0 {
             // SAFETY: the whole warp group is here, and what follows needs few registers.
             unsafe { wgmma::set_registers::<LOW, false>() };
             if thread == 0 {
-                let mut role = Producer::new(self.base);
+                let mut role = Producer::new(self.base, trust);
                 producer(&mut role);
-                role.finish();
+                role.end();
+                role.finish(|| {});
             }
         } else {
             // SAFETY: the whole warp group is here; the first one gives away what this takes.
             unsafe { wgmma::set_registers::<HIGH, true>() };
-            let mut role = Consumer::new(self.base, group - 1);
+            let mut role = Consumer::new(self.base, group - 1, trust);
             consumer(&mut role);
+            role.finish();
         }
         // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when each
         // has copied its part, and the producer has waited until it is released by all. If one did not, a producer still
@@ -147,12 +192,11 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
 
     /// Makes the barriers, once for the block, and known to all of the cluster.
     #[inline(always)]
-    fn initialise(&self, thread: u32) {
+    fn initialise(&self, thread: u32, trust: Trust) {
         assert_cluster::<CLUSTER>();
         if thread == 0 {
-            let blocks = if S::SHARED { CLUSTER } else { 1 };
             // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
-            unsafe { make_barriers::<S, STAGES>(self.base, GROUPS * blocks) };
+            unsafe { make_barriers::<S, STAGES, CLUSTER>(self.base, GROUPS, trust) };
             // SAFETY: always.
             unsafe { wgmma::fence_mbarrier_init() };
         }
@@ -170,20 +214,56 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     }
 }
 
-/// Makes the barriers of the stages, for so many consumers, of which a lane of each warp arrives.
+/// What is known of the roles of a pipeline when a kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Nothing.
+    None,
+    /// Producers do not panic, and all roles pass equally many stages.
+    Equal,
+    /// No role panics, besides.
+    Infallible,
+}
+
+/// Makes the barriers of the stages, for so many warp groups of consumers, of which a lane of each warp arrives; and the notes.
 ///
 /// # Safety
 ///
 /// The memory of a pipeline is at `base`, and no thread uses its barriers yet.
 #[inline(always)]
-pub(super) unsafe fn make_barriers<S: Stage, const STAGES: usize>(base: u32, consumers: u32) {
+pub(super) unsafe fn make_barriers<S: Stage, const STAGES: usize, const CLUSTER: u32>(
+    base: u32,
+    groups: u32,
+    trust: Trust,
+) {
+    let blocks = if S::SHARED { CLUSTER } else { 1 };
     for stage in 0..STAGES as u32 {
         // SAFETY: the caller's.
         unsafe {
             wgmma::mbarrier_init(full::<S, STAGES>(base, stage), 1);
-            wgmma::mbarrier_init(empty::<S, STAGES>(base, stage), 4 * consumers);
+            wgmma::mbarrier_init(empty::<S, STAGES>(base, stage), 4 * groups * blocks);
         }
     }
+    if trust == Trust::None {
+        // SAFETY: the caller's.
+        unsafe { notes::<S, STAGES, CLUSTER>(base).initialise(groups) };
+    }
+}
+
+/// The warp groups of a block have as many registers as their roles want together, of what each thread begins with by what the
+/// kernel states; a warp group that wants more waits for ever. No instruction where that is so. Where a kernel states nothing, or no block
+/// fits, no warp group changes its registers.
+///
+/// # Panics
+/// If they have not.
+#[inline(always)]
+pub(super) fn assert_registers<const LOW: u32, const HIGH: u32, const GROUPS: u32>(stated: u32) {
+    let most = if LOW < HIGH { HIGH } else { LOW };
+    let each = if stated < most { stated } else { most };
+    assert!(
+        stated == 0 || LOW + GROUPS * HIGH <= (GROUPS + 1) * each,
+        "the warp groups of a block have not as many registers as their roles want: lower the kernel's `min_blocks`, or the roles' numbers"
+    );
 }
 
 /// The blocks of a cluster are as many as a type says. No instruction where the kernel states its cluster.
@@ -218,11 +298,20 @@ fn empty<S: Stage, const STAGES: usize>(base: u32, stage: u32) -> u32 {
     base + core::mem::offset_of!(PipelineMemory<S, STAGES>, empty) as u32 + 8 * stage
 }
 
+/// What the roles tell each other; those of all blocks of a cluster that have tiles in common.
+#[inline(always)]
+fn notes<S: Stage, const STAGES: usize, const CLUSTER: u32>(base: u32) -> NotesAt {
+    NotesAt {
+        address: base + core::mem::offset_of!(PipelineMemory<S, STAGES>, notes) as u32,
+        blocks: if S::SHARED { CLUSTER } else { 1 },
+    }
+}
+
 /// The stage that comes next, and the parity of the round.
 #[derive(Clone, Copy, Debug)]
-struct Position {
-    stage: u32,
-    round: u32,
+pub(super) struct Position {
+    pub(super) stage: u32,
+    pub(super) round: u32,
 }
 
 impl Position {
@@ -238,41 +327,28 @@ impl Position {
     }
 }
 
-/// Waits until the phase of a barrier is over.
-///
-/// It orders no ordinary accesses, nor need it: tensor copies write the stages and products read them, and both are over when
-/// the barrier counts them. So arrivals at the barriers of other blocks need no wider scope either, which would have each
-/// consumer wait for its earlier stores.
-#[inline(always)]
-fn wait(barrier: u32, parity: u32) {
-    // SAFETY: a barrier of a pipeline, which is initialised.
-    while unsafe { wgmma::mbarrier_try_wait(barrier, parity) } == 0 {}
-}
-
-/// The same for what other blocks of the cluster wrote before they arrived, which is seen afterwards.
-#[inline(always)]
-pub(super) fn wait_for_cluster(barrier: u32, parity: u32) {
-    // SAFETY: a barrier that is initialised.
-    while unsafe { wgmma::mbarrier_try_wait_acquire_cluster(barrier, parity) } == 0 {}
-}
-
 /// The thread that fills stages, while its role lasts, `'r`.
 #[derive(Debug)]
 pub struct Producer<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
     base: u32,
     at: Position,
     filled: u32,
+    trust: Trust,
+    /// Whether the consumers were given the next stage, behind the end of the role.
+    closed: Cell<bool>,
     launch: PhantomData<(&'l S, *mut ())>,
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, CLUSTER> {
     /// That of the pipeline whose memory is at `base`.
     #[inline(always)]
-    pub(super) fn new(base: u32) -> Self {
+    pub(super) fn new(base: u32, trust: Trust) -> Self {
         Self {
             base,
             at: Position::START,
             filled: 0,
+            trust,
+            closed: Cell::new(false),
             launch: PhantomData,
         }
     }
@@ -284,8 +360,12 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     #[must_use = "a stage that is not filled keeps the consumers waiting"]
     pub fn acquire(&mut self) -> Empty<'_, S, STAGES, CLUSTER> {
         let Position { stage, round } = self.at;
-        // In the first round the phase before the first is over.
-        wait(empty::<S, STAGES>(self.base, stage), round ^ 1);
+        // In the first round the phase before the first is over. What is waited for is the release of the round before.
+        let before = Position {
+            round: round ^ 1,
+            ..self.at
+        };
+        self.wait(empty::<S, STAGES>(self.base, stage), before, || {});
         self.at.advance::<STAGES>();
         Empty {
             tiles: tiles::<S>(self.base, stage),
@@ -295,30 +375,136 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
         }
     }
 
-    /// Waits until the stages that were filled last are full and have been released: copies to them and arrivals from other
-    /// blocks go to memory that is not the block's when it ends.
+    /// Waits until a stage is released, or filled.
     #[inline(always)]
-    pub(super) fn finish(&mut self) {
-        for _ in 0..self.filled.min(STAGES as u32) {
-            let Position { stage, round } = &mut self.at;
-            if *stage == 0 {
-                *stage = STAGES as u32;
-                *round ^= 1;
-            }
-            *stage -= 1;
-            wait(full::<S, STAGES>(self.base, *stage), *round);
-            wait(empty::<S, STAGES>(self.base, *stage), *round);
+    fn wait(&self, barrier: u32, at: Position, look: impl Fn()) {
+        match self.trust {
+            Trust::Infallible => wait::<CLUSTER>(barrier, at.round, InVain::Wait, || {}),
+            Trust::Equal => wait::<CLUSTER>(barrier, at.round, InVain::GoOn, || {}),
+            Trust::None => wait::<CLUSTER>(barrier, at.round, InVain::Leave, || {
+                self.notes().check(note_of::<STAGES>(at));
+                look();
+            }),
         }
+    }
+
+    /// Tells the other producers that this role fills no more stages.
+    #[inline(always)]
+    pub(super) fn end(&self) {
+        if self.trust == Trust::None {
+            self.notes().end(0, note_of::<STAGES>(self.at));
+        }
+    }
+
+    /// Waits until the stages that were filled last are full and have been released: copies to them and arrivals from other
+    /// blocks go to memory that is not the block's when it ends. And until the consumers' roles have ended.
+    #[inline(always)]
+    pub(super) fn finish(&self, look: impl Fn()) {
+        let mut at = self.oldest();
+        // Whether each is full, and then whether it has been released: one wait, in a loop that is not unrolled, since it stands
+        // between what kernels do all the time.
+        let (mut number, all) = (0, 2 * self.filled.min(STAGES as u32));
+        while number < all {
+            let is_released = number % 2 == 1;
+            let barrier = if is_released {
+                empty::<S, STAGES>(self.base, at.stage)
+            } else {
+                full::<S, STAGES>(self.base, at.stage)
+            };
+            self.wait(barrier, at, &look);
+            if is_released {
+                at.advance::<STAGES>();
+            }
+            // SAFETY: always.
+            number = unsafe { waiting::add_one(number) };
+        }
+        if self.trust != Trust::None {
+            return;
+        }
+        if !self.closed.get() {
+            self.close();
+        }
+        wait::<CLUSTER>(self.notes().left(), 0, InVain::Leave, || {
+            self.close();
+            look();
+        });
+        self.close();
+    }
+
+    /// The stage that was filled first of those that may not have been released.
+    #[inline(always)]
+    fn oldest(&self) -> Position {
+        if self.filled < STAGES as u32 {
+            Position::START
+        } else {
+            Position {
+                round: self.at.round ^ 1,
+                ..self.at
+            }
+        }
+    }
+
+    /// When all stages have been released, lets the consumers have one that no copy fills. Afterwards panics, if they have released that.
+    #[inline(always)]
+    fn close(&self) {
+        let Position { stage, round } = self.at;
+        // SAFETY: barriers of the pipeline, which are initialised; no thread fills the stage any more.
+        unsafe {
+            if !self.closed.replace(true) {
+                wgmma::mbarrier_arrive(full::<S, STAGES>(self.base, stage));
+            } else if waiting::mbarrier_test(empty::<S, STAGES>(self.base, stage), round) != 0 {
+                unequal();
+            }
+        }
+    }
+
+    /// The same, if all stages have been released by now.
+    #[inline(always)]
+    pub(super) fn close_if_released(&self) {
+        let mut at = self.oldest();
+        for _ in 0..self.filled.min(STAGES as u32) {
+            // SAFETY: as above.
+            if unsafe { wgmma::mbarrier_try_wait(empty::<S, STAGES>(self.base, at.stage), at.round) } == 0 {
+                return;
+            }
+            at.advance::<STAGES>();
+        }
+        self.close();
+    }
+
+    #[inline(always)]
+    fn notes(&self) -> NotesAt {
+        notes::<S, STAGES, CLUSTER>(self.base)
     }
 }
 
-/// A stage that is empty.
+/// A stage that is empty, which is to be filled.
+///
+/// # Panics
+/// If it is dropped: the consumers would wait for it.
 #[derive(Debug)]
 pub struct Empty<'p, S: Stage, const STAGES: usize, const CLUSTER: u32> {
-    pub(super) tiles: u32,
-    pub(super) barrier: u32,
-    pub(super) filled: &'p mut u32,
+    tiles: u32,
+    barrier: u32,
+    filled: &'p mut u32,
     stage: PhantomData<S>,
+}
+
+impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Empty<'_, S, STAGES, CLUSTER> {
+    /// It is about to be filled: the address of the tiles, and that of the barrier.
+    #[inline(always)]
+    pub(super) fn begin(self) -> (u32, u32) {
+        let mut this = ManuallyDrop::new(self);
+        *this.filled += 1;
+        (this.tiles, this.barrier)
+    }
+}
+
+impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Drop for Empty<'_, S, STAGES, CLUSTER> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        panic!("a stage of a pipeline is acquired and not filled");
+    }
 }
 
 impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<'_, (A, B), STAGES, CLUSTER> {
@@ -333,14 +519,14 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Empty<
         A: StageTile<Tile: super::Tile<Element = T>>,
         B: StageTile<Tile: super::Tile<Element = T>>,
     {
-        *self.filled += 1;
-        let second = self.tiles + <A::Tile as tile::Tile>::BYTES;
+        let (tiles, barrier) = self.begin();
+        let second = tiles + <A::Tile as tile::Tile>::BYTES;
         // SAFETY: the stage is empty, in all blocks of the cluster if it has several, and as many bytes are copied as are
         // expected: all of each tile, of which the blocks of the cluster copy the same parts if they have it in common.
         unsafe {
-            wgmma::mbarrier_arrive_expect_tx(self.barrier, <(A, B) as sealed::Stage>::BYTES);
-            a.fill::<A, CLUSTER>(self.tiles, self.barrier);
-            b.fill::<B, CLUSTER>(second, self.barrier);
+            wgmma::mbarrier_arrive_expect_tx(barrier, <(A, B) as sealed::Stage>::BYTES);
+            a.fill::<A, CLUSTER>(tiles, barrier);
+            b.fill::<B, CLUSTER>(second, barrier);
         }
     }
 }
@@ -351,6 +537,7 @@ pub struct Consumer<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const 
     base: u32,
     rank: u32,
     at: Position,
+    trust: Trust,
     launch: PhantomData<(&'l S, *mut ())>,
 }
 
@@ -359,11 +546,12 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
 {
     /// That of the pipeline whose memory is at `base`, and of a warp group.
     #[inline(always)]
-    pub(super) fn new(base: u32, rank: u32) -> Self {
+    pub(super) fn new(base: u32, rank: u32, trust: Trust) -> Self {
         Self {
             base,
             rank,
             at: Position::START,
+            trust,
             launch: PhantomData,
         }
     }
@@ -390,12 +578,34 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     #[must_use = "a stage that is dropped is released"]
     pub fn wait(&mut self) -> Full<'l, S, STAGES, CLUSTER> {
         let Position { stage, round } = self.at;
-        wait(full::<S, STAGES>(self.base, stage), round);
+        let in_vain = match self.trust {
+            Trust::Equal | Trust::Infallible => InVain::Wait,
+            Trust::None => InVain::Leave,
+        };
+        wait_together::<CLUSTER>(full::<S, STAGES>(self.base, stage), round, in_vain);
         self.at.advance::<STAGES>();
         Full {
             base: self.base,
             stage,
             launch: PhantomData,
+        }
+    }
+}
+
+impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32> Consumer<'_, S, STAGES, GROUPS, CLUSTER> {
+    /// Tells the producers that this role has ended.
+    #[inline(always)]
+    pub(super) fn finish(&mut self) {
+        if self.trust != Trust::None {
+            return;
+        }
+        let notes = notes::<S, STAGES, CLUSTER>(self.base);
+        if index_in_block() % WARP_GROUP == 0 {
+            notes.end(1 + self.rank, note_of::<STAGES>(self.at));
+        }
+        if lane_id() == 0 {
+            // SAFETY: the barrier counts these arrivals.
+            unsafe { wgmma::mbarrier_arrive(notes.left()) };
         }
     }
 }
@@ -481,7 +691,16 @@ unsafe impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32
     unsafe fn assemble(offset: u32, _: u32, (): (), (): ()) -> Self::Value<'static> {
         TensorPipeline {
             base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
+            registers: 0,
             launch: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn with_registers<const REGISTERS: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
+        TensorPipeline {
+            registers: REGISTERS,
+            ..value
         }
     }
 }

@@ -289,7 +289,7 @@ where
             exchange.write(consumer, number, &tile, (&sums, steps > 0), result);
             number += 1;
         }
-        exchange.finish(number);
+        exchange.finish::<CLUSTER>(number);
     }
 }
 
@@ -458,5 +458,5 @@ pub(super) fn compute<
     let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
     };
-    stages.roles::<LOW, HIGH>(producer, consumer);
+    stages.equal_roles::<LOW, HIGH>(producer, consumer);
 }

@@ -3,7 +3,9 @@
 use core::marker::PhantomData;
 
 use super::Stage;
-use super::pipeline::{Consumer, PipelineMemory, Producer, WARP_GROUP, make_barriers};
+use super::pipeline::{
+    Consumer, PipelineMemory, Producer, REGISTERS, Trust, WARP_GROUP, assert_registers, make_barriers,
+};
 use super::turns::Turns;
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
@@ -21,6 +23,8 @@ use crate::mem::shared::dynamic_shared_tensors;
 pub struct ResidentPipeline<'l, Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32> {
     base: u32,
     barrier: u32,
+    /// With how many each thread begins.
+    registers: u32,
     launch: PhantomData<&'l (Q, S)>,
 }
 
@@ -41,10 +45,42 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
     /// `setmaxnreg`; PTX 8.0, sm_90a. `mbarrier.init`; PTX 7.0, sm_80.
     ///
     /// # Panics
-    /// If the block has not `GROUPS + 1` warp groups, all of which come here.
+    /// If the block has not `GROUPS + 1` warp groups, all of which come here; if the roles do not pass equally many stages.
     #[inline(always)]
     pub fn roles<const LOW: u32, const HIGH: u32>(
         self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, Q, RESIDENT, 1>, &mut Producer<'r, S, STAGES, 1>),
+        consumer: impl for<'r> FnOnce(
+            &mut Consumer<'r, Q, RESIDENT, GROUPS, 1>,
+            &mut Consumer<'r, S, STAGES, GROUPS, 1>,
+            &mut Turns<'r, GROUPS>,
+        ),
+    ) {
+        self.divide::<LOW, HIGH>(Trust::None, producer, consumer);
+    }
+
+    /// The same where no producer panics, and all roles pass equally many stages: see
+    /// [`TensorPipeline::equal_roles`](super::TensorPipeline::equal_roles).
+    ///
+    /// # Panics
+    /// As [`roles`](Self::roles), but for unequal stages.
+    #[inline(always)]
+    pub fn equal_roles<const LOW: u32, const HIGH: u32>(
+        self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, Q, RESIDENT, 1>, &mut Producer<'r, S, STAGES, 1>),
+        consumer: impl for<'r> FnOnce(
+            &mut Consumer<'r, Q, RESIDENT, GROUPS, 1>,
+            &mut Consumer<'r, S, STAGES, GROUPS, 1>,
+            &mut Turns<'r, GROUPS>,
+        ),
+    ) {
+        self.divide::<LOW, HIGH>(Trust::Equal, producer, consumer);
+    }
+
+    #[inline(always)]
+    fn divide<const LOW: u32, const HIGH: u32>(
+        self,
+        trust: Trust,
         producer: impl for<'r> FnOnce(&mut Producer<'r, Q, RESIDENT, 1>, &mut Producer<'r, S, STAGES, 1>),
         consumer: impl for<'r> FnOnce(
             &mut Consumer<'r, Q, RESIDENT, GROUPS, 1>,
@@ -59,10 +95,11 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
                 "a block has 1 to 7 warp groups of consumers"
             );
             assert!(
-                WARP_GROUP * (LOW + GROUPS * HIGH) <= 64 << 10,
+                WARP_GROUP * (LOW + GROUPS * HIGH) <= REGISTERS,
                 "a multiprocessor has 65536 registers: those of all warp groups are more"
             );
         }
+        assert_registers::<LOW, HIGH, GROUPS>(self.registers);
         assert!(
             threads_in_block() == WARP_GROUP * (GROUPS + 1),
             "a block has as many warp groups as its pipeline has consumers, and one more"
@@ -75,8 +112,8 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
         if thread == 0 {
             // SAFETY: the memory is the pipeline's, and no thread uses it yet.
             unsafe {
-                make_barriers::<Q, RESIDENT>(resident, GROUPS);
-                make_barriers::<S, STAGES>(stages, GROUPS);
+                make_barriers::<Q, RESIDENT, 1>(resident, GROUPS, trust);
+                make_barriers::<S, STAGES, 1>(stages, GROUPS, trust);
                 wgmma::fence_mbarrier_init();
             }
         }
@@ -87,10 +124,13 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
             // SAFETY: the whole warp group is here, and what follows needs few registers.
             unsafe { wgmma::set_registers::<LOW, false>() };
             if thread == 0 {
-                let (mut resident, mut stages) = (Producer::new(resident), Producer::new(stages));
+                let (mut resident, mut stages) = (Producer::new(resident, trust), Producer::new(stages, trust));
                 producer(&mut resident, &mut stages);
-                resident.finish();
-                stages.finish();
+                // Consumers may wait for the one while the other is drained.
+                resident.end();
+                stages.end();
+                resident.finish(|| stages.close_if_released());
+                stages.finish(|| {});
             }
         } else {
             // SAFETY: the whole warp group is here; the first one gives away what this takes.
@@ -98,11 +138,10 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
             let rank = group - 1;
             // SAFETY: the barriers are this parameter's.
             let mut turns = unsafe { Turns::begin(self.barrier, rank) };
-            consumer(
-                &mut Consumer::new(resident, rank),
-                &mut Consumer::new(stages, rank),
-                &mut turns,
-            );
+            let (mut resident, mut stages) = (Consumer::new(resident, rank, trust), Consumer::new(stages, rank, trust));
+            consumer(&mut resident, &mut stages, &mut turns);
+            resident.finish();
+            stages.finish();
             turns.end();
         }
         // SAFETY: always.
@@ -129,6 +168,7 @@ unsafe impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, cons
         ResidentPipeline {
             base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
             barrier: 0,
+            registers: 0,
             launch: PhantomData,
         }
     }
@@ -137,6 +177,14 @@ unsafe impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, cons
     unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
         ResidentPipeline {
             barrier: BARRIER,
+            ..value
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn with_registers<const REGISTERS: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
+        ResidentPipeline {
+            registers: REGISTERS,
             ..value
         }
     }

@@ -6,14 +6,14 @@ use core::num::NonZeroU32;
 use bytemuck::{Pod, Zeroable};
 
 use super::accumulator::{Accumulator, Columns, Packed, Width};
-use super::map::Image;
+use super::map::{Image, prefetch, role};
 use super::output::TensorStaging;
 use super::pipeline::Consumer;
 use super::tile::{Element, Swizzled, Tile, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::FULL_MASK;
 use crate::device::sync::sync_warp;
-use crate::device::thread::{block_number, grid_dim, is_first_in_block, lane_id};
+use crate::device::thread::{block_number, grid_dim, lane_id};
 use crate::device::{warp_group, wgmma};
 
 /// An array of matrices in global memory, `[outer, inner, rows, columns]`, to be copied from in tiles of type `T`. A parameter of
@@ -60,10 +60,8 @@ impl<'l, T: Tile> TensorMap4<'l, T> {
     /// `prefetch.tensormap`; PTX 8.0, sm_90.
     #[inline(always)]
     pub fn prefetch(&self) {
-        if is_first_in_block() {
-            // SAFETY: the map is a parameter of the launch.
-            unsafe { wgmma::prefetch_tensormap(self.image.cast()) }
-        }
+        // SAFETY: the map is a parameter of the launch.
+        unsafe { prefetch(self.image) }
     }
 }
 
@@ -103,15 +101,6 @@ impl<T: Tile> Source4<'_, T> {
                 barrier,
             );
         }
-    }
-}
-
-/// What the kernel does with matrices in tiles `T`.
-const fn role<T: Tile>(writes: bool) -> Role {
-    let _ = T::BYTES;
-    Role::TensorMap {
-        tile: [T::ROWS as u32, T::COLUMNS as u32],
-        writes,
     }
 }
 

@@ -5,27 +5,15 @@
 //! formatting code of the core library stays out. The texts that only formatting could make are left out: of
 //! `assert_eq!` the values, of `unwrap` the error, of a formatted message all but the place.
 
-use super::record::{Kind, Place, Record};
+use crate::abi::record::{self, Kind, Place, Record};
 use crate::device::intrinsics;
 use crate::device::scope::Block;
 use crate::device::sync::fence;
 use crate::mem::atomic::Atomic;
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::offset_of;
 use core::panic::{Location, PanicInfo};
 use core::sync::atomic::Ordering::AcqRel;
-
-/// A [`Record`] that threads and host share.
-#[repr(transparent)]
-struct Mailbox(UnsafeCell<Record>);
-
-// SAFETY: `__rumba_raise` lets one thread write, the one that counted first; the host reads when no kernel runs.
-unsafe impl Sync for Mailbox {}
-
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals, reason = "the name is a symbol that the host looks up")]
-static __rumba_panics: Mailbox = Mailbox(UnsafeCell::new(Record::with_bell(0)));
 
 // The host reads a location as a `Place`.
 const _: () = {
@@ -66,7 +54,9 @@ extern "Rust" fn __rumba_raise(
     second: usize,
     location: &Location<'_>,
 ) -> ! {
-    let record = __rumba_panics.0.get();
+    let record = record::address();
+    // SAFETY: inside of the record, and only used as an atomic while kernels run.
+    unsafe { &*(&raw mut (*record).grid).cast::<Atomic<u32>>() }.store(record::this_grid());
     // SAFETY: the counter is inside of the record and is only used as an atomic while kernels run.
     let count = unsafe { &*(&raw mut (*record).count).cast::<Atomic<u32>>() };
     if count.fetch_add(1) == 0 {

@@ -10,13 +10,13 @@
 //! * Without a runtime that said where to ring (the `bell` is null), a panic ends in `trap`, which stops the kernel and
 //!   its context.
 //!
-//! A barrier does not wait for threads that have exited. A kernel whose threads wait for each other in memory may wait
+//! A barrier does not wait for threads that have exited. Waits of tensor pipelines look into the record when they are long, and
+//! end with the thread if one of their grid has panicked. A kernel whose threads wait for each other in memory in other ways may wait
 //! for one that panicked, and then it ends only by the driver's or the device's time limit.
 
 #[cfg(target_arch = "nvptx64")]
 mod device;
-mod record;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use record::RECORD_SYMBOL;
-pub use record::{Kind, Place, Record};
+pub use crate::abi::record::RECORD_SYMBOL;
+pub use crate::abi::record::{Kind, Place, Record};

@@ -39,7 +39,7 @@ fn copies_are_known_behind_their_phase() {
         64,
         FindingKind::PendingCopy,
     );
-    // Whoever else has waited: the copy has no other way to be known.
+    // A thread that has not waited itself does not know that the copy is over, even when another thread has waited.
     let other = format!("setp.ge.u32 %p2, %r2, 32; @%p2 bra late; {WAIT} bra done; late: bar.sync 1, 32; {READ} done:");
     races(TILE, &copy("", &other), 1, 64, FindingKind::PendingCopy);
 }

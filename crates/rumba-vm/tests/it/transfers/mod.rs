@@ -3,7 +3,7 @@
 //!
 //! A line says what is done, as [`case::Case`] reads it, and holds the hash of what an NVIDIA H200 (driver 580) left in memory, or
 //! `fault` where it ended the kernel (an illegal instruction). Lines that begin with `!` are departures: there the machine reports what
-//! the GPU lets pass. `multimem` is not among the lines: an H200 alone has no multicast objects.
+//! the GPU lets pass. `multimem` is not among the lines: it takes addresses of multicast objects, which are made for the links between GPUs.
 
 #[allow(dead_code, reason = "what a GPU is asked for uses the rest")]
 mod case;

@@ -1,4 +1,8 @@
-//! The layout that device and host agree upon. How it is written is not here, nor how the host gets at it.
+//! What a thread that panicked leaves behind: the layout that device and host agree upon, and where it lies. How it is written is not
+//! here, nor how the host gets at it.
+
+#[cfg(target_arch = "nvptx64")]
+pub(crate) use device::{address, has_panicked, this_grid};
 
 /// What a thread that panicked leaves behind: one for each module, a variable in global memory.
 ///
@@ -22,8 +26,9 @@ pub struct Record {
     pub indices: [u32; 6],
     /// How many indices there are: 6, also before a panic. The device reads it so that the compiler cannot know it.
     pub dimensions: u32,
-    /// 0.
-    pub reserved: u32,
+    /// The last grid in which a thread has panicked, plus 1, by which threads of it that wait know that. Of two grids that panic at
+    /// once, threads of the first may wait on.
+    pub grid: u32,
 }
 
 /// Where in the source: the memory of a [`core::panic::Location`], which the device's side checks when it is compiled.
@@ -41,6 +46,58 @@ pub struct Place {
 /// The variable's name in PTX.
 #[cfg(not(target_arch = "nvptx64"))]
 pub const RECORD_SYMBOL: &str = "__rumba_panics";
+
+#[cfg(target_arch = "nvptx64")]
+mod device {
+    use core::cell::UnsafeCell;
+
+    use super::Record;
+
+    /// A [`Record`] that threads and host share.
+    #[repr(transparent)]
+    struct Mailbox(UnsafeCell<Record>);
+
+    // SAFETY: one thread writes, the one that counted first; the host reads when no kernel runs. The grid is accessed as an atomic
+    // number only.
+    unsafe impl Sync for Mailbox {}
+
+    #[unsafe(no_mangle)]
+    #[allow(non_upper_case_globals, reason = "the name is a symbol that the host looks up")]
+    static __rumba_panics: Mailbox = Mailbox(UnsafeCell::new(Record::with_bell(0)));
+
+    /// The module's record.
+    #[inline(always)]
+    pub(crate) fn address() -> *mut Record {
+        __rumba_panics.0.get()
+    }
+
+    /// This grid, as the record has it.
+    #[inline(always)]
+    pub(crate) fn this_grid() -> u32 {
+        let grid: u64;
+        // SAFETY: a special register.
+        unsafe { core::arch::asm!("mov.u64 {}, %gridid;", out(reg64) grid, options(nomem, nostack, pure)) };
+        (grid as u32).wrapping_add(1)
+    }
+
+    /// Whether a thread of this grid has panicked: noted where messages of panics are wanted.
+    #[inline(always)]
+    pub(crate) fn has_panicked() -> bool {
+        let grid: u32;
+        // SAFETY: of the record, and an atomic number, which threads of architectures that have waits of pipelines can load so.
+        unsafe {
+            let address = &raw const (*address()).grid;
+            core::arch::asm!("ld.relaxed.gpu.u32 {}, [{}];", out(reg32) grid, in(reg64) address, options(nostack));
+        }
+        grid == this_grid()
+    }
+}
+
+/// Whether a thread of this grid has panicked.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn has_panicked() -> bool {
+    crate::device::intrinsics::device_only("has_panicked")
+}
 
 /// Declares the kinds of panics: a name, and the sentence of `core` with `{}` for the text and for the numbers.
 macro_rules! kinds {
@@ -88,7 +145,7 @@ impl Record {
             numbers: [0; 2],
             indices: [0; 6],
             dimensions: 6,
-            reserved: 0,
+            grid: 0,
         }
     }
 }
