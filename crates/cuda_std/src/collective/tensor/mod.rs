@@ -81,7 +81,9 @@
 //!
 //! Kernels that divide themselves so can begin while the launch ahead of them ends: they let the next one begin
 //! (`griddepcontrol.launch_dependents`), and wait before they take a role until all that is ahead has ended (`griddepcontrol.wait`).
-//! Launched as usual, neither does anything.
+//! Launched as usual, neither does anything. [`product`] waits later: its consumers before they write, its producer before it
+//! reads, and not even then if the runtime says of both operands that no launch writes them which may still be running, as it can
+//! tell in a graph.
 //!
 //! # Stages
 //!
@@ -143,6 +145,8 @@ pub use convolution::convolution;
 #[doc(hidden)]
 pub use im2col::Geometry;
 pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use map::SETTLED;
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
 pub use matrix::{ExchangeMemory, Extent, MatrixOutput, MatrixTile, MatrixTiles, TensorExchange};
 pub use output::{

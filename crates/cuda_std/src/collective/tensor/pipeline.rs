@@ -91,6 +91,17 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
+        self.divide::<LOW, HIGH, true>(producer, consumer);
+    }
+
+    /// The same, but where `WAITS` is not set, the roles begin before the launches ahead of this one have ended. They wait
+    /// themselves, by [`wait_for_prerequisites`], before they read what those may write, and before they write.
+    #[inline(always)]
+    pub(super) fn divide<const LOW: u32, const HIGH: u32, const WAITS: bool>(
+        self,
+        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
+        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
+    ) {
         const {
             assert!(STAGES >= 1, "a pipeline has a stage at least");
             assert!(
@@ -112,9 +123,9 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread);
         // SAFETY: always. What the block has read of global memory before is its parameters.
-        unsafe {
-            wgmma::launch_dependents();
-            wgmma::wait_for_prerequisites();
+        unsafe { wgmma::launch_dependents() };
+        if WAITS {
+            wait_for_prerequisites();
         }
         if group == 0 {
             // SAFETY: the whole warp group is here, and what follows needs few registers.
@@ -124,11 +135,19 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
                 producer(&mut role);
                 role.finish();
             }
+            if !WAITS {
+                // A warp waits for prerequisites as a whole, and the producer is one of its lanes.
+                sync_warp(FULL_MASK);
+            }
         } else {
             // SAFETY: the whole warp group is here; the first one gives away what this takes.
             unsafe { wgmma::set_registers::<HIGH, true>() };
             let mut role = Consumer::new(self.base, group - 1);
             consumer(&mut role);
+        }
+        if !WAITS {
+            // Whoever waits for this launch then waits for those ahead of it too.
+            wait_for_prerequisites();
         }
         // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when each
         // has copied its part, and the producer has waited until it is released by all. If one did not, a producer still
@@ -168,6 +187,13 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             unsafe { wgmma::cluster_wait() };
         }
     }
+}
+
+/// Until the launches ahead of this one are over and their writes are there; at once, if this one did not begin early.
+#[inline(always)]
+pub(super) fn wait_for_prerequisites() {
+    // SAFETY: always.
+    unsafe { wgmma::wait_for_prerequisites() }
 }
 
 /// Makes the barriers of the stages, for so many consumers, of which a lane of each warp arrives.
