@@ -95,7 +95,8 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     }
 
     /// The same, but where `WAITS` is not set, the roles begin before the launches ahead of this one have ended. They wait
-    /// themselves, by [`wait_for_prerequisites`], before they read what those may write, and before they write.
+    /// themselves, by [`wait_for_prerequisites`]: the producer before it reads what those may write, each consumer before it
+    /// writes, and in any case before it ends, so that what waits for this launch waits for those ahead of it too.
     #[inline(always)]
     pub(super) fn divide<const LOW: u32, const HIGH: u32, const WAITS: bool>(
         self,
@@ -135,19 +136,11 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
                 producer(&mut role);
                 role.finish();
             }
-            if !WAITS {
-                // A warp waits for prerequisites as a whole, and the producer is one of its lanes.
-                sync_warp(FULL_MASK);
-            }
         } else {
             // SAFETY: the whole warp group is here; the first one gives away what this takes.
             unsafe { wgmma::set_registers::<HIGH, true>() };
             let mut role = Consumer::new(self.base, group - 1);
             consumer(&mut role);
-        }
-        if !WAITS {
-            // Whoever waits for this launch then waits for those ahead of it too.
-            wait_for_prerequisites();
         }
         // What other blocks do to this one's memory is over, if all filled and took as many stages: a stage is full when each
         // has copied its part, and the producer has waited until it is released by all. If one did not, a producer still
@@ -377,6 +370,8 @@ pub struct Consumer<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const 
     base: u32,
     rank: u32,
     at: Position,
+    /// Whether launches ahead of this one may be running.
+    early: bool,
     launch: PhantomData<(&'l S, *mut ())>,
 }
 
@@ -390,7 +385,25 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             base,
             rank,
             at: Position::START,
+            early: false,
             launch: PhantomData,
+        }
+    }
+
+    /// From here on, launches ahead of this one may be running until the consumer waits for them.
+    #[inline(always)]
+    pub(super) fn begin_early(&mut self) {
+        self.early = true;
+    }
+
+    /// Waits for launches ahead that may be running, once.
+    ///
+    /// `griddepcontrol.wait`; PTX 7.8, sm_90.
+    #[inline(always)]
+    pub(super) fn wait_for_launches(&mut self) {
+        if self.early {
+            wait_for_prerequisites();
+            self.early = false;
         }
     }
 

@@ -46,7 +46,7 @@ mod sealed {
     {
         /// How many blocks compute parts of the same sums.
         const SLICES: u32;
-        /// Whether `consume` itself waits for the launches ahead, before it touches any memory other than the stages.
+        /// Whether `consume` itself waits, by `Consumer::wait_for_launches`, before it touches memory other than the stages.
         const WAITS: bool = false;
 
         /// What the block does before it divides into roles.
@@ -119,7 +119,7 @@ where
         let mut writer = self.1.writer(consumer);
         for tile in self.0.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
             sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
-            wait_for_prerequisites();
+            consumer.wait_for_launches();
             let Place { batch, .. } = tile.place_in_batch();
             writer.hold_results(tile, &sums, |row, column, sum| result([batch, row, column], sum));
         }
@@ -182,7 +182,7 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
-            wait_for_prerequisites();
+            consumer.wait_for_launches();
             let Place { batch, .. } = tile.place_in_batch();
             staging.write(consumer, tile, &sums, |row, column, sum| {
                 result([batch, row, column], sum)
@@ -238,7 +238,7 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
-            wait_for_prerequisites();
+            consumer.wait_for_launches();
             let Place { batch, .. } = tile.place();
             tile.write(consumer, &sums, |row, column, sum| result([batch, row, column], sum));
         }
@@ -295,7 +295,7 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
-            wait_for_prerequisites();
+            consumer.wait_for_launches();
             exchange.write(consumer, number, &tile, (&sums, steps > 0), result);
             number += 1;
         }
@@ -509,10 +509,13 @@ fn compute_early<
         }
     };
     let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
-        if !R::WAITS {
+        if settled && R::WAITS {
+            consumer.begin_early();
+        } else {
             wait_for_prerequisites();
         }
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
+        consumer.wait_for_launches();
     };
     stages.divide::<LOW, HIGH, false>(producer, consumer);
 }
