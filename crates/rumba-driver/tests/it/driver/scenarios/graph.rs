@@ -199,9 +199,8 @@ pub fn programmatic_edges() {
         0 => cuGraphInstantiateWithFlags(&mut exec, graph, 0);
         0 => cuGraphLaunch(exec, NONE);
         0 => cuCtxSynchronize();
-        // What is removed has the data that is said, and any if none is said.
-        1 => cuGraphRemoveDependencies_v2(graph, &first, &second, &0, 1);
-        0 => cuGraphRemoveDependencies_v2(graph, &first, &second, &PROGRAMMATIC, 1);
+        // Whatever data is said, the edge is removed.
+        0 => cuGraphRemoveDependencies_v2(graph, &first, &second, &0, 1);
         0 => cuGraphAddDependencies_v2(graph, &first, &second, &PROGRAMMATIC, 1);
         0 => cuGraphRemoveDependencies_v2(graph, &first, &second, null(), 1);
         1 => cuGraphRemoveDependencies_v2(graph, &first, &second, null(), 1);
