@@ -2,6 +2,7 @@
 
 mod epilogue;
 pub mod pack;
+pub mod parts;
 pub mod thread;
 pub mod warp;
 pub mod warp_group;

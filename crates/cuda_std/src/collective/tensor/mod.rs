@@ -60,7 +60,7 @@
 //! | [`TensorOutput<Tile>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
-//! | [`product`] | a whole product, of which a kernel says what becomes of the sums | everything below |
+//! | [`product`], [`product_with`] | a whole product, of which a kernel says what becomes of the sums | everything below |
 //! | [`Across<T, R, C>`](Across) | a tile whose rows are across the sum: `a b` and `aᵀ b` without a transposition | numbers of 16 bits only |
 //! | [`MatrixOutput<T>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
 //! | [`TensorExchange`] | the way to add up sums of which blocks of a cluster have parts | always in the same order |
@@ -154,7 +154,7 @@ pub use output::{
 };
 pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
-pub use product::{Results, product};
+pub use product::{Registers, Results, product, product_with};
 pub use resident::{ResidentMemory, ResidentPipeline};
 pub use rows::PerRow;
 pub use stack::{Bands4, Order, OutputBand, OutputBands, RowsInOrder, Source4, TensorMap4, TensorOutput4};

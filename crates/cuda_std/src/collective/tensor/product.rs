@@ -374,6 +374,58 @@ pub fn product<
     R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
     Columns<COLUMNS>: Width,
 {
+    if GROUPS == 1 {
+        product_with((a, b), stages, results, order, Registers::<LOW, ONE>, result);
+    } else {
+        product_with((a, b), stages, results, order, Registers::<LOW, TWO>, result);
+    }
+}
+
+/// The registers of a thread in the roles of [`product_with`]: of the producer's warp group, and of each consumer.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers<const LOW: u32, const HIGH: u32>;
+
+/// As [`product`], with registers as [`roles`](TensorPipeline::roles) takes them: a kernel that states fewer,
+/// `#[kernel(max_registers = ..)]`, leaves room for the blocks of other kernels beside its own.
+///
+/// # Panics
+/// As [`product`].
+#[inline(always)]
+pub fn product_with<
+    T,
+    V,
+    A,
+    B,
+    R,
+    const A_ROWS: usize,
+    const A_COLUMNS: usize,
+    const B_ROWS: usize,
+    const B_COLUMNS: usize,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const INNER: usize,
+    const STAGES: usize,
+    const GROUPS: u32,
+    const CLUSTER: u32,
+    const LOW: u32,
+    const HIGH: u32,
+>(
+    (a, b): (
+        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
+        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
+    ),
+    stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+    results: R,
+    order: (Bands, Grouping),
+    _: Registers<LOW, HIGH>,
+    result: impl Fn([u32; 3], T::Sum) -> V,
+) where
+    T: Factor,
+    A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+    B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
+    Columns<COLUMNS>: Width,
+{
     const {
         assert!(
             R::SLICES == 1 || A::COMMON.0 == 1 && B::COMMON.0 == 1,
@@ -400,15 +452,9 @@ pub fn product<
         }
     };
     let settled = a.is_settled() && b.is_settled();
-    if GROUPS == 1 {
-        compute_early::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, ONE>(
-            stages, results, order, steps, settled, bring, result,
-        );
-    } else {
-        compute_early::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, TWO>(
-            stages, results, order, steps, settled, bring, result,
-        );
-    }
+    compute_early::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, HIGH>(
+        stages, results, order, steps, settled, bring, result,
+    );
 }
 
 /// Computes products of `steps` stages in roles with so many registers. `bring` fills the stages for a tile of the results: all of
