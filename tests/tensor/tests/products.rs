@@ -11,10 +11,11 @@ use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::{Call, ContractError, TensorShape, ViewError};
 use cuda_std::tensor::Factor;
 use rumba::{Device, DeviceBuffer, Module};
+use rumba_linalg::product::parts::{PARTS, product_parts_nt};
 use rumba_linalg::product::warp_group::{
-    LARGE, SMALL, SPLIT, STORED, Variant, product_large_e4m3, product_large_e5m2, product_large_nn, product_large_nt,
+    LARGE, SMALL, STORED, Variant, product_large_e4m3, product_large_e5m2, product_large_nn, product_large_nt,
     product_large_tf32, product_large_tn, product_large_tt, product_small_nn, product_small_nt, product_small_tn,
-    product_small_tt, product_split_nt, product_stored_e4m3, product_stored_e5m2, product_stored_nt, product_stored_s8,
+    product_small_tt, product_stored_e4m3, product_stored_e5m2, product_stored_nt, product_stored_s8,
     product_stored_tf32,
 };
 use rumba_ptx::ast::{Block, Item, Statement};
@@ -92,7 +93,7 @@ fn sums_and_operands_stay_out_of_local_memory() {
 }
 
 /// The kernels, and the shape and types of their products.
-const KERNELS: [(&str, &str); 33] = [
+const KERNELS: [(&str, &str); 31] = [
     ("product_large_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_large_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_large_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
@@ -106,6 +107,8 @@ const KERNELS: [(&str, &str); 33] = [
     ("product_large_tn_f16", "m64n256k16.f32.f16.f16"),
     ("product_large_tt_bf16", "m64n256k16.f32.bf16.bf16"),
     ("product_large_tt_f16", "m64n256k16.f32.f16.f16"),
+    ("product_parts_nt_bf16", "m64n128k16.f32.bf16.bf16"),
+    ("product_parts_nt_f16", "m64n128k16.f32.f16.f16"),
     ("product_small_nn_bf16", "m64n128k16.f32.bf16.bf16"),
     ("product_small_nn_f16", "m64n128k16.f32.f16.f16"),
     ("product_small_nt_bf16", "m64n128k16.f32.bf16.bf16"),
@@ -114,10 +117,6 @@ const KERNELS: [(&str, &str); 33] = [
     ("product_small_tn_f16", "m64n128k16.f32.f16.f16"),
     ("product_small_tt_bf16", "m64n128k16.f32.bf16.bf16"),
     ("product_small_tt_f16", "m64n128k16.f32.f16.f16"),
-    ("product_split_nt_bf16_bf16", "m64n128k16.f32.bf16.bf16"),
-    ("product_split_nt_bf16_f32", "m64n128k16.f32.bf16.bf16"),
-    ("product_split_nt_f16_f16", "m64n128k16.f32.f16.f16"),
-    ("product_split_nt_f16_f32", "m64n128k16.f32.f16.f16"),
     ("product_stored_e4m3", "m64n256k32.f32.e4m3.e4m3"),
     ("product_stored_e5m2", "m64n256k32.f32.e5m2.e5m2"),
     ("product_stored_nt_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
@@ -137,7 +136,7 @@ fn products_are_those_of_whole_warp_groups() {
             .find(|(name, _)| *name == kernel)
             .unwrap_or_else(|| panic!("no `{kernel}`"));
         let product = format!("wgmma.mma_async.sync.aligned.{product}");
-        let copies = kernel.contains("large") || kernel.contains("small");
+        let copies = ["large", "small", "parts"].iter().any(|name| kernel.contains(name));
         let clusters = !kernel.contains("small");
         let wanted = [
             (&*product, true),
@@ -145,14 +144,14 @@ fn products_are_those_of_whole_warp_groups() {
             ("setmaxnreg.inc.sync.aligned.u32", true),
             (
                 "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
-                clusters && !kernel.contains("split"),
+                clusters,
             ),
             ("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group", copies),
             ("mbarrier.arrive.expect_tx.shared::cta.b64", true),
             ("mbarrier.try_wait.parity.shared::cta.b64", true),
             (
                 "stmatrix.sync.aligned.m8n8.x4.shared.b16",
-                copies && !kernel.contains("tf32"),
+                copies && !kernel.contains("tf32") && !kernel.contains("parts"),
             ),
             ("barrier.cluster.arrive.relaxed", clusters),
             ("fence.proxy.async.shared::cta", copies),
@@ -420,8 +419,11 @@ fn batches_are_products_of_their_own() {
     check::<f16, f32>(STORED, "nt", [3, 7, 9, 16], |a, b, c| {
         product_stored_nt::<f16, f32>(a, b, c)
     });
-    check::<f16, f16>(SPLIT, "nt", [3, 7, 9, 16], |a, b, c| {
-        product_split_nt::<f16, f16>(a, b, c)
+    check::<f16, f32>(PARTS, "nt", [3, 130, 260, 72], |a, b, c| {
+        product_parts_nt::<f16>(a, b, c)
+    });
+    check::<bf16, f32>(PARTS, "nt", [8, 7, 12, 136], |a, b, c| {
+        product_parts_nt::<bf16>(a, b, c)
     });
 }
 
@@ -433,18 +435,6 @@ fn rows_of_any_length_are_stored() {
         });
         check::<bf16, f32>(STORED, "nt", [1, 3, n, 64], |a, b, c| {
             product_stored_nt::<bf16, f32>(a, b, c)
-        });
-    }
-}
-
-#[test]
-fn blocks_that_share_out_sums_add_them_up() {
-    for [m, n, k] in [[130, 257, 456], [128, 128, 8], [260, 300, 72]] {
-        check::<f16, f16>(SPLIT, "nt", [1, m, n, k], |a, b, c| {
-            product_split_nt::<f16, f16>(a, b, c)
-        });
-        check::<bf16, f32>(SPLIT, "nt", [1, m, n, k], |a, b, c| {
-            product_split_nt::<bf16, f32>(a, b, c)
         });
     }
 }
