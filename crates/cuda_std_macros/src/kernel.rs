@@ -606,6 +606,7 @@ impl Kernel<'_> {
     fn description(self, entry: &Ident) -> TokenStream {
         let (parameters, tiles) = self.descriptions();
         let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
+        let is_unsafe = self.function.sig.unsafety.map(|_| quote! { .of_unsafe_fn() });
         let label = entry.to_string();
         let line = u32::try_from(self.name().span().unwrap().line()).unwrap_or(0);
         let kernel = quote! {
@@ -617,6 +618,7 @@ impl Kernel<'_> {
                 &[#(#parameters),*],
             )
             .of_version(::core::option_env!("CARGO_PKG_VERSION"))
+            #is_unsafe
             #tiles
         };
         match self.arguments.place() {

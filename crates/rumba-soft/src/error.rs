@@ -96,6 +96,8 @@ pub(crate) enum Error {
     Registered(u64),
     #[error("the memory at {0:#x} is not registered")]
     NotRegistered(u64),
+    #[error("there are programmatic dependencies, which only a call that takes the edges' data tells")]
+    LossyQuery,
     #[error("a stream is being captured, or is not: {}", .0.name())]
     Capture(Code),
     #[error("the system refused memory: {0}")]
@@ -138,6 +140,7 @@ impl Error {
             Self::ContextDestroyed => Code::CONTEXT_IS_DESTROYED,
             Self::Handle { .. } | Self::ForeignContext { .. } | Self::EventWithoutTime(_) => Code::INVALID_HANDLE,
             Self::Sticky(code) | Self::Capture(code) => *code,
+            Self::LossyQuery => Code::LOSSY_QUERY,
             Self::NotFound { .. } | Self::NoAllocation(_) | Self::NoFunction(_) => Code::NOT_FOUND,
             Self::File { .. } => Code::FILE_NOT_FOUND,
             Self::Image(_) => Code::INVALID_IMAGE,

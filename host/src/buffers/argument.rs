@@ -6,7 +6,7 @@ use crate::buffers::unified::UnifiedBuffer;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::context::uses::Access;
 use bytemuck::Pod;
-use cuda_std::launch::{self, Argument, Arguments, Borrowed, MemoryMut};
+use cuda_std::launch::{self, Argument, Arguments, Borrowed, MemoryMut, Settling};
 
 fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Arguments<'a>) {
     arguments.push_slice(view.address(), view.len());
@@ -79,8 +79,18 @@ unsafe impl<T> Argument<'_, *mut T> for DevicePointer<T> {
 
 /// The memory among the arguments, and what the kernel does with it.
 pub(crate) fn device_memory<'a>(arguments: &Arguments<'a>) -> impl Iterator<Item = (&'a Memory, Access)> {
-    arguments.borrowed().iter().filter_map(|borrowed| {
-        let memory = borrowed.owner.downcast_ref::<Memory>()?;
-        Some((memory, memory.access(borrowed.address, borrowed.bytes, borrowed.writes)))
+    arguments.borrowed().iter().filter_map(access)
+}
+
+/// The memory of which the kernel can be told that it is settled.
+pub(crate) fn settling<'a>(arguments: &Arguments<'a>) -> impl Iterator<Item = (&'a Memory, Access, Settling)> {
+    arguments.settling().iter().filter_map(|settling| {
+        let (memory, access) = access(arguments.borrowed().get(settling.memory)?)?;
+        Some((memory, access, *settling))
     })
+}
+
+fn access<'a>(borrowed: &Borrowed<'a>) -> Option<(&'a Memory, Access)> {
+    let memory = borrowed.owner.downcast_ref::<Memory>()?;
+    Some((memory, memory.access(borrowed.address, borrowed.bytes, borrowed.writes)))
 }

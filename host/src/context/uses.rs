@@ -41,7 +41,7 @@ pub(crate) struct List {
 }
 
 impl Access {
-    fn conflicts(&self, other: &Access) -> bool {
+    pub(crate) fn conflicts(&self, other: &Access) -> bool {
         let both = self.bytes.start.max(other.bytes.start)..self.bytes.end.min(other.bytes.end);
         (self.writes || other.writes) && !both.is_empty()
     }

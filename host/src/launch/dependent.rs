@@ -1,5 +1,5 @@
-//! Launches that begin while the one ahead of them on the stream ends: CUDA C++ Programming Guide, "Programmatic Dependent Launch
-//! and Synchronization". cust has no call for them.
+//! Launches that begin while the one ahead of them on the stream, or in a graph, ends: CUDA C++ Programming Guide, "Programmatic
+//! Dependent Launch and Synchronization". cust has no calls for them.
 
 use std::ffi::c_void;
 
@@ -34,10 +34,56 @@ unsafe extern "C" {
         parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) -> sys::CUresult;
+
+    /// cuda.h's, since CUDA 12.3.
+    fn cuGraphAddDependencies_v2(
+        graph: sys::CUgraph,
+        from: *const sys::CUgraphNode,
+        to: *const sys::CUgraphNode,
+        data: *const EdgeData,
+        count: usize,
+    ) -> sys::CUresult;
 }
+
+/// `CUgraphEdgeData`.
+#[repr(C)]
+struct EdgeData {
+    from_port: u8,
+    to_port: u8,
+    kind: u8,
+    reserved: [u8; 5],
+}
+
+/// `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`, from `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`.
+const PROGRAMMATIC: EdgeData = EdgeData {
+    from_port: 1,
+    to_port: 0,
+    kind: 1,
+    reserved: [0; 5],
+};
 
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
 const PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;
+
+/// Lets a kernel node of a graph depend on the one before it as a launch on a stream does that waits itself for what is ahead.
+///
+/// # Safety
+///
+/// Both are kernel nodes of the graph, in a context that is current, and the kernel of `to` is as for [`launch`].
+pub(super) unsafe fn follow(graph: sys::CUgraph, from: sys::CUgraphNode, to: sys::CUgraphNode) -> Result<(), Code> {
+    let depend = |data: *const EdgeData| {
+        // SAFETY: the caller's; the driver keeps none of what the pointers lead to.
+        answer(unsafe { cuGraphAddDependencies_v2(graph, &raw const from, &raw const to, data, 1) })
+    };
+    match depend(&PROGRAMMATIC) {
+        // A driver that is older has no such edges.
+        Err(Code::NOT_SUPPORTED | Code::NOT_FOUND) => {
+            // SAFETY: as above.
+            answer(unsafe { sys::cuGraphAddDependencies(graph, &raw const from, &raw const to, 1) })
+        }
+        done => done,
+    }
+}
 
 /// Puts a kernel on a stream that waits itself for what is ahead.
 ///

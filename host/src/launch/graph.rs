@@ -12,6 +12,7 @@ use crate::context::queue::Queue;
 use crate::context::uses::Access;
 use crate::context::{Context, Entered};
 use crate::devices::device::Device;
+use crate::launch::dependent;
 use crate::streams::recorded::{Recording, Step};
 use crate::streams::stream::Stream;
 use cust::sys;
@@ -20,6 +21,10 @@ use std::ptr;
 use std::sync::Arc;
 
 /// Launches that are put on a stream in one call: made by [`Device::capture`].
+///
+/// Launches run one after the other. Those of kernels that wait themselves for what is ahead of them, `#[kernel(dependent)]` and
+/// the products of `rumba::linalg`, begin while the one before them ends (programmatic dependent launch); a product whose operands no
+/// launch before it writes computes while that one still runs, and waits before it writes.
 ///
 /// A graph keeps the memory and the modules that its launches use, so buffers may be dropped before it. It does not borrow
 /// them: between two launches of the graph, write new inputs into the same buffers and read the results from them. The
@@ -102,16 +107,19 @@ impl Inner {
         let entered = context.enter(operation)?;
         // SAFETY: here and below: the context is current and the places for handles are valid.
         entered.check(answer(unsafe { sys::cuGraphCreate(&mut graph.raw, 0) }), operation)?;
+        settle(&mut steps);
         for step in &mut steps {
-            let before = graph.nodes.last().map_or(ptr::null(), ptr::from_ref);
+            let before = graph.nodes.last().copied();
+            let (early, late) = if step.dependent { (before, None) } else { (None, before) };
             let mut node = ptr::null_mut();
             let added = step.with_parameters(|parameters| {
-                // SAFETY: `before` is one node or none; the parameters are those that the launch was
-                // checked with.
-                unsafe {
-                    sys::cuGraphAddKernelNode(&mut node, graph.raw, before, usize::from(!before.is_null()), parameters)
-                }
+                let (ahead, count) = (late.as_ref().map_or(ptr::null(), ptr::from_ref), late.iter().len());
+                // SAFETY: what is ahead is one node or none; the parameters are those that the launch was checked with.
+                unsafe { sys::cuGraphAddKernelNode(&mut node, graph.raw, ahead, count, parameters) }
             });
+            // SAFETY: both are kernel nodes of the graph, and the launch was allowed to begin early.
+            let follow = |before| unsafe { dependent::follow(graph.raw, before, node) };
+            let added = added.and_then(|()| early.map_or(Ok(()), follow));
             entered.check(added, || format!("add `{}` to a graph", step.kernel.name))?;
             graph.nodes.push(node);
         }
@@ -201,11 +209,13 @@ impl Graph {
     pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
         let graph = &mut *self.inner;
         let mut steps = record(&graph.context, work)?;
-        let functions = |steps: &[Step]| steps.iter().map(|step| step.function).collect::<Vec<_>>();
-        if functions(&steps) != functions(&graph.steps) {
+        // What an executable graph keeps: the kernels, and how each depends on the one before it.
+        let kept = |step: &Step| (step.function, step.dependent);
+        if !steps.iter().map(kept).eq(graph.steps.iter().map(kept)) {
             *graph = Inner::new(graph.context.clone(), steps)?;
             return Ok(());
         }
+        settle(&mut steps);
         let context = graph.context.clone();
         let entered = context.enter(launching)?;
         for (step, &node) in steps.iter_mut().zip(&graph.nodes) {
@@ -240,15 +250,39 @@ fn launching() -> String {
 
 /// What launches use, without what is there twice.
 fn all_uses(steps: &[Step]) -> Vec<(Memory, Access)> {
-    let mut all: Vec<(Memory, Access)> = Vec::new();
-    for (memory, access) in steps.iter().flat_map(|step| &step.uses) {
+    let mut all = Vec::new();
+    steps.iter().for_each(|step| add_uses(&mut all, &step.uses));
+    all
+}
+
+fn add_uses<'u>(all: &mut Vec<(Memory, Access)>, uses: impl IntoIterator<Item = &'u (Memory, Access)>) {
+    for (memory, access) in uses {
         let same = |(other, _): &&(Memory, Access)| memory.is(other);
         if !all.iter().filter(same).any(|(_, other)| other.covers(access)) {
             all.retain(|(other, earlier)| !(memory.is(other) && access.covers(earlier)));
             all.push((memory.clone(), access.clone()));
         }
     }
-    all
+}
+
+/// Tells each launch that may begin early which of its inputs it need not wait for: those that are not written by any launch
+/// which may be running then. That is the last one that began when all ahead of it had ended, and those behind it. Unsafe
+/// kernels may write more than is known.
+fn settle(steps: &mut [Step]) {
+    let (mut written, mut known) = (Vec::new(), true);
+    for step in steps {
+        if !step.dependent {
+            (written, known) = (Vec::new(), true);
+        }
+        step.settle(|memory, access| {
+            known
+                && !written
+                    .iter()
+                    .any(|(other, write): &(Memory, Access)| memory.is(other) && access.conflicts(write))
+        });
+        known &= !step.kernel.is_unsafe;
+        add_uses(&mut written, step.uses.iter().filter(|(_, access)| access.writes));
+    }
 }
 
 impl fmt::Debug for Graph {
@@ -280,5 +314,66 @@ impl Drop for Inner {
                 let _ = unsafe { sys::cuGraphDestroy(self.raw) };
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "linalg"))]
+mod tests {
+    use crate::array::Array;
+    use crate::devices::device::Device;
+    use crate::launch::config::LaunchConfig;
+    use crate::launch::test_kernels::{PTX, scale};
+    use crate::linalg::Linalg;
+    use cuda_std::half::f16;
+
+    #[test]
+    fn launches_are_told_what_no_other_writes_that_may_be_running() {
+        let device = Device::new().unwrap();
+        if device.limits().compute_capability != (9, 0) {
+            return;
+        }
+        let linalg = Linalg::new(&device).only("small");
+        let module = device.load(PTX).unwrap();
+        let mut numbers = device.buffer_from(&[1.0_f32; 8]).unwrap();
+        let one = || Array::full(&device, [64, 64], f16::ONE).unwrap();
+        let (x, mut y, mut z, mut halves) = (one(), one(), one(), one());
+        let graph = device
+            .capture(|stream| {
+                let linalg = linalg.on(stream);
+                linalg.product(&x, &x).eval_into(&mut y)?;
+                linalg.product(&x, &y).eval_into(&mut z)?;
+                // What the first launch writes: the second may not have waited for it yet.
+                linalg.product(&y, &x).eval_into(&mut z)?;
+                // This one waits for all that is ahead of it.
+                module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut numbers))?;
+                linalg
+                    .product(y.slice((..32, ..)), &z)
+                    .eval_into(halves.slice_mut((..32, ..)))?;
+                // One part is written, the other is not.
+                linalg
+                    .product(x.slice((..32, ..)), &x)
+                    .eval_into(halves.slice_mut((..32, ..)))?;
+                linalg
+                    .product(halves.slice((32.., ..)), &x)
+                    .eval_into(y.slice_mut((..32, ..)))?;
+                linalg
+                    .product(halves.slice((..32, ..)), &x)
+                    .eval_into(y.slice_mut((..32, ..)))
+            })
+            .unwrap();
+        let told: Vec<&[bool]> = graph.inner.steps.iter().map(|step| &*step.told).collect();
+        let expected: [&[bool]; 8] = [
+            &[true, true],
+            &[true, false],
+            &[false, true],
+            &[],
+            &[true, true],
+            &[true, true],
+            &[true, true],
+            &[false, true],
+        ];
+        assert_eq!(told, expected);
+        graph.launch().unwrap();
+        assert!(y.to_vec().unwrap()[..32 * 64].iter().all(|y| y.to_f32() == 64.0 * 64.0));
     }
 }

@@ -153,6 +153,7 @@ impl Module {
                 memory.operation(&format!("launch `{}` with", kernel.name))
             })?;
         }
+        let dependent = config.dependent || kernel.contract.dependent;
         let queue = match config.stream {
             None => &self.context().queues.default,
             Some(stream) => {
@@ -160,7 +161,14 @@ impl Module {
                 stream.belongs_to(self.context(), operation)?;
                 if let Some(recording) = stream.records().filter(|_| timings.is_none()) {
                     let function = function.raw.to_raw();
-                    let step = Step::new(kernel, self, function, (grid, block, shared), call.arguments())?;
+                    let step = Step::new(
+                        kernel,
+                        self,
+                        function,
+                        (grid, block, shared),
+                        dependent,
+                        call.arguments(),
+                    )?;
                     return recording.add(step);
                 }
                 stream.queue(operation)?
@@ -175,7 +183,7 @@ impl Module {
             grid,
             block,
             shared,
-            dependent: config.dependent,
+            dependent,
         };
         // SAFETY: nothing is bound, and the memory for each transfer is taken for this launch.
         let arguments = unsafe { call.arguments_mut() };
@@ -376,7 +384,7 @@ impl Launch<'_> {
                         pointers.as_mut_ptr(),
                     )
                 })
-            } else if self.dependent || self.kernel.contract.dependent {
+            } else if self.dependent {
                 let (function, stream) = (self.function.raw.to_raw(), self.queue.raw.as_inner());
                 // SAFETY: as below; the configuration or the kernel says that it waits itself.
                 unsafe { dependent::launch(function, (self.grid, self.block, self.shared), stream, &mut pointers) }

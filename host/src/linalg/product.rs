@@ -4,6 +4,7 @@ mod choice;
 mod group;
 mod matrices;
 mod pack;
+mod parts;
 mod types;
 
 pub use matrices::Matrices;

@@ -2,10 +2,10 @@
 
 use crate::base::error::{Code, GraphError, Result, answer};
 use crate::buffers::allocation::Memory;
-use crate::buffers::argument::device_memory;
+use crate::buffers::argument::{device_memory, settling};
 use crate::context::uses::Access;
 use crate::modules::module::Module;
-use cuda_std::launch::{Arguments, Kernel, ParameterBytes};
+use cuda_std::launch::{Arguments, Kernel, ParameterBytes, Settling};
 use cust::sys;
 use parking_lot::Mutex;
 use std::ffi::c_void;
@@ -21,9 +21,16 @@ pub(crate) struct Step {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared: u32,
+    /// Whether it may begin before the step ahead of it has ended.
+    pub(crate) dependent: bool,
     words: Vec<MaybeUninit<u64>>,
     parameters: Vec<ParameterBytes>,
     pub(crate) uses: Vec<(Memory, Access)>,
+    /// Of what it reads, where it is told that no step which may still be running writes there.
+    settling: Vec<(Memory, Access, Settling)>,
+    /// What it was told, of each in order.
+    #[cfg(test)]
+    pub(crate) told: Vec<bool>,
 }
 
 // SAFETY: the function is a name that the driver looks up; the module keeps it.
@@ -57,6 +64,7 @@ impl Step {
         module: &Module,
         function: sys::CUfunction,
         (grid, block, shared): ([u32; 3], [u32; 3], u32),
+        dependent: bool,
         arguments: &Arguments<'_>,
     ) -> Result<Step> {
         if let Some(index) = arguments.transfers().first().and_then(|first| {
@@ -84,12 +92,30 @@ impl Step {
             grid,
             block,
             shared,
+            dependent,
             words: arguments.words().to_vec(),
             parameters: arguments.parameters().to_vec(),
             uses: device_memory(arguments)
                 .map(|(memory, access)| (memory.clone(), access))
                 .collect(),
+            settling: settling(arguments)
+                .map(|(memory, access, settling)| (memory.clone(), access, settling))
+                .collect(),
+            #[cfg(test)]
+            told: Vec::new(),
         })
+    }
+
+    /// Tells the kernel which of the memory that it reads is settled.
+    pub(crate) fn settle(&mut self, is_settled: impl Fn(&Memory, &Access) -> bool) {
+        #[cfg(test)]
+        self.told.clear();
+        for (memory, access, settling) in &self.settling {
+            let settled = is_settled(memory, access);
+            settling.tell(&mut self.words, settled);
+            #[cfg(test)]
+            self.told.push(settled);
+        }
     }
 
     /// Calls the driver with the node's parameters, which it copies.

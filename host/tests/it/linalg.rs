@@ -291,6 +291,52 @@ fn whole_tiles() {
     ONLY.set(None);
 }
 
+/// Of few tiles with long sums, which several products add up to; with an epilogue, which is that of the total.
+#[test]
+fn sums_in_parts() {
+    let (device, linalg) = linalg();
+    ONLY.set(Some("split"));
+    let mut random = Random(7);
+    let single = f64::from(f32::EPSILON) * 4.0;
+    for (shape, lie) in [
+        ([1, 130, 70, 1024], [Lies::Rows, Lies::Columns, Lies::Rows]),
+        ([1, 3, 131, 400], [Lies::Rows; 3]),
+        ([1, 72, 40, 176], [Lies::Columns, Lies::Unaligned, Lies::Strided]),
+    ] {
+        let random = &mut random;
+        check::<f16, f16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
+        check::<f16, f32, _>(
+            random,
+            shape,
+            lie,
+            single,
+            |p| p.accumulate(2.0),
+            |sum, old| sum + 2.0 * old,
+        );
+        check::<bf16, bf16, _>(
+            random,
+            shape,
+            lie,
+            single,
+            |p| p.scale(0.5).activation(Activation::Relu),
+            |sum, _| (0.5 * sum).max(0.0),
+        );
+    }
+    ONLY.set(None);
+    if device.limits().compute_capability == (9, 0) {
+        let a = Array::full(device, [64, 4096], f16::ONE).unwrap();
+        let mut c = Array::full(device, [64, 64], f16::ONE).unwrap();
+        let product = |stream: &rumba::Stream, c: &mut Array<f16, 2>| {
+            linalg.on(stream).only("split").product(&a, a.transpose()).eval_into(c)
+        };
+        let graph = device.capture(|stream| product(stream, &mut c)).unwrap();
+        assert_eq!(
+            graph.kernels().collect::<Vec<_>>(),
+            ["product_parts_nt_f16", "total_f16"]
+        );
+    }
+}
+
 #[test]
 fn eight_bits() {
     let mut random = Random(6);

@@ -14,10 +14,11 @@ use rumba::array::{Array, ArrayView};
 use rumba::{Device, DeviceBuffer, Module};
 use rumba_linalg::product::Activation;
 use rumba_linalg::product::fused::product_fused_8;
+use rumba_linalg::product::parts::{PARTS, product_parts_nt};
 use rumba_linalg::product::stored::{product_stored_8, product_stored_16, product_stored_32, product_stored_s8};
 use rumba_linalg::product::warp_group::{
-    LARGE, SMALL, SPLIT, STORED, Variant, product_large_nn, product_large_nt, product_large_tf32, product_large_tn,
-    product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt, product_split_nt,
+    LARGE, SMALL, STORED, Variant, product_large_nn, product_large_nt, product_large_tf32, product_large_tn,
+    product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt,
 };
 use rumba_ptx::ast::{Block, Item, Statement};
 
@@ -94,7 +95,7 @@ fn sums_and_operands_stay_out_of_local_memory() {
 }
 
 /// The kernels, and the shape and types of their products.
-const KERNELS: [(&str, &str); 43] = [
+const KERNELS: [(&str, &str); 41] = [
     ("product_fused_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_fused_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_fused_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
@@ -114,6 +115,8 @@ const KERNELS: [(&str, &str); 43] = [
     ("product_large_tn_f16", "m64n256k16.f32.f16.f16"),
     ("product_large_tt_bf16", "m64n256k16.f32.bf16.bf16"),
     ("product_large_tt_f16", "m64n256k16.f32.f16.f16"),
+    ("product_parts_nt_bf16", "m64n128k16.f32.bf16.bf16"),
+    ("product_parts_nt_f16", "m64n128k16.f32.f16.f16"),
     ("product_small_nn_bf16", "m64n128k16.f32.bf16.bf16"),
     ("product_small_nn_f16", "m64n128k16.f32.f16.f16"),
     ("product_small_nt_bf16", "m64n128k16.f32.bf16.bf16"),
@@ -122,10 +125,6 @@ const KERNELS: [(&str, &str); 43] = [
     ("product_small_tn_f16", "m64n128k16.f32.f16.f16"),
     ("product_small_tt_bf16", "m64n128k16.f32.bf16.bf16"),
     ("product_small_tt_f16", "m64n128k16.f32.f16.f16"),
-    ("product_split_nt_bf16_bf16", "m64n128k16.f32.bf16.bf16"),
-    ("product_split_nt_bf16_f32", "m64n128k16.f32.bf16.bf16"),
-    ("product_split_nt_f16_f16", "m64n128k16.f32.f16.f16"),
-    ("product_split_nt_f16_f32", "m64n128k16.f32.f16.f16"),
     ("product_stored_16_bf16_bf16", "m64n256k16.f32.bf16.bf16"),
     ("product_stored_16_bf16_f32", "m64n256k16.f32.bf16.bf16"),
     ("product_stored_16_f16_f16", "m64n256k16.f32.f16.f16"),
@@ -149,7 +148,7 @@ fn products_are_those_of_whole_warp_groups() {
             .find(|(name, _)| *name == kernel)
             .unwrap_or_else(|| panic!("no `{kernel}`"));
         let product = format!("wgmma.mma_async.sync.aligned.{product}");
-        let copies = !kernel.contains("stored") && !kernel.contains("split");
+        let copies = !kernel.contains("stored");
         let clusters = !kernel.contains("small");
         let wanted = [
             (&*product, true),
@@ -157,14 +156,14 @@ fn products_are_those_of_whole_warp_groups() {
             ("setmaxnreg.inc.sync.aligned.u32", true),
             (
                 "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
-                clusters && !kernel.contains("split"),
+                clusters,
             ),
             ("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group", copies),
             ("mbarrier.arrive.expect_tx.shared::cta.b64", true),
             ("mbarrier.try_wait.parity.shared::cta.b64", true),
             (
                 "stmatrix.sync.aligned.m8n8.x4.shared.b16",
-                copies && !kernel.contains("tf32"),
+                copies && !kernel.contains("tf32") && !kernel.contains("parts"),
             ),
             ("barrier.cluster.arrive.relaxed", clusters),
             ("fence.proxy.async.shared::cta", copies),
@@ -452,8 +451,11 @@ fn batches_are_products_of_their_own() {
     });
     let shape = [3, 7, 9, 16];
     check::<f16, f32>(STORED, "nt", shape, plain!(product_stored_16, f16, f32, 1.0, 0.0));
-    check::<f16, f16>(SPLIT, "nt", [3, 7, 9, 16], |a, b, c| {
-        product_split_nt::<f16, f16>(a, b, c)
+    check::<f16, f32>(PARTS, "nt", [3, 130, 260, 72], |a, b, c| {
+        product_parts_nt::<f16>(a, b, c)
+    });
+    check::<bf16, f32>(PARTS, "nt", [8, 7, 12, 136], |a, b, c| {
+        product_parts_nt::<bf16>(a, b, c)
     });
 }
 
@@ -472,18 +474,6 @@ fn rows_of_any_length_are_stored() {
             [1, 3, n, 64],
             plain!(product_stored_16, bf16, f32, 1.0, 0.0),
         );
-    }
-}
-
-#[test]
-fn blocks_that_share_out_sums_add_them_up() {
-    for [m, n, k] in [[130, 257, 456], [128, 128, 8], [260, 300, 72]] {
-        check::<f16, f16>(SPLIT, "nt", [1, m, n, k], |a, b, c| {
-            product_split_nt::<f16, f16>(a, b, c)
-        });
-        check::<bf16, f32>(SPLIT, "nt", [1, m, n, k], |a, b, c| {
-            product_split_nt::<bf16, f32>(a, b, c)
-        });
     }
 }
 

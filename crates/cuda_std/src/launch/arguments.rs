@@ -15,6 +15,7 @@ use std::vec::Vec;
 use super::ViewError;
 use super::operand::Place;
 use super::reach::Reach;
+use crate::collective::tensor::SETTLED;
 
 /// The bound arguments of a call.
 ///
@@ -29,6 +30,7 @@ pub struct Arguments<'a> {
     transfers: Vec<Transfer<'a>>,
     extents: SmallVec<[Extent; 12]>,
     borrowed: SmallVec<[Borrowed<'a>; 8]>,
+    settling: SmallVec<[Settling; 4]>,
     /// Of what kernels write to, what a launch may leave untouched.
     outputs: SmallVec<[BoundOutput; 4]>,
     /// Bytes of dynamic shared memory that have been given out.
@@ -50,6 +52,26 @@ pub struct Borrowed<'a> {
     pub bytes: u64,
     /// Whether the kernel may write there.
     pub writes: bool,
+}
+
+/// Where a kernel is told that device memory is settled: that no launch ahead of it in its stream which may still be running
+/// writes there. A launch that begins early (programmatic dependent launch) then reads it without waiting for those.
+#[derive(Clone, Copy, Debug)]
+pub struct Settling {
+    /// The number of the memory in [`Arguments::borrowed`].
+    pub memory: usize,
+    word: u16,
+    value: u32,
+}
+
+impl Settling {
+    /// Tells it, or that it is not so, in a copy of [`Arguments::words`].
+    pub fn tell(self, words: &mut [MaybeUninit<u64>], settled: bool) {
+        let mut bytes = [0; 8];
+        let value = if settled { self.value | SETTLED } else { self.value };
+        bytes[..4].copy_from_slice(&value.to_ne_bytes());
+        words[usize::from(self.word)] = MaybeUninit::new(u64::from_ne_bytes(bytes));
+    }
 }
 
 /// An argument that a kernel writes to.
@@ -262,6 +284,19 @@ impl<'a> Arguments<'a> {
         self.borrowed.push(memory);
     }
 
+    /// The same of memory that the kernel reads through a tensor map, of which the last PTX parameter, `value`, tells whether
+    /// it is settled.
+    pub(super) fn borrow_settling(&mut self, memory: Borrowed<'a>, value: u32) {
+        if let Some(last) = self.parameters.last() {
+            self.settling.push(Settling {
+                memory: self.borrowed.len(),
+                word: last.word,
+                value,
+            });
+        }
+        self.borrow(memory);
+    }
+
     /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. What else its parameter is
     /// made of follows with [`push_part`](Self::push_part).
     pub(super) fn push_place(&mut self, place: Place<'a>, align: usize, elements: usize) {
@@ -364,6 +399,12 @@ impl<'a> Arguments<'a> {
     #[must_use]
     pub fn borrowed(&self) -> &[Borrowed<'a>] {
         &self.borrowed
+    }
+
+    /// Which of the borrowed memory a kernel can be told to be settled. It is told nothing, unless by the runtime.
+    #[must_use]
+    pub fn settling(&self) -> &[Settling] {
+        &self.settling
     }
 
     /// The bytes of the PTX parameters. What is padding of a structure is not initialised.

@@ -55,7 +55,7 @@ mod tensor;
 #[doc(hidden)]
 pub use argument::Written;
 pub use argument::{Argument, Elements, In, InOut, Memory, MemoryMut, Out, OutputArgument, Workspace};
-pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Transfer};
+pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Settling, Transfer};
 pub use contract::{ContractError, ViewError};
 #[doc(hidden)]
 pub use debug::tell;
@@ -103,6 +103,8 @@ pub struct Kernel {
     pub max_block: Option<[u32; 3]>,
     /// What it states about its launches: `#[kernel(block = 256)]`.
     pub contract: Contract,
+    /// Whether it is an `unsafe fn`, and so may access more than what its arguments borrow.
+    pub is_unsafe: bool,
 }
 
 impl Kernel {
@@ -145,7 +147,15 @@ impl Kernel {
             elements,
             max_block: None,
             contract: Contract::ANY,
+            is_unsafe: false,
         }
+    }
+
+    /// States that the function is unsafe. For the macro.
+    #[must_use]
+    pub const fn of_unsafe_fn(mut self) -> Self {
+        self.is_unsafe = true;
+        self
     }
 
     /// Adds the version of the package. For the macro.

@@ -204,7 +204,11 @@ fn bind<'a>(
     for length in [shape.rows, shape.columns, shape.batches] {
         arguments.push_part(&(length as u32).to_ne_bytes());
     }
-    arguments.borrow(memory);
+    if memory.writes {
+        arguments.borrow(memory);
+    } else {
+        arguments.borrow_settling(memory, shape.batches as u32);
+    }
 }
 
 // SAFETY: a tensor map by value, and rows, columns and batches; the memory is not written.

@@ -6,6 +6,8 @@ use rumba_driver as _;
 
 use test_processes::{Outcome, alone};
 
+use crate::driver::abi::{LaunchAttribute, LaunchConfig, cuLaunchKernelEx};
+
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
@@ -14,12 +16,6 @@ unsafe extern "C" {
     fn cuModuleLoadData(module: *mut usize, image: *const c_void) -> c_int;
     fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) -> c_int;
     fn cuFuncSetAttribute(function: usize, number: c_int, value: c_int) -> c_int;
-    fn cuLaunchKernelEx(
-        config: *const LaunchConfig,
-        function: usize,
-        parameters: *mut *mut c_void,
-        extra: *mut *mut c_void,
-    ) -> c_int;
     fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> c_int;
     fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> c_int;
     fn cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int) -> c_int;
@@ -34,25 +30,6 @@ unsafe extern "C" {
     fn cuPointerGetAttribute(data: *mut c_void, number: c_int, pointer: u64) -> c_int;
 }
 
-/// `CUlaunchConfig`.
-#[repr(C)]
-struct LaunchConfig {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared: c_uint,
-    stream: usize,
-    attributes: *const LaunchAttribute,
-    count: c_uint,
-}
-
-/// `CUlaunchAttribute`.
-#[repr(C)]
-struct LaunchAttribute {
-    number: c_uint,
-    padding: c_uint,
-    value: [c_uint; 16],
-}
-
 /// The numbers are those of the CUDA C++ Programming Guide, "Compute Capabilities", for 8.6.
 #[test]
 fn a_device_of_an_older_generation_has_its_limits() {
@@ -61,9 +38,10 @@ fn a_device_of_an_older_generation_has_its_limits() {
     }
     const KERNEL: &[u8] = b".version 7.1 .target sm_86 .address_size 64 .visible .entry k() { ret; }\0";
     let cluster = LaunchAttribute {
-        number: 4,
+        id: 4,
         padding: 0,
-        value: [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        // Words of 32 bits: 2, 1 and 1.
+        value: [1 << 32 | 2, 1, 0, 0, 0, 0, 0, 0],
     };
     let config = LaunchConfig {
         grid: [2, 1, 1],

@@ -3,6 +3,7 @@
 mod epilogue;
 pub mod fused;
 pub mod pack;
+pub mod parts;
 pub mod stored;
 pub mod thread;
 pub mod warp;

@@ -8,8 +8,8 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Across, Bands, Element, Grouping, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange, TensorMap,
-    TensorOutput, TensorPipeline, TensorStaging, product,
+    Across, Bands, Element, Grouping, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
+    product,
 };
 
 /// A kernel of this module: what a program that chooses among them has to know.
@@ -25,8 +25,6 @@ pub struct Variant {
     pub depth: u32,
     /// Blocks of a cluster.
     pub cluster: u32,
-    /// How many blocks of a cluster compute parts of the same sums.
-    pub slices: u32,
     /// Threads of a block.
     pub threads: u32,
     /// Whether `c` is written by tensor copies: its rows, too, begin at multiples of 16 bytes then. Those of `a` and `b` always do.
@@ -40,7 +38,6 @@ pub const LARGE: Variant = Variant {
     columns: 256,
     depth: 128,
     cluster: 2,
-    slices: 1,
     threads: 384,
     copies: true,
 };
@@ -63,19 +60,8 @@ pub const STORED: Variant = Variant {
     ..LARGE
 };
 
-/// For few tiles with long sums, which six blocks share out: an H200 has room for 17 such clusters, and for 15 of seven or eight.
-pub const SPLIT: Variant = Variant {
-    name: "product_split",
-    rows: 128,
-    columns: 128,
-    cluster: 6,
-    slices: 6,
-    copies: false,
-    ..LARGE
-};
-
 /// All of them.
-pub const VARIANTS: [Variant; 4] = [LARGE, SMALL, STORED, SPLIT];
+pub const VARIANTS: [Variant; 3] = [LARGE, SMALL, STORED];
 
 /// Columns of 16 bits that are summed over in a stage: rows of 128 bytes.
 const DEPTH: usize = 64;
@@ -124,18 +110,6 @@ copied! {
     "`c = a bᵀ`." product_large_nt product_small_nt: Along 128 64, Along 128 128;
     "`c = aᵀ b`." product_large_tn product_small_tn: Beside 64 64, Beside 64 64;
     "`c = aᵀ bᵀ`." product_large_tt product_small_tt: Beside 64 64, Along 128 128;
-}
-
-/// [`SPLIT`]: `c = a bᵀ` of 16 bits, written as any number.
-#[kernel(block = 384, min_blocks = 1, cluster = 6, arch = ["sm_90a"], (T, O) = [(f16, f16), (bf16, bf16), (f16, f32), (bf16, f32)])]
-pub fn product_split_nt<T: Element, O: Stored<f32>>(
-    a: TensorMap<Swizzled<T, 128, 64>>,
-    b: TensorMap<Swizzled<T, 128, 64>>,
-    c: MatrixOutput<O>,
-    stages: TensorPipeline<(Swizzled<T, 128, 64>, Swizzled<T, 128, 64>), 4, 2, 6>,
-    exchange: TensorExchange<128, 128, 6>,
-) {
-    product((a, b), stages, (c, exchange), order(1, 8), |_, sum: f32| sum);
 }
 
 /// [`LARGE`]: `c = a bᵀ` of tf32, the upper 19 bits of `f32`.

@@ -8,6 +8,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture::{self, Part};
 use crate::soft::driver::Driver;
+use crate::soft::graph::EdgeData;
 use crate::soft::order::AnyStream;
 
 /// What a stream is doing, as `CUstreamCaptureStatus`.
@@ -27,11 +28,12 @@ pub(crate) extern "C" fn cuStreamBeginCaptureToGraph(
     stream: CUstream,
     graph: CUgraph,
     dependencies: In<CUgraphNode>,
-    _edges: In<u64>,
+    edges: In<EdgeData>,
     count: usize,
     mode: c_int,
 ) -> Code {
     answer(|| {
+        refuse_data(edges, count)?;
         let nodes = nodes(dependencies, count)?;
         begin(stream, mode, Some((graph, nodes)))
     })
@@ -42,6 +44,21 @@ pub(super) fn nodes(nodes: In<CUgraphNode>, count: usize) -> Result<Vec<CUgraphN
     // SAFETY: every call with such an argument reads `count` nodes.
     let node = |index| unsafe { nodes.element("dependencies", index) };
     (0..count).map(node).collect()
+}
+
+/// What a stream is told to depend on is always the end of nodes: a launch says itself if it depends on less.
+fn refuse_data(edges: In<EdgeData>, count: usize) -> Result<(), Error> {
+    if !edges.is_null() {
+        for index in 0..count {
+            // SAFETY: there is data for each of the nodes.
+            if unsafe { edges.element("dependencyData", index) }? != EdgeData::default() {
+                return Err(Error::Unserved {
+                    what: "a programmatic dependency that is given to a stream in a capture",
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>)>) -> Result<(), Error> {
@@ -157,7 +174,7 @@ pub(crate) extern "C" fn cuStreamGetCaptureInfo_v3(
     count: Out<usize>,
 ) -> Code {
     answer(|| {
-        // All edges are plain.
+        // A stream depends on the ends of nodes, until a launch says otherwise.
         edges.put_if(0);
         details(stream, result, id, graph, dependencies, count)
     })
@@ -175,11 +192,14 @@ pub(crate) extern "C" fn cuStreamUpdateCaptureDependencies(
 pub(crate) extern "C" fn cuStreamUpdateCaptureDependencies_v2(
     stream: CUstream,
     dependencies: In<CUgraphNode>,
-    _edges: In<u64>,
+    edges: In<EdgeData>,
     count: usize,
     flags: c_uint,
 ) -> Code {
-    answer(|| update(stream, dependencies, count, flags))
+    answer(|| {
+        refuse_data(edges, count)?;
+        update(stream, dependencies, count, flags)
+    })
 }
 
 fn update(stream: CUstream, dependencies: In<CUgraphNode>, count: usize, flags: c_uint) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
 use crate::soft::driver::Driver;
-use crate::soft::graph::{Action, Exec, Graph, State};
+use crate::soft::graph::{Action, Edge, EdgeData, Exec, Graph, State};
 
 /// The graph behind a handle.
 pub(super) fn graph_of(handle: CUgraph) -> Result<(&'static Driver, Arc<Graph>), Error> {
@@ -89,7 +89,7 @@ pub(super) fn list<T>(items: &[T], count: Out<usize>, store: impl Fn(usize, &T) 
 }
 
 /// Lists nodes.
-pub(super) fn list_nodes(items: &[usize], nodes: Out<CUgraphNode>, count: Out<usize>) -> Result<(), Error> {
+fn list_nodes(items: &[usize], nodes: Out<CUgraphNode>, count: Out<usize>) -> Result<(), Error> {
     list(items, count, |index, node| {
         // SAFETY: the index is below the count.
         unsafe { nodes.at(index) }.put_if(*node);
@@ -108,21 +108,42 @@ pub(crate) extern "C" fn cuGraphGetNodes(handle: CUgraph, nodes: Out<CUgraphNode
 pub(crate) extern "C" fn cuGraphGetRootNodes(handle: CUgraph, nodes: Out<CUgraphNode>, count: Out<usize>) -> Code {
     answer(|| {
         let state = graph_of(handle)?.1.lock().clone();
-        let is_root = |node: &usize| state.edges.iter().all(|(_, to)| to != node);
+        let is_root = |node: &usize| state.edges.iter().all(|edge| edge.to != *node);
         let roots: Vec<usize> = state.nodes.iter().map(|(node, _)| *node).filter(is_root).collect();
         list_nodes(&roots, nodes, count)
     })
 }
 
-fn edges(handle: CUgraph, from: Out<CUgraphNode>, to: Out<CUgraphNode>, count: Out<usize>) -> Result<(), Error> {
+/// Lists edges. Without their data, there must be none other than the default.
+fn edges(
+    handle: CUgraph,
+    from: Out<CUgraphNode>,
+    to: Out<CUgraphNode>,
+    data: Option<Out<EdgeData>>,
+    count: Out<usize>,
+) -> Result<(), Error> {
     let state = graph_of(handle)?.1.lock().clone();
+    refuse_lossy(&state.edges, from, data)?;
     list(&state.edges, count, |index, edge| {
         // SAFETY: the index is below the count.
-        let (from, to) = unsafe { (from.at(index), to.at(index)) };
-        from.put_if(edge.0);
-        to.put_if(edge.1);
+        let (from, to, data) = unsafe { (from.at(index), to.at(index), data.map(|data| data.at(index))) };
+        from.put_if(edge.from);
+        to.put_if(edge.to);
+        if let Some(data) = data {
+            data.put_if(edge.data);
+        }
         from.address() != 0 && to.address() != 0
     })
+}
+
+/// Refuses to list nodes at the ends of edges without the data of these, where it says something.
+pub(super) fn refuse_lossy(edges: &[Edge], nodes: Out<CUgraphNode>, data: Option<Out<EdgeData>>) -> Result<(), Error> {
+    let told = nodes.address() == 0 || data.is_some_and(|data| data.address() != 0);
+    if told || edges.iter().all(|edge| edge.data == EdgeData::default()) {
+        Ok(())
+    } else {
+        Err(Error::LossyQuery)
+    }
 }
 
 pub(crate) extern "C" fn cuGraphGetEdges(
@@ -131,40 +152,36 @@ pub(crate) extern "C" fn cuGraphGetEdges(
     to: Out<CUgraphNode>,
     count: Out<usize>,
 ) -> Code {
-    answer(|| edges(handle, from, to, count))
+    answer(|| edges(handle, from, to, None, count))
 }
 
-/// All edges are plain: their data is zero, and only as much of it is written as there are edges.
 pub(crate) extern "C" fn cuGraphGetEdges_v2(
     handle: CUgraph,
     from: Out<CUgraphNode>,
     to: Out<CUgraphNode>,
-    data: Out<u64>,
+    data: Out<EdgeData>,
     count: Out<usize>,
 ) -> Code {
-    answer(|| {
-        edges(handle, from, to, count)?;
-        if from.address() != 0 {
-            // SAFETY: the count was just written. There is as much room for the data as for the edges.
-            unsafe {
-                let stored = count.given("numEdges")?;
-                (0..stored).for_each(|index| data.at(index).put_if(0));
-            }
-        }
-        Ok(())
-    })
+    answer(|| edges(handle, from, to, Some(data), count))
 }
 
-/// Works on the state of a graph with pairs of its nodes.
+/// Works on the state of a graph with pairs of its nodes, and data for each, if it is given.
 fn with_pairs(
     handle: CUgraph,
     from: In<CUgraphNode>,
     to: In<CUgraphNode>,
+    data: In<EdgeData>,
     count: usize,
-    work: impl Fn(&mut State, (usize, usize)) -> Result<(), Error>,
+    work: impl Fn(&mut State, (usize, usize), Option<EdgeData>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let (_, graph) = graph_of(handle)?;
+    let data = |index| match data.is_null() {
+        true => Ok(None),
+        // SAFETY: there is data for as many edges as there are nodes.
+        false => unsafe { data.element("edgeData", index) }.map(Some),
+    };
     let pairs: Vec<_> = nodes(from, count)?.into_iter().zip(nodes(to, count)?).collect();
+    let data: Vec<_> = (0..count).map(data).collect::<Result<_, _>>()?;
     let mut state = graph.lock();
     for (from, to) in &pairs {
         if !state.has(*from) || !state.has(*to) || from == to {
@@ -175,19 +192,18 @@ fn with_pairs(
             ));
         }
     }
-    pairs.into_iter().try_for_each(|pair| work(&mut state, pair))
+    let mut pairs = pairs.into_iter().zip(data);
+    pairs.try_for_each(|(pair, data)| work(&mut state, pair, data))
 }
 
-fn add_edge(state: &mut State, pair: (usize, usize)) -> Result<(), Error> {
-    if state.edges.contains(&pair) {
-        return Err(wrong("to", format!("{:#x}", pair.1), "the dependency is there already"));
-    }
-    state.edges.push(pair);
-    Ok(())
+fn add_edge(state: &mut State, (from, to): (usize, usize), data: Option<EdgeData>) -> Result<(), Error> {
+    let data = data.unwrap_or_default();
+    state.add_edge(Edge { from, to, data })
 }
 
-fn remove_edge(state: &mut State, pair: (usize, usize)) -> Result<(), Error> {
-    let place = state.edges.iter().position(|edge| *edge == pair);
+/// Whatever the edge's data is: cuda.h says that it has to match, but NVIDIA's driver does not compare it.
+fn remove_edge(state: &mut State, pair: (usize, usize), _: Option<EdgeData>) -> Result<(), Error> {
+    let place = state.edges.iter().position(|edge| (edge.from, edge.to) == pair);
     let place = place.ok_or_else(|| wrong("to", format!("{:#x}", pair.1), "there is no such dependency"))?;
     state.edges.remove(place);
     Ok(())
@@ -199,17 +215,17 @@ pub(crate) extern "C" fn cuGraphAddDependencies(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Code {
-    answer(|| with_pairs(graph, from, to, count, add_edge))
+    answer(|| with_pairs(graph, from, to, In::NULL, count, add_edge))
 }
 
 pub(crate) extern "C" fn cuGraphAddDependencies_v2(
     graph: CUgraph,
     from: In<CUgraphNode>,
     to: In<CUgraphNode>,
-    _data: In<u64>,
+    data: In<EdgeData>,
     count: usize,
 ) -> Code {
-    answer(|| with_pairs(graph, from, to, count, add_edge))
+    answer(|| with_pairs(graph, from, to, data, count, add_edge))
 }
 
 pub(crate) extern "C" fn cuGraphRemoveDependencies(
@@ -218,17 +234,17 @@ pub(crate) extern "C" fn cuGraphRemoveDependencies(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Code {
-    answer(|| with_pairs(graph, from, to, count, remove_edge))
+    answer(|| with_pairs(graph, from, to, In::NULL, count, remove_edge))
 }
 
 pub(crate) extern "C" fn cuGraphRemoveDependencies_v2(
     graph: CUgraph,
     from: In<CUgraphNode>,
     to: In<CUgraphNode>,
-    _data: In<u64>,
+    data: In<EdgeData>,
     count: usize,
 ) -> Code {
-    answer(|| with_pairs(graph, from, to, count, remove_edge))
+    answer(|| with_pairs(graph, from, to, data, count, remove_edge))
 }
 
 fn instantiate(exec: Out<CUgraphExec>, handle: CUgraph, flags: u64) -> Result<(), Error> {
@@ -412,8 +428,8 @@ pub(crate) extern "C" fn cuGraphDebugDotPrint(handle: CUgraph, path: Text, _flag
                 node.action().name()
             );
         }
-        for (from, to) in &state.edges {
-            let (from, to) = (place(*from), place(*to));
+        for edge in &state.edges {
+            let (from, to) = (place(edge.from), place(edge.to));
             let _ = writeln!(text, "\"graph_1_node_{from}\" -> \"graph_1_node_{to}\" [headlabel=0];");
         }
         text.push_str("}\n}\n");

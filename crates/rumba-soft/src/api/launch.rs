@@ -25,6 +25,8 @@ pub(super) struct Shape {
     pub(super) cooperative: bool,
     /// Blocks of a cluster.
     pub(super) cluster: Option<[u32; 3]>,
+    /// Whether the kernel waits itself for what is ahead of it.
+    pub(super) programmatic: bool,
 }
 
 impl Shape {
@@ -35,6 +37,7 @@ impl Shape {
             shared,
             cooperative,
             cluster: None,
+            programmatic: false,
         }
     }
 }
@@ -106,18 +109,21 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
     answer(|| {
         const COOPERATIVE: c_uint = 2;
         const CLUSTER_DIMENSION: c_uint = 4;
+        const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
         const LAST: c_uint = 18;
         let config = config.get("config")?;
         // SAFETY: the configuration has the attributes' address.
         let attributes = unsafe { In::<LaunchAttribute>::from_address(config.attributes) };
         let mut cooperative = false;
         let mut cluster = None;
+        let mut programmatic = false;
         for index in 0..config.attribute_count as usize {
             // SAFETY: there are as many as the configuration says.
             let attribute = unsafe { attributes.element("attrs", index) }?;
             match attribute.id {
                 COOPERATIVE => cooperative = attribute.value[0] != 0,
                 CLUSTER_DIMENSION => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
+                PROGRAMMATIC_STREAM_SERIALIZATION => programmatic = attribute.value[0] != 0,
                 // Hints on caches, priorities and overlap change no result.
                 0..=LAST => {}
                 other => return Err(wrong("attrs", other, "there is no such attribute")),
@@ -129,6 +135,7 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
             shared: config.shared,
             cooperative,
             cluster,
+            programmatic,
         };
         launch(function, &shape, config.stream, parameters, extra)
     })
@@ -192,6 +199,7 @@ pub(super) fn kernel_work(
         shared: shape.shared,
         cooperative: shape.cooperative,
         cluster: shape.cluster,
+        programmatic: shape.programmatic,
         parameters,
     };
     driver.machine.check(&work.function.kernel, &work.launch())?;

@@ -10,13 +10,13 @@ use crate::abi::{
     CUcontext, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, In, Out, answer, wrong,
 };
 use crate::api::capture::nodes;
-use crate::api::graph::{exec_of, graph_of, list_nodes};
+use crate::api::graph::{exec_of, graph_of, list, refuse_lossy};
 use crate::api::launch::{Shape, kernel_work};
 use crate::api::rectangle::{Copy3d, transfer};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
-use crate::soft::graph::{Action, Graph, Node};
+use crate::soft::graph::{Action, EdgeData, Graph, Node};
 use crate::soft::memory::Kind;
 use crate::soft::work::{Argument, Fill, HostFunction, Work};
 
@@ -537,15 +537,27 @@ pub(crate) extern "C" fn cuGraphNodeGetType(handle: CUgraphNode, kind: Out<c_int
     })
 }
 
-/// The nodes at the other ends of a node's edges.
-fn neighbours(handle: CUgraphNode, towards: bool) -> Result<Vec<usize>, Error> {
+/// Lists the nodes at the other ends of a node's edges, and the edges' data.
+fn neighbours(
+    handle: CUgraphNode,
+    towards: bool,
+    nodes: Out<CUgraphNode>,
+    data: Option<Out<EdgeData>>,
+    count: Out<usize>,
+) -> Result<(), Error> {
     let (driver, node) = node_of(handle)?;
-    let state = driver.graphs.get(node.graph)?.lock().clone();
-    let other = |(from, to): &(usize, usize)| match towards {
-        true => (*from == handle).then_some(*to),
-        false => (*to == handle).then_some(*from),
-    };
-    Ok(state.edges.iter().filter_map(other).collect())
+    let mut edges = driver.graphs.get(node.graph)?.lock().edges.clone();
+    edges.retain(|edge| handle == if towards { edge.from } else { edge.to });
+    refuse_lossy(&edges, nodes, data)?;
+    list(&edges, count, |index, edge| {
+        // SAFETY: the index is below the count.
+        let (node, data) = unsafe { (nodes.at(index), data.map(|data| data.at(index))) };
+        node.put_if(if towards { edge.to } else { edge.from });
+        if let Some(data) = data {
+            data.put_if(edge.data);
+        }
+        nodes.address() != 0
+    })
 }
 
 pub(crate) extern "C" fn cuGraphNodeGetDependencies(
@@ -553,16 +565,16 @@ pub(crate) extern "C" fn cuGraphNodeGetDependencies(
     nodes: Out<CUgraphNode>,
     count: Out<usize>,
 ) -> Code {
-    answer(|| list_nodes(&neighbours(handle, false)?, nodes, count))
+    answer(|| neighbours(handle, false, nodes, None, count))
 }
 
 pub(crate) extern "C" fn cuGraphNodeGetDependencies_v2(
     handle: CUgraphNode,
     nodes: Out<CUgraphNode>,
-    _data: Out<u64>,
+    data: Out<EdgeData>,
     count: Out<usize>,
 ) -> Code {
-    answer(|| list_nodes(&neighbours(handle, false)?, nodes, count))
+    answer(|| neighbours(handle, false, nodes, Some(data), count))
 }
 
 pub(crate) extern "C" fn cuGraphNodeGetDependentNodes(
@@ -570,16 +582,16 @@ pub(crate) extern "C" fn cuGraphNodeGetDependentNodes(
     nodes: Out<CUgraphNode>,
     count: Out<usize>,
 ) -> Code {
-    answer(|| list_nodes(&neighbours(handle, true)?, nodes, count))
+    answer(|| neighbours(handle, true, nodes, None, count))
 }
 
 pub(crate) extern "C" fn cuGraphNodeGetDependentNodes_v2(
     handle: CUgraphNode,
     nodes: Out<CUgraphNode>,
-    _data: Out<u64>,
+    data: Out<EdgeData>,
     count: Out<usize>,
 ) -> Code {
-    answer(|| list_nodes(&neighbours(handle, true)?, nodes, count))
+    answer(|| neighbours(handle, true, nodes, Some(data), count))
 }
 
 pub(crate) extern "C" fn cuGraphDestroyNode(handle: CUgraphNode) -> Code {
@@ -588,7 +600,7 @@ pub(crate) extern "C" fn cuGraphDestroyNode(handle: CUgraphNode) -> Code {
         let graph = driver.graphs.get(node.graph)?;
         let mut state = graph.lock();
         state.nodes.retain(|(one, _)| *one != handle);
-        state.edges.retain(|(from, to)| *from != handle && *to != handle);
+        state.edges.retain(|edge| edge.from != handle && edge.to != handle);
         driver.nodes.remove(handle).map(drop)
     })
 }

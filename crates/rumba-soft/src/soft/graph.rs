@@ -100,16 +100,77 @@ pub(crate) struct Graph {
     state: Mutex<State>,
 }
 
-/// Nodes in the order in which they were added, and pairs of a node and one that depends on it.
+/// Nodes and edges in the order in which they were added.
 #[derive(Default, Clone)]
 pub(crate) struct State {
     pub(crate) nodes: Vec<(usize, Arc<Node>)>,
-    pub(crate) edges: Vec<(usize, usize)>,
+    pub(crate) edges: Vec<Edge>,
+}
+
+/// That `to` depends on `from`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Edge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) data: EdgeData,
+}
+
+/// `CUgraphEdgeData`: what of a node another one depends on. The default is its end.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
+pub(crate) struct EdgeData {
+    from_port: u8,
+    to_port: u8,
+    kind: u8,
+    reserved: [u8; 5],
+}
+
+impl EdgeData {
+    /// `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`, from `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`.
+    pub(crate) const PROGRAMMATIC: Self = Self {
+        from_port: 1,
+        to_port: 0,
+        kind: 1,
+        reserved: [0; 5],
+    };
+    /// The same from `CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER`.
+    const LAUNCH_ORDER: Self = Self {
+        from_port: 2,
+        ..Self::PROGRAMMATIC
+    };
+
+    /// Whether an edge may have it: between kernels, what CUDA has for them.
+    fn fits(self, between_kernels: bool) -> bool {
+        self == Self::default() || between_kernels && [Self::PROGRAMMATIC, Self::LAUNCH_ORDER].contains(&self)
+    }
 }
 
 impl State {
     pub(crate) fn has(&self, node: usize) -> bool {
         self.nodes.iter().any(|(handle, _)| *handle == node)
+    }
+
+    fn is_kernel(&self, node: usize) -> bool {
+        let mut nodes = self.nodes.iter();
+        nodes.any(|(handle, object)| *handle == node && matches!(*object.action(), Action::Work(Work::Kernel(_))))
+    }
+
+    /// Adds an edge between two nodes of the graph.
+    pub(crate) fn add_edge(&mut self, edge: Edge) -> Result<(), Error> {
+        let Edge { from, to, data } = edge;
+        if self.edges.iter().any(|known| (known.from, known.to) == (from, to)) {
+            return Err(wrong("to", format!("{to:#x}"), "the dependency is there already"));
+        }
+        if !data.fits(self.is_kernel(from) && self.is_kernel(to)) {
+            let EdgeData { from_port, kind, .. } = data;
+            return Err(wrong(
+                "edgeData",
+                format!("type {kind} from port {from_port}"),
+                "programmatic dependencies are between kernels, from port 1 or 2; others are zero",
+            ));
+        }
+        self.edges.push(edge);
+        Ok(())
     }
 }
 
@@ -138,6 +199,7 @@ impl Graph {
                 ));
             }
         }
+        let programmatic = matches!(&action, Action::Work(Work::Kernel(kernel)) if kernel.programmatic);
         let (node, object) = driver.nodes.insert(|_| Node {
             graph: handle,
             action: Mutex::new(action),
@@ -145,7 +207,17 @@ impl Graph {
             pointers: Mutex::default(),
         });
         state.nodes.push((node, object));
-        state.edges.extend(dependencies.iter().map(|one| (*one, node)));
+        for from in dependencies {
+            let data = match programmatic && state.is_kernel(*from) {
+                true => EdgeData::PROGRAMMATIC,
+                false => EdgeData::default(),
+            };
+            state.edges.push(Edge {
+                from: *from,
+                to: node,
+                data,
+            });
+        }
         Ok(node)
     }
 
@@ -157,7 +229,11 @@ impl Graph {
             let action = object.action().clone();
             names.insert(*node, copy.add(driver, handle, action, *node, &[])?);
         }
-        let edges = state.edges.iter().map(|(from, to)| (names[from], names[to]));
+        let edges = state.edges.iter().map(|edge| Edge {
+            from: names[&edge.from],
+            to: names[&edge.to],
+            ..*edge
+        });
         copy.lock().edges.extend(edges);
         Ok(())
     }
@@ -166,12 +242,12 @@ impl Graph {
     pub(crate) fn order(&self) -> Result<Vec<(usize, Action)>, Error> {
         let state = self.lock();
         let mut left: HashMap<usize, usize> = state.nodes.iter().map(|(handle, _)| (*handle, 0)).collect();
-        for (_, to) in &state.edges {
-            *left.entry(*to).or_default() += 1;
+        for edge in &state.edges {
+            *left.entry(edge.to).or_default() += 1;
         }
         let mut followers: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (from, to) in &state.edges {
-            followers.entry(*from).or_default().push(*to);
+        for edge in &state.edges {
+            followers.entry(edge.from).or_default().push(edge.to);
         }
         let objects: HashMap<usize, &Arc<Node>> = state.nodes.iter().map(|(handle, node)| (*handle, node)).collect();
         let is_free = |handle: &usize| left[handle] == 0;
@@ -205,14 +281,14 @@ impl Graph {
             if one == node {
                 return true;
             }
-            let before = state.edges.iter().filter(|(_, to)| *to == one).map(|(from, _)| *from);
+            let before = state.edges.iter().filter(|edge| edge.to == one).map(|edge| edge.from);
             open.extend(before.filter(|from| seen.insert(*from)));
         }
         false
     }
 
     /// Kinds of the nodes and the edges by position, which an update must not change.
-    pub(crate) fn topology(&self) -> (Vec<i32>, Vec<(usize, usize)>) {
+    pub(crate) fn topology(&self) -> (Vec<i32>, Vec<Edge>) {
         let state = self.lock();
         let place: HashMap<usize, usize> = state
             .nodes
@@ -221,7 +297,12 @@ impl Graph {
             .map(|(at, (node, _))| (*node, at))
             .collect();
         let kinds = state.nodes.iter().map(|(_, node)| node.action().kind()).collect();
-        let mut edges: Vec<_> = state.edges.iter().map(|(from, to)| (place[from], place[to])).collect();
+        let place = |edge: &Edge| Edge {
+            from: place[&edge.from],
+            to: place[&edge.to],
+            ..*edge
+        };
+        let mut edges: Vec<_> = state.edges.iter().map(place).collect();
         edges.sort_unstable();
         (kinds, edges)
     }
@@ -239,7 +320,7 @@ pub(crate) struct Step {
 /// An executable graph.
 pub(crate) struct Exec {
     pub(crate) flags: u64,
-    pub(crate) topology: (Vec<i32>, Vec<(usize, usize)>),
+    pub(crate) topology: (Vec<i32>, Vec<Edge>),
     /// The nodes in the order in which the graph lists them, for updates.
     pub(crate) listed: Vec<usize>,
     pub(crate) steps: Mutex<Vec<Step>>,

@@ -68,6 +68,8 @@ pub(crate) struct KernelWork {
     pub(crate) shared: u32,
     pub(crate) cooperative: bool,
     pub(crate) cluster: Option<[u32; 3]>,
+    /// Whether it may begin before what is ahead of it has ended, which here it never does; edges of captured graphs say so.
+    pub(crate) programmatic: bool,
     pub(crate) parameters: ParameterBlock,
 }
 

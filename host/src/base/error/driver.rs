@@ -89,6 +89,7 @@ impl Code {
     pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code =
         Code(sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as u32);
     pub(crate) const NOT_FOUND: Code = Code(sys::CUresult::CUDA_ERROR_NOT_FOUND as u32);
+    pub(crate) const NOT_SUPPORTED: Code = Code(sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as u32);
     /// The highest of the driver's codes. cust's additions to the list lie above it.
     const HIGHEST: u32 = sys::CUresult::CUDA_ERROR_UNKNOWN as u32;
 

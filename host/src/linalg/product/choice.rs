@@ -2,7 +2,7 @@
 
 use super::pack::{Packed, in_vectors, pack};
 use super::types::{Multiply, Operands};
-use super::{Precision, group};
+use super::{Precision, group, parts};
 use crate::array::ArrayViewMut;
 use crate::array::layout::Layout;
 use crate::base::driver;
@@ -12,6 +12,7 @@ use crate::launch::library::Library;
 use crate::linalg::{Linalg, Tuning};
 use bytemuck::Pod;
 use rumba_linalg::product::fused;
+use rumba_linalg::product::parts::PARTS;
 use rumba_linalg::product::warp_group::{self, Variant};
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -44,7 +45,7 @@ pub enum Way {
     Fused,
     /// See [`fused::SMALL`].
     FusedSmall,
-    /// See [`warp_group::SPLIT`].
+    /// By warp groups in parts of the sums: see [`parts`].
     Split,
     /// [`Way::Large`] with numbers of TensorFloat-32.
     LargeTf32,
@@ -79,7 +80,7 @@ impl Way {
             Way::Stored => ("stored", [128, 256], [2600.0, 1400.0, 0.0, 0.0], true),
             Way::Fused => ("fused", [128, 256], [3000.0, 1550.0, 0.0, 0.0], true),
             Way::FusedSmall => ("small fused", [64, 128], [0.0, 950.0, 0.0, 0.0], true),
-            Way::Split => ("split", [128, 128], [0.0, 1000.0, 0.0, 0.0], true),
+            Way::Split => ("split", [128, 128], [0.0, 1600.0, 0.0, 0.0], true),
             Way::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
             Way::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
         };
@@ -119,7 +120,7 @@ impl Way {
             Way::Stored | Way::StoredTf32 => Some(warp_group::STORED),
             Way::Fused => Some(fused::LARGE),
             Way::FusedSmall => Some(fused::SMALL),
-            Way::Split => Some(warp_group::SPLIT),
+            Way::Split => Some(PARTS),
             Way::Elements
             | Way::Threads
             | Way::ThreadsSmall
@@ -158,9 +159,14 @@ impl Way {
         };
         let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
         let any = operands.a.shape()[2] > 0;
+        let is_split = self == Way::Split;
+        let by_rows = by_rows || is_split;
         let fits = capability == (9, 0) && any && by_rows && (!variant.copies || in_vectors(&c));
+        if is_split && !parts::divides(operands) {
+            return None;
+        }
         let is_plain = group::is_plain(operands);
-        if !fits || !is_plain && !self.has_epilogue() {
+        if !fits || !is_split && !is_plain && !self.has_epilogue() {
             return None;
         }
         // Of plain products of 16 bits, other kernels are as fast.
@@ -236,18 +242,35 @@ impl Problem {
     /// The same at speeds as [`Facts::speed`].
     fn time_at(&self, speeds: [f64; 4], plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
         let (tile, speed) = (plan.way.facts().tile, speeds[size.ilog2() as usize]);
-        let slices = plan.way.group().map_or(1, |variant| variant.slices);
-        let multiprocessors = multiprocessors / f64::from(slices);
         let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
         // Filling the first stages and writing the sums are worth some terms.
-        let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 / f64::from(slices) + 64.0) / speed;
+        let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 + 64.0) / speed;
+        let products = match plan.way {
+            Way::Split => self.split(multiprocessors, speed).1,
+            _ => (tiles / multiprocessors).ceil() * each,
+        };
         let packed = [(plan.packs[0], self.rows), (plan.packs[1], self.columns)];
         // A launch, and so many bytes in a cycle to read and to write.
         let copies = packed.into_iter().filter(|(packs, _)| *packs);
         let copies: f64 = copies
             .map(|(_, lines)| 5000.0 + (2 * size * self.batch * lines * self.terms) as f64 / 800.0)
             .sum();
-        (tiles / multiprocessors).ceil() * each + copies
+        products + copies
+    }
+
+    /// In how many parts the sums are computed by [`Way::Split`], and how long that takes at such a speed.
+    fn split(&self, multiprocessors: f64, speed: f64) -> (usize, f64) {
+        let [rows, columns] = Way::Split.facts().tile;
+        let tiles = self.rows.div_ceil(2 * rows) * 2 * self.columns.div_ceil(columns);
+        let elements = self.rows * self.columns;
+        let time = |parts: usize| {
+            let each = (rows * columns) as f64 * ((self.terms / parts) as f64 + 256.0) / speed;
+            let products = ((tiles * parts) as f64 / multiprocessors).ceil() * each;
+            // Another launch, and so many bytes in a cycle to write and to read.
+            products + 4000.0 + (8 * parts * elements) as f64 / 4000.0
+        };
+        let all = parts::of(self.terms).map(|parts| (parts, time(parts)));
+        all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1, f64::INFINITY))
     }
 
     /// What products that are answered alike have in common: sizes of the same class.
@@ -278,8 +301,10 @@ fn plans<T: Multiply<U>, U: Pod>(
     precision: Precision,
 ) -> SmallVec<[(f64, Plan); 4]> {
     let limits = linalg.library.device().limits();
+    let split = T::IN_PARTS.then_some(&Way::Split);
     let ways = T::WAYS
         .iter()
+        .chain(split)
         .filter(|way| !way.is_tf32() || precision == Precision::Tf32);
     let ways = ways.filter(|way| linalg.only.is_none_or(|only| way.facts().name == only));
     let plans = ways.filter_map(|way| way.plan(operands, limits.compute_capability));
@@ -465,22 +490,28 @@ fn carry_out<T: Multiply<U>, U: Pod>(
         activation,
         c,
     };
-    let call = T::call(plan.way, operands);
     let Some(variant) = plan.way.group() else {
+        let call = T::call(plan.way, operands);
         return launch(library, LaunchConfig::grid(problem.tiles(tile)?), call);
     };
-    let below = variant.cluster / variant.slices;
-    // Clusters stay, and go through the tiles. A multiprocessor of some groups of them has no room for large ones.
-    let room = match variant.cluster {
-        0..=2 => library.device().limits().multiprocessors / variant.cluster,
-        _ => library.device().limits().multiprocessors / (variant.cluster + 1),
+    // Clusters stay, and go through the tiles.
+    let multiprocessors = library.device().limits().multiprocessors;
+    let config = |batches: usize| -> Result<LaunchConfig<'static>> {
+        let problem = Problem {
+            batch: problem.batch * batches,
+            ..*problem
+        };
+        let tiles = problem.tiles([tile[0] * variant.cluster as usize, tile[1]])?;
+        let clusters = tiles.clamp(1, (multiprocessors / variant.cluster).max(1));
+        // SAFETY: kernels by warp groups do nothing but call `cuda_std::tensor::product`.
+        Ok(unsafe { LaunchConfig::new(clusters * variant.cluster, variant.threads).dependent() })
     };
-    let clusters = problem
-        .tiles([tile[0] * below as usize, tile[1]])?
-        .clamp(1, room.max(1));
-    // SAFETY: kernels of `warp_group` do nothing but call `cuda_std::tensor::product`.
-    let config = unsafe { LaunchConfig::new(clusters * variant.cluster, variant.threads).dependent() };
-    launch(library, config, call)
+    if plan.way == Way::Split {
+        let [_, speed, ..] = plan.way.facts().speed;
+        let (parts, _) = problem.split(f64::from(multiprocessors), speed);
+        return parts::run(library, operands, parts, config(parts)?, launch);
+    }
+    launch(library, config(1)?, T::call(plan.way, operands))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
 }
 
 /// Memory from the first to the last element, and how the matrices lie there. A matrix that serves for all is one.
-fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'c, T>, TensorShape) {
+pub(super) fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'c, T>, TensorShape) {
     let ([batch, rows, columns], [apart, down, _]) = (view.shape(), view.strides());
     let batches = if apart == 0 { batch.min(1) } else { batch };
     let stride = |stride: isize, count: usize, least: usize| if count <= 1 { least } else { stride.unsigned_abs() };

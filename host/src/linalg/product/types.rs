@@ -8,6 +8,7 @@ use cuda_std::launch::Call;
 use rumba_linalg::product::{Activation, Real, fused, stored, thread, warp, warp_group};
 
 use super::group::{self, Tensors, copied, fused, stored};
+use super::parts::InParts;
 
 /// Elements whose products can be written to elements `U`: the table of [`Linalg::product`](crate::linalg::Linalg::product).
 #[diagnostic::on_unimplemented(
@@ -15,7 +16,7 @@ use super::group::{self, Tensors, copied, fused, stored};
     note = "`f16` and `bf16` have outputs of the same type or of `f32`, `e4m3` and `e5m2` of `f16`, `bf16` or `f32`, `f32` and `f64` \
             of their own, `i8` of `i32`"
 )]
-pub trait Multiply<U: Pod>: Pod {
+pub trait Multiply<U: Pod>: InParts<U> {
     /// What products are summed in, and numbers of products are given as.
     type Sum: Real;
     #[doc(hidden)]
@@ -120,24 +121,20 @@ kernels! {
         Small copied!(f16, product_small_nn product_small_nt product_small_tn product_small_tt),
         Stored stored!(product_stored_16, f16, f16),
         Fused fused!(f16, f16, product_fused_large_nn product_fused_large_nt),
-        FusedSmall fused!(f16, f16, product_fused_small_nt product_fused_small_nt),
-        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f16>(t.a, t.b, t.c)
+        FusedSmall fused!(f16, f16, product_fused_small_nt product_fused_small_nt)
     ];
     f16, f32, f32, [Warps warp::product_warps_f16_f32], [
-        Stored stored!(product_stored_16, f16, f32),
-        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<f16, f32>(t.a, t.b, t.c)
+        Stored stored!(product_stored_16, f16, f32)
     ];
     bf16, bf16, f32, [Warps warp::product_warps_bf16], [
         Large copied!(bf16, product_large_nn product_large_nt product_large_tn product_large_tt),
         Small copied!(bf16, product_small_nn product_small_nt product_small_tn product_small_tt),
         Stored stored!(product_stored_16, bf16, bf16),
         Fused fused!(bf16, bf16, product_fused_large_nn product_fused_large_nt),
-        FusedSmall fused!(bf16, bf16, product_fused_small_nt product_fused_small_nt),
-        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, bf16>(t.a, t.b, t.c)
+        FusedSmall fused!(bf16, bf16, product_fused_small_nt product_fused_small_nt)
     ];
     bf16, f32, f32, [Warps warp::product_warps_bf16_f32], [
-        Stored stored!(product_stored_16, bf16, f32),
-        Split |t: Tensors<'c, _, _>| warp_group::product_split_nt::<bf16, f32>(t.a, t.b, t.c)
+        Stored stored!(product_stored_16, bf16, f32)
     ];
     f32, f32, f32, [
         WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsSmall thread::product_threads_small

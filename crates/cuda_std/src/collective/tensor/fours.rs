@@ -49,6 +49,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {}
@@ -92,8 +93,7 @@ where
                 }
             });
             // What is read beside the sums, and the old elements, launches ahead may write.
-            // SAFETY: always.
-            unsafe { wgmma::wait_for_prerequisites() };
+            consumer.wait_for_launches();
             writer.write(consumer, &tile, &sums);
         }
     }

@@ -48,6 +48,7 @@ pub struct TensorMap<'l, T: Tile> {
     image: *const Image,
     shape: [u32; 2],
     batches: u32,
+    settled: bool,
     launch: PhantomData<&'l T>,
 }
 
@@ -79,6 +80,13 @@ impl<'l, T: Tile> TensorMap<'l, T> {
     #[must_use]
     pub fn batches(&self) -> u32 {
         self.batches
+    }
+
+    /// Whether no launch ahead of this one that may still be running writes the matrix, says the runtime: it may be read before
+    /// they are waited for.
+    #[inline(always)]
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
     }
 
     /// The tile that begins at a row and a column.
@@ -256,11 +264,15 @@ unsafe impl<T: Tile> KernelParameter for TensorMap<'_, T> {
         TensorMap {
             image,
             shape: [rows, columns],
-            batches,
+            batches: batches & !SETTLED,
+            settled: batches & SETTLED != 0,
             launch: PhantomData,
         }
     }
 }
+
+/// The bit of a map's last PTX parameter, the number of matrices, by which the host says that the map is settled.
+pub(crate) const SETTLED: u32 = 1 << 31;
 
 /// A matrix in global memory, to be written in tiles of type `T`, each by one block. A parameter of a kernel, for which the
 /// host passes a buffer and its shape: `(&mut buffer, [rows, columns])`. What would lie beyond the matrix is not written.

@@ -60,7 +60,7 @@
 //! | [`TensorOutput<Tile>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
-//! | [`product`] | a whole product, of which a kernel says what becomes of the sums | everything below |
+//! | [`product`], [`product_with`] | a whole product, of which a kernel says what becomes of the sums | everything below |
 //! | [`product_in_fours`] | the same where that is long or reads arrays: four neighbours at a time | the same |
 //! | [`Across<T, R, C>`](Across) | a tile whose rows are across the sum: `a b` and `aᵀ b` without a transposition | numbers of 16 bits only |
 //! | [`MatrixOutput<T>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
@@ -82,7 +82,9 @@
 //!
 //! Kernels that divide themselves so can begin while the launch ahead of them ends: they let the next one begin
 //! (`griddepcontrol.launch_dependents`), and wait before they take a role until all that is ahead has ended (`griddepcontrol.wait`).
-//! Launched as usual, neither does anything.
+//! Launched as usual, neither does anything. [`product`] waits later: its consumers before they write, its producer before it
+//! reads, and not even then if the runtime says of both operands that no launch writes them which may still be running, as it can
+//! tell in a graph.
 //!
 //! # Stages
 //!
@@ -149,6 +151,8 @@ pub use fours::product_in_fours;
 #[doc(hidden)]
 pub use im2col::Geometry;
 pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use map::SETTLED;
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
 pub use matrix::{ExchangeMemory, Extent, MatrixOutput, MatrixTile, MatrixTiles, TensorExchange};
 pub use output::{
@@ -156,7 +160,7 @@ pub use output::{
 };
 pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
-pub use product::{Results, product};
+pub use product::{Registers, Results, product, product_with};
 pub use resident::{ResidentMemory, ResidentPipeline};
 pub use rows::PerRow;
 pub use stack::{Bands4, Order, OutputBand, OutputBands, RowsInOrder, Source4, TensorMap4, TensorOutput4};

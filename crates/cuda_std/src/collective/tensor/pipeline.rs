@@ -97,7 +97,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
-        self.divide::<LOW, HIGH>(Trust::None, producer, consumer);
+        self.divide::<LOW, HIGH, true>(Trust::None, producer, consumer);
     }
 
     /// The same where no producer panics, and all roles pass equally many stages, which a library can know of its kernels. Then
@@ -112,7 +112,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
-        self.divide::<LOW, HIGH>(Trust::Equal, producer, consumer);
+        self.divide::<LOW, HIGH, true>(Trust::Equal, producer, consumer);
     }
 
     /// The same where no role panics at all, so that no thread looks, which costs a producer that uses all registers, too.
@@ -125,11 +125,14 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
-        self.divide::<LOW, HIGH>(Trust::Infallible, producer, consumer);
+        self.divide::<LOW, HIGH, true>(Trust::Infallible, producer, consumer);
     }
 
+    /// The roles, of which so much is known. Where `WAITS` is not set, they begin before the launches ahead of this one have ended, and wait
+    /// themselves, by [`wait_for_prior_kernels`]: the producer before it reads what those may write, each consumer before it
+    /// writes, and in any case before it ends, so that what waits for this launch waits for those ahead of it too.
     #[inline(always)]
-    fn divide<const LOW: u32, const HIGH: u32>(
+    pub(super) fn divide<const LOW: u32, const HIGH: u32, const WAITS: bool>(
         self,
         trust: Trust,
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
@@ -158,7 +161,9 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         self.initialise(thread, trust);
         // What the block has read of global memory before is its parameters.
         launch_dependents();
-        wait_for_prior_kernels();
+        if WAITS {
+            wait_for_prior_kernels();
+        }
         if group == 0 {
             // SAFETY: the whole warp group is here, and what follows needs few registers.
             unsafe { wgmma::set_registers::<LOW, false>() };
@@ -538,6 +543,8 @@ pub struct Consumer<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const 
     rank: u32,
     at: Position,
     trust: Trust,
+    /// Whether launches ahead of this one may be running.
+    early: bool,
     launch: PhantomData<(&'l S, *mut ())>,
 }
 
@@ -552,7 +559,25 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             rank,
             at: Position::START,
             trust,
+            early: false,
             launch: PhantomData,
+        }
+    }
+
+    /// From here on, launches ahead of this one may be running until the consumer waits for them.
+    #[inline(always)]
+    pub(super) fn begin_early(&mut self) {
+        self.early = true;
+    }
+
+    /// Waits for launches ahead that may be running, once.
+    ///
+    /// `griddepcontrol.wait`; PTX 7.8, sm_90.
+    #[inline(always)]
+    pub(super) fn wait_for_launches(&mut self) {
+        if self.early {
+            wait_for_prior_kernels();
+            self.early = false;
         }
     }
 

@@ -6,9 +6,10 @@ use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
 use super::output::{Bands, Grouping, Place, Places, TensorStaging};
-use super::pipeline::{Consumer, Producer, TensorPipeline};
+use super::pipeline::{Consumer, Producer, TensorPipeline, Trust};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
 use crate::device::intrinsics;
+use crate::device::sync::wait_for_prior_kernels;
 
 /// The registers of a thread in the roles of [`product`]: of the producer's warp group, of one warp group of consumers, of which
 /// a multiprocessor has room for two blocks, and of each of two.
@@ -46,6 +47,8 @@ pub(super) mod sealed {
     {
         /// How many blocks compute parts of the same sums.
         const SLICES: u32;
+        /// Whether `consume` itself waits, by `Consumer::wait_for_launches`, before it touches memory other than the stages.
+        const WAITS: bool = false;
 
         /// What the block does before it divides into roles.
         fn initialise(&self);
@@ -88,6 +91,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {
@@ -116,6 +120,7 @@ where
         let mut writer = self.1.writer(consumer);
         for tile in self.0.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
             sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
+            consumer.wait_for_launches();
             let Place { batch, .. } = tile.place_in_batch();
             writer.hold_results(tile, &sums, |row, column, sum| result([batch, row, column], sum));
         }
@@ -145,6 +150,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {
@@ -177,6 +183,7 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
+            consumer.wait_for_launches();
             let Place { batch, .. } = tile.place_in_batch();
             staging.write(consumer, tile, &sums, |row, column, sum| {
                 result([batch, row, column], sum)
@@ -202,6 +209,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {}
@@ -231,6 +239,7 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
+            consumer.wait_for_launches();
             let Place { batch, .. } = tile.place();
             tile.write(consumer, &sums, |row, column, sum| result([batch, row, column], sum));
         }
@@ -252,6 +261,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = SLICES_;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {
@@ -286,6 +296,7 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
+            consumer.wait_for_launches();
             exchange.write(consumer, number, &tile, (&sums, steps > 0), result);
             number += 1;
         }
@@ -364,6 +375,58 @@ pub fn product<
     R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
     Columns<COLUMNS>: Width,
 {
+    if GROUPS == 1 {
+        product_with((a, b), stages, results, order, Registers::<LOW, ONE>, result);
+    } else {
+        product_with((a, b), stages, results, order, Registers::<LOW, TWO>, result);
+    }
+}
+
+/// The registers of a thread in the roles of [`product_with`]: of the producer's warp group, and of each consumer.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers<const LOW: u32, const HIGH: u32>;
+
+/// As [`product`], with registers as [`roles`](TensorPipeline::roles) takes them: a kernel that states fewer,
+/// `#[kernel(max_registers = ..)]`, leaves room for the blocks of other kernels beside its own.
+///
+/// # Panics
+/// As [`product`].
+#[inline(always)]
+pub fn product_with<
+    T,
+    V,
+    A,
+    B,
+    R,
+    const A_ROWS: usize,
+    const A_COLUMNS: usize,
+    const B_ROWS: usize,
+    const B_COLUMNS: usize,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const INNER: usize,
+    const STAGES: usize,
+    const GROUPS: u32,
+    const CLUSTER: u32,
+    const LOW: u32,
+    const HIGH: u32,
+>(
+    (a, b): (
+        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
+        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
+    ),
+    stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+    results: R,
+    order: (Bands, Grouping),
+    _: Registers<LOW, HIGH>,
+    result: impl Fn([u32; 3], T::Sum) -> V,
+) where
+    T: Factor,
+    A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+    B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
+    Columns<COLUMNS>: Width,
+{
     const {
         assert!(
             R::SLICES == 1 || A::COMMON.0 == 1 && B::COMMON.0 == 1,
@@ -389,18 +452,14 @@ pub fn product<
             producer.acquire().fill::<T>(a, b);
         }
     };
-    if GROUPS == 1 {
-        compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, ONE>(
-            stages, results, order, steps, bring, result,
-        );
-    } else {
-        compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, TWO>(
-            stages, results, order, steps, bring, result,
-        );
-    }
+    let settled = a.is_settled() && b.is_settled();
+    compute_early::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, HIGH>(
+        stages, results, order, steps, settled, bring, result,
+    );
 }
 
-/// Computes products of `steps` stages in roles with so many registers. `bring` fills the stages for a tile of the results: all of them, or this block's part.
+/// Computes products of `steps` stages in roles with so many registers. `bring` fills the stages for a tile of the results: all of
+/// them, or this block's part.
 ///
 /// # Panics
 /// As [`product`].
@@ -425,6 +484,44 @@ pub(super) fn compute<
     results: R,
     order: (Bands, Grouping),
     steps: u32,
+    bring: F,
+    result: impl Fn([u32; 3], T::Sum) -> V,
+) where
+    T: Factor,
+    A: StageTile<Tile: Operand<T, ROWS, INNER>>,
+    B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
+    R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
+    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, Place, Range<u32>),
+    Columns<COLUMNS>: Width,
+{
+    compute_early::<T, V, A, B, R, F, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, HIGH>(
+        stages, results, order, steps, false, bring, result,
+    );
+}
+
+/// The same, where what `bring` reads may be `settled`: not written by launches ahead that may still be running.
+#[inline(always)]
+fn compute_early<
+    T,
+    V,
+    A,
+    B,
+    R,
+    F,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const INNER: usize,
+    const STAGES: usize,
+    const GROUPS: u32,
+    const CLUSTER: u32,
+    const LOW: u32,
+    const HIGH: u32,
+>(
+    stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
+    results: R,
+    order: (Bands, Grouping),
+    steps: u32,
+    settled: bool,
     mut bring: F,
     result: impl Fn([u32; 3], T::Sum) -> V,
 ) where
@@ -451,12 +548,21 @@ pub(super) fn compute<
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places = Places::<ROWS, COLUMNS, CLUSTER>::new(results.shape(), order.0, order.1);
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
+        if !settled {
+            wait_for_prior_kernels();
+        }
         while let Some(place) = places.next_place() {
             bring(producer, place, first..end);
         }
     };
     let consumer = |consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>| {
+        if settled && R::WAITS {
+            consumer.begin_early();
+        } else {
+            wait_for_prior_kernels();
+        }
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
+        consumer.wait_for_launches();
     };
-    stages.equal_roles::<LOW, HIGH>(producer, consumer);
+    stages.divide::<LOW, HIGH, false>(Trust::Equal, producer, consumer);
 }

@@ -72,6 +72,7 @@ declare! {
     cuLaunchKernel(
         usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, P<*const c_void>, P<*const c_void>
     );
+    cuLaunchKernelEx(*const LaunchConfig, usize, P<*const c_void>, P<*const c_void>);
     cuLaunchCooperativeKernel(
         usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, P<*const c_void>
     );
@@ -185,6 +186,7 @@ declare! {
     cuGraphGetNodes(usize, P<usize>, P<usize>);
     cuGraphGetRootNodes(usize, P<usize>, P<usize>);
     cuGraphGetEdges_v2(usize, P<usize>, P<usize>, P<u64>, P<usize>);
+    cuGraphNodeGetDependencies_v2(usize, P<usize>, P<u64>, P<usize>);
     cuGraphNodeGetType(usize, P<c_int>);
     cuGraphDestroyNode(usize);
     cuGraphClone(P<usize>, usize);
@@ -288,6 +290,25 @@ pub struct Deep {
     pub format: c_int,
     pub channels: c_uint,
     pub flags: c_uint,
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub struct LaunchConfig {
+    pub grid: [c_uint; 3],
+    pub block: [c_uint; 3],
+    pub shared: c_uint,
+    pub stream: usize,
+    pub attributes: *const LaunchAttribute,
+    pub count: c_uint,
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C)]
+pub struct LaunchAttribute {
+    pub id: c_uint,
+    pub padding: c_uint,
+    pub value: [u64; 8],
 }
 
 /// `CUDA_KERNEL_NODE_PARAMS_v2`.

@@ -6,7 +6,7 @@
 //!
 //! Each scenario runs in a process of its own, since a driver has one state per process.
 
-mod abi;
+pub(crate) mod abi;
 mod scenarios;
 mod tensor_maps;
 #[macro_use]
@@ -48,6 +48,7 @@ scenarios! {
     unfinished_work,
     graphs,
     graph_updates,
+    programmatic_edges,
     captures,
     invalid_captures,
     libraries,

@@ -166,6 +166,83 @@ pub fn graph_updates() {
     assert_eq!(info.result, 2, "the topology changed");
 }
 
+/// `CUgraphEdgeData` as a number: `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC` from `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`.
+const PROGRAMMATIC: u64 = 1 << 16 | 1;
+
+pub fn programmatic_edges() {
+    primary();
+    let two = kernel(kernels(), c"two");
+    let pointer = allocate(4);
+    let value = 4_u32;
+    let mut parameters = [(&raw const value).cast::<c_void>(), (&raw const pointer).cast()];
+    let node = launching(two, parameters.as_mut_ptr());
+    let (mut graph, mut first, mut second, mut empty, mut plain, mut exec) = (0, 0, 0, 0, 0, 0);
+    let (mut from, mut to, mut data, mut number) = ([0; 2], [0; 2], [9; 2], 2);
+    steps! {
+        0 => cuGraphCreate(&mut graph, 0);
+        0 => cuGraphAddKernelNode_v2(&mut first, graph, null(), 0, &node);
+        0 => cuGraphAddKernelNode_v2(&mut second, graph, null(), 0, &node);
+        0 => cuGraphAddEmptyNode(&mut empty, graph, null(), 0);
+        // Between kernels only, of a type and from a port that there are, and the port is not that of the end.
+        1 => cuGraphAddDependencies_v2(graph, &first, &empty, &PROGRAMMATIC, 1);
+        1 => cuGraphAddDependencies_v2(graph, &empty, &second, &PROGRAMMATIC, 1);
+        1 => cuGraphAddDependencies_v2(graph, &first, &second, &(1 << 16), 1);
+        1 => cuGraphAddDependencies_v2(graph, &first, &second, &(7 << 16 | 1), 1);
+        0 => cuGraphAddDependencies_v2(graph, &first, &second, &PROGRAMMATIC, 1);
+        402 => cuGraphGetEdges_v2(graph, from.as_mut_ptr(), to.as_mut_ptr(), null_mut(), &mut number);
+        0 => cuGraphGetEdges_v2(graph, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut number);
+    }
+    assert_eq!((from[0], to[0], data[0], number), (first, second, PROGRAMMATIC, 1));
+    steps! {
+        402 => cuGraphNodeGetDependencies_v2(second, from.as_mut_ptr(), null_mut(), &mut number);
+        0 => cuGraphNodeGetDependencies_v2(second, from.as_mut_ptr(), data.as_mut_ptr(), &mut number);
+        0 => cuGraphInstantiateWithFlags(&mut exec, graph, 0);
+        0 => cuGraphLaunch(exec, NONE);
+        0 => cuCtxSynchronize();
+        // Whatever data is said, the edge is removed.
+        0 => cuGraphRemoveDependencies_v2(graph, &first, &second, &0, 1);
+        0 => cuGraphAddDependencies_v2(graph, &first, &second, &PROGRAMMATIC, 1);
+        0 => cuGraphRemoveDependencies_v2(graph, &first, &second, null(), 1);
+        1 => cuGraphRemoveDependencies_v2(graph, &first, &second, null(), 1);
+    }
+    assert_eq!((read(pointer), data[0]), (4, PROGRAMMATIC));
+    // A launch that says so becomes such an edge, behind kernels only.
+    let attribute = LaunchAttribute {
+        id: 6,
+        padding: 0,
+        value: [1, 0, 0, 0, 0, 0, 0, 0],
+    };
+    let mut stream = 0;
+    steps! { 0 => cuStreamCreate(&mut stream, 1); }
+    let config = LaunchConfig {
+        grid: [1; 3],
+        block: [1; 3],
+        shared: 0,
+        stream,
+        attributes: &raw const attribute,
+        count: 1,
+    };
+    let pointers = parameters.as_mut_ptr();
+    steps! {
+        0 => cuStreamBeginCapture_v2(stream, 0);
+        0 => cuMemsetD32Async(pointer, 1, 1, stream);
+        0 => cuLaunchKernelEx(&config, two, pointers, null_mut());
+        0 => cuLaunchKernelEx(&config, two, pointers, null_mut());
+        0 => cuLaunchKernel(two, 1, 1, 1, 1, 1, 1, 0, stream, pointers, null_mut());
+        0 => cuStreamEndCapture(stream, &mut plain);
+    }
+    let (mut from, mut to, mut data, mut number) = ([0; 4], [0; 4], [9; 4], 4);
+    steps! { 0 => cuGraphGetEdges_v2(plain, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut number); }
+    let programmatic = data[..number].iter().filter(|&&data| data == PROGRAMMATIC).count();
+    let default = data[..number].iter().filter(|&&data| data == 0).count();
+    assert_eq!((number, programmatic, default), (3, 1, 2));
+    steps! {
+        0 => cuGraphInstantiateWithFlags(&mut exec, plain, 0);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuStreamSynchronize(stream);
+    }
+}
+
 pub fn captures() {
     primary();
     let two = kernel(kernels(), c"two");

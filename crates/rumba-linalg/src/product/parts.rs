@@ -1,0 +1,95 @@
+//! Few tiles with long sums: of parts of the terms the sums are products of their own, a batch, whose results in `f32` are added up, always
+//! in the same order. Compute capability 9.0.
+
+use cuda_std::half::{bf16, f16};
+use cuda_std::prelude::*;
+use cuda_std::sync::launch_dependents;
+use cuda_std::tensor::{
+    Bands, Element, Grouping, Multicast, Registers, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
+    product_with,
+};
+use cuda_std::thread::index_1d;
+
+use super::warp_group::{LARGE, Variant};
+use super::{Activation, Epilogue, Factors, Output};
+
+/// The products of parts. What they are written to is work memory, not the result.
+pub const PARTS: Variant = Variant {
+    name: "product_parts",
+    columns: 128,
+    copies: false,
+    ..LARGE
+};
+
+/// [`PARTS`]: `c = a bᵀ` of 16 bits, written as `f32`. It leaves registers for blocks of [`total`], which so are there when it ends.
+#[kernel(block = 384, max_registers = 120, cluster = 2, arch = ["sm_90a"], T = [f16, bf16])]
+pub fn product_parts_nt<T: Element>(
+    a: TensorMap<Swizzled<T, 128, 64>>,
+    b: TensorMap<Swizzled<T, 64, 64>>,
+    c: TensorOutput<Swizzled<f32, 16, 32>>,
+    stages: TensorPipeline<(Swizzled<T, 128, 64>, Multicast<Swizzled<T, 128, 64>>), 6, 2, 2>,
+    staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
+) {
+    let order = (Bands(8), Grouping { down: 2, across: 1 });
+    let registers = Registers::<40, 152>;
+    product_with((a, b), stages, (c, staging), order, registers, |_, sum: f32| sum);
+}
+
+/// The sum of numbers that lie so far apart, from a place on.
+#[inline(always)]
+fn sum(parts: &[f32], count: u32, apart: usize, mut at: usize) -> f32 {
+    let mut sum = 0.0;
+    let mut next = || {
+        let part = parts.get(at).copied().unwrap_or(0.0);
+        at += apart;
+        part
+    };
+    // So many are under way at a time: none is added before all of them are asked for. Beyond the last there are none.
+    for _ in 0..count.div_ceil(8) {
+        let (a, b, c, d) = (next(), next(), next(), next());
+        let (e, f, g, h) = (next(), next(), next(), next());
+        sum = sum + a + b + c + d + e + f + g + h;
+    }
+    sum
+}
+
+/// `c =` the sum of the parts, which lie one behind the other, `count` of them, as the elements of `c`.
+#[kernel(block = 256, min_blocks = 8, arch = "sm_90", dependent, U = [f16, bf16, f32])]
+pub fn total<U: Output<f32>>(parts: &[f32], count: u32, mut c: DisjointSlice<U>) {
+    launch_dependents();
+    let (apart, at) = (c.len(), index_1d() as usize);
+    if let Some(c) = c.own() {
+        *c = U::of(sum(parts, count, apart, at));
+    }
+}
+
+/// `c = f(the sum of the parts)`, of one matrix with any strides. The parts have rows of `pitch` numbers.
+#[kernel(block = 256, arch = "sm_90", dependent, U = [f16, bf16, f32])]
+pub fn total_and_more<U: Output<f32>>(
+    parts: &[f32],
+    count: u32,
+    pitch: u32,
+    bias: View<U, 3>,
+    residual: View<U, 3>,
+    alpha: f32,
+    beta: f32,
+    activation: Activation,
+    mut c: Disjoint<U, Array<3>>,
+) {
+    launch_dependents();
+    let factors = Factors {
+        alpha,
+        beta,
+        activation,
+    };
+    let epilogue = Epilogue {
+        factors,
+        bias,
+        residual,
+    };
+    let ([_, rows, _], pitch) = (c.shape(), pitch as usize);
+    c.each(|[batch, row, column], c| {
+        let sum = sum(parts, count, rows * pitch, row * pitch + column);
+        epilogue.finish([batch, row, column], sum, c);
+    });
+}
