@@ -1,5 +1,7 @@
 //! A kernel as native code sees it: basic blocks, the registers that operations write, and which of them are live.
 
+use std::ops::Range;
+
 use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
 use crate::base::lanes::LANES;
 use crate::compile::shape::Shape;
@@ -38,6 +40,9 @@ pub(super) struct Operand {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// Addresses of this process: the lower half of the 48 bits that pointers have, less what 32 bits can say.
+const ADDRESSES: Range<u128> = 1 << 32..1 << 47;
 
 /// A kernel, for blocks whose rows have a multiple of so many threads.
 pub(super) struct Kernel<'a> {
@@ -89,6 +94,8 @@ impl<'a> Kernel<'a> {
             return Place::Memory(slot, class);
         }
         match value {
+            // What may be the address of a variable is another one in the next process, which shall find the code on disk.
+            Fixed::Constant(bits) if class == Class::W64 && ADDRESSES.contains(bits) => given(Shape::Uniform),
             Fixed::Constant(bits) => Place::Constant(*bits as u64),
             Fixed::Array(offset) => Place::Constant(*offset),
             Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => given(Shape::Uniform),

@@ -1,8 +1,10 @@
 //! Native code of kernels: from the operations of a program to text in LLVM's assembly language.
 //!
 //! A warp is one thread of the code, and a register a vector of 32 lanes, or one number where all lanes hold the same or
-//! neighbouring numbers (`shape`). The code runs a warp whose lanes are together: where they part, and where something
-//! happens that it has no form for, it stores the registers and names the operation at which the interpreter goes on. How
+//! neighbouring numbers (`shape`). Each basic block is written twice, for warps whose 32 lanes are all there and for some of
+//! them. Lanes that part wait at the block that lies further down, and those run first that stand further up, as in
+//! [`crate::exec::schedule`]. Where a warp waits for others or ends, where its turn is over and where lanes do what they have to
+//! do together while some wait, the code stores the registers and names the operation at which the interpreter goes on. How
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
@@ -10,5 +12,6 @@
 pub(crate) mod function;
 mod kernel;
 mod memory;
+mod operations;
 mod registers;
 mod shape;

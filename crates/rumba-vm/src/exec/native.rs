@@ -1,9 +1,10 @@
 //! How warps come to native code and leave it.
 //!
-//! Native code is a function for a whole kernel. A warp whose lanes are together, and that stands where the code has an entry,
-//! executes a gate: an operation outside of the program whose handler calls the function. The function ends where lanes part
-//! or wait, and says at which operation the interpreter goes on; the registers are in the register file then. What is written
-//! in the code is decided in [`crate::compile`].
+//! Native code is a function for a whole kernel. A warp that has not parted, and that stands where the code has an entry,
+//! executes a gate: an operation outside of the program whose handler calls the function. The function ends where the warp
+//! waits or exits, where it finds a fault and where its turn is over, and says at which operation the interpreter goes on; the
+//! registers are in the register file then. Behind a barrier, a warp goes on from what it has stored there for itself. What is
+//! written in the code is decided in [`crate::compile`].
 
 use std::sync::Arc;
 

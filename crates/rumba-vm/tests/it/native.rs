@@ -49,12 +49,17 @@ unsafe impl Compiler for Reader {
 
 /// The text of a kernel, which is interpreted all the same.
 fn text(body: &str, block: u32) -> String {
+    text_beside("", body, block, |_| ())
+}
+
+/// The same with declarations, which is handed over while its device is there.
+fn text_beside(declarations: &str, body: &str, block: u32, look: impl FnOnce(&str)) -> String {
     let reader = Arc::new(Reader::default());
     let config = Config {
         engine: Engine::compiled(reader.clone()),
         ..Config::default()
     };
-    let bench = Bench::with(&kernel("", body), config);
+    let bench = Bench::with(&kernel(declarations, body), config);
     let out = bench.zeros(4 * 256);
     for _ in 0..2 {
         bench.run("k", 2, block, &[out.into(), 7_u32.into()]).unwrap();
@@ -64,7 +69,25 @@ fn text(body: &str, block: u32) -> String {
         panic!("a kernel is compiled once, not {} times", units.len());
     };
     assert_eq!(unit.kernel, "k");
+    look(&unit.text);
     unit.text.clone()
+}
+
+#[test]
+fn the_text_does_not_tell_where_memory_is() {
+    let declarations = ".global .align 8 .b64 counter;\n.const .align 8 .b64 table[4];";
+    let body = "
+    mov.u64 %rd10, counter;
+    st.global.u64 [%rd1], %rd10;
+    ld.const.u64 %rd11, [table+8];
+    atom.global.add.u64 %rd12, [counter], %rd11;
+    mov.b64 %fd1, 0d3FF8000000000000;
+    st.global.f64 [%rd1+8], %fd1;";
+    // The second device is made while the first one has its memory.
+    text_beside(declarations, body, 64, |first| {
+        let second = text_beside(declarations, body, 64, |_| ());
+        assert_eq!(first, second);
+    });
 }
 
 #[test]

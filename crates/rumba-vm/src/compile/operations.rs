@@ -1,0 +1,332 @@
+//! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
+
+use crate::base::flow::Set;
+use crate::base::ir::{Element, LaneForm, Value};
+use crate::base::lanes::{FULL, LANES};
+use crate::compile::function::{Function, GO_ON};
+use crate::compile::kernel::Place;
+use crate::compile::registers::{Written, raw};
+use crate::compile::shape::{Copy, LanePlan, Shape};
+use crate::machine::op::{Linear, OpKind};
+use crate::machine::program::Flow;
+
+impl Function<'_> {
+    /// Notes what an operation has written.
+    pub(super) fn finish_operation(&mut self, index: usize, written: Written) {
+        let mut shapes = self.shapes.clone();
+        let none = Set::none(self.kernel.blocks.len());
+        self.kernel.transfer(index, &mut shapes, self.copy, &none);
+        let Some(place) = self.kernel.operand(index, 0) else {
+            return;
+        };
+        let shape = self.kernel.shape(place, &shapes);
+        self.write_active(place, shape, written);
+    }
+
+    /// Lets the interpreter's handler execute an operation. The position that it names next.
+    pub(super) fn execute(&mut self, index: usize) -> String {
+        let end = self.kernel.blocks[self.block].ops.end;
+        let carriers =
+            (index + 1..end).take_while(|next| matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }));
+        let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
+        for index in &all {
+            for operand in self.kernel.operands(*index) {
+                if !operand.is_written {
+                    self.store(operand.place);
+                }
+            }
+        }
+        self.store_fuel();
+        if self.copy == Copy::Masked {
+            let mask = self.mask_of_active();
+            self.w.line(format_args!("store {mask}, ptr %active.place"));
+        }
+        let position = self.position(index);
+        let next = self.w.name("%t");
+        self.w
+            .line(format_args!("{next} = call ptr %execute(ptr %warp, ptr {position})"));
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
+        self.w.line(format_args!("store {fuel}, ptr %fuel"));
+        let none = Set::none(self.kernel.blocks.len());
+        let mut shapes = self.shapes.clone();
+        for index in &all {
+            self.kernel.transfer(*index, &mut shapes, self.copy, &none);
+        }
+        for index in all {
+            for number in self.kernel.written(index) {
+                let loaded = self.load(number, shapes[number]);
+                self.write_active(Place::Register(number), shapes[number], loaded);
+            }
+        }
+        next
+    }
+
+    /// Calls the handler of an operation, and goes on if that does.
+    pub(super) fn call(&mut self, index: usize) {
+        let facts = self.kernel.facts(index);
+        if facts.flow == Flow::Park {
+            self.leave_if_others_wait(index);
+        }
+        let next = self.execute(index);
+        if facts.flow == Flow::Next
+            && matches!(
+                facts.kind,
+                OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. }
+            )
+        {
+            return;
+        }
+        let end = self.kernel.blocks[self.block].ops.end;
+        let following = (index + 1..end)
+            .find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }))
+            .unwrap_or(end);
+        let mut good: Option<Value> = None;
+        for expected in [index + 1, following] {
+            let expected = self.position(expected);
+            let same = self
+                .w
+                .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
+            good = Some(match good {
+                None => same,
+                Some(good) => self.w.or(&good, &same),
+            });
+        }
+        let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
+        if facts.flow == Flow::Park {
+            let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
+            let mask = self.mask_of_active();
+            let same = self.w.compare("icmp eq", &active, &mask);
+            good = self.w.and(&good, &same);
+        }
+        let (on, out) = (self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+        self.w.label(&out);
+        let live = if following < end {
+            self.kernel.live_before(self.block, following)
+        } else {
+            self.kernel.liveness.after(&self.kernel.blocks[self.block])
+        };
+        let written = (index..following).flat_map(|index| self.kernel.written(index));
+        let written: Vec<usize> = written.collect();
+        self.hand_over(&live, &written, false);
+        self.give_back(&next, GO_ON);
+        self.w.label(&on);
+    }
+
+    /// Leaves at an operation that lanes execute together, unless all are here.
+    fn leave_if_others_wait(&mut self, index: usize) {
+        let mut waiting: Option<Value> = None;
+        for block in self.pending.clone().members() {
+            let place = self.wait(block);
+            let lanes = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+            waiting = Some(match waiting {
+                None => lanes,
+                Some(waiting) => self.w.or(&waiting, &lanes),
+            });
+        }
+        if let Some(waiting) = waiting {
+            let none = self.w.compare_with("icmp eq", &waiting, 0);
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w.line(format_args!("br {none}, label %{on}, label %{out}"));
+            self.w.label(&out);
+            self.leave(index);
+            self.w.label(&on);
+        }
+    }
+
+    pub(super) fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
+        let LanePlan { result, checks } = self.kernel.plan_lanes(index, linear, form, &self.shapes);
+        let Some(write) = form.form else {
+            self.call(index);
+            return;
+        };
+        self.check_wrapping(index, linear, checks);
+        let sources: Vec<Place> = (1..=form.operands.len())
+            .filter_map(|position| self.kernel.operand(index, position))
+            .collect();
+        let extra = self.kernel.op(index).extra;
+        let Some(class) = self.kernel.facts(index).classes[0] else {
+            return;
+        };
+        let compute = |function: &mut Self, group: Option<usize>| {
+            let operands: Vec<Value> = sources
+                .iter()
+                .zip(form.operands)
+                .map(|(place, element)| {
+                    let raw = function.kernel.class(*place).map_or(Element::I32, |class| match place {
+                        Place::Constant(_) => wide_enough(*element),
+                        Place::Given { .. } | Place::Register(_) | Place::Memory(..) => raw(class),
+                    });
+                    let value = match group {
+                        Some(group) => function.base(*place, raw, group),
+                        None => function.lanes(*place, raw),
+                    };
+                    function.w.bits_as(&value, *element)
+                })
+                .collect();
+            let value = write(&mut function.w, extra, &operands);
+            let value = if value.element().bits() > form.result.bits() {
+                function.w.bits_as(&value, form.result)
+            } else {
+                value
+            };
+            function.w.extended(&value, raw(class))
+        };
+        let written = match result {
+            Shape::Varying => Written::Lanes(compute(self, None)),
+            Shape::Uniform => Written::Bases(vec![compute(self, Some(0))]),
+            Shape::Affine(_) => {
+                let groups = self.kernel.groups();
+                Written::Bases((0..groups).map(|group| compute(self, Some(group))).collect())
+            }
+        };
+        self.finish_operation(index, written);
+    }
+
+    /// Leaves if operands wrap within a group that must not.
+    fn check_wrapping(&mut self, index: usize, linear: Linear, checks: u8) {
+        let is_signed = matches!(
+            linear,
+            Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum
+        );
+        let mut good: Option<Value> = None;
+        for position in (1..=2).filter(|position| checks >> position & 1 != 0) {
+            let Some(place) = self.kernel.operand(index, position) else {
+                continue;
+            };
+            let Some(stride) = self.kernel.shape(place, &self.shapes).stride() else {
+                continue;
+            };
+            let way = i64::from(stride as i32) * (self.kernel.group as i64 - 1);
+            for group in 0..self.kernel.groups() {
+                let base = self.base(place, Element::I32, group);
+                let extension = if is_signed { "sext" } else { "zext" };
+                let first = self.w.convert(extension, &base, Element::I64);
+                let last = self.w.add_with(&first, way.cast_unsigned());
+                let cut = self.w.convert("trunc", &last, Element::I32);
+                let same = self.w.convert(extension, &cut, Element::I64);
+                let fits = self.w.compare("icmp eq", &last, &same);
+                good = Some(match good {
+                    None => fits,
+                    Some(good) => self.w.and(&good, &fits),
+                });
+            }
+        }
+        if let Some(good) = good {
+            let (on, out) = (self.w.name("l"), self.w.name("l"));
+            self.w
+                .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+            self.w.label(&out);
+            self.leave(index);
+            self.w.label(&on);
+        }
+    }
+
+    pub(super) fn write_test(&mut self, index: usize, form: LaneForm) {
+        let Some(write) = form.form else {
+            self.call(index);
+            return;
+        };
+        let extra = self.kernel.op(index).extra;
+        let operands: Vec<Value> = (1..=form.operands.len())
+            .filter_map(|position| self.kernel.operand(index, position))
+            .zip(form.operands)
+            .map(|(place, element)| {
+                let raw = match place {
+                    Place::Constant(_) => wide_enough(*element),
+                    Place::Given { .. } | Place::Register(_) | Place::Memory(..) => {
+                        self.kernel.class(place).map_or(Element::I32, raw)
+                    }
+                };
+                let value = self.lanes(place, raw);
+                self.w.bits_as(&value, *element)
+            })
+            .collect();
+        let truth = write(&mut self.w, extra, &operands);
+        let mut mask = self.mask(&truth);
+        if extra & 1 != 0 {
+            mask = self.w.xor_with(&mask, u64::MAX);
+        }
+        self.finish_operation(index, Written::Lanes(mask));
+    }
+
+    /// Lets each lane have what another one has, if it is known which.
+    pub(super) fn write_shuffle(&mut self, index: usize, lanes: fn(u16, u32) -> ([usize; LANES], u32)) {
+        let places = [0, 1, 2, 3, 4].map(|position| self.kernel.operand(index, position));
+        let [
+            Some(to),
+            Some(from),
+            Some(Place::Constant(packed)),
+            Some(predicate),
+            members,
+        ] = places
+        else {
+            self.call(index);
+            return;
+        };
+        let is_for_all = members.is_none_or(|members| members == Place::Constant(FULL.into()));
+        if self.copy != Copy::Full || !is_for_all {
+            self.call(index);
+            return;
+        }
+        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
+        let value = self.lanes(from, Element::I32);
+        let value = self.w.spread(&value);
+        let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
+        let text = format!(
+            "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
+            value.ty(),
+            numbers.join(", ")
+        );
+        let moved = self.w.value(Element::I32, true, text);
+        self.write_active(to, Shape::Varying, Written::Lanes(moved));
+        let inside = Value::integer(Element::I32, inside.into());
+        self.write_active(predicate, Shape::Varying, Written::Lanes(inside));
+    }
+
+    pub(super) fn write_select(&mut self, index: usize) {
+        let result = self.kernel.plan_select(index, &self.shapes);
+        let (Some(a), Some(b), Some(c), Some(class)) = (
+            self.kernel.operand(index, 1),
+            self.kernel.operand(index, 2),
+            self.kernel.operand(index, 3),
+            self.kernel.facts(index).classes[0],
+        ) else {
+            self.call(index);
+            return;
+        };
+        let mask = self.lanes(c, Element::I32);
+        let written = if let Shape::Varying = result {
+            let (a, b) = (self.lanes(a, raw(class)), self.lanes(b, raw(class)));
+            let truth = if self.kernel.shape(c, &self.shapes) == Shape::Uniform {
+                self.w.convert("trunc", &mask, Element::I1)
+            } else {
+                self.truth(&mask)
+            };
+            Written::Lanes(self.w.select(&truth, &a, &b))
+        } else {
+            let truth = self.w.convert("trunc", &mask, Element::I1);
+            let groups = if result == Shape::Uniform {
+                1
+            } else {
+                self.kernel.groups()
+            };
+            let bases = (0..groups).map(|group| {
+                let (a, b) = (self.base(a, raw(class), group), self.base(b, raw(class), group));
+                self.w.select(&truth, &a, &b)
+            });
+            Written::Bases(bases.collect())
+        };
+        self.finish_operation(index, written);
+    }
+}
+
+/// The integer that a constant operand of a type is written as.
+fn wide_enough(element: Element) -> Element {
+    if element.bits() == 64 {
+        Element::I64
+    } else {
+        Element::I32
+    }
+}
