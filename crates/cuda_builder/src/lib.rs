@@ -34,4 +34,5 @@ pub use arch::{NvvmArch, UnknownArch};
 pub use builder::{CudaBuilder, DebugInfo, Ptx, Text};
 pub use error::BuildError;
 pub use llvm::OptLevel;
+pub use rumba_llvm::LoadError;
 pub use rumba_ptx::{Target, set};

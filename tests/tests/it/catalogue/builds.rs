@@ -73,7 +73,7 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
             "BuildError::LoadLlvm",
             BuildError::LoadLlvm {
                 path: path("libLLVM.so.22.1"),
-                source: libloading::Error::DlOpenUnknown,
+                source: cuda_builder::LoadError::Library(libloading::Error::DlOpenUnknown),
             },
         ),
         (
