@@ -212,6 +212,12 @@ def cases():
         for layout in ("nn", "tn", "tt"):
             case = dict(element=element, m=4096, n=4096, k=4096, layout=layout)
             yield f"product {element} 4096x4096x4096 {layout}", {"product": case}, lambda case=case: product(**case), 2 * 4096**3
+    # Sums that end within a step, tiles at the edges, and rows that are not aligned to vectors.
+    for element in ("f64", "f32"):
+        for m, n, k in ((4096, 4096, 4096), (4096, 4096, 4100), (4095, 4097, 4100), (4096, 4097, 4097)):
+            for layout in ("nt", "nn", "tn", "tt"):
+                case = dict(element=element, m=m, n=n, k=k, layout=layout)
+                yield f"layout {element} {m}x{n}x{k} {layout}", {"product": case}, lambda case=case: product(**case), 2 * m * n * k
     for m, n, k in ((16, 16, 16), (64, 64, 64), (1, 1024, 1024), (256, 256, 256)):
         for only in (None, "elements"):
             case = dict(element="f16", m=m, n=n, k=k, only=only)

@@ -269,8 +269,12 @@ fn whole_tiles() {
                 ([1, 256, 128, 16], Lies::Rows),
                 ([2, 264, 132, 48], Lies::Columns),
                 ([1, 257, 129, 32], Lies::Unaligned),
+                // Sums that end within a step; of one edge's tiles, rows and columns that belong to others.
+                ([1, 260, 136, 36], Lies::Rows),
+                ([2, 300, 164, 41], Lies::Rows),
+                ([1, 388, 192, 20], Lies::Unaligned),
             ] {
-                for name in ["threads", "small threads"] {
+                for name in ["threads", "packed threads", "small threads"] {
                     ONLY.set(Some(name));
                     check::<f32, f32, _>(
                         &mut random,
@@ -281,9 +285,18 @@ fn whole_tiles() {
                         |sum, _| -0.5 * sum,
                     );
                 }
-                for name in ["f64 by warps", "f64 by warps, small"] {
+                // Elements that are read before are written by one block each.
+                let beta = if shape[3] % 16 == 0 { 0.0 } else { 3.0 };
+                for name in ["f64 by warps", "f64 by warps, packed", "f64 by warps, small"] {
                     ONLY.set(Some(name));
-                    check::<f64, f64, _>(&mut random, shape, [a, b, c], double, |p| p, |sum, _| sum);
+                    check::<f64, f64, _>(
+                        &mut random,
+                        shape,
+                        [a, b, c],
+                        double,
+                        |p| p.accumulate(beta),
+                        |sum, old| sum + beta * old,
+                    );
                 }
             }
         }

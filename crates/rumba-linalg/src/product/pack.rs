@@ -9,7 +9,7 @@ pub const TILE: usize = 32;
 
 /// The matrices of `x` one after the other in row-major order. Each has as many rows as said in `y`, a multiple of [`TILE`], and
 /// what it does not have itself is zero. `by_columns`: neighbouring threads read neighbouring rows of `x`, not columns.
-#[kernel(block = (TILE, 8), T = [u8, u16, u32])]
+#[kernel(block = (TILE, 8), T = [u8, u16, u32, u64])]
 pub fn pack<T: Pod + Element>(
     x: View<T, 3>,
     rows: u32,

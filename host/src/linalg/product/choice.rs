@@ -25,12 +25,16 @@ pub enum Way {
     Elements,
     /// By threads and shared memory, in large tiles.
     Threads,
-    /// The same in smaller ones.
+    /// The same of operands copied before, so that they lie in vectors.
+    ThreadsPacked,
+    /// In smaller tiles.
     ThreadsSmall,
     /// By warps and shared memory.
     Warps,
     /// The same with `f64`.
     WarpsF64,
+    /// The same of operands copied before, so that they lie in vectors.
+    WarpsF64Packed,
     /// In smaller tiles.
     WarpsF64Small,
     /// By warps, with numbers of TensorFloat-32.
@@ -61,7 +65,7 @@ struct Facts {
     tile: [usize; 2],
     /// How many terms of sums a multiprocessor adds in a cycle, for elements of 1, 2, 4 and 8 bytes.
     speed: [f64; 4],
-    /// Whether elements of 1 and 2 bytes have to lie in vectors, and any for warp groups.
+    /// Whether operands have to lie in vectors, or are packed.
     in_vectors: bool,
 }
 
@@ -70,9 +74,12 @@ impl Way {
         let (name, tile, speed, in_vectors) = match self {
             Way::Elements => ("elements", [64, 64], [12.0, 20.0, 30.0, 24.0], false),
             Way::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], false),
+            // Beside the speed of the same kernel where operands do not lie in vectors.
+            Way::ThreadsPacked => ("packed threads", [256, 128], [0.0, 0.0, 150.0, 0.0], true),
             Way::ThreadsSmall => ("small threads", [64, 128], [0.0, 0.0, 80.0, 0.0], false),
             Way::Warps => ("warps", [128, 128], [900.0, 400.0, 0.0, 0.0], true),
             Way::WarpsF64 => ("f64 by warps", [128, 64], [0.0, 0.0, 0.0, 105.0], false),
+            Way::WarpsF64Packed => ("f64 by warps, packed", [128, 64], [0.0, 0.0, 0.0, 160.0], true),
             Way::WarpsF64Small => ("f64 by warps, small", [64, 64], [0.0, 0.0, 0.0, 100.0], false),
             Way::WarpsTf32 => ("tf32 by warps", [128, 128], [0.0, 0.0, 200.0, 0.0], false),
             Way::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
@@ -97,9 +104,9 @@ impl Way {
     fn simulated(self) -> [f64; 4] {
         match self {
             Way::Elements => [1.0; 4],
-            Way::Threads | Way::ThreadsSmall => [1.5; 4],
+            Way::Threads | Way::ThreadsPacked | Way::ThreadsSmall => [1.5; 4],
             Way::Warps => [7.0, 9.0, 1.0, 1.0],
-            Way::WarpsF64 | Way::WarpsF64Small => [0.3; 4],
+            Way::WarpsF64 | Way::WarpsF64Packed | Way::WarpsF64Small => [0.3; 4],
             Way::WarpsTf32 => [4.0; 4],
             Way::Large
             | Way::Small
@@ -123,9 +130,11 @@ impl Way {
             Way::Split => Some(PARTS),
             Way::Elements
             | Way::Threads
+            | Way::ThreadsPacked
             | Way::ThreadsSmall
             | Way::Warps
             | Way::WarpsF64
+            | Way::WarpsF64Packed
             | Way::WarpsF64Small
             | Way::WarpsTf32 => None,
         }
@@ -150,12 +159,13 @@ impl Way {
     fn plan<T: Multiply<U>, U: Pod>(self, operands: &Operands<'_, T, U>, capability: (u32, u32)) -> Option<Plan> {
         let (a, b, c) = (&operands.a, &operands.b, operands.c.view());
         let Some(variant) = self.group() else {
-            let needs_vectors = self.facts().in_vectors && size_of::<T>() <= 2;
-            let lies = [in_vectors(a), in_vectors(&b.permute([0, 2, 1]))];
-            return Some(Plan {
-                way: self,
-                packs: lies.map(|lies| needs_vectors && !lies),
-            });
+            // Of elements from 4 bytes on, lines may lie one after the other as well as terms.
+            let lies = [*a, b.permute([0, 2, 1])]
+                .map(|operand| in_vectors(&operand) || size_of::<T>() >= 4 && in_vectors(&operand.permute([0, 2, 1])));
+            let packs = lies.map(|lies| self.facts().in_vectors && !lies);
+            // Kernels that need no vectors are there without packing, too.
+            let is_another = size_of::<T>() <= 2 || !self.facts().in_vectors || packs.contains(&true);
+            return is_another.then_some(Plan { way: self, packs });
         };
         let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
         let any = operands.a.shape()[2] > 0;

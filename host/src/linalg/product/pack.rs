@@ -28,7 +28,7 @@ impl Packed<'_> {
     }
 }
 
-/// Copies the lines of an operand, `[batch, lines, terms]`, of elements of 1, 2 or 4 bytes. A matrix that serves for all is copied once.
+/// Copies the lines of an operand, `[batch, lines, terms]`, of elements of 1, 2, 4 or 8 bytes. A matrix that serves for all is copied once.
 pub(super) fn pack<'l, T: Pod>(
     library: &'l Library,
     view: &ArrayView<'_, T, 3>,
@@ -68,11 +68,17 @@ pub(super) fn pack<'l, T: Pod>(
                 by_columns,
                 (to.cast::<u16>().slice_mut(..shape[0] * columns), shape),
             ),
-            _ => pack::pack::<u32>(
+            4 => pack::pack::<u32>(
                 from.cast::<u32>(),
                 rows as u32,
                 by_columns,
                 (to.cast::<u32>().slice_mut(..shape[0] * columns), shape),
+            ),
+            _ => pack::pack::<u64>(
+                from.cast::<u64>(),
+                rows as u32,
+                by_columns,
+                (to.cast::<u64>().slice_mut(..shape[0] * columns), shape),
             ),
         };
         let tiles = |length: usize| u32::try_from(length.div_ceil(TILE)).unwrap_or(u32::MAX);

@@ -137,12 +137,16 @@ kernels! {
         Stored stored!(product_stored_16, bf16, f32)
     ];
     f32, f32, f32, [
-        WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsSmall thread::product_threads_small
+        WarpsTf32 warp::product_warps_tf32, Threads thread::product_threads, ThreadsPacked thread::product_threads,
+        ThreadsSmall thread::product_threads_small
     ], [
         LargeTf32 |t: Tensors<'c, _, _>| warp_group::product_large_tf32(t.a, t.b, t.c),
         StoredTf32 stored!(product_stored_32, f32, f32)
     ];
-    f64, f64, f64, [WarpsF64 warp::product_warps_f64, WarpsF64Small warp::product_warps_f64_small], [];
+    f64, f64, f64, [
+        WarpsF64 warp::product_warps_f64, WarpsF64Packed warp::product_warps_f64,
+        WarpsF64Small warp::product_warps_f64_small
+    ], [];
     i8, i32, i32, [Warps warp::product_warps_i8], [
         Stored stored!(product_stored_s8, i8, i32)
     ];

@@ -3,6 +3,7 @@
 use crate::abi::parameter::{Element, Role};
 use crate::array::output::{Disjoint, Layout, Reach, Sealed};
 use crate::array::strided::{Dimensions, element};
+use crate::device::intrinsics;
 use crate::device::thread::{block_idx_x, grid_dim_x};
 
 use super::source::Form;
@@ -58,6 +59,18 @@ pub(super) struct TileStart {
     pub(super) column: u32,
 }
 
+impl TileStart {
+    /// The same, which the compiler does not know: what is computed of it is computed there.
+    #[inline(always)]
+    pub(super) fn opaque(self) -> Self {
+        Self {
+            layer: intrinsics::opaque(self.layer),
+            row: intrinsics::opaque(self.row),
+            column: intrinsics::opaque(self.column),
+        }
+    }
+}
+
 impl Iterator for Tiles {
     type Item = TileStart;
 
@@ -100,6 +113,26 @@ impl<T: Element> Disjoint<'_, T, Product> {
         }
     }
 
+    /// A tile at the edge, moved back so that it is there as a whole, if the matrix is as large. The block's own rows and columns
+    /// still begin at the next multiple of the tile's; those before are another's.
+    #[inline(always)]
+    pub(super) fn moved<W: Way>(&self, tile: TileStart) -> TileStart {
+        let [_, rows, columns] = self.shape.lengths;
+        let back = |at: u32, length: u32, size: usize| {
+            let size = size as u32;
+            if length < size {
+                at
+            } else {
+                at.min(intrinsics::opaque(length) - size)
+            }
+        };
+        TileStart {
+            layer: tile.layer,
+            row: back(tile.row, rows, W::Left::LINES),
+            column: back(tile.column, columns, W::Right::LINES),
+        }
+    }
+
     /// Whether the elements of a column are closer together than those of a row.
     #[inline(always)]
     pub(super) fn is_by_columns(&self) -> bool {
@@ -107,7 +140,8 @@ impl<T: Element> Disjoint<'_, T, Product> {
         down.unsigned_abs() < across.unsigned_abs() && self.shape.lengths[1] > 1
     }
 
-    /// Whether the whole tile is there, by rows, and all vectors of as many elements as a thread has sums side by side are aligned.
+    /// Whether the whole tile is there, and the block's own, by rows, and all vectors of as many elements as a thread has sums side by
+    /// side are aligned.
     #[inline(always)]
     pub(super) fn has_vectors<W: Way>(&self, tile: TileStart) -> bool {
         let [_, rows, columns] = self.shape.lengths;
@@ -117,6 +151,8 @@ impl<T: Element> Disjoint<'_, T, Product> {
             && layer % vector == 0
             && down % vector == 0
             && self.start.addr().is_multiple_of(W::SIDE_BY_SIDE * size_of::<T>())
+            && tile.row.is_multiple_of(W::Left::LINES as u32)
+            && tile.column.is_multiple_of(W::Right::LINES as u32)
             && rows - tile.row >= W::Left::LINES as u32
             && columns - tile.column >= W::Right::LINES as u32
     }

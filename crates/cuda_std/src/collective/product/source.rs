@@ -106,16 +106,24 @@ impl<F: Form> Source<F> {
         }
     }
 
-    /// How tiles are copied by [`fetch_plain`](Self::fetch_plain), if all of them are there as a whole, and lie in one of the two
-    /// usual ways.
+    /// How tiles whose terms are all there are copied by [`fetch_plain`](Self::fetch_plain), if their lines are all there as well, and
+    /// lie in one of the two usual ways.
     #[inline(always)]
     pub(super) fn plain(&self) -> Option<Along> {
-        let whole = self.lines >= F::LINES as u32 && self.terms.is_multiple_of(F::DEPTH as u32);
+        let whole = self.lines >= F::LINES as u32;
         match self.order {
             Order::TermVectors if whole => Some(Along::Terms),
             Order::LineVectors if F::TERM > 0 && whole => Some(Along::Lines),
             _ => None,
         }
+    }
+
+    /// Goes on to the tile after so many that are there as a whole.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, tiles: u32) {
+        let terms = tiles * F::DEPTH as u32;
+        self.next = self.next.wrapping_offset(terms as isize * self.inner);
+        self.terms -= terms;
     }
 
     /// Makes a [plain](Self::plain) operand ready for [`fetch_plain`](Self::fetch_plain): from here on the next element is the first
@@ -139,7 +147,8 @@ impl<F: Form> Source<F> {
     /// no branches, so that copies and multiplications are one piece of code.
     ///
     /// # Safety
-    /// As for [`fetch`](Self::fetch), and [`plain`](Self::plain) says `TERMS`, which it was [made ready](Self::begin_plain) for.
+    /// As for [`fetch`](Self::fetch), [`plain`](Self::plain) says `TERMS`, which it was [made ready](Self::begin_plain) for, and all terms
+    /// of the tile are there.
     #[inline(always)]
     pub(super) unsafe fn fetch_plain<const TERMS: bool>(&mut self, tile: *mut F::Element, is_last: bool) {
         let way = const { Way::plain::<F>(TERMS) };

@@ -193,28 +193,50 @@ impl<W: Way> ProductStages<'_, W> {
             threads_in_block() as usize == W::Left::THREADS,
             "a product is computed by blocks of as many threads as its way says"
         );
-        let steps = a.shape()[2].min(b.shape()[1]).div_ceil(W::Left::DEPTH) as u32;
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
-            let thread = thread();
-            let mut left = Source::<W::Left>::new(&a, 1, tile.layer, tile.row, thread);
-            let mut right = Source::<W::Right>::new(&b, 2, tile.layer, tile.column, thread);
+            let tile = c.moved::<W>(tile);
+            // Read for each tile, as the thread's index is.
+            let [of_a, of_b] = [a.shape()[2], b.shape()[1]].map(|terms| intrinsics::opaque(terms as u32));
+            let terms = of_a.min(of_b);
+            let depth = W::Left::DEPTH as u32;
+            let (steps, whole_steps) = (terms.div_ceil(depth), terms / depth);
+            let sources = |tile: TileStart| {
+                let thread = thread();
+                (
+                    Source::<W::Left>::new(&a, 1, tile.layer, tile.row, thread),
+                    Source::<W::Right>::new(&b, 2, tile.layer, tile.column, thread),
+                )
+            };
             let mut sums = W::Sums::zeroed();
+            // The tiles that are there as a whole come last: the other code needs more registers, which are free before there are sums.
+            let (mut left, mut right) = sources(tile);
+            let is_plain = left.plain().is_some() && right.plain().is_some();
+            let plain_steps = if is_plain { whole_steps } else { 0 };
+            if plain_steps < steps {
+                left.skip(plain_steps);
+                right.skip(plain_steps);
+                self.add_any(&mut sums, steps - plain_steps, &mut left, &mut right);
+                // All threads are done with the stages.
+                intrinsics::barrier_sync(self.barrier);
+            }
+            // Computed again, so that no register has it in the loop above.
+            let (mut left, mut right) = sources(tile.opaque());
             // What has lines or terms one after the other in tiles has code for both; other tiles lie in one way.
             match [left.plain(), right.plain()] {
-                _ if steps == 0 => {}
+                _ if whole_steps == 0 => {}
                 [Some(Along::Terms), Some(Along::Terms)] => {
-                    self.add_plain::<true, true>(&mut sums, steps, &mut left, &mut right);
+                    self.add_plain::<true, true>(&mut sums, whole_steps, &mut left, &mut right);
                 }
                 [Some(Along::Terms), Some(Along::Lines)] if W::Right::TERM > 0 => {
-                    self.add_plain::<true, false>(&mut sums, steps, &mut left, &mut right);
+                    self.add_plain::<true, false>(&mut sums, whole_steps, &mut left, &mut right);
                 }
                 [Some(Along::Lines), Some(Along::Terms)] if W::Left::TERM > 0 => {
-                    self.add_plain::<false, true>(&mut sums, steps, &mut left, &mut right);
+                    self.add_plain::<false, true>(&mut sums, whole_steps, &mut left, &mut right);
                 }
                 [Some(Along::Lines), Some(Along::Lines)] if W::Left::TERM > 0 && W::Right::TERM > 0 => {
-                    self.add_plain::<false, false>(&mut sums, steps, &mut left, &mut right);
+                    self.add_plain::<false, false>(&mut sums, whole_steps, &mut left, &mut right);
                 }
-                _ => self.add_any(&mut sums, steps, &mut left, &mut right),
+                _ => {}
             }
             match &value {
                 Some(value) if c.has_vectors::<W>(tile) => self.store(&sums, tile, &mut c, value),
@@ -245,7 +267,7 @@ impl<W: Way> ProductStages<'_, W> {
         intrinsics::barrier_sync(self.barrier);
     }
 
-    /// Adds the products of all tiles of two operands that are [plain](Source::plain), along the terms or not.
+    /// Adds the products of so many tiles of two operands that are [plain](Source::plain), along the terms or not.
     #[inline(always)]
     fn add_plain<const LEFT: bool, const RIGHT: bool>(
         &self,
@@ -272,7 +294,7 @@ impl<W: Way> ProductStages<'_, W> {
         }
     }
 
-    /// Adds the products of all tiles of two operands.
+    /// Adds the products of so many tiles of two operands.
     #[inline(always)]
     fn add_any(&self, sums: &mut W::Sums, steps: u32, left: &mut Source<W::Left>, right: &mut Source<W::Right>) {
         let feed = Any {
@@ -339,6 +361,11 @@ impl<W: Way> ProductStages<'_, W> {
             1 << rows.ilog2()
         };
         let by_columns = c.is_by_columns();
+        let [layer, top, left] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
+        let own = [
+            top.next_multiple_of(W::Left::LINES),
+            left.next_multiple_of(W::Right::LINES),
+        ];
         let mut first = 0;
         while first < W::Left::LINES {
             // All threads are done with what was there.
@@ -364,13 +391,12 @@ impl<W: Way> ProductStages<'_, W> {
                 };
                 // SAFETY: inside the stages, written before the barrier.
                 let sum = unsafe { *memory.add(row * stride + column) };
-                let [layer, top, left] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
-                // SAFETY: no two blocks have the same tile, no two threads the same number.
-                unsafe {
-                    c.visit([layer, top + first + row, left + column], |index, element| {
-                        finish(index, sum, element);
-                    });
-                };
+                let [row, column] = [top + first + row, left + column];
+                // The rest of a tile that was moved is another's.
+                if row >= own[0] && column >= own[1] {
+                    // SAFETY: no two blocks have the same tile, no two threads the same number.
+                    unsafe { c.visit([layer, row, column], |index, element| finish(index, sum, element)) };
+                }
                 number += W::Left::THREADS;
             }
             first += down;
