@@ -625,7 +625,7 @@ impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32> Consu
             return;
         }
         let notes = notes::<S, STAGES, CLUSTER>(self.base);
-        if index_in_block() % WARP_GROUP == 0 {
+        if index_in_block().is_multiple_of(WARP_GROUP) {
             notes.end(1 + self.rank, note_of::<STAGES>(self.at));
         }
         if lane_id() == 0 {
