@@ -178,7 +178,7 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
     /// ```ignore
     /// // In the kernel crate:
     /// #[kernel(block = 256)]
-    /// pub fn square_product(a: View<f32, 3>, b: View<f32, 3>, c: Disjoint<f32, Product>, stages: ProductStages<ByThreads>) {
+    /// pub fn square_product(a: View<f32, 3>, b: View<f32, 3>, c: Disjoint<f32, Product<ByThreads>>, stages: ProductStages<ByThreads>) {
     ///     stages.product(a, b, c, |_, sum, c| *c = sum * sum);
     /// }
     ///

@@ -227,8 +227,8 @@ where
 }
 
 // SAFETY: the same; the memory is borrowed mutably.
-unsafe impl<'a, T, M, S, const ROWS: usize, const COLUMNS: usize>
-    Argument<'a, TensorOutput<'_, Swizzled<T, ROWS, COLUMNS>>> for (M, S)
+unsafe impl<'a, T, O, M, S, const ROWS: usize, const COLUMNS: usize>
+    Argument<'a, TensorOutput<'_, Swizzled<T, ROWS, COLUMNS>, O>> for (M, S)
 where
     T: Pod,
     Swizzled<T, ROWS, COLUMNS>: Tile<Element = T>,
@@ -242,7 +242,7 @@ where
 }
 
 // SAFETY: address and extent of memory that is borrowed mutably.
-unsafe impl<'a, T, M, S> Argument<'a, MatrixOutput<'_, T>> for (M, S)
+unsafe impl<'a, T, O, M, S> Argument<'a, MatrixOutput<'_, T, O>> for (M, S)
 where
     T: Pod,
     M: TensorMemoryMut<'a, T>,
@@ -307,11 +307,11 @@ unsafe impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32>
 }
 
 // SAFETY: as for the parameter itself.
-unsafe impl<'a, T: Pod, A: Argument<'a, MatrixOutput<'static, T>>>
-    Argument<'a, Written<for<'l> fn(MatrixOutput<'l, T>)>> for A
+unsafe impl<'a, T: Pod, O: 'static, A: Argument<'a, MatrixOutput<'static, T, O>>>
+    Argument<'a, Written<for<'l> fn(MatrixOutput<'l, T, O>)>> for A
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
-        Argument::<'a, MatrixOutput<'static, T>>::bind(self, arguments);
+        Argument::<'a, MatrixOutput<'static, T, O>>::bind(self, arguments);
     }
 }
 
@@ -325,10 +325,10 @@ unsafe impl<'a, T: Tile, A: Argument<'a, TensorMap<'static, T>>> Argument<'a, Wr
 }
 
 // SAFETY: as for the parameter itself.
-unsafe impl<'a, T: Tile, A: Argument<'a, TensorOutput<'static, T>>>
-    Argument<'a, Written<for<'l> fn(TensorOutput<'l, T>)>> for A
+unsafe impl<'a, T: Tile, O: 'static, A: Argument<'a, TensorOutput<'static, T, O>>>
+    Argument<'a, Written<for<'l> fn(TensorOutput<'l, T, O>)>> for A
 {
     fn bind(self, arguments: &mut Arguments<'a>) {
-        Argument::<'a, TensorOutput<'static, T>>::bind(self, arguments);
+        Argument::<'a, TensorOutput<'static, T, O>>::bind(self, arguments);
     }
 }

@@ -1,16 +1,15 @@
 use cuda_std::half::f16;
 use cuda_std::prelude::*;
-use cuda_std::tensor::{Across, Bands, Grouping, MatrixOutput, Swizzled, TensorMap, TensorPipeline, product};
+use cuda_std::tensor::{Across, MatrixOutput, Swizzled, TensorMap, TensorPipeline, Tiling, product};
 
 #[kernel(block = 256)]
 pub fn multiply(
     a: TensorMap<Swizzled<f16, 64, 64>>,
     b: TensorMap<Across<f16, 64, 128>>,
-    c: MatrixOutput<f32>,
+    c: MatrixOutput<f32, Tiling<64, 128>>,
     stages: TensorPipeline<(Swizzled<f16, 64, 64>, Across<f16, 64, 128>), 2, 1>,
 ) {
-    let order = (Bands(8), Grouping { down: 1, across: 1 });
-    product((a, b), stages, c, order, |_, sum: f32| sum);
+    product((a, b), stages, c, |_, sum: f32| sum);
 }
 
 fn main() {}

@@ -2,10 +2,8 @@ use cuda_std::half::f16;
 use cuda_std::prelude::*;
 use cuda_std::tensor::*;
 
-type Tiles = (Swizzled<f16, 128, 64>, Swizzled<f16, 256, 64>);
-
 #[kernel]
-pub fn look(a: TensorMap<Swizzled<f16, 128, 64>>, c: TensorOutput<Swizzled<f16, 16, 64>>) {
+pub fn look(a: TensorMap<Swizzled<f16, 128, 64>>, c: TensorOutput<Swizzled<f16, 16, 64>, Tiling<64, 64>>) {
     a.prefetch();
     c.prefetch();
 }

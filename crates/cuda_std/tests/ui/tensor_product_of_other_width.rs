@@ -1,16 +1,15 @@
 use cuda_std::half::f16;
 use cuda_std::prelude::*;
-use cuda_std::tensor::{Bands, Grouping, MatrixOutput, Swizzled, TensorMap, TensorPipeline, product};
+use cuda_std::tensor::{MatrixOutput, Swizzled, TensorMap, TensorPipeline, Tiling, product};
 
 #[kernel(block = 256)]
 pub fn multiply(
     a: TensorMap<Swizzled<f16, 64, 64>>,
     b: TensorMap<Swizzled<f16, 96, 64>>,
-    c: MatrixOutput<f32>,
+    c: MatrixOutput<f32, Tiling<64, 96>>,
     stages: TensorPipeline<(Swizzled<f16, 64, 64>, Swizzled<f16, 96, 64>), 2, 1>,
 ) {
-    let order = (Bands(8), Grouping { down: 1, across: 1 });
-    product((a, b), stages, c, order, |_, sum: f32| sum);
+    product((a, b), stages, c, |_, sum: f32| sum);
 }
 
 fn main() {}

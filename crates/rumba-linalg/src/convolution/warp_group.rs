@@ -5,8 +5,8 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Bands, Columns, Element, Grouping, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled,
-    TensorExchange, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Width, convolution,
+    Accumulator, Columns, Element, Im2colMap, MatrixOutput, Multicast, Stored, Swizzled, TensorExchange, TensorMap,
+    TensorOutput, TensorPipeline, TensorStaging, Tiling, Width, convolution,
 };
 
 use crate::product::{Activation, Curve, Output};
@@ -15,7 +15,7 @@ use crate::product::{Activation, Curve, Output};
 const DEPTH: usize = 64;
 
 /// Columns of tiles that are computed together: the filter's stay in the cache.
-const ORDER: Bands = Bands(64);
+const BAND: u32 = 64;
 
 /// The number that a bias has for an output.
 #[inline(always)]
@@ -59,7 +59,7 @@ macro_rules! convolutions {
             filter: TensorMap<Swizzled<T, $half, DEPTH>>,
             bias: &[T],
             activation: Activation,
-            output: TensorOutput<Swizzled<T, 16, 32>>,
+            output: TensorOutput<Swizzled<T, 16, 32>, Tiling<$rows, $width, BAND, 2>>,
             stages: TensorPipeline<
                 (Swizzled<T, $rows, DEPTH>, Multicast<Swizzled<T, $width, DEPTH>>), $stages, $groups, 2,
             >,
@@ -72,7 +72,7 @@ macro_rules! convolutions {
             let [down, right] = images.taps();
             let depths = channels.div_ceil(DEPTH as u32);
             let steps = down * right * depths;
-            let tiles = output.tiles::<$rows, $width, 2>(ORDER);
+            let tiles = output.tiles();
             let places = tiles.places();
             stages.infallible_roles::<56, 216>(
                 |producer| {
@@ -129,13 +129,12 @@ macro_rules! sliced {
             filter: TensorMap<Swizzled<T, $width, DEPTH>>,
             bias: &[T],
             activation: Activation,
-            output: MatrixOutput<T>,
+            output: MatrixOutput<T, Tiling<128, $width, BAND, 1, 1, $slices>>,
             stages: TensorPipeline<(Swizzled<T, 128, DEPTH>, Swizzled<T, $width, DEPTH>), $stages, 2, $slices>,
             exchange: TensorExchange<128, $width, $slices>,
         ) {
             let curve = Curve::of(activation);
-            let order = (ORDER, Grouping { down: 1, across: 1 });
-            convolution((images, filter), stages, (output, exchange), order, |_, output, sum| {
+            convolution((images, filter), stages, (output, exchange), |_, output, sum| {
                 let sum = sum + number(bias, output);
                 if curve.is_smooth {
                     curve.smooth(sum)

@@ -7,8 +7,8 @@
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Across, Bands, Columns, Element, Factor, Grouping, Multicast, Place, Swizzled, TensorMap,
-    TensorOutput, TensorPipeline, TensorStaging, Width,
+    Accumulator, Across, Columns, Element, Factor, Multicast, Place, Swizzled, TensorMap, TensorOutput, TensorPipeline,
+    TensorStaging, Tiling, Width,
 };
 
 use super::epilogue::{Curve, Output};
@@ -111,7 +111,7 @@ macro_rules! products {
             residual: View<u32, 3>,
             alpha: f32,
             activation: Activation,
-            c: TensorOutput<Swizzled<U, 16, 64>>,
+            c: TensorOutput<Swizzled<U, 16, 64>, Tiling<$rows, $width, 8, $blocks>>,
             stages: TensorPipeline<(Swizzled<T, $rows, $depth>, $b), $stages, $groups, $blocks>,
             staging: TensorStaging<Swizzled<U, 16, 64>, $groups>,
         ) {
@@ -121,8 +121,7 @@ macro_rules! products {
             let factors = Factors { alpha, beta: 0.0, activation };
             let epilogue = Epilogue { factors, bias, residual };
             let steps = a.columns().div_ceil($depth);
-            let order = Grouping { down: $blocks, across: 1 };
-            let tiles = c.tiles_grouped::<$rows, $width, $blocks>(Bands(8), order);
+            let tiles = c.tiles();
             let mut places = tiles.places();
             stages.roles::<$low, $high>(
                 |producer| {

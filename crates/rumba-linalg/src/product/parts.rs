@@ -5,7 +5,7 @@ use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::sync::launch_dependents;
 use cuda_std::tensor::{
-    Bands, Element, Grouping, Multicast, Registers, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
+    Element, Multicast, Registers, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling,
     product_with,
 };
 use cuda_std::thread::index_1d;
@@ -26,13 +26,12 @@ pub const PARTS: Variant = Variant {
 pub fn product_parts_nt<T: Element>(
     a: TensorMap<Swizzled<T, 128, 64>>,
     b: TensorMap<Swizzled<T, 64, 64>>,
-    c: TensorOutput<Swizzled<f32, 16, 32>>,
+    c: TensorOutput<Swizzled<f32, 16, 32>, Tiling<128, 128, 8, 2>>,
     stages: TensorPipeline<(Swizzled<T, 128, 64>, Multicast<Swizzled<T, 128, 64>>), 6, 2, 2>,
     staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
 ) {
-    let order = (Bands(8), Grouping { down: 2, across: 1 });
     let registers = Registers::<40, 152>;
-    product_with((a, b), stages, (c, staging), order, registers, |_, sum: f32| sum);
+    product_with((a, b), stages, (c, staging), registers, |_, sum: f32| sum);
 }
 
 /// The sum of numbers that lie so far apart, from a place on.

@@ -7,8 +7,7 @@
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Bands, Factor, Grouping, MatrixOutput, Multicast, Swizzled, TensorMap, TensorPipeline, TensorStaging,
-    product_in_fours,
+    Factor, MatrixOutput, Multicast, Swizzled, TensorMap, TensorPipeline, TensorStaging, Tiling, product_in_fours,
 };
 
 use super::epilogue::{Epilogue, Output};
@@ -28,19 +27,17 @@ macro_rules! products {
             alpha: $sum,
             beta: $sum,
             activation: Activation,
-            c: MatrixOutput<U>,
+            c: MatrixOutput<U, Tiling<128, 256, 8, 2>>,
             stages: TensorPipeline<(Swizzled<T, 128, $depth>, Multicast<Swizzled<T, 256, $depth>>), 4, 2, 2>,
             staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
         ) {
             let factors = Factors { alpha, beta, activation };
             let epilogue = Epilogue { factors, bias, residual };
-            let order = (Bands(8), Grouping { down: 2, across: 1 });
             let reads_old = beta != <$sum as super::Real>::ZERO;
             product_in_fours(
                 (a, b),
                 stages,
                 (c, staging),
-                order,
                 reads_old,
                 |at| epilogue.beside(at),
                 |sums, old, beside| epilogue.finish_four(sums, old, beside),

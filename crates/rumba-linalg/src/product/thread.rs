@@ -49,7 +49,7 @@ pub fn product_threads(
     alpha: f32,
     beta: f32,
     activation: Activation,
-    c: Disjoint<f32, Product>,
+    c: Disjoint<f32, Product<ByThreads>>,
     stages: ProductStages<ByThreads>,
 ) {
     let factors = Factors {
@@ -77,7 +77,7 @@ pub fn product_threads_small(
     alpha: f32,
     beta: f32,
     activation: Activation,
-    c: Disjoint<f32, Product>,
+    c: Disjoint<f32, Product<ByThreads<2, 128>>>,
     stages: ProductStages<ByThreads<2, 128>>,
 ) {
     let factors = Factors {

@@ -20,7 +20,7 @@ macro_rules! products {
             alpha: $sum,
             beta: $sum,
             activation: Activation,
-            c: Disjoint<$output, Product>,
+            c: Disjoint<$output, Product<$way>>,
             stages: ProductStages<$way>,
         ) {
             let factors = Factors { alpha, beta, activation };

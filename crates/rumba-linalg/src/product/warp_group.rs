@@ -8,8 +8,7 @@
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Across, Bands, Element, Grouping, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
-    product,
+    Across, Element, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling, product,
 };
 
 /// A kernel of this module: what a program that chooses among them has to know.
@@ -71,11 +70,6 @@ type Along<T, const LENGTH: usize> = Swizzled<T, LENGTH, DEPTH>;
 /// A tile with its rows across the sum.
 type Beside<T, const LENGTH: usize> = Across<T, DEPTH, LENGTH>;
 
-/// Tiles one below the other in a cluster of so many, in bands of so many clusters.
-const fn order(down: u32, bands: u32) -> (Bands, Grouping) {
-    (Bands(bands), Grouping { down, across: 1 })
-}
-
 /// Kernels that write by tensor copies: the names, what is copied at once of `a` and `b`, and the tiles of a stage.
 macro_rules! copied {
     ($($doc:literal $large:ident $small:ident: $a:ident $a_rows:literal $a_small:literal, $b:ident $b_rows:literal $b_small:literal;)*) => {$(
@@ -84,11 +78,11 @@ macro_rules! copied {
         pub fn $large<T: Element>(
             a: TensorMap<Swizzled<T, $a_rows, DEPTH>>,
             b: TensorMap<Swizzled<T, $b_rows, DEPTH>>,
-            c: TensorOutput<Swizzled<T, 16, 64>>,
+            c: TensorOutput<Swizzled<T, 16, 64>, Tiling<128, 256, 8, 2>>,
             stages: TensorPipeline<($a<T, 128>, Multicast<$b<T, 256>>), 4, 2, 2>,
             staging: TensorStaging<Swizzled<T, 16, 64>, 2>,
         ) {
-            product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum);
+            product((a, b), stages, (c, staging), |_, sum: f32| sum);
         }
 
         #[doc = concat!("[`SMALL`]: ", $doc)]
@@ -96,11 +90,11 @@ macro_rules! copied {
         pub fn $small<T: Element>(
             a: TensorMap<Swizzled<T, $a_small, DEPTH>>,
             b: TensorMap<Swizzled<T, $b_small, DEPTH>>,
-            c: TensorOutput<Swizzled<T, 16, 64>>,
+            c: TensorOutput<Swizzled<T, 16, 64>, Tiling<64, 128, 16>>,
             stages: TensorPipeline<($a<T, 64>, $b<T, 128>), 8, 1>,
             staging: TensorStaging<Swizzled<T, 16, 64>, 1>,
         ) {
-            product((a, b), stages, (c, staging), order(1, 16), |_, sum: f32| sum);
+            product((a, b), stages, (c, staging), |_, sum: f32| sum);
         }
     )*};
 }
@@ -117,9 +111,9 @@ copied! {
 pub fn product_large_tf32(
     a: TensorMap<Swizzled<f32, 128, 32>>,
     b: TensorMap<Swizzled<f32, 128, 32>>,
-    c: TensorOutput<Swizzled<f32, 16, 32>>,
+    c: TensorOutput<Swizzled<f32, 16, 32>, Tiling<128, 256, 8, 2>>,
     stages: TensorPipeline<(Swizzled<f32, 128, 32>, Multicast<Swizzled<f32, 256, 32>>), 4, 2, 2>,
     staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
 ) {
-    product((a, b), stages, (c, staging), order(2, 8), |_, sum: f32| sum);
+    product((a, b), stages, (c, staging), |_, sum: f32| sum);
 }

@@ -3,7 +3,7 @@
 // ANCHOR: kernel
 use cuda_std::half::f16;
 use cuda_std::prelude::*;
-use cuda_std::tensor::{Accumulator, Bands, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging};
+use cuda_std::tensor::{Accumulator, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling};
 
 /// Columns of `a` and `b` in a stage: 128 bytes.
 pub const DEPTH: u32 = 64;
@@ -14,15 +14,13 @@ pub const DEPTH: u32 = 64;
 pub fn two_consumers(
     a: TensorMap<Swizzled<f16, 128, 64>>,
     b: TensorMap<Swizzled<f16, 256, 64>>,
-    c: TensorOutput<Swizzled<f16, 16, 64>>,
+    c: TensorOutput<Swizzled<f16, 16, 64>, Tiling<128, 256>>,
     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Swizzled<f16, 256, 64>), 4, 2>,
     staging: TensorStaging<Swizzled<f16, 16, 64>, 2>,
 ) {
     // ANCHOR_END: parameters
     let steps = a.columns().div_ceil(DEPTH);
-    // ANCHOR: order
-    let tiles = c.tiles::<128, 256, 1>(Bands(1));
-    // ANCHOR_END: order
+    let tiles = c.tiles();
     let places = tiles.places();
     stages.roles::<40, 232>(
         |producer| {

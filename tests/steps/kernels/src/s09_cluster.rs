@@ -4,7 +4,7 @@
 use cuda_std::half::f16;
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Bands, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
+    Accumulator, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling,
 };
 
 /// Columns of `a` and `b` in a stage: 128 bytes.
@@ -16,15 +16,13 @@ pub const DEPTH: u32 = 64;
 pub fn cluster(
     a: TensorMap<Swizzled<f16, 128, 64>>,
     b: TensorMap<Swizzled<f16, 128, 64>>,
-    c: TensorOutput<Swizzled<f16, 16, 64>>,
+    c: TensorOutput<Swizzled<f16, 16, 64>, Tiling<128, 256, 1, 2>>,
     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Multicast<Swizzled<f16, 256, 64>>), 4, 2, 2>,
     staging: TensorStaging<Swizzled<f16, 16, 64>, 2>,
 ) {
     // ANCHOR_END: parameters
     let steps = a.columns().div_ceil(DEPTH);
-    // ANCHOR: order
-    let tiles = c.tiles::<128, 256, 2>(Bands(1));
-    // ANCHOR_END: order
+    let tiles = c.tiles();
     let places = tiles.places();
     stages.roles::<40, 232>(
         |producer| {

@@ -10,7 +10,7 @@
 //! pub fn absolute_product(
 //!     a: View<f32, 3>,
 //!     b: View<f32, 3>,
-//!     c: Disjoint<f32, Product>,
+//!     c: Disjoint<f32, Product<ByThreads>>,
 //!     stages: ProductStages<ByThreads>,
 //! ) {
 //!     stages.product(a, b, c, |_, sum, c| *c = sum.abs());
@@ -53,7 +53,7 @@ mod thread;
 mod warp;
 
 pub use elements::{Term, product_by_elements};
-pub use output::Product;
+pub use output::{ByElements, Product};
 pub use stages::{ProductStages, Way};
 pub use thread::ByThreads;
 pub use warp::ByWarps;

@@ -1,5 +1,7 @@
 //! The output of a product, and the tiles of it that blocks compute.
 
+use core::marker::PhantomData;
+
 use crate::abi::parameter::{Element, Role};
 use crate::array::output::{Disjoint, Layout, Reach, Sealed};
 use crate::array::strided::{Dimensions, element};
@@ -11,15 +13,20 @@ use super::stages::sealed::Way;
 
 /// The layout of the output of a [product](super): a batch of matrices with any strides, `[batch, rows, columns]`, in tiles
 /// that the blocks of a grid of any size share out. What writes it is [`ProductStages::product`](super::ProductStages::product)
-/// or [`product_by_elements`](super::product_by_elements), to which it is given away.
+/// or [`product_by_elements`](super::product_by_elements), to which it is given away. Which, and with tiles of which size, is a part of
+/// its type, so that it is the same in all blocks: `W` is the way of the stages, or [`ByElements`].
 ///
 /// The host passes a runtime's array or view of three dimensions, or a slice with its shape.
 #[derive(Debug)]
-pub enum Product {}
+pub struct Product<W = ByElements>(PhantomData<W>);
 
-impl Sealed for Product {}
+/// The way of [`product_by_elements`](super::product_by_elements).
+#[derive(Debug)]
+pub enum ByElements {}
 
-impl Layout for Product {
+impl<W> Sealed for Product<W> {}
+
+impl<W> Layout for Product<W> {
     type Shape = Dimensions<3>;
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
     const REACH: Reach = Reach::All;
@@ -95,7 +102,7 @@ impl Iterator for Tiles {
     }
 }
 
-impl<T: Element> Disjoint<'_, T, Product> {
+impl<T: Element, W> Disjoint<'_, T, Product<W>> {
     /// The tiles, of so many rows and columns, of the calling block. No two blocks have the same.
     #[inline(always)]
     pub(super) fn tiles(&self, size: [usize; 2]) -> Tiles {
@@ -143,7 +150,10 @@ impl<T: Element> Disjoint<'_, T, Product> {
     /// Whether the whole tile is there, and the block's own, by rows, and all vectors of as many elements as a thread has sums side by
     /// side are aligned.
     #[inline(always)]
-    pub(super) fn has_vectors<W: Way>(&self, tile: TileStart) -> bool {
+    pub(super) fn has_vectors(&self, tile: TileStart) -> bool
+    where
+        W: Way,
+    {
         let [_, rows, columns] = self.shape.lengths;
         let [layer, down, across] = self.shape.strides;
         let vector = W::SIDE_BY_SIDE as i32;

@@ -137,7 +137,7 @@ impl<W: Way> ProductStages<'_, W> {
         self,
         a: View<'_, W::Element, 3>,
         b: View<'_, W::Element, 3>,
-        c: Disjoint<'_, U, Product>,
+        c: Disjoint<'_, U, Product<W>>,
         finish: impl FnMut([usize; 3], W::Sum, &mut U),
     ) {
         self.product_or(a, b, c, None::<fn(W::Sum) -> U>, finish);
@@ -157,7 +157,7 @@ impl<W: Way> ProductStages<'_, W> {
     ///     b: View<f32, 3>,
     ///     alpha: f32,
     ///     beta: f32,
-    ///     c: Disjoint<f32, Product>,
+    ///     c: Disjoint<f32, Product<ByThreads>>,
     ///     stages: ProductStages<ByThreads>,
     /// ) {
     ///     let value = (beta == 0.0).then_some(|sum: f32| alpha * sum);
@@ -182,7 +182,7 @@ impl<W: Way> ProductStages<'_, W> {
         self,
         a: View<'_, W::Element, 3>,
         b: View<'_, W::Element, 3>,
-        mut c: Disjoint<'_, U, Product>,
+        mut c: Disjoint<'_, U, Product<W>>,
         value: Option<impl Fn(W::Sum) -> U>,
         mut finish: impl FnMut([usize; 3], W::Sum, &mut U),
     ) {
@@ -239,7 +239,7 @@ impl<W: Way> ProductStages<'_, W> {
                 _ => {}
             }
             match &value {
-                Some(value) if c.has_vectors::<W>(tile) => self.store(&sums, tile, &mut c, value),
+                Some(value) if c.has_vectors(tile) => self.store(&sums, tile, &mut c, value),
                 _ => self.finish(&sums, tile, &mut c, &mut finish),
             }
         }
@@ -251,7 +251,7 @@ impl<W: Way> ProductStages<'_, W> {
         &self,
         sums: &W::Sums,
         tile: TileStart,
-        c: &mut Disjoint<'_, U, Product>,
+        c: &mut Disjoint<'_, U, Product<W>>,
         value: &impl Fn(W::Sum) -> U,
     ) {
         W::each(thread(), sums, |[row, column], sums| {
@@ -349,7 +349,7 @@ impl<W: Way> ProductStages<'_, W> {
         &self,
         sums: &W::Sums,
         tile: TileStart,
-        c: &mut Disjoint<'_, U, Product>,
+        c: &mut Disjoint<'_, U, Product<W>>,
         finish: &mut impl FnMut([usize; 3], W::Sum, &mut U),
     ) {
         let (across, memory) = (W::Right::LINES, self.memory.cast::<W::Sum>());

@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::accumulator::{Columns, Width};
 use super::im2col::Im2colMap;
 use super::map::TensorMap;
-use super::output::{Bands, Grouping, Place};
+use super::output::Place;
 use super::pipeline::{Producer, TensorPipeline};
 use super::product::{Results, compute};
 use super::tile::{Factor, Operand, StageTile, Swizzled};
@@ -33,7 +33,7 @@ const TWO: u32 = 224;
 /// use cuda_std::half::f16;
 /// use cuda_std::prelude::*;
 /// use cuda_std::tensor::{
-///     Bands, Grouping, Im2colMap, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, convolution,
+///     Im2colMap, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling, convolution,
 /// };
 ///
 /// /// Each output is at least 0.
@@ -41,12 +41,11 @@ const TWO: u32 = 224;
 /// pub fn layer(
 ///     images: Im2colMap<Swizzled<f16, 128, 64>>,
 ///     filter: TensorMap<Swizzled<f16, 64, 64>>,
-///     output: TensorOutput<Swizzled<f16, 16, 64>>,
+///     output: TensorOutput<Swizzled<f16, 16, 64>, Tiling<128, 128, 64, 2>>,
 ///     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Multicast<Swizzled<f16, 128, 64>>), 6, 2, 2>,
 ///     staging: TensorStaging<Swizzled<f16, 16, 64>, 2>,
 /// ) {
-///     let order = (Bands(64), Grouping { down: 2, across: 1 });
-///     convolution((images, filter), stages, (output, staging), order, |_place, _output, sum: f32| sum.max(0.0));
+///     convolution((images, filter), stages, (output, staging), |_place, _output, sum: f32| sum.max(0.0));
 /// }
 /// # fn main() {}
 /// ```
@@ -75,7 +74,6 @@ pub fn convolution<
     ),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
-    order: (Bands, Grouping),
     result: impl Fn(u32, u32, f32) -> V,
 ) where
     T: Factor<Sum = f32>,
@@ -116,11 +114,11 @@ pub fn convolution<
     });
     if GROUPS == 1 {
         compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, ONE>(
-            stages, results, order, steps, bring, result,
+            stages, results, steps, bring, result,
         );
     } else {
         compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, TWO>(
-            stages, results, order, steps, bring, result,
+            stages, results, steps, bring, result,
         );
     }
 }

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use super::accumulator::{Accumulator, Columns, Number, Width, register_place};
 use super::map::TensorMap;
 use super::matrix::{MatrixOutput, MatrixTile};
-use super::output::{Bands, Grouping, Place, TensorStaging};
+use super::output::{Place, Places, TensorStaging, Tiling};
 use super::pipeline::{Consumer, TensorPipeline};
 use super::product::{Results, product, sealed};
 use super::tile::{Factor, Operand, StageTile, Swizzled};
@@ -20,16 +20,27 @@ use crate::device::wgmma::{self, Sums as _};
 const PART: u32 = 64;
 
 /// Where such results go, and what makes them.
-struct Fours<'l, O, F, G, const GROUPS: u32> {
-    output: MatrixOutput<'l, O>,
+struct Fours<'l, O, S, F, G, const GROUPS: u32> {
+    output: MatrixOutput<'l, O, S>,
     staging: TensorStaging<'l, Swizzled<f32, 16, 32>, GROUPS>,
     reads_old: bool,
     beside: F,
     finish: G,
 }
 
-impl<N, O, X, F, G, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<N, N, ROWS, COLUMNS, GROUPS>
-    for Fours<'_, O, F, G, GROUPS>
+impl<
+    N,
+    O,
+    X,
+    F,
+    G,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> Results<N, N, ROWS, COLUMNS, GROUPS> for Fours<'_, O, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>, F, G, GROUPS>
 where
     N: Number,
     O: Pod,
@@ -39,8 +50,19 @@ where
 {
 }
 
-impl<N, O, X, F, G, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>
-    sealed::Results<N, N, ROWS, COLUMNS, GROUPS> for Fours<'_, O, F, G, GROUPS>
+impl<
+    N,
+    O,
+    X,
+    F,
+    G,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> sealed::Results<N, N, ROWS, COLUMNS, GROUPS> for Fours<'_, O, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>, F, G, GROUPS>
 where
     N: Number,
     O: Pod,
@@ -49,21 +71,21 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const CLUSTER: u32 = Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::CLUSTER;
     const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {}
 
     #[inline(always)]
-    fn shape(&self) -> [u32; 3] {
-        [self.output.batches(), self.output.rows(), self.output.columns()]
+    fn places(&self) -> Places<ROWS, COLUMNS> {
+        self.output.places()
     }
 
     #[inline(always)]
     fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
         self,
         consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-        (order, grouping): (Bands, Grouping),
         steps: u32,
         _: &impl Fn([u32; 3], N) -> N,
     ) where
@@ -86,7 +108,7 @@ where
             beside,
             finish,
         };
-        for tile in output.tiles::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+        for tile in output.tiles() {
             sums.products(|products| {
                 for _ in 0..steps {
                     products.add_rows(consumer.wait(), first);
@@ -215,7 +237,7 @@ impl<F, G> Writer<F, G> {
 /// use cuda_std::half::f16;
 /// use cuda_std::prelude::*;
 /// use cuda_std::tensor::{
-///     Bands, Grouping, MatrixOutput, Multicast, Swizzled, TensorMap, TensorPipeline, TensorStaging, product_in_fours,
+///     MatrixOutput, Multicast, Swizzled, TensorMap, TensorPipeline, TensorStaging, Tiling, product_in_fours,
 /// };
 ///
 /// /// c = a bᵀ + residual
@@ -224,13 +246,12 @@ impl<F, G> Writer<F, G> {
 ///     a: TensorMap<Swizzled<f16, 128, 64>>,
 ///     b: TensorMap<Swizzled<f16, 128, 64>>,
 ///     residual: View<f16, 3>,
-///     c: MatrixOutput<f16>,
+///     c: MatrixOutput<f16, Tiling<128, 256, 8, 2>>,
 ///     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Multicast<Swizzled<f16, 256, 64>>), 4, 2, 2>,
 ///     staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
 /// ) {
-///     let order = (Bands(8), Grouping { down: 2, across: 1 });
 ///     let beside = |at: [u32; 3]| residual.four(at.map(|at| at as usize), f16::ZERO);
-///     product_in_fours((a, b), stages, (c, staging), order, false, beside, |sums: [f32; 4], _old, residual| {
+///     product_in_fours((a, b), stages, (c, staging), false, beside, |sums: [f32; 4], _old, residual| {
 ///         let [a, b, c, d] = sums;
 ///         let [e, f, g, h] = residual.map(f16::to_f32);
 ///         [a + e, b + f, c + g, d + h].map(f16::from_f32)
@@ -259,14 +280,19 @@ pub fn product_in_fours<
     const STAGES: usize,
     const GROUPS: u32,
     const CLUSTER: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
 >(
     operands: (
         TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
         TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
     ),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-    (output, staging): (MatrixOutput<'_, O>, TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>),
-    order: (Bands, Grouping),
+    (output, staging): (
+        MatrixOutput<'_, O, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>,
+        TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
+    ),
     reads_old: bool,
     beside: impl Fn([u32; 3]) -> X,
     finish: impl Fn([T::Sum; 4], [O; 4], X) -> [O; 4],
@@ -288,7 +314,6 @@ pub fn product_in_fours<
         operands,
         stages,
         results,
-        order,
         |_, sum| sum,
     );
 }

@@ -277,13 +277,15 @@ pub(crate) const SETTLED: u32 = 1 << 31;
 /// A matrix in global memory, to be written in tiles of type `T`, each by one block. A parameter of a kernel, for which the
 /// host passes a buffer and its shape: `(&mut buffer, [rows, columns])`. What would lie beyond the matrix is not written.
 ///
-/// [`tiles`](Self::tiles) says which block writes what.
+/// `O`, a [`Tiling`](super::Tiling), says which block writes what: [`tiles`](Self::tiles). It is the parameter's because it has to be the same in all
+/// blocks.
 #[derive(Debug)]
-pub struct TensorOutput<'l, T: Tile> {
+pub struct TensorOutput<'l, T: Tile, O> {
     map: TensorMap<'l, T>,
+    tiles: PhantomData<O>,
 }
 
-impl<'l, T: Tile> TensorOutput<'l, T> {
+impl<T: Tile, O> TensorOutput<'_, T, O> {
     /// How many rows the matrix has.
     #[inline(always)]
     #[must_use]
@@ -319,20 +321,21 @@ impl<'l, T: Tile> TensorOutput<'l, T> {
 }
 
 // SAFETY: as for `TensorMap`; the memory is borrowed mutably, and `tiles` gives each part of it to one block.
-unsafe impl<T: Tile> KernelParameter for TensorOutput<'_, T> {
+unsafe impl<T: Tile, O: 'static> KernelParameter for TensorOutput<'_, T, O> {
     const ROLE: Role = role::<T>(true);
     type Element = Image;
     type A = *const Image;
     type B = u32;
     type C = u32;
     type D = u32;
-    type Value<'l> = TensorOutput<'l, T>;
+    type Value<'l> = TensorOutput<'l, T, O>;
 
     #[inline(always)]
     unsafe fn assemble(image: *const Image, rows: u32, columns: u32, batches: u32) -> Self::Value<'static> {
         TensorOutput {
             // SAFETY: the caller's.
             map: unsafe { TensorMap::<T>::assemble(image, rows, columns, batches) },
+            tiles: PhantomData,
         }
     }
 }

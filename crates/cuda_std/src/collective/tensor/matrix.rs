@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use bytemuck::{Pod, Zeroable};
 
 use super::accumulator::{Accumulator, Columns, Number, Width, first_place, register_place};
-use super::output::{Bands, Grouping, Place, Places};
+use super::output::{Place, Places, Tiling};
 use super::pipeline::{Consumer, WARP_GROUP, assert_cluster};
 use super::tile::Stored;
 use super::wait::wait_for_cluster;
@@ -33,15 +33,15 @@ pub struct Extent {
 
 /// A matrix in global memory, or several, to be written with ordinary stores in tiles, each by one block. A parameter of a kernel,
 /// for which the host passes what it passes for a [`TensorOutput`](super::TensorOutput); rows may be of any length here, and begin
-/// anywhere.
+/// anywhere. `O`, a [`Tiling`], says which block writes what.
 #[derive(Debug)]
-pub struct MatrixOutput<'l, T> {
+pub struct MatrixOutput<'l, T, O> {
     start: *mut T,
     extent: Extent,
-    launch: PhantomData<&'l mut [T]>,
+    launch: PhantomData<(&'l mut [T], O)>,
 }
 
-impl<'l, T: Pod> MatrixOutput<'l, T> {
+impl<T: Pod, O> MatrixOutput<'_, T, O> {
     /// How many rows each matrix has.
     #[inline(always)]
     #[must_use]
@@ -63,40 +63,6 @@ impl<'l, T: Pod> MatrixOutput<'l, T> {
         self.extent.batches
     }
 
-    /// The tiles that this block writes, of `ROWS` by `COLUMNS` elements, so that all blocks together write each once. The grid may
-    /// have any number of blocks.
-    ///
-    /// # Panics
-    /// If the cluster has not `CLUSTER` blocks, or they are not `down` times `across`.
-    #[inline(always)]
-    #[must_use]
-    pub fn tiles<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>(
-        self,
-        order: Bands,
-        grouping: Grouping,
-    ) -> MatrixTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
-        assert!(
-            grouping.down * grouping.across == CLUSTER,
-            "each block of a cluster has tiles of its own to write"
-        );
-        self.sliced(order, grouping)
-    }
-
-    /// The same where several blocks of a cluster compute the sums of one tile.
-    #[inline(always)]
-    pub(super) fn sliced<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>(
-        self,
-        order: Bands,
-        grouping: Grouping,
-    ) -> MatrixTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
-        assert_cluster::<CLUSTER>();
-        let Extent {
-            rows, columns, batches, ..
-        } = self.extent;
-        let places = Places::new([batches, rows, columns], order, grouping);
-        MatrixTiles { output: self, places }
-    }
-
     /// Whether `NUMBER` neighbours can be stored at once where the first has a column that `NUMBER` divides.
     #[inline(always)]
     fn aligned<const NUMBER: u32>(&self) -> bool {
@@ -107,26 +73,74 @@ impl<'l, T: Pod> MatrixOutput<'l, T> {
     }
 }
 
-/// The tiles of a [`MatrixOutput`] that a block writes, in turn.
-#[derive(Debug)]
-pub struct MatrixTiles<'l, T, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> {
-    output: MatrixOutput<'l, T>,
-    places: Places<ROWS, COLUMNS, CLUSTER>,
+impl<'l, T: Pod, const ROWS: usize, const COLUMNS: usize, const BAND: u32, const DOWN: u32, const ACROSS: u32>
+    MatrixOutput<'l, T, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>
+{
+    /// The tiles that this block writes, so that all blocks together write each once. The grid may have any number of blocks.
+    ///
+    /// # Panics
+    /// If the cluster has not `DOWN` times `ACROSS` blocks.
+    #[inline(always)]
+    #[must_use]
+    pub fn tiles(self) -> MatrixTiles<'l, T, ROWS, COLUMNS> {
+        self.sliced()
+    }
 }
 
-impl<T, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> MatrixTiles<'_, T, ROWS, COLUMNS, CLUSTER> {
+impl<
+    'l,
+    T: Pod,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+    const SLICES: u32,
+> MatrixOutput<'l, T, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES>>
+{
+    /// The tiles that this block writes, or of which it writes a part: each block of `SLICES` another.
+    #[inline(always)]
+    pub(super) fn sliced(self) -> MatrixTiles<'l, T, ROWS, COLUMNS> {
+        assert_cluster(Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES>::CLUSTER);
+        MatrixTiles {
+            places: self.places(),
+            pairs: self.aligned::<2>(),
+            fours: self.aligned::<4>(),
+            start: self.start,
+            extent: self.extent,
+            output: PhantomData,
+        }
+    }
+
+    /// Where these tiles are.
+    #[inline(always)]
+    pub(super) fn places(&self) -> Places<ROWS, COLUMNS> {
+        Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES>::places([self.batches(), self.rows(), self.columns()])
+    }
+}
+
+/// The tiles of a [`MatrixOutput`] that a block writes, in turn.
+#[derive(Debug)]
+pub struct MatrixTiles<'l, T, const ROWS: usize, const COLUMNS: usize> {
+    start: *mut T,
+    extent: Extent,
+    pairs: bool,
+    fours: bool,
+    places: Places<ROWS, COLUMNS>,
+    output: PhantomData<&'l mut [T]>,
+}
+
+impl<T, const ROWS: usize, const COLUMNS: usize> MatrixTiles<'_, T, ROWS, COLUMNS> {
     /// Where the tiles are, for the producer, which brings what they are computed of.
     #[inline(always)]
     #[must_use]
-    pub fn places(&self) -> Places<ROWS, COLUMNS, CLUSTER> {
+    pub fn places(&self) -> Places<ROWS, COLUMNS> {
         self.places
     }
 }
 
 /// The next tile.
-impl<'l, T: Pod, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Iterator
-    for MatrixTiles<'l, T, ROWS, COLUMNS, CLUSTER>
-{
+impl<'l, T: Pod, const ROWS: usize, const COLUMNS: usize> Iterator for MatrixTiles<'l, T, ROWS, COLUMNS> {
     type Item = MatrixTile<'l, T, ROWS, COLUMNS>;
 
     #[inline(always)]
@@ -138,18 +152,18 @@ impl<'l, T: Pod, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> It
             row_stride,
             batch_stride,
             ..
-        } = self.output.extent;
+        } = self.extent;
         let offset = u64::from(place.batch) * batch_stride
             + u64::from(place.row) * u64::from(row_stride)
             + u64::from(place.column);
         Some(MatrixTile {
             // Perhaps beyond the matrix: nothing is written there.
-            start: self.output.start.wrapping_add(offset as usize),
+            start: self.start.wrapping_add(offset as usize),
             row_stride,
             rows: rows.saturating_sub(place.row),
             columns: columns.saturating_sub(place.column),
-            pairs: self.output.aligned::<2>(),
-            fours: self.output.aligned::<4>(),
+            pairs: self.pairs,
+            fours: self.fours,
             place,
             output: PhantomData,
         })
@@ -289,14 +303,14 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
 }
 
 // SAFETY: address and extent of memory that is borrowed mutably; `tiles` gives each part of it to one block.
-unsafe impl<T: Pod> KernelParameter for MatrixOutput<'_, T> {
+unsafe impl<T: Pod, O: 'static> KernelParameter for MatrixOutput<'_, T, O> {
     const ROLE: Role = Role::Value;
     type Element = T;
     type A = *mut T;
     type B = Extent;
     type C = ();
     type D = ();
-    type Value<'l> = MatrixOutput<'l, T>;
+    type Value<'l> = MatrixOutput<'l, T, O>;
 
     #[inline(always)]
     unsafe fn assemble(start: *mut T, extent: Extent, (): (), (): ()) -> Self::Value<'static> {

@@ -7,7 +7,7 @@
 //! use cuda_std::half::f16;
 //! use cuda_std::prelude::*;
 //! use cuda_std::tensor::{
-//!     Accumulator, Bands, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging,
+//!     Accumulator, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling,
 //! };
 //!
 //! /// c = a bᵀ
@@ -15,12 +15,12 @@
 //! pub fn product(
 //!     a: TensorMap<Swizzled<f16, 128, 64>>,
 //!     b: TensorMap<Swizzled<f16, 128, 64>>,
-//!     c: TensorOutput<Swizzled<f16, 16, 64>>,
+//!     c: TensorOutput<Swizzled<f16, 16, 64>, Tiling<128, 256, 8, 2>>,
 //!     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Multicast<Swizzled<f16, 256, 64>>), 4, 2, 2>,
 //!     staging: TensorStaging<Swizzled<f16, 16, 64>, 2>,
 //! ) {
 //!     let steps = a.columns().div_ceil(64);
-//!     let tiles = c.tiles::<128, 256, 2>(Bands(8));
+//!     let tiles = c.tiles();
 //!     let places = tiles.places();
 //!     stages.roles::<40, 232>(
 //!         |producer| {
@@ -57,13 +57,14 @@
 //! | [`Swizzled<T, R, C>`](Swizzled) | a tile in shared memory | its rows lie so that neither copies nor products meet in a bank; no thread has a reference to it |
 //! | [`TensorMap<Tile>`](TensorMap) | a matrix to copy from, a parameter of the kernel | element, tile and swizzle are those that its stages have; zeros beyond the matrix |
 //! | [`Im2colMap<Tile>`](Im2colMap) | images to copy from, as the rows of what a filter sees | the same; zeros beyond an image |
-//! | [`TensorOutput<Tile>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
+//! | [`TensorOutput<Tile, Tiling<R, C>>`](TensorOutput) | a matrix to write | each [tile](OutputTile) belongs to one block, and is written once |
+//! | [`Tiling<R, C, B, D, A>`](Tiling) | tiles of `R` by `C`, in bands of `B`, for clusters of `D` by `A` blocks | all blocks have the same: it is a part of the output's type |
 //! | [`TensorPipeline<Tiles, N, G, C>`](TensorPipeline) | `N` stages, for one producer and `G` warp groups, in clusters of `C` blocks | a stage is owned by one role at a time: the producer fills an [`Empty`] one, a consumer releases a [`Full`] one |
 //! | [`Multicast<Tile>`](Multicast) | a tile that the blocks of a cluster have in common | each copies a part of it to all; a stage is filled when it is empty in all of them |
 //! | [`product`], [`product_with`] | a whole product, of which a kernel says what becomes of the sums | everything below |
 //! | [`product_in_fours`] | the same where that is long or reads arrays: four neighbours at a time | the same |
 //! | [`Across<T, R, C>`](Across) | a tile whose rows are across the sum: `a b` and `aᵀ b` without a transposition | numbers of 16 bits only |
-//! | [`MatrixOutput<T>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
+//! | [`MatrixOutput<T, Tiling<R, C>>`](MatrixOutput) | a matrix to write with ordinary stores: rows of any length, any number | as [`TensorOutput`] |
 //! | [`TensorExchange`] | the way to add up sums of which blocks of a cluster have parts | always in the same order |
 //! | [`Accumulator<N>`](Accumulator) | 64 by `N` sums in a warp group's registers | it is borrowed while products are under way, and has no index |
 //! | [`TensorMap4<Tile>`](TensorMap4), [`TensorOutput4<Tile, R>`](TensorOutput4) | arrays of matrices with any strides, `[outer, inner, rows, columns]` | as those of one matrix; each [part](OutputBand) of `R` rows belongs to one block |
@@ -155,9 +156,7 @@ pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
 pub(crate) use map::SETTLED;
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
 pub use matrix::{ExchangeMemory, Extent, MatrixOutput, MatrixTile, MatrixTiles, TensorExchange};
-pub use output::{
-    Bands, Grouping, OutputTile, OutputTiles, Place, Places, TensorStaging, TensorStagingMemory, TensorWriter,
-};
+pub use output::{OutputTile, OutputTiles, Place, Places, TensorStaging, TensorStagingMemory, TensorWriter, Tiling};
 pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
 pub use product::{Registers, Results, product, product_with};

@@ -15,28 +15,69 @@ use crate::device::wgmma;
 use crate::device::wgmma::Sums as _;
 use crate::mem::shared::dynamic_shared_tensors;
 
-/// In which order the tiles of a matrix are computed: in bands of so many tiles from top to bottom, and in each column by
-/// column. Tiles that are computed at the same time then lie in a square, and their operands stay in the cache.
+/// How blocks share out the tiles of a matrix: a part of the type of [`TensorOutput`] and [`MatrixOutput`](super::MatrixOutput), so that
+/// all blocks have the same, and each tile belongs to one of them.
+///
+/// A tile has `ROWS` by `COLUMNS` elements. Tiles are computed in bands of `BAND` tiles from top to bottom, and in each column by
+/// column: tiles that are computed at the same time then lie in a square, and their operands stay in the cache.
+///
+/// The blocks of a cluster lie in the matrix `DOWN` below each other, which have neighbouring numbers, and `ACROSS` of these columns
+/// beside each other: with clusters, `BAND` counts these groups, not single tiles. `SLICES` times as many blocks are in a cluster, of
+/// which each computes a part of the sums of the same tile: [`TensorExchange`](super::TensorExchange).
 #[derive(Clone, Copy, Debug)]
-pub struct Bands(pub u32);
+pub struct Tiling<
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const BAND: u32 = 1,
+    const DOWN: u32 = 1,
+    const ACROSS: u32 = 1,
+    const SLICES: u32 = 1,
+>;
 
-/// How the blocks of a cluster lie in a matrix: so many below each other, which have neighbouring numbers, and so many of these
-/// columns beside each other. Further blocks of the cluster have the same tiles, of which each computes a part of the sums.
-#[derive(Clone, Copy, Debug)]
-pub struct Grouping {
-    /// Blocks below each other.
-    pub down: u32,
-    /// Blocks beside each other.
-    pub across: u32,
+impl<const ROWS: usize, const COLUMNS: usize, const BAND: u32, const DOWN: u32, const ACROSS: u32, const SLICES: u32>
+    Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES>
+{
+    /// The blocks of a cluster.
+    pub(super) const CLUSTER: u32 = {
+        assert!(
+            ROWS > 0 && COLUMNS > 0 && ROWS <= 1 << 16 && COLUMNS <= 1 << 16,
+            "tiles have rows and columns"
+        );
+        assert!(BAND > 0, "a band has tiles");
+        assert!(DOWN > 0 && ACROSS > 0 && SLICES > 0, "a cluster has blocks");
+        DOWN * ACROSS * SLICES
+    };
+
+    /// The tiles of so many matrices, rows and columns that the calling block computes.
+    #[inline(always)]
+    pub(super) fn places([batches, rows, columns]: [u32; 3]) -> Places<ROWS, COLUMNS> {
+        // Of whole clusters.
+        let rows = rows.div_ceil(ROWS as u32).div_ceil(DOWN);
+        let columns = columns.div_ceil(COLUMNS as u32).div_ceil(ACROSS);
+        Places {
+            rows,
+            columns,
+            // No more than there are: nothing that is computed with it wraps.
+            band: BAND.min(rows.max(1)),
+            down: DOWN,
+            across: ACROSS,
+            cluster: Self::CLUSTER,
+            next: cluster(Self::CLUSTER).0,
+            all: rows.saturating_mul(columns).saturating_mul(batches),
+        }
+    }
 }
 
 /// The tiles of a matrix, `ROWS` by `COLUMNS` each, that one block computes, in turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32 = 1> {
+pub struct Places<const ROWS: usize, const COLUMNS: usize> {
     rows: u32,
     columns: u32,
     band: u32,
-    grouping: Grouping,
+    down: u32,
+    across: u32,
+    /// The blocks of a cluster.
+    cluster: u32,
     next: u32,
     all: u32,
 }
@@ -52,40 +93,11 @@ pub struct Place {
     pub column: u32,
 }
 
-impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Places<ROWS, COLUMNS, CLUSTER> {
-    #[inline(always)]
-    pub(super) fn new([batches, rows, columns]: [u32; 3], Bands(band): Bands, grouping: Grouping) -> Self {
-        const {
-            assert!(
-                ROWS > 0 && COLUMNS > 0 && ROWS <= 1 << 16 && COLUMNS <= 1 << 16 && CLUSTER > 0,
-                "tiles have rows and columns"
-            );
-        };
-        let Grouping { down, across } = grouping;
-        assert!(
-            down > 0 && across > 0 && down <= CLUSTER && across <= CLUSTER && CLUSTER.is_multiple_of(down * across),
-            "the blocks of a cluster lie below and beside each other"
-        );
-        // Of whole clusters.
-        let rows = rows.div_ceil(ROWS as u32).div_ceil(down);
-        let columns = columns.div_ceil(COLUMNS as u32).div_ceil(across);
-        Self {
-            rows,
-            columns,
-            // No more than there are: nothing that is computed with it wraps.
-            band: band.clamp(1, rows.max(1)),
-            grouping,
-            next: cluster::<CLUSTER>().0,
-            all: rows.saturating_mul(columns).saturating_mul(batches),
-        }
-    }
-}
-
 /// The number of the calling block's cluster, how many there are, and which of its blocks this is. Without clusters, each block
 /// is one.
 #[inline(always)]
-fn cluster<const CLUSTER: u32>() -> (u32, u32, u32) {
-    let (number, rank, [x, y, z]) = if CLUSTER == 1 {
+fn cluster(blocks: u32) -> (u32, u32, u32) {
+    let (number, rank, [x, y, z]) = if blocks == 1 {
         (block_number(), 0, grid_dim().to_array())
     } else {
         let [x, y, z] = intrinsics::grid_clusters();
@@ -98,7 +110,7 @@ fn cluster<const CLUSTER: u32>() -> (u32, u32, u32) {
     (narrow(number), narrow(u64::from(x) * u64::from(y) * u64::from(z)), rank)
 }
 
-impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Places<ROWS, COLUMNS, CLUSTER> {
+impl<const ROWS: usize, const COLUMNS: usize> Places<ROWS, COLUMNS> {
     /// The next tile, of any of the matrices.
     #[inline(always)]
     pub fn next_place(&mut self) -> Option<Place> {
@@ -112,9 +124,9 @@ impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Places<ROWS, C
         let first = band * self.band;
         let height = self.band.min(self.rows - first);
         let (row, column) = (first + rest % height, rest / height);
-        let (_, step, rank) = cluster::<CLUSTER>();
+        let (_, step, rank) = cluster(self.cluster);
         self.next = self.next.saturating_add(step);
-        let Grouping { down, across } = self.grouping;
+        let Self { down, across, .. } = *self;
         Some(Place {
             batch,
             row: (row * down + rank % down) * ROWS as u32,
@@ -124,7 +136,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Places<ROWS, C
 }
 
 /// The first row and column of each tile.
-impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Iterator for Places<ROWS, COLUMNS, CLUSTER> {
+impl<const ROWS: usize, const COLUMNS: usize> Iterator for Places<ROWS, COLUMNS> {
     type Item = [u32; 2];
 
     #[inline(always)]
@@ -135,74 +147,54 @@ impl<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Iterator for P
 
 /// The tiles of an output that a block writes, in turn: [`TensorOutput::tiles`].
 #[derive(Debug)]
-pub struct OutputTiles<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> {
-    output: TensorOutput<'l, T>,
-    places: Places<ROWS, COLUMNS, CLUSTER>,
+pub struct OutputTiles<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> {
+    image: *const u8,
+    places: Places<ROWS, COLUMNS>,
+    output: PhantomData<&'l T>,
 }
 
-impl<'l, T: Tile> TensorOutput<'l, T> {
-    /// The tiles that this block writes, of `ROWS` by `COLUMNS` elements, so that all blocks together write each once. The
-    /// blocks of a cluster have tiles one below the other. The grid may have any number of blocks.
-    ///
-    /// # Panics
-    /// If the cluster has not `CLUSTER` blocks.
-    #[inline(always)]
-    #[must_use]
-    pub fn tiles<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>(
-        self,
-        order: Bands,
-    ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
-        self.tiles_grouped(
-            order,
-            Grouping {
-                down: CLUSTER,
-                across: 1,
-            },
-        )
-    }
-
-    /// The same for clusters whose blocks lie below and beside each other.
-    ///
-    /// # Panics
-    /// If the cluster has not `CLUSTER` blocks, or they are not `down` times `across`.
-    #[inline(always)]
-    #[must_use]
-    pub fn tiles_grouped<const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>(
-        self,
-        order: Bands,
-        grouping: Grouping,
-    ) -> OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER> {
-        assert_cluster::<CLUSTER>();
-        assert!(
-            grouping.down * grouping.across == CLUSTER,
-            "each block of a cluster has tiles of its own to write"
-        );
-        let places = Places::new([self.batches(), self.rows(), self.columns()], order, grouping);
-        OutputTiles { output: self, places }
-    }
-}
-
-impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32>
-    OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER>
+impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const BAND: u32, const DOWN: u32, const ACROSS: u32>
+    TensorOutput<'l, T, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>
 {
+    /// The tiles that this block writes, so that all blocks together write each once. The grid may have any number of blocks.
+    ///
+    /// # Panics
+    /// If the cluster has not `DOWN` times `ACROSS` blocks.
+    #[inline(always)]
+    #[must_use]
+    pub fn tiles(self) -> OutputTiles<'l, T, ROWS, COLUMNS> {
+        assert_cluster(Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::CLUSTER);
+        OutputTiles {
+            image: self.image(),
+            places: self.places(),
+            output: PhantomData,
+        }
+    }
+
+    /// Where these tiles are.
+    #[inline(always)]
+    pub(super) fn places(&self) -> Places<ROWS, COLUMNS> {
+        Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::places([self.batches(), self.rows(), self.columns()])
+    }
+}
+
+impl<T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTiles<'_, T, ROWS, COLUMNS> {
     /// Where the tiles are, for the producer, which brings what they are computed of.
     #[inline(always)]
     #[must_use]
-    pub fn places(&self) -> Places<ROWS, COLUMNS, CLUSTER> {
+    pub fn places(&self) -> Places<ROWS, COLUMNS> {
         self.places
     }
 }
 
 /// The next tile.
-impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const CLUSTER: u32> Iterator
-    for OutputTiles<'l, T, ROWS, COLUMNS, CLUSTER>
-{
+impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> Iterator for OutputTiles<'l, T, ROWS, COLUMNS> {
     type Item = OutputTile<'l, T, ROWS, COLUMNS>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<OutputTile<'l, T, ROWS, COLUMNS>> {
         Some(OutputTile {
-            image: self.output.image(),
+            image: self.image,
             place: self.places.next_place()?,
             output: PhantomData,
         })

@@ -198,7 +198,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     /// Makes the barriers, once for the block, and known to all of the cluster.
     #[inline(always)]
     fn initialise(&self, thread: u32, trust: Trust) {
-        assert_cluster::<CLUSTER>();
+        assert_cluster(CLUSTER);
         if thread == 0 {
             // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
             unsafe { make_barriers::<S, STAGES, CLUSTER>(self.base, GROUPS, trust) };
@@ -276,10 +276,10 @@ pub(super) fn assert_registers<const LOW: u32, const HIGH: u32, const GROUPS: u3
 /// # Panics
 /// If they are not.
 #[inline(always)]
-pub(super) fn assert_cluster<const CLUSTER: u32>() {
-    if CLUSTER > 1 {
+pub(super) fn assert_cluster(blocks: u32) {
+    if blocks > 1 {
         assert!(
-            intrinsics::blocks_in_cluster() == CLUSTER,
+            intrinsics::blocks_in_cluster() == blocks,
             "the kernel's cluster has not as many blocks as its types say"
         );
     }
@@ -625,7 +625,7 @@ impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32> Consu
             return;
         }
         let notes = notes::<S, STAGES, CLUSTER>(self.base);
-        if index_in_block() % WARP_GROUP == 0 {
+        if index_in_block().is_multiple_of(WARP_GROUP) {
             notes.end(1 + self.rank, note_of::<STAGES>(self.at));
         }
         if lane_id() == 0 {

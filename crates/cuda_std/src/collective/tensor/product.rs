@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
-use super::output::{Bands, Grouping, Place, Places, TensorStaging};
+use super::output::{Place, Places, TensorStaging, Tiling};
 use super::pipeline::{Consumer, Producer, TensorPipeline, Trust};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
 use crate::device::intrinsics;
@@ -17,7 +17,7 @@ const LOW: u32 = 40;
 const ONE: u32 = 216;
 const TWO: u32 = 232;
 
-/// Where the results of a [`product`] go, as `V` of sums `N`:
+/// Where the results of a [`product`] go, as `V` of sums `N`. The product has the output's [`Tiling`].
 ///
 /// | results | numbers | rows |
 /// |---|---|---|
@@ -27,9 +27,9 @@ const TWO: u32 = 232;
 /// | `(MatrixOutput, TensorExchange)` | any, of sums in `f32` | any; for few tiles with long sums, whose parts several blocks of a cluster compute |
 #[diagnostic::on_unimplemented(
     message = "results `{V}` of sums `{N}` are not written to `{Self}`",
-    note = "write `(TensorOutput<Swizzled<T, 16, 64>>, TensorStaging<Swizzled<T, 16, 64>, GROUPS>)` for 16 bits, tiles of 16 by 32 for \
-            `f32`, `MatrixOutput<T>` for any number, `(MatrixOutput<T>, TensorExchange<ROWS, COLUMNS, SLICES>)` for sums in `f32` that \
-            blocks share out"
+    note = "write `(TensorOutput<Swizzled<T, 16, 64>, Tiling<ROWS, COLUMNS>>, TensorStaging<Swizzled<T, 16, 64>, GROUPS>)` for 16 bits, \
+            tiles of 16 by 32 for `f32`, `MatrixOutput<T, Tiling<ROWS, COLUMNS>>` for any number, `(MatrixOutput<T, Tiling<ROWS, COLUMNS, \
+            BAND, DOWN, ACROSS, SLICES>>, TensorExchange<ROWS, COLUMNS, SLICES>)` for sums in `f32` that blocks share out"
 )]
 pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>:
     sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
@@ -39,7 +39,7 @@ where
 }
 
 pub(super) mod sealed {
-    use super::{Bands, Columns, Consumer, Factor, Grouping, Number, Operand, StageTile, Width};
+    use super::{Columns, Consumer, Factor, Number, Operand, Places, StageTile, Width};
 
     pub trait Results<V, N: Number, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32>
     where
@@ -47,20 +47,21 @@ pub(super) mod sealed {
     {
         /// How many blocks compute parts of the same sums.
         const SLICES: u32;
+        /// How many blocks are in a cluster.
+        const CLUSTER: u32;
         /// Whether `consume` itself waits, by `Consumer::wait_for_launches`, before it touches memory other than the stages.
         const WAITS: bool = false;
 
         /// What the block does before it divides into roles.
         fn initialise(&self);
 
-        /// Batches, rows and columns of the results.
-        fn shape(&self) -> [u32; 3];
+        /// The tiles of the results that this block computes.
+        fn places(&self) -> Places<ROWS, COLUMNS>;
 
         /// What consumers do: each sum has the products of so many stages.
         fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
             self,
             consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-            order: (Bands, Grouping),
             steps: u32,
             result: &impl Fn([u32; 3], N) -> V,
         ) where
@@ -70,9 +71,18 @@ pub(super) mod sealed {
     }
 }
 
-impl<T, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, f32, ROWS, COLUMNS, GROUPS>
+impl<
+    T,
+    V,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> Results<V, f32, ROWS, COLUMNS, GROUPS>
     for (
-        TensorOutput<'_, Swizzled<T, 16, 64>>,
+        TensorOutput<'_, Swizzled<T, 16, 64>, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>,
         TensorStaging<'_, Swizzled<T, 16, 64>, GROUPS>,
     )
 where
@@ -81,9 +91,18 @@ where
 {
 }
 
-impl<O, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
+impl<
+    O,
+    V,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
     for (
-        TensorOutput<'_, Swizzled<O, 16, 64>>,
+        TensorOutput<'_, Swizzled<O, 16, 64>, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>,
         TensorStaging<'_, Swizzled<O, 16, 64>, GROUPS>,
     )
 where
@@ -91,6 +110,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const CLUSTER: u32 = Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::CLUSTER;
     const WAITS: bool = true;
 
     #[inline(always)]
@@ -99,15 +119,14 @@ where
     }
 
     #[inline(always)]
-    fn shape(&self) -> [u32; 3] {
-        [self.0.batches(), self.0.rows(), self.0.columns()]
+    fn places(&self) -> Places<ROWS, COLUMNS> {
+        self.0.places()
     }
 
     #[inline(always)]
     fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
         self,
         consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-        (order, grouping): (Bands, Grouping),
         steps: u32,
         result: &impl Fn([u32; 3], f32) -> V,
     ) where
@@ -118,7 +137,7 @@ where
         let first = 64 * consumer.rank();
         let mut sums = Accumulator::<COLUMNS>::zero();
         let mut writer = self.1.writer(consumer);
-        for tile in self.0.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+        for tile in self.0.tiles() {
             sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
             consumer.wait_for_launches();
             let Place { batch, .. } = tile.place_in_batch();
@@ -127,9 +146,18 @@ where
     }
 }
 
-impl<V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, N, ROWS, COLUMNS, GROUPS>
+impl<
+    V,
+    N,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> Results<V, N, ROWS, COLUMNS, GROUPS>
     for (
-        TensorOutput<'_, Swizzled<f32, 16, 32>>,
+        TensorOutput<'_, Swizzled<f32, 16, 32>, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>,
         TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
     )
 where
@@ -139,9 +167,18 @@ where
 {
 }
 
-impl<V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
+impl<
+    V,
+    N,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
     for (
-        TensorOutput<'_, Swizzled<f32, 16, 32>>,
+        TensorOutput<'_, Swizzled<f32, 16, 32>, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>,
         TensorStaging<'_, Swizzled<f32, 16, 32>, GROUPS>,
     )
 where
@@ -150,6 +187,7 @@ where
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const CLUSTER: u32 = Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::CLUSTER;
     const WAITS: bool = true;
 
     #[inline(always)]
@@ -158,15 +196,14 @@ where
     }
 
     #[inline(always)]
-    fn shape(&self) -> [u32; 3] {
-        [self.0.batches(), self.0.rows(), self.0.columns()]
+    fn places(&self) -> Places<ROWS, COLUMNS> {
+        self.0.places()
     }
 
     #[inline(always)]
     fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
         self,
         consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-        (order, grouping): (Bands, Grouping),
         steps: u32,
         result: &impl Fn([u32; 3], N) -> V,
     ) where
@@ -177,7 +214,7 @@ where
         let first = 64 * consumer.rank();
         let mut sums = Accumulator::<COLUMNS, N>::zero();
         let (output, staging) = self;
-        for tile in output.tiles_grouped::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+        for tile in output.tiles() {
             sums.products(|products| {
                 for _ in 0..steps {
                     products.add_rows(consumer.wait(), first);
@@ -192,8 +229,17 @@ where
     }
 }
 
-impl<T, V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> Results<V, N, ROWS, COLUMNS, GROUPS>
-    for MatrixOutput<'_, T>
+impl<
+    T,
+    V,
+    N,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> Results<V, N, ROWS, COLUMNS, GROUPS> for MatrixOutput<'_, T, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>
 where
     T: Stored<V>,
     N: Number,
@@ -201,29 +247,38 @@ where
 {
 }
 
-impl<O, V, N, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32> sealed::Results<V, N, ROWS, COLUMNS, GROUPS>
-    for MatrixOutput<'_, O>
+impl<
+    O,
+    V,
+    N,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+> sealed::Results<V, N, ROWS, COLUMNS, GROUPS> for MatrixOutput<'_, O, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>
 where
     O: Stored<V>,
     N: Number,
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = 1;
+    const CLUSTER: u32 = Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::CLUSTER;
     const WAITS: bool = true;
 
     #[inline(always)]
     fn initialise(&self) {}
 
     #[inline(always)]
-    fn shape(&self) -> [u32; 3] {
-        [self.batches(), self.rows(), self.columns()]
+    fn places(&self) -> Places<ROWS, COLUMNS> {
+        MatrixOutput::places(self)
     }
 
     #[inline(always)]
     fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
         self,
         consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-        (order, grouping): (Bands, Grouping),
         steps: u32,
         result: &impl Fn([u32; 3], N) -> V,
     ) where
@@ -233,7 +288,7 @@ where
     {
         let first = 64 * consumer.rank();
         let mut sums = Accumulator::<COLUMNS, N>::zero();
-        for tile in self.tiles::<ROWS, COLUMNS, CLUSTER>(order, grouping) {
+        for tile in self.tiles() {
             sums.products(|products| {
                 for _ in 0..steps {
                     products.add_rows(consumer.wait(), first);
@@ -246,21 +301,48 @@ where
     }
 }
 
-impl<T, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32, const SLICES: u32>
-    Results<V, f32, ROWS, COLUMNS, GROUPS> for (MatrixOutput<'_, T>, TensorExchange<'_, ROWS, COLUMNS, SLICES>)
+impl<
+    T,
+    V,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+    const SLICES_: u32,
+> Results<V, f32, ROWS, COLUMNS, GROUPS>
+    for (
+        MatrixOutput<'_, T, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES_>>,
+        TensorExchange<'_, ROWS, COLUMNS, SLICES_>,
+    )
 where
     T: Stored<V>,
     Columns<COLUMNS>: Width,
 {
 }
 
-impl<O, V, const ROWS: usize, const COLUMNS: usize, const GROUPS: u32, const SLICES_: u32>
-    sealed::Results<V, f32, ROWS, COLUMNS, GROUPS> for (MatrixOutput<'_, O>, TensorExchange<'_, ROWS, COLUMNS, SLICES_>)
+impl<
+    O,
+    V,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const GROUPS: u32,
+    const BAND: u32,
+    const DOWN: u32,
+    const ACROSS: u32,
+    const SLICES_: u32,
+> sealed::Results<V, f32, ROWS, COLUMNS, GROUPS>
+    for (
+        MatrixOutput<'_, O, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES_>>,
+        TensorExchange<'_, ROWS, COLUMNS, SLICES_>,
+    )
 where
     O: Stored<V>,
     Columns<COLUMNS>: Width,
 {
     const SLICES: u32 = SLICES_;
+    const CLUSTER: u32 = Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS, SLICES_>::CLUSTER;
     const WAITS: bool = true;
 
     #[inline(always)]
@@ -269,15 +351,14 @@ where
     }
 
     #[inline(always)]
-    fn shape(&self) -> [u32; 3] {
-        [self.0.batches(), self.0.rows(), self.0.columns()]
+    fn places(&self) -> Places<ROWS, COLUMNS> {
+        self.0.places()
     }
 
     #[inline(always)]
     fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
         self,
         consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
-        (order, grouping): (Bands, Grouping),
         steps: u32,
         result: &impl Fn([u32; 3], f32) -> V,
     ) where
@@ -288,7 +369,7 @@ where
         let first = 64 * consumer.rank();
         let mut sums = Accumulator::<COLUMNS>::zero();
         let (output, exchange) = self;
-        let tiles = output.sliced::<ROWS, COLUMNS, CLUSTER>(order, grouping);
+        let tiles = output.sliced();
         let mut number = 0;
         for tile in tiles {
             sums.products(|products| {
@@ -318,7 +399,7 @@ where
 /// use cuda_std::half::f16;
 /// use cuda_std::prelude::*;
 /// use cuda_std::tensor::{
-///     Bands, Grouping, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, product,
+///     Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling, product,
 /// };
 ///
 /// /// c = max(a bᵀ + bias, 0), of which `bias` has a number for each column.
@@ -327,12 +408,11 @@ where
 ///     a: TensorMap<Swizzled<f16, 128, 64>>,
 ///     b: TensorMap<Swizzled<f16, 128, 64>>,
 ///     bias: &[f32],
-///     c: TensorOutput<Swizzled<f16, 16, 64>>,
+///     c: TensorOutput<Swizzled<f16, 16, 64>, Tiling<128, 256, 8, 2>>,
 ///     stages: TensorPipeline<(Swizzled<f16, 128, 64>, Multicast<Swizzled<f16, 256, 64>>), 4, 2, 2>,
 ///     staging: TensorStaging<Swizzled<f16, 16, 64>, 2>,
 /// ) {
-///     let order = (Bands(8), Grouping { down: 2, across: 1 });
-///     product((a, b), stages, (c, staging), order, |[_, _, column], sum: f32| {
+///     product((a, b), stages, (c, staging), |[_, _, column], sum: f32| {
 ///         (sum + bias.get(column as usize).copied().unwrap_or(0.0)).max(0.0)
 ///     });
 /// }
@@ -340,8 +420,8 @@ where
 /// ```
 ///
 /// # Panics
-/// If the block has not `GROUPS + 1` warp groups, or the cluster not as many blocks as lie below and beside each other and have
-/// parts of the same sums.
+/// If the block has not `GROUPS + 1` warp groups, or the cluster not `CLUSTER` blocks. That these are the blocks of the output's
+/// [`Tiling`], which lie below and beside each other and have parts of the same sums, is checked when the kernel is compiled.
 #[inline(always)]
 pub fn product<
     T,
@@ -366,7 +446,6 @@ pub fn product<
     ),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
-    order: (Bands, Grouping),
     result: impl Fn([u32; 3], T::Sum) -> V,
 ) where
     T: Factor,
@@ -376,9 +455,9 @@ pub fn product<
     Columns<COLUMNS>: Width,
 {
     if GROUPS == 1 {
-        product_with((a, b), stages, results, order, Registers::<LOW, ONE>, result);
+        product_with((a, b), stages, results, Registers::<LOW, ONE>, result);
     } else {
-        product_with((a, b), stages, results, order, Registers::<LOW, TWO>, result);
+        product_with((a, b), stages, results, Registers::<LOW, TWO>, result);
     }
 }
 
@@ -417,7 +496,6 @@ pub fn product_with<
     ),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
-    order: (Bands, Grouping),
     _: Registers<LOW, HIGH>,
     result: impl Fn([u32; 3], T::Sum) -> V,
 ) where
@@ -454,7 +532,7 @@ pub fn product_with<
     };
     let settled = a.is_settled() && b.is_settled();
     compute_early::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, HIGH>(
-        stages, results, order, steps, settled, bring, result,
+        stages, results, steps, settled, bring, result,
     );
 }
 
@@ -482,7 +560,6 @@ pub(super) fn compute<
 >(
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
-    order: (Bands, Grouping),
     steps: u32,
     bring: F,
     result: impl Fn([u32; 3], T::Sum) -> V,
@@ -495,7 +572,7 @@ pub(super) fn compute<
     Columns<COLUMNS>: Width,
 {
     compute_early::<T, V, A, B, R, F, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, HIGH>(
-        stages, results, order, steps, false, bring, result,
+        stages, results, steps, false, bring, result,
     );
 }
 
@@ -519,7 +596,6 @@ fn compute_early<
 >(
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
-    order: (Bands, Grouping),
     steps: u32,
     settled: bool,
     mut bring: F,
@@ -532,21 +608,22 @@ fn compute_early<
     F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, Place, Range<u32>),
     Columns<COLUMNS>: Width,
 {
+    const {
+        assert!(
+            CLUSTER == R::CLUSTER,
+            "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
+        );
+    };
     results.initialise();
-    let (_, Grouping { down, across }) = order;
-    assert!(
-        CLUSTER == down * across * R::SLICES,
-        "the blocks of a cluster lie below and beside each other, or have parts of the same sums"
-    );
     // This block's part of the steps.
     let slice = if R::SLICES > 1 {
-        intrinsics::rank_in_cluster() / (down * across)
+        intrinsics::rank_in_cluster() / (CLUSTER / R::SLICES)
     } else {
         0
     };
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
-    let mut places = Places::<ROWS, COLUMNS, CLUSTER>::new(results.shape(), order.0, order.1);
+    let mut places = results.places();
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
         if !settled {
             wait_for_prior_kernels();
@@ -561,7 +638,7 @@ fn compute_early<
         } else {
             wait_for_prior_kernels();
         }
-        results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, order, end - first, &result);
+        results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, end - first, &result);
         consumer.wait_for_launches();
     };
     stages.divide::<LOW, HIGH, false>(Trust::Equal, producer, consumer);
