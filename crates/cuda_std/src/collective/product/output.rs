@@ -102,6 +102,28 @@ impl Iterator for Tiles {
     }
 }
 
+impl<T: Element, W: Way> Disjoint<'_, T, Product<W>> {
+    /// A tile at the edge, moved back so that it is there as a whole, if the matrix is as large. The block's own rows and columns
+    /// still begin at the next multiple of the tile's; those before are another's.
+    #[inline(always)]
+    pub(super) fn moved(&self, tile: TileStart) -> TileStart {
+        let [_, rows, columns] = self.shape.lengths;
+        let back = |at: u32, length: u32, size: usize| {
+            let size = size as u32;
+            if length < size {
+                at
+            } else {
+                at.min(intrinsics::opaque(length) - size)
+            }
+        };
+        TileStart {
+            layer: tile.layer,
+            row: back(tile.row, rows, W::Left::LINES),
+            column: back(tile.column, columns, W::Right::LINES),
+        }
+    }
+}
+
 impl<T: Element, W> Disjoint<'_, T, Product<W>> {
     /// The tiles, of so many rows and columns, of the calling block. No two blocks have the same.
     #[inline(always)]
@@ -117,26 +139,6 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
             across,
             next: block_idx_x(),
             all: all.unwrap_or(0),
-        }
-    }
-
-    /// A tile at the edge, moved back so that it is there as a whole, if the matrix is as large. The block's own rows and columns
-    /// still begin at the next multiple of the tile's; those before are another's.
-    #[inline(always)]
-    pub(super) fn moved<W: Way>(&self, tile: TileStart) -> TileStart {
-        let [_, rows, columns] = self.shape.lengths;
-        let back = |at: u32, length: u32, size: usize| {
-            let size = size as u32;
-            if length < size {
-                at
-            } else {
-                at.min(intrinsics::opaque(length) - size)
-            }
-        };
-        TileStart {
-            layer: tile.layer,
-            row: back(tile.row, rows, W::Left::LINES),
-            column: back(tile.column, columns, W::Right::LINES),
         }
     }
 

@@ -194,7 +194,7 @@ impl<W: Way> ProductStages<'_, W> {
             "a product is computed by blocks of as many threads as its way says"
         );
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
-            let tile = c.moved::<W>(tile);
+            let tile = c.moved(tile);
             // Read for each tile, as the thread's index is.
             let [of_a, of_b] = [a.shape()[2], b.shape()[1]].map(|terms| intrinsics::opaque(terms as u32));
             let terms = of_a.min(of_b);
