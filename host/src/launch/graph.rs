@@ -248,6 +248,14 @@ fn launching() -> String {
     "launch a graph".to_owned()
 }
 
+#[cfg(all(test, feature = "linalg"))]
+impl Graph {
+    /// What each launch was told of its inputs: whether no launch that may be running writes it.
+    pub(crate) fn told(&self) -> Vec<&[bool]> {
+        self.inner.steps.iter().map(|step| &*step.told).collect()
+    }
+}
+
 /// What launches use, without what is there twice.
 fn all_uses(steps: &[Step]) -> Vec<(Memory, Access)> {
     let mut all = Vec::new();
@@ -314,66 +322,5 @@ impl Drop for Inner {
                 let _ = unsafe { sys::cuGraphDestroy(self.raw) };
             }
         }
-    }
-}
-
-#[cfg(all(test, feature = "linalg"))]
-mod tests {
-    use crate::array::Array;
-    use crate::devices::device::Device;
-    use crate::launch::config::LaunchConfig;
-    use crate::launch::test_kernels::{PTX, scale};
-    use crate::linalg::Linalg;
-    use cuda_std::half::f16;
-
-    #[test]
-    fn launches_are_told_what_no_other_writes_that_may_be_running() {
-        let device = Device::new().unwrap();
-        if device.limits().compute_capability != (9, 0) {
-            return;
-        }
-        let linalg = Linalg::new(&device).only("small");
-        let module = device.load(PTX).unwrap();
-        let mut numbers = device.buffer_from(&[1.0_f32; 8]).unwrap();
-        let one = || Array::full(&device, [64, 64], f16::ONE).unwrap();
-        let (x, mut y, mut z, mut halves) = (one(), one(), one(), one());
-        let graph = device
-            .capture(|stream| {
-                let linalg = linalg.on(stream);
-                linalg.product(&x, &x).eval_into(&mut y)?;
-                linalg.product(&x, &y).eval_into(&mut z)?;
-                // What the first launch writes: the second may not have waited for it yet.
-                linalg.product(&y, &x).eval_into(&mut z)?;
-                // This one waits for all that is ahead of it.
-                module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut numbers))?;
-                linalg
-                    .product(y.slice((..32, ..)), &z)
-                    .eval_into(halves.slice_mut((..32, ..)))?;
-                // One part is written, the other is not.
-                linalg
-                    .product(x.slice((..32, ..)), &x)
-                    .eval_into(halves.slice_mut((..32, ..)))?;
-                linalg
-                    .product(halves.slice((32.., ..)), &x)
-                    .eval_into(y.slice_mut((..32, ..)))?;
-                linalg
-                    .product(halves.slice((..32, ..)), &x)
-                    .eval_into(y.slice_mut((..32, ..)))
-            })
-            .unwrap();
-        let told: Vec<&[bool]> = graph.inner.steps.iter().map(|step| &*step.told).collect();
-        let expected: [&[bool]; 8] = [
-            &[true, true],
-            &[true, false],
-            &[false, true],
-            &[],
-            &[true, true],
-            &[true, true],
-            &[true, true],
-            &[false, true],
-        ];
-        assert_eq!(told, expected);
-        graph.launch().unwrap();
-        assert!(y.to_vec().unwrap()[..32 * 64].iter().all(|y| y.to_f32() == 64.0 * 64.0));
     }
 }

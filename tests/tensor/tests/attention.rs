@@ -85,7 +85,10 @@ fn kernel(name: &str) -> &'static str {
         .find(&format!(".entry {name}("))
         .unwrap_or_else(|| panic!("no `{name}`"));
     let text = &ptx()[start..];
-    &text[..text.find("\n}").expect("a kernel ends")]
+    // Instructions written as text may have braces of their own.
+    let ends = text.match_indices("\n}").map(|(at, _)| at);
+    let mut ends = ends.filter(|at| !text[at + 2..].trim_start().starts_with("// end inline asm"));
+    &text[..ends.next().expect("a kernel ends")]
 }
 
 #[test]
@@ -163,14 +166,22 @@ fn the_assembler_keeps_products_asynchronous_and_spills_nothing() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (text, binary) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    // These kernels alone, behind what stands before the first one.
+    // These kernels alone, behind what stands before the first one, without the functions that others call.
     let head = &ptx()[..ptx().find(".visible .entry").expect("a kernel")];
+    let mut is_function = false;
+    let declared = head.lines().filter(|line| {
+        is_function |= line.starts_with(".visible .func") || line.starts_with(".func");
+        let is_kept = !is_function;
+        is_function &= !line.ends_with(';');
+        is_kept
+    });
+    let head = declared.collect::<Vec<_>>().join("\n");
     let lines = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with(".loc"));
         lines.collect::<Vec<_>>().join("\n")
     };
     let kernels = KERNELS.map(|(name, ..)| format!(".visible {}\n}}\n", lines(kernel(name))));
-    std::fs::write(&text, lines(head) + "\n" + &kernels.concat()).expect("the folder is ours");
+    std::fs::write(&text, lines(&head) + "\n" + &kernels.concat()).expect("the folder is ours");
     let output = Command::new(ptxas)
         .args(["-arch=sm_90a", "-v", "-o"])
         .args([&binary, &text])

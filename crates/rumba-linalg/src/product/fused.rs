@@ -123,7 +123,7 @@ macro_rules! products {
             let steps = a.columns().div_ceil($depth);
             let tiles = c.tiles();
             let mut places = tiles.places();
-            stages.roles::<$low, $high>(
+            stages.equal_roles::<$low, $high>(
                 |producer| {
                     while let Some($place) = places.next_place() {
                         for step in 0..steps {
