@@ -17,7 +17,7 @@ pub const SUMS: usize = 5;
 ///
 /// Launch it in one dimension with blocks of [`CENTRES`] threads; a grid smaller than the input goes around several
 /// times. There are at most [`CENTRES`] centres.
-#[kernel(block = CENTRES)]
+#[kernel(block = CENTRES, min_blocks = 8)]
 pub fn kmeans(
     points: &[Vector4<f32>],
     centres: &[Vector4<f32>],
