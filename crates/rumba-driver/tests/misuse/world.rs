@@ -249,32 +249,7 @@ pub fn launch_with(function: usize, parameters: *mut *const c_void, extra: *mut 
     unsafe { cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, parameters, extra) }
 }
 
-/// `CUlaunchConfig`.
-#[repr(C)]
-pub struct Config {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    stream: usize,
-    attributes: *const Attribute,
-    count: u32,
-}
-
-/// `CUlaunchAttribute`.
-#[repr(C, align(8))]
-struct Attribute {
-    id: u32,
-    padding: u32,
-    value: [u32; 16],
-}
-
 unsafe extern "C" {
-    pub fn cuLaunchKernelEx(
-        config: *const Config,
-        function: usize,
-        parameters: *mut *const c_void,
-        extra: *mut *const c_void,
-    ) -> c_int;
     pub fn cuDeviceGetByPCIBusId(device: *mut c_int, id: *const c_char) -> c_int;
     pub fn cuDeviceGetPCIBusId(id: *mut c_char, bytes: c_int, device: c_int) -> c_int;
     pub fn cuStreamWaitValue64_v2(stream: usize, address: u64, value: u64, flags: u32) -> c_int;
@@ -282,13 +257,13 @@ unsafe extern "C" {
 
 /// A launch of blocks of 32 threads with one attribute.
 pub fn launch_attribute(function: usize, grid: u32, id: u32, value: [u32; 3]) -> c_int {
-    let mut attribute = Attribute {
+    let [x, y, z] = value.map(u64::from);
+    let attribute = LaunchAttribute {
         id,
         padding: 0,
-        value: [0; 16],
+        value: [x | y << 32, z, 0, 0, 0, 0, 0, 0],
     };
-    attribute.value[..3].copy_from_slice(&value);
-    let config = Config {
+    let config = LaunchConfig {
         grid: [grid, 1, 1],
         block: [32, 1, 1],
         shared: 0,
