@@ -31,7 +31,7 @@ pub fn object(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Resul
 /// The same as the text of an assembler, for people.
 ///
 /// # Errors
-/// Those of [`object`].
+/// Those of [`object()`].
 pub fn assembly(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Result<String, LlvmError> {
     let text = emit(llvm, text, pipeline, Output::Assembly)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
