@@ -21,17 +21,6 @@ pub enum Activation {
     Silu,
 }
 
-/// What sums and the output's old elements are multiplied by, and the activation.
-#[derive(Clone, Copy, Debug)]
-pub struct Factors<S> {
-    /// Of sums.
-    pub alpha: S,
-    /// Of old elements. If it is 0 they are not read.
-    pub beta: S,
-    /// The activation.
-    pub activation: Activation,
-}
-
 /// What products are summed in, and epilogues computed.
 pub trait Real: Pod + Element + PartialEq {
     /// Zero.
@@ -147,23 +136,37 @@ outputs! {
 /// `activation(alpha sum + bias) + residual + beta old`, where bias and residual are left out if they have no elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue<'a, S, U> {
-    /// The numbers.
-    pub factors: Factors<S>,
-    /// A number for each row, each column or each element, by its strides.
-    pub bias: View<'a, U, 3>,
-    /// A number for each element.
-    pub residual: View<'a, U, 3>,
+    bias: View<'a, U, 3>,
+    residual: View<'a, U, 3>,
+    alpha: S,
+    beta: S,
+    activation: Activation,
 }
 
-impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
-    /// What an element becomes, if its sum alone decides that.
+impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
+    /// A bias has a number for each row, each column or each element, by its strides; a residual has one for each element. Where `beta` is
+    /// 0, old elements are not read.
     #[inline(always)]
-    pub fn value(&self) -> Option<impl Fn(S) -> U + use<S, U>> {
-        let Factors {
+    #[must_use]
+    pub fn new(bias: View<'a, U, 3>, residual: View<'a, U, 3>, alpha: S, beta: S, activation: Activation) -> Self {
+        Self {
+            bias,
+            residual,
             alpha,
             beta,
             activation,
-        } = self.factors;
+        }
+    }
+
+    /// What an element becomes, if its sum alone decides that.
+    #[inline(always)]
+    pub fn value(&self) -> Option<impl Fn(S) -> U + use<S, U>> {
+        let Self {
+            alpha,
+            beta,
+            activation,
+            ..
+        } = *self;
         let is_plain =
             self.bias.is_empty() && self.residual.is_empty() && beta == S::ZERO && activation == Activation::Identity;
         is_plain.then_some(move |sum: S| U::of(sum.times_plus(alpha, S::ZERO)))
@@ -173,11 +176,12 @@ impl<S: Real, U: Output<S>> Epilogue<'_, S, U> {
     #[inline(always)]
     pub fn finish(&self, index: [usize; 3], sum: S, element: &mut U) {
         let number = |view: &View<'_, U, 3>| view.get(index).map_or(S::ZERO, |element| element.number());
-        let Factors {
+        let Self {
             alpha,
             beta,
             activation,
-        } = self.factors;
+            ..
+        } = *self;
         let mut value = sum.times_plus(alpha, number(&self.bias)).activated(activation);
         if !self.residual.is_empty() {
             value = number(&self.residual).times_plus(S::ONE, value);
@@ -282,11 +286,12 @@ impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
     /// What becomes of four neighbours.
     #[inline(always)]
     pub(crate) fn finish_four(&self, sums: [S; 4], old: [U; 4], [bias, residual]: Beside<U>) -> [U; 4] {
-        let Factors {
+        let Self {
             alpha,
             beta,
             activation,
-        } = self.factors;
+            ..
+        } = *self;
         let plus = |[a, b, c, d]: [S; 4], factor: S, [e, f, g, h]: [S; 4]| {
             [
                 a.times_plus(factor, e),

@@ -11,9 +11,9 @@ use cuda_std::tensor::{
     TensorStaging, Tiling, Width,
 };
 
+use super::Activation;
 use super::epilogue::{Curve, Output};
 use super::warp_group::{self, Variant};
-use super::{Activation, Factors};
 
 /// For many tiles: the tiles of [`warp_group::LARGE`].
 pub const LARGE: Variant = Variant {
@@ -30,7 +30,8 @@ pub const SMALL: Variant = Variant {
 /// What is done with sums. Numbers of 16 bits are passed in pairs, each in a register.
 #[derive(Clone, Copy)]
 struct Epilogue<'l> {
-    factors: Factors<f32>,
+    alpha: f32,
+    activation: Activation,
     bias: View<'l, u32, 1>,
     residual: View<'l, u32, 3>,
 }
@@ -49,7 +50,7 @@ impl Epilogue<'_> {
     where
         Columns<WIDTH>: Width,
     {
-        let Factors { alpha, activation, .. } = self.factors;
+        let Self { alpha, activation, .. } = *self;
         let Place {
             batch,
             row: top,
@@ -118,8 +119,7 @@ macro_rules! products {
             a.prefetch();
             b.prefetch();
             c.prefetch();
-            let factors = Factors { alpha, beta: 0.0, activation };
-            let epilogue = Epilogue { factors, bias, residual };
+            let epilogue = Epilogue { alpha, activation, bias, residual };
             let steps = a.columns().div_ceil($depth);
             let tiles = c.tiles();
             let mut places = tiles.places();

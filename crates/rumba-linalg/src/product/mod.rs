@@ -10,4 +10,4 @@ pub mod warp;
 pub mod warp_group;
 
 pub(crate) use epilogue::Curve;
-pub use epilogue::{Activation, Epilogue, Factors, Output, Real};
+pub use epilogue::{Activation, Epilogue, Output, Real};

@@ -11,7 +11,7 @@ use cuda_std::tensor::{
 use cuda_std::thread::index_1d;
 
 use super::warp_group::{LARGE, Variant};
-use super::{Activation, Epilogue, Factors, Output};
+use super::{Activation, Epilogue, Output};
 
 /// The products of parts. What they are written to is work memory, not the result.
 pub const PARTS: Variant = Variant {
@@ -76,16 +76,7 @@ pub fn total_and_more<U: Output<f32>>(
     mut c: Disjoint<U, Array<3>>,
 ) {
     launch_dependents();
-    let factors = Factors {
-        alpha,
-        beta,
-        activation,
-    };
-    let epilogue = Epilogue {
-        factors,
-        bias,
-        residual,
-    };
+    let epilogue = Epilogue::new(bias, residual, alpha, beta, activation);
     let ([_, rows, _], pitch) = (c.shape(), pitch as usize);
     c.each(|[batch, row, column], c| {
         let sum = sum(parts, count, rows * pitch, row * pitch + column);

@@ -10,8 +10,8 @@ use cuda_std::tensor::{
     Factor, MatrixOutput, Multicast, Swizzled, TensorMap, TensorPipeline, TensorStaging, Tiling, product_in_fours,
 };
 
+use super::Activation;
 use super::epilogue::{Epilogue, Output};
-use super::{Activation, Factors};
 
 /// The kernels, which differ in the elements' size: so many of them are in a row of 128 bytes.
 macro_rules! products {
@@ -31,8 +31,7 @@ macro_rules! products {
             stages: TensorPipeline<(Swizzled<T, 128, $depth>, Multicast<Swizzled<T, 256, $depth>>), 4, 2, 2>,
             staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
         ) {
-            let factors = Factors { alpha, beta, activation };
-            let epilogue = Epilogue { factors, bias, residual };
+            let epilogue = Epilogue::new(bias, residual, alpha, beta, activation);
             let reads_old = beta != <$sum as super::Real>::ZERO;
             product_in_fours(
                 (a, b),

@@ -4,7 +4,7 @@ use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
 use cuda_std::product::{ByThreads, Product, ProductStages, Term, product_by_elements};
 
-use super::{Activation, Epilogue, Factors, Output, Real};
+use super::{Activation, Epilogue, Output, Real};
 
 /// Threads of a block.
 pub const BLOCK: u32 = 256;
@@ -26,16 +26,7 @@ pub fn product_elements<T: Term<Sum = S>, U: Output<S>, S: Real>(
     activation: Activation,
     c: Disjoint<U, Product>,
 ) {
-    let factors = Factors {
-        alpha,
-        beta,
-        activation,
-    };
-    let epilogue = Epilogue {
-        factors,
-        bias,
-        residual,
-    };
+    let epilogue = Epilogue::new(bias, residual, alpha, beta, activation);
     product_by_elements(a, b, c, |index, sum, c| epilogue.finish(index, sum, c));
 }
 
@@ -52,16 +43,7 @@ pub fn product_threads(
     c: Disjoint<f32, Product<ByThreads>>,
     stages: ProductStages<ByThreads>,
 ) {
-    let factors = Factors {
-        alpha,
-        beta,
-        activation,
-    };
-    let epilogue = Epilogue {
-        factors,
-        bias,
-        residual,
-    };
+    let epilogue = Epilogue::new(bias, residual, alpha, beta, activation);
     stages.product_or(a, b, c, epilogue.value(), |index, sum, c| {
         epilogue.finish(index, sum, c);
     });
@@ -80,16 +62,7 @@ pub fn product_threads_small(
     c: Disjoint<f32, Product<ByThreads<2, 128>>>,
     stages: ProductStages<ByThreads<2, 128>>,
 ) {
-    let factors = Factors {
-        alpha,
-        beta,
-        activation,
-    };
-    let epilogue = Epilogue {
-        factors,
-        bias,
-        residual,
-    };
+    let epilogue = Epilogue::new(bias, residual, alpha, beta, activation);
     stages.product_or(a, b, c, epilogue.value(), |index, sum, c| {
         epilogue.finish(index, sum, c);
     });

@@ -5,7 +5,7 @@ use cuda_std::mma::Tf32;
 use cuda_std::prelude::*;
 use cuda_std::product::{ByWarps, Product, ProductStages};
 
-use super::{Activation, Epilogue, Factors};
+use super::{Activation, Epilogue};
 
 /// The kernels, which differ in their types alone.
 macro_rules! products {
@@ -23,8 +23,7 @@ macro_rules! products {
             c: Disjoint<$output, Product<$way>>,
             stages: ProductStages<$way>,
         ) {
-            let factors = Factors { alpha, beta, activation };
-            let epilogue = Epilogue { factors, bias, residual };
+            let epilogue = Epilogue::new(bias, residual, alpha, beta, activation);
             stages.product_or(a, b, c, epilogue.value(), |index, sum, c| epilogue.finish(index, sum, c));
         }
     )*};
