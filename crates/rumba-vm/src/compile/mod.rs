@@ -9,9 +9,11 @@
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
+mod bits;
 pub(crate) mod function;
 mod kernel;
 mod memory;
+mod nan;
 mod operations;
 mod registers;
 mod shape;
