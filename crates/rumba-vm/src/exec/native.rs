@@ -3,14 +3,18 @@
 //! Native code is a function for a whole kernel. A warp that has not parted, and that stands where the code has an entry,
 //! executes a gate: an operation outside of the program whose handler calls the function. The function ends where the warp
 //! waits or exits, where it finds a fault and where its turn is over, and says at which operation the interpreter goes on; the
-//! registers are in the register file then. Behind a barrier, a warp goes on from what it has stored there for itself. What is
-//! written in the code is decided in [`crate::compile`].
+//! registers are in the register file then. Behind a barrier, a warp goes on from what it has stored there for itself.
+//!
+//! A [`Runner`] calls the function without the interpreter's loop, for blocks whose warps do nothing but come to the same barriers
+//! and exit. What is written in the code is decided in [`crate::compile`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::engine::Code;
+use crate::base::lanes::BARRIERS;
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Flow, NO_ENTRY, Native, Program};
+use crate::machine::program::{Facts, Fixed, Flow, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
@@ -61,6 +65,132 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
     warp.reschedule(Pc::new(op)).as_ptr()
 }
 
+/// What the code calls in a block that was not started.
+static HELPERS_ALONE: Helpers = Helpers {
+    execute: execute_alone,
+    arrive,
+    put,
+    go_on,
+};
+
+/// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
+unsafe extern "C" fn execute_alone(warp: *mut Warp, op: *const Op) -> *const Op {
+    // SAFETY: as above.
+    let program = unsafe { (*warp).context().program };
+    let facts = program.facts.get(index_of(program, op));
+    // What there is no shared memory for is not there; what may wait for others asks their block.
+    let asks_nothing = facts.is_some_and(|facts| facts.flow == Flow::Next);
+    if asks_nothing {
+        // SAFETY: as above.
+        unsafe { execute(warp, op) }
+    } else {
+        op
+    }
+}
+
+/// The number of an operation of a program; for other positions, one that none has.
+fn index_of(program: &Program, op: *const Op) -> usize {
+    (op as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>()
+}
+
+/// Native code of a launch, run without asking the scheduler as long as all lanes of a warp stay together.
+pub(crate) struct Runner<'a> {
+    program: &'a Program,
+    function: Function,
+    entry: u32,
+    entries: u32,
+    /// The barriers at which whole blocks wait, by the operations.
+    barriers: HashMap<usize, usize>,
+    /// Whether there are barriers of any kind.
+    pub(crate) has_barriers: bool,
+}
+
+/// Where a warp stops that a [`Runner`] has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Before the exit of all its lanes, at its position.
+    AtExit,
+    /// Before such a barrier of all its lanes, at its position.
+    AtBarrier(usize),
+    /// Elsewhere: it goes on there.
+    At(Pc),
+}
+
+impl<'a> Runner<'a> {
+    /// That of a program.
+    pub(crate) fn of(program: &'a Program, native: &Native) -> Option<Self> {
+        let entry = native.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
+        // SAFETY: the compiler promises that the code is what the text says.
+        let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(native.code.entry.as_ptr()) };
+        let constant = |slot: u16| {
+            let mut fixed = program.fixed.iter();
+            let (.., value) = fixed.find(|(known, ..)| *known == slot)?;
+            match value {
+                Fixed::Constant(bits) => Some(*bits),
+                _ => None,
+            }
+        };
+        let of_block = |(index, facts): (usize, &Facts)| {
+            let op = program.ops[index];
+            let is_whole = matches!(facts.kind, OpKind::Barrier) && op.imm == 0 && constant(op.b) == Some(0);
+            let id = constant(op.a).filter(|id| is_whole && *id < BARRIERS as u128)?;
+            Some((index, id as usize))
+        };
+        Some(Self {
+            program,
+            function,
+            entry,
+            entries: native.gates.len() as u32,
+            barriers: program.facts.iter().enumerate().filter_map(of_block).collect(),
+            has_barriers: program.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier)),
+        })
+    }
+
+    /// Runs a warp from the start of the kernel, or from behind the barrier at which it has stopped, for so many operations at
+    /// most. `is_alone` says that its block was not started.
+    ///
+    /// # Safety
+    /// The warp was set up for the program, has not parted, and its launch holds the code.
+    pub(crate) unsafe fn run(&self, warp: &mut Warp, turn: i32, is_alone: bool) -> Stopped {
+        warp.counted += (warp.granted - warp.fuel) as u64;
+        (warp.budget, warp.granted, warp.fuel) = (turn, turn, turn);
+        warp.active = warp.live;
+        let ops = self.program.ops.as_ptr();
+        let entry = match std::mem::take(&mut warp.suspended) {
+            0 => self.entry,
+            suspended => suspended - 1 + self.entries,
+        };
+        let helpers = if is_alone {
+            &raw const HELPERS_ALONE
+        } else {
+            &raw const HELPERS
+        };
+        // SAFETY: as the caller promises.
+        let next = unsafe { (self.function)(warp, entry, ops, helpers) };
+        let index = index_of(self.program, next);
+        if let Some(facts) = self.program.facts.get(index)
+            && warp.active == warp.live
+            && warp.splits.is_empty()
+        {
+            if let OpKind::Exit = facts.kind {
+                warp.pc = Pc::new(next);
+                return Stopped::AtExit;
+            }
+            if warp.suspended != 0
+                && let Some(id) = self.barriers.get(&index)
+            {
+                warp.pc = Pc::new(next);
+                return Stopped::AtBarrier(*id);
+            }
+        }
+        Stopped::At(match next as usize {
+            0 => Pc::STOP,
+            REFUSED => Pc::new(ops),
+            _ => Pc::new(next),
+        })
+    }
+}
+
 /// The function of native code.
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
@@ -104,9 +234,8 @@ unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
         warp.leave_native(0);
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
-    let index = (next as usize).wrapping_sub(whole as usize) / size_of::<Op>();
-    let goes_on =
-        |facts: &crate::machine::program::Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
+    let index = index_of(program, next);
+    let goes_on = |facts: &Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
     if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
         warp.leave_native(warp.executed().saturating_sub(before));
     }
@@ -132,7 +261,7 @@ impl Warp {
         // The warp asks again at the next block.
         self.merge_at = std::ptr::null();
         let program = self.context().program;
-        let index = (target.as_ptr() as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>();
+        let index = index_of(program, target.as_ptr());
         let entry = native.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
         let Some((entry, gate)) = entry.and_then(|entry| Some((entry, native.gates.get(entry as usize)?))) else {
             self.wake();

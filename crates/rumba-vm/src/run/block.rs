@@ -6,6 +6,7 @@
 use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
 use crate::exec::group_sync;
+use crate::exec::native::{Runner, Stopped};
 use crate::exec::schedule::back;
 use crate::exec::sync;
 use crate::machine::block::{BlockState, RESULT_ALL, RESULT_COUNT};
@@ -16,7 +17,10 @@ use crate::machine::op::Pc;
 use crate::machine::warp::{Stop, Wait, Warp};
 
 /// Operations of a warp's turn.
-const WARP_TURN: i32 = 64 * 1024;
+pub(crate) const WARP_TURN: i32 = 64 * 1024;
+
+/// Operations of a block beyond which its warps are not run in step any longer.
+const STEPS: u64 = 1 << 22;
 
 /// How a block's turn ended.
 pub(crate) enum Outcome {
@@ -50,6 +54,17 @@ pub(crate) struct Block {
     /// In which order the warps take their turns, if not in their own.
     order: Vec<u8>,
     chance: Chance,
+    /// A warp that goes on from elsewhere than its position.
+    begun: Option<Begun>,
+}
+
+/// Where a warp goes on that was stopped in native code, by [`crate::exec::native::Runner`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) warp: usize,
+    pub(crate) pc: Pc,
+    /// Operations of the warp that have been counted.
+    pub(crate) counted: u64,
 }
 
 // SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
@@ -72,11 +87,12 @@ impl Block {
             grid_rows: None,
             order: Vec::new(),
             chance: Chance::default(),
+            begun: None,
         }
     }
 
-    /// Makes the block ready to run `threads` threads from `entry`, those of full warps from `full`, as member `rank` of a
-    /// cluster that it has joined.
+    /// Makes the block ready to run `threads` threads from the entries of [`Self::reset`], but for a warp that has begun, as member `rank` of a cluster that
+    /// it has joined.
     ///
     /// # Safety
     /// Cluster and grid barrier stay until the block has ended.
@@ -84,9 +100,10 @@ impl Block {
         &mut self,
         coordinates: [u32; 3],
         threads: u32,
-        (entry, full): (Pc, Pc),
+        entries: (Pc, Pc),
         (cluster, rank): (*mut Cluster, u32),
         grid: &GridBarrier,
+        begun: Option<Begun>,
     ) {
         self.coordinates = coordinates;
         self.left = false;
@@ -98,7 +115,14 @@ impl Block {
         state.cluster = cluster;
         state.rank = rank;
         state.grid = grid;
-        for (index, warp) in self.warps.iter_mut().enumerate() {
+        self.begun = begun;
+        self.reset(threads, entries, begun.map(|begun| begun.warp));
+    }
+
+    /// Makes the warps of `threads` threads ready: those that lack lanes at `entry`, full ones at `full`.
+    pub(crate) fn reset(&mut self, threads: u32, (entry, full): (Pc, Pc), but: Option<usize>) {
+        let warps = self.warps.iter_mut().enumerate();
+        for (index, warp) in warps.filter(|(index, _)| but != Some(*index)) {
             let live = mask_of(threads - (index * LANES) as u32);
             warp.active = live;
             warp.live = live;
@@ -149,14 +173,59 @@ impl Block {
         WARP_TURN >> (2 * self.chance.below(6))
     }
 
+    /// Runs the warps from barrier to barrier, as long as they all come to the same ones, and then to their exits. A barrier is
+    /// not executed: that all warps stand before it is enough. Where a warp does anything else, each goes on from where it stands.
+    fn run_in_step(&mut self, runner: &Runner<'_>, executed: &mut u64) {
+        let most = *executed + STEPS;
+        while *executed < most {
+            let mut common = None;
+            for (index, warp) in self.warps.iter_mut().enumerate() {
+                let counted = warp.executed();
+                // SAFETY: the warp was prepared for the launch, which holds its code. It has not parted.
+                let stopped = unsafe { runner.run(warp, WARP_TURN, false) };
+                if let Stopped::At(pc) = stopped {
+                    self.begun = Some(Begun {
+                        warp: index,
+                        pc,
+                        counted,
+                    });
+                    return;
+                }
+                *executed += warp.executed() - counted;
+                let stands = (stopped, warp.pc);
+                if *common.get_or_insert(stands) != stands {
+                    return;
+                }
+            }
+            match common {
+                // SAFETY: no warp runs.
+                Some((Stopped::AtBarrier(id), pc)) if unsafe { (*self.state).barriers[id].threads } == 0 => {
+                    self.warps.iter_mut().for_each(|warp| warp.pc = pc.next());
+                }
+                Some((Stopped::AtExit, _)) => {
+                    for warp in &mut self.warps {
+                        let pc = warp.pc;
+                        *executed += u64::from(pc.d);
+                        warp.fuel -= i32::from(pc.d);
+                        warp.exit_active(pc.source);
+                    }
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
     /// Lets the warps take turns until all have ended, or `quantum` operations have been executed. Adds what was
     /// executed to `executed`.
-    pub(crate) fn run(&mut self, quantum: u64, executed: &mut u64) -> Outcome {
+    pub(crate) fn run(&mut self, quantum: u64, runner: Option<&Runner<'_>>, executed: &mut u64) -> Outcome {
         let mut spent = 0;
         let mut any_progress = false;
         if std::mem::replace(&mut self.left, true) {
             // Another block may have completed what this one waits for.
             self.release();
+        } else if let Some(runner) = runner.filter(|_| self.begun.is_none() && self.order.is_empty()) {
+            self.run_in_step(runner, executed);
         }
         loop {
             let mut progress = false;
@@ -164,15 +233,16 @@ impl Block {
             for position in 0..self.warps.len() {
                 let index = self.order.get(position).map_or(position, |index| usize::from(*index));
                 let turn = self.turn();
+                let begun = self.begun.take_if(|begun| begun.warp == index);
                 let warp = &mut self.warps[index];
-                if !matches!(warp.stop, Stop::Turn) {
+                if begun.is_none() && !matches!(warp.stop, Stop::Turn) {
                     done &= warp.stop == Stop::Done;
                     continue;
                 }
                 progress = true;
                 any_progress = true;
-                let before = warp.executed();
-                let mut pc = warp.resume(turn);
+                let before = begun.map_or_else(|| warp.executed(), |begun| begun.counted);
+                let mut pc = begun.map_or_else(|| warp.resume(turn), |begun| begun.pc);
                 while !pc.is_stop() {
                     // SAFETY: the warp was set up for the program that the operation belongs to.
                     pc = unsafe { (pc.handler)(warp, pc) };
