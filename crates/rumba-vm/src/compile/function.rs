@@ -349,7 +349,12 @@ impl Function<'_> {
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
             (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
+            (_, OpKind::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
+            (Flow::Next, OpKind::Window { local, back }) => self.write_window(index, local, back),
+            (Flow::Next, OpKind::Local { bytes, count, stores }) => self.write_local(index, bytes, count, stores),
+            (Flow::Next, OpKind::Fence { polls }) => self.write_fence(index, polls),
+            (Flow::Next, OpKind::Atomic { shared, keeps, form }) => self.write_atomic(index, shared, keeps, form),
             (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
             (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
             (Flow::Next, OpKind::Select) => self.write_select(index),

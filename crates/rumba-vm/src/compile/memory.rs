@@ -18,16 +18,16 @@ use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 
 /// An access that is being written.
-struct Access {
-    index: usize,
+pub(super) struct Access {
+    pub(super) index: usize,
     /// Bytes of a lane.
-    bytes: u64,
-    kind: AccessKind,
-    shared: bool,
+    pub(super) bytes: u64,
+    pub(super) kind: AccessKind,
+    pub(super) shared: bool,
 }
 
 /// The addresses of an access.
-enum Addresses {
+pub(super) enum Addresses {
     /// One for each group of lanes, or for the warp: all lanes of the group access the same bytes.
     Same(Vec<Value>),
     /// One for each group of lanes: the lanes access bytes one behind the other.
@@ -37,7 +37,7 @@ enum Addresses {
 }
 
 /// The integer of so many bytes.
-fn integer(bytes: u64) -> Element {
+pub(super) fn integer(bytes: u64) -> Element {
     match bytes {
         1 => Element::I8,
         2 => Element::I16,
@@ -48,7 +48,7 @@ fn integer(bytes: u64) -> Element {
 
 impl Function<'_> {
     /// The places of an access's elements.
-    fn elements(&self, index: usize, count: u8) -> Vec<Place> {
+    pub(super) fn elements(&self, index: usize, count: u8) -> Vec<Place> {
         [0, 2, 3, 4]
             .into_iter()
             .take(usize::from(count))
@@ -258,7 +258,7 @@ impl Function<'_> {
     }
 
     /// Whether all addresses are aligned and in bounds, and the lanes are those that the access is written for.
-    fn passes(&mut self, access: &Access, addresses: &Addresses) -> Value {
+    pub(super) fn passes(&mut self, access: &Access, addresses: &Addresses) -> Value {
         let (start, size) = if access.shared {
             let end = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
             let size = self.w.sub_with(&end, SHARED_START);
@@ -335,7 +335,7 @@ impl Function<'_> {
     }
 
     /// The address in this process.
-    fn host(&mut self, access: &Access, address: &Value) -> Value {
+    pub(super) fn host(&mut self, access: &Access, address: &Value) -> Value {
         if access.shared {
             let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
             self.w.add(address, &base)
@@ -349,7 +349,7 @@ impl Function<'_> {
         hosts.collect()
     }
 
-    fn pointer(&mut self, address: &Value) -> String {
+    pub(super) fn pointer(&mut self, address: &Value) -> String {
         let name = self.w.name("%t");
         self.w.line(format_args!("{name} = inttoptr {address} to ptr"));
         name
@@ -493,7 +493,7 @@ impl Function<'_> {
         ));
     }
 
-    fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
+    pub(super) fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
         let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
@@ -505,7 +505,7 @@ impl Function<'_> {
         self.w.value(ty, true, text)
     }
 
-    fn scatter(&mut self, address: &Value, offset: u64, element: u64, value: &Value) {
+    pub(super) fn scatter(&mut self, address: &Value, offset: u64, element: u64, value: &Value) {
         let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
@@ -518,6 +518,6 @@ impl Function<'_> {
 }
 
 /// The lane of an element: small ones are zero-extended.
-fn lane_of(element: u64) -> Element {
+pub(super) fn lane_of(element: u64) -> Element {
     raw(if element == 8 { Class::W64 } else { Class::W32 })
 }

@@ -9,9 +9,12 @@
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
+mod atomic;
 pub(crate) mod function;
 mod kernel;
+mod local;
 mod memory;
 mod operations;
 mod registers;
 mod shape;
+mod together;

@@ -301,6 +301,11 @@ impl<'a> Analysis<'a> {
             | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
+            | OpKind::Together { .. }
+            | OpKind::Window { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::Local { .. }
+            | OpKind::Fence { .. }
             | OpKind::GuardBegin
             | OpKind::GuardEnd => Plan::Whole,
             OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),

@@ -119,6 +119,11 @@ impl Rewriter {
                 | OpKind::UniformBranch
                 | OpKind::Barrier
                 | OpKind::Shuffle { .. }
+                | OpKind::Together { .. }
+                | OpKind::Window { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::Local { .. }
+                | OpKind::Fence { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

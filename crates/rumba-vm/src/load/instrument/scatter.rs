@@ -80,6 +80,11 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::UniformBranch
                 | OpKind::Barrier
                 | OpKind::Shuffle { .. }
+                | OpKind::Together { .. }
+                | OpKind::Window { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::Local { .. }
+                | OpKind::Fence { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }
