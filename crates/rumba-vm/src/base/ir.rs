@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 
 use crate::base::lanes::LANES;
 
+/// The bits of the NaN that arithmetic on `f32` gives.
+pub const NAN_F32: u32 = 0x7fff_ffff;
+
 /// The type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Element {
@@ -206,6 +209,9 @@ pub struct Writer {
     text: String,
     next: u32,
     declarations: BTreeSet<String>,
+    /// Whether NaNs stay as they are for now, and whether one was left like that.
+    nan_stays: bool,
+    nan_stayed: bool,
 }
 
 impl Writer {
@@ -312,6 +318,31 @@ impl Writer {
         and, and_with;
         or, or_with;
         xor, xor_with;
+    }
+
+    /// The result of arithmetic on `f32`, whose NaNs all have the same bits. Where [`Self::leave_nan`] says so, they get
+    /// them later.
+    #[must_use]
+    pub fn canonical(&mut self, x: &Value) -> Value {
+        if self.nan_stays {
+            self.nan_stayed = true;
+            return x.clone();
+        }
+        // The comparison is one of integers: LLVM takes one NaN for as good as another.
+        let bits = self.bits_as(x, Element::I32);
+        let magnitude = self.and_with(&bits, 0x7fff_ffff);
+        let is_nan = self.compare_with("icmp ugt", &magnitude, 0x7f80_0000);
+        let nan = Value::integer(Element::I32, NAN_F32.into());
+        let bits = self.select(&is_nan, &nan, &bits);
+        self.bits_as(&bits, x.element)
+    }
+
+    /// Writes something in which NaNs may stay as arithmetic has left them. Says whether there was some.
+    pub(crate) fn leave_nan<R>(&mut self, stays: bool, write: impl FnOnce(&mut Self) -> R) -> (R, bool) {
+        (self.nan_stays, self.nan_stayed) = (stays, false);
+        let written = write(self);
+        self.nan_stays = false;
+        (written, self.nan_stayed)
     }
 
     /// `fneg a`

@@ -9,7 +9,7 @@ use crate::base::ir::{Element, Value, ty};
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
-use crate::compile::memory::{Access, Addresses};
+use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
 use crate::compile::shape::Shape;
 use crate::machine::op::AtomicForm;
@@ -29,60 +29,57 @@ impl Function<'_> {
             return;
         };
         let c = c.unwrap_or(b);
+        let bytes = u64::from(form.element.bits()) / 8;
         let access = Access {
             index,
-            bytes: u64::from(form.element.bits()) / 8,
+            places: Vec::new(),
+            element: bytes,
+            bytes,
             kind: AccessKind::Atomic,
-            shared,
+            memory: Memory::of(shared),
         };
-        let offset = self.kernel.op(index).imm;
-        let is_one = self.kernel.shape(address, &self.shapes) == Shape::Uniform;
-        let addresses = if is_one {
+        self.write_access(&access, |function, _| {
+            function.change_active(&access, (address, b, c), keeps, form);
+        });
+    }
+
+    fn change_active(
+        &mut self,
+        access: &Access,
+        (address, b, c): (Place, Place, Place),
+        keeps: bool,
+        form: AtomicForm,
+    ) {
+        let offset = self.kernel.op(access.index).imm;
+        let address = if self.kernel.shape(address, &self.shapes) == Shape::Uniform {
             let base = self.base(address, Element::I64, 0);
-            Addresses::Same(vec![self.w.add_with(&base, offset)])
+            let address = self.w.add_with(&base, offset);
+            Operand::One(self.host(access, &address))
         } else {
             let lanes = self.lanes(address, Element::I64);
-            Addresses::Any(self.w.add_with(&lanes, offset))
-        };
-        let good = self.passes(&access, &addresses);
-        let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
-        self.w.label(&slow);
-        let before = self.shapes.clone();
-        self.call_through(index);
-        let after = std::mem::replace(&mut self.shapes, before);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&fast);
-        let address = match addresses {
-            Addresses::Same(same) | Addresses::Neighbouring(same) => Operand::One(self.host(&access, &same[0])),
-            Addresses::Any(lanes) => {
-                let lanes = self.host(&access, &lanes);
-                self.kept("address", &lanes)
-            }
+            let lanes = self.w.add_with(&lanes, offset);
+            let lanes = self.host(access, &lanes);
+            self.kept("address", &lanes)
         };
         match (&address, form.reduction) {
             (Operand::One(address), Some((reduction, neutral))) if !keeps => {
                 let address = address.clone();
                 let b = self.reduced(b, form.element, reduction, neutral);
-                self.change(&address, [&b, &b], shared, form);
+                self.change(&address, [&b, &b], access.memory, form);
             }
             _ => {
                 let b = self.operand_of_atomic(b, form.element, "b");
                 let c = self.operand_of_atomic(c, form.element, "c");
-                self.change_all(&address, [&b, &c], shared, keeps, form);
+                self.change_all(&address, [&b, &c], access.memory, keeps, form);
             }
         }
         if keeps {
-            let old = self.variable("%atomic.old".to_owned() + form.element.name(), ty(form.element, true));
             let text = ty(form.element, true);
+            let old = self.variable("%atomic.old".to_owned() + form.element.name(), text.clone());
             let old = self.w.value(form.element, true, format_args!("load {text}, ptr {old}"));
-            self.finish_operation(index, Written::Lanes(old));
+            self.finish_operation(access.index, Written::Lanes(old));
             self.poll();
         }
-        self.shapes = after;
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
     }
 
     /// A vector in memory, from which lanes are read one after the other.
@@ -113,7 +110,14 @@ impl Function<'_> {
     }
 
     /// Lets the active lanes take their turns.
-    fn change_all(&mut self, address: &Operand, operands: [&Operand; 2], shared: bool, keeps: bool, form: AtomicForm) {
+    fn change_all(
+        &mut self,
+        address: &Operand,
+        operands: [&Operand; 2],
+        memory: Memory,
+        keeps: bool,
+        form: AtomicForm,
+    ) {
         let active = self.mask_of_active();
         let rest = self.variable("%atomic.rest".to_owned(), "i32".to_owned());
         self.w.line(format_args!("store {active}, ptr {rest}"));
@@ -124,7 +128,7 @@ impl Function<'_> {
         let lane = self.w.intrinsic_with("cttz", &[&mask], "i1 true");
         let address = self.taken(address, &lane, Element::I64);
         let [b, c] = operands.map(|operand| self.taken(operand, &lane, form.element));
-        let old = self.change(&address, [&b, &c], shared, form);
+        let old = self.change(&address, [&b, &c], memory, form);
         if keeps {
             let place = self.variable("%atomic.old".to_owned() + form.element.name(), ty(form.element, true));
             let place = self.lane_of(&place, &lane, form.element);
@@ -159,10 +163,10 @@ impl Function<'_> {
     }
 
     /// Replaces what lies at an address; what was there.
-    fn change(&mut self, address: &Value, [b, c]: [&Value; 2], shared: bool, form: AtomicForm) -> Value {
+    fn change(&mut self, address: &Value, [b, c]: [&Value; 2], memory: Memory, form: AtomicForm) -> Value {
         let (place, name) = (self.pointer(address), form.element.name());
         let align = form.element.bits() / 8;
-        if shared {
+        if memory == Memory::Shared {
             let text = format!("load {name}, ptr {place}, align {align}");
             let old = self.w.value(form.element, false, text);
             let new = (form.update)(&mut self.w, [&old, b, c]);

@@ -1,6 +1,6 @@
 //! The function that a warp runs: its entries, its blocks, its exits, and the operations in between.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::mem::offset_of;
 
@@ -8,7 +8,10 @@ use crate::base::engine::{ENTRY_POINT, Unit};
 use crate::base::flow::{Set, holding};
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
+use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place};
+use crate::compile::memory::{Extent, Memory};
+use crate::compile::nan::Nans;
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes, States};
 use crate::exec::native::{Helpers, REFUSED};
@@ -89,9 +92,12 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, limit: usize) -> Option<
         ends: BTreeMap::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
+        bits: Bits::new(),
+        nans: Nans::unknown(kernel.registers.len()),
         copy: Copy::Full,
         pending: Set::none(kernel.blocks.len()),
         block: 0,
+        together: HashMap::new(),
     };
     function.enter_warp();
     for copy in [Copy::Full, Copy::Masked] {
@@ -133,10 +139,14 @@ pub(super) struct Function<'a> {
     pub(super) known: HashSet<String>,
     /// The shapes of registers where something is being written.
     pub(super) shapes: Shapes,
+    pub(super) bits: Bits,
+    pub(super) nans: Nans,
     /// The copy of the block that is being written, and the blocks at which lanes may wait meanwhile.
     pub(super) copy: Copy,
     pub(super) pending: Set,
     pub(super) block: usize,
+    /// Accesses of the block that is being written which are compared with bounds together.
+    pub(super) together: HashMap<usize, Option<Extent>>,
 }
 
 impl Function<'_> {
@@ -175,6 +185,17 @@ impl Function<'_> {
             });
         }
         Value::named(name, element, false)
+    }
+
+    /// The shapes behind some operations; in them, what lanes that wait hold does not count.
+    pub(super) fn shapes_after(&self, operations: &[usize]) -> Shapes {
+        let (mut shapes, mut bits) = (self.shapes.clone(), self.bits.clone());
+        let none = Set::none(self.kernel.blocks.len());
+        for index in operations {
+            self.kernel.transfer(*index, &mut shapes, &bits, self.copy, &none);
+            self.kernel.transfer_bits(*index, &mut bits, &none);
+        }
+        shapes
     }
 
     /// The active lanes.
@@ -291,6 +312,7 @@ impl Function<'_> {
         };
         self.w.label(&format!("entry{number}.{copy:?}"));
         self.copy = copy;
+        self.nans = Nans::unknown(self.kernel.registers.len());
         self.shapes.clone_from(&state.shapes);
         let mut wrong: Option<Value> = None;
         for register in self.kernel.liveness.before(block).members() {
@@ -319,13 +341,19 @@ impl Function<'_> {
             return;
         };
         self.block = block;
+        self.together = self.accesses_together(block);
         self.copy = copy;
         self.shapes.clone_from(&state.shapes);
+        self.bits.clone_from(&state.bits);
+        self.nans.clone_from(&state.nans);
         self.pending.clone_from(&state.pending);
         self.w.label(&label(copy, block));
         let ops = self.kernel.blocks[block].ops.clone();
         for index in ops.clone() {
+            self.make_canonical(index);
             self.write_operation(index);
+            self.kernel.transfer_bits(index, &mut self.bits, &self.pending);
+            self.kernel.transfer_nans(index, &mut self.nans, &self.pending);
         }
         if self.kernel.targets(ops.end - 1).is_none() {
             self.go(ops.end);
@@ -345,14 +373,20 @@ impl Function<'_> {
             }
             (Flow::Branch, _) => self.branch(index, op.d),
             (_, OpKind::Barrier) => self.leave_at_barrier(index),
-            (Flow::Leave | Flow::Table | Flow::End, _) => self.leave(index),
+            (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Exit) => self.leave(index),
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
             (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
             (_, OpKind::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
             (Flow::Next, OpKind::Window { local, back }) => self.write_window(index, local, back),
-            (Flow::Next, OpKind::Local { bytes, count, stores }) => self.write_local(index, bytes, count, stores),
+            (Flow::Next, OpKind::Local { bytes, count, stores }) => {
+                if stores {
+                    self.write_store(index, bytes, count, Memory::Local);
+                } else {
+                    self.write_load(index, bytes, count, Memory::Local);
+                }
+            }
             (Flow::Next, OpKind::Fence { polls }) => self.write_fence(index, polls),
             (Flow::Next, OpKind::Atomic { shared, keeps, form }) => self.write_atomic(index, shared, keeps, form),
             (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
@@ -371,14 +405,24 @@ impl Function<'_> {
                 OpKind::Load {
                     bytes, count, shared, ..
                 },
-            ) => self.write_load(index, bytes, count, shared),
+            ) => self.write_load(index, bytes, count, Memory::of(shared)),
             (
                 Flow::Next,
                 OpKind::Store {
                     bytes, count, shared, ..
                 },
-            ) => self.write_store(index, bytes, count, shared),
+            ) => self.write_store(index, bytes, count, Memory::of(shared)),
         }
+    }
+
+    /// Goes on if a value is true, as it nearly always is; `out` ends the function otherwise.
+    pub(super) fn unless(&mut self, good: &Value, out: impl FnOnce(&mut Self)) {
+        let (on, other) = (self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{other}, !prof !0"));
+        self.w.label(&other);
+        out(self);
+        self.w.label(&on);
     }
 
     /// Takes from what may still be executed.
@@ -464,6 +508,9 @@ impl Function<'_> {
         };
         let before = self.shapes.clone();
         for register in registers.members() {
+            if self.kernel.liveness.before(block).has(register) || self.kernel.is_kept(register, &state.pending) {
+                self.make_canonical_for(register, &state.nans);
+            }
             self.reshape(register, state.shapes[register]);
         }
         self.shapes = before;
@@ -474,15 +521,12 @@ impl Function<'_> {
     fn ask(&mut self, block: usize) {
         let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
         let good = self.w.compare_with("icmp sge", &fuel, 0);
-        let (on, out) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
-        self.w.label(&out);
-        let live = self.kernel.liveness.before(block).clone();
-        self.hand_over(&live, &[], true);
-        let position = self.position(self.kernel.blocks[block].ops.start);
-        self.give_back(&position, ARRIVE);
-        self.w.label(&on);
+        self.unless(&good, |function| {
+            let live = function.kernel.liveness.before(block).clone();
+            function.hand_over(&live, &[], true);
+            let position = function.position(function.kernel.blocks[block].ops.start);
+            function.give_back(&position, ARRIVE);
+        });
     }
 
     /// Gives the interpreter what it needs to go on: the registers that active and waiting lanes need, the lanes, and what may
@@ -666,6 +710,7 @@ impl Function<'_> {
     fn resume_warp(&mut self) {
         self.copy = Copy::Full;
         self.pending = Set::none(self.kernel.blocks.len());
+        self.nans = Nans::unknown(self.kernel.registers.len());
         for entry in self.barriers.clone() {
             let block = self.entries[entry];
             let Some(state) = self.states.at(Copy::Full, block) else {

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
 use crate::base::lanes::LANES;
+use crate::compile::bits;
+use crate::compile::nan::is_arithmetic;
 use crate::compile::shape::Shape;
 use crate::machine::op::{Op, OpKind};
-use crate::machine::program::{Class, Facts, Fixed, Flow, Program};
+use crate::machine::program::{Class, Facts, Fixed, Program};
 
 /// A register that operations write, or its place in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +57,10 @@ pub(super) struct Kernel<'a> {
     predicates: Vec<u32>,
     /// What the launch fills, by unit.
     fixed: Vec<Option<Place>>,
+    pub(super) bits_of_fixed: Vec<u64>,
     pub(super) liveness: Liveness,
+    /// The operations that are arithmetic on `f32`.
+    pub(super) is_arithmetic: Vec<bool>,
 }
 
 impl<'a> Kernel<'a> {
@@ -68,10 +73,15 @@ impl<'a> Kernel<'a> {
             slots: vec![NONE; program.units],
             predicates: vec![NONE; program.predicates],
             fixed: vec![None; program.units],
+            bits_of_fixed: vec![u64::MAX; program.units],
             liveness: Liveness::new(&[], 0, |_, _| ()),
+            is_arithmetic: (0..program.kernel_ops)
+                .map(|index| is_arithmetic(program, index))
+                .collect(),
         };
         for (slot, class, value) in &program.fixed {
             kernel.fixed[usize::from(*slot)] = Some(kernel.place_of_fixed(*slot, *class, value));
+            kernel.bits_of_fixed[usize::from(*slot)] = bits::of_fixed(program, *class, value);
         }
         for index in 0..program.kernel_ops {
             kernel.number(index);
@@ -180,36 +190,13 @@ impl<'a> Kernel<'a> {
             .collect()
     }
 
-    /// The operation `distance` away from another.
-    fn relative(&self, index: usize, distance: u32) -> Option<usize> {
-        let target = index as i64 + i64::from(distance as i32);
-        usize::try_from(target)
-            .ok()
-            .filter(|target| *target < self.program.kernel_ops)
-    }
-
-    /// Where control may go after an operation that ends a block; nothing for the others.
+    /// Where control may go after an operation that ends a block; nothing for the others. Warps leave at barriers.
     pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
-        let (op, facts) = (self.op(index), self.facts(index));
-        let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
-            (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
-            (Flow::Branch, _) => vec![
-                self.relative(index, op.imm as u32),
-                self.relative(index, (op.imm >> 32) as u32),
-            ],
-            (Flow::End, _) => Vec::new(),
-            (Flow::Table, _) => {
-                let targets = self.program.tables.get(op.imm as usize);
-                let targets = targets.into_iter().flatten().map(|target| Some(*target as usize));
-                targets.collect()
-            }
-            (Flow::Leave, _) | (Flow::Next | Flow::Park, OpKind::Barrier) => vec![self.relative(index, 1)],
-            (Flow::Next | Flow::Park, OpKind::GuardBegin) => {
-                vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
-            }
-            (Flow::Next | Flow::Park, _) => return None,
-        };
-        Some(found.into_iter().flatten().collect())
+        let targets = self.program.targets(index);
+        match self.facts(index).kind {
+            OpKind::Barrier if targets.is_none() => Some(vec![index + 1]),
+            _ => targets,
+        }
     }
 
     /// Transfers liveness backwards over an operation.

@@ -3,27 +3,48 @@
 //! The bounds are those of the interpreter: what each operation learnt about the memory that it accesses, or the block's
 //! shared memory. An access that they do not let pass is executed by the handler, which looks closer, remembers, and reports.
 
+use std::collections::HashMap;
 use std::mem::offset_of;
 
-use crate::base::flow::Set;
 use crate::base::ir::{Element, Value};
-use crate::base::lanes::{LANES, SHARED_START};
+use crate::base::lanes::{LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{Copy, Shape};
 use crate::machine::bounds::{Bounds, CACHES};
+use crate::machine::op::OpKind;
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
+
+/// The memory that an access names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// By addresses of this process.
+    Flat,
+    /// The block's shared memory.
+    Shared,
+    /// The stacks of threads, which lie as far apart for each lane.
+    Local,
+}
+
+impl Memory {
+    pub(super) fn of(is_shared: bool) -> Self {
+        if is_shared { Self::Shared } else { Self::Flat }
+    }
+}
 
 /// An access that is being written.
 pub(super) struct Access {
     pub(super) index: usize,
+    /// What is loaded or stored, and the bytes of each.
+    pub(super) places: Vec<Place>,
+    pub(super) element: u64,
     /// Bytes of a lane.
     pub(super) bytes: u64,
     pub(super) kind: AccessKind,
-    pub(super) shared: bool,
+    pub(super) memory: Memory,
 }
 
 /// The addresses of an access.
@@ -36,8 +57,24 @@ pub(super) enum Addresses {
     Any(Value),
 }
 
+/// What accesses touch, counted from an address.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    low: i64,
+    end: i64,
+    /// What is to be a multiple of a power of two: the offset, and the power.
+    aligned: i64,
+    align: u64,
+}
+
+/// Offsets beyond which accesses are not compared with the bounds of shared memory together.
+const MOST_SHARED: u64 = 1 << 20;
+
+/// Distances between the first lane of a group and the last one beyond which each lane is looked at.
+const MOST_STRIDES: u64 = 1 << 40;
+
 /// The integer of so many bytes.
-pub(super) fn integer(bytes: u64) -> Element {
+fn integer(bytes: u64) -> Element {
     match bytes {
         1 => Element::I8,
         2 => Element::I16,
@@ -48,7 +85,7 @@ pub(super) fn integer(bytes: u64) -> Element {
 
 impl Function<'_> {
     /// The places of an access's elements.
-    pub(super) fn elements(&self, index: usize, count: u8) -> Vec<Place> {
+    fn elements(&self, index: usize, count: u8) -> Vec<Place> {
         [0, 2, 3, 4]
             .into_iter()
             .take(usize::from(count))
@@ -56,36 +93,131 @@ impl Function<'_> {
             .collect()
     }
 
-    pub(super) fn write_load(&mut self, index: usize, bytes: u8, count: u8, shared: bool) {
-        let places = self.elements(index, count);
-        let element = u64::from(bytes) / u64::from(count);
-        let access = Access {
+    pub(super) fn write_load(&mut self, index: usize, bytes: u8, count: u8, memory: Memory) {
+        let access = self.access(index, (bytes, count), AccessKind::Read, memory);
+        self.write_access(&access, |function, addresses| function.load_active(&access, addresses));
+    }
+
+    pub(super) fn write_store(&mut self, index: usize, bytes: u8, count: u8, memory: Memory) {
+        let access = self.access(index, (bytes, count), AccessKind::Write, memory);
+        self.write_access(&access, |function, addresses| function.store_active(&access, addresses));
+    }
+
+    fn access(&self, index: usize, (bytes, count): (u8, u8), kind: AccessKind, memory: Memory) -> Access {
+        Access {
             index,
+            places: self.elements(index, count),
+            element: u64::from(bytes) / u64::from(count),
             bytes: u64::from(bytes),
-            kind: AccessKind::Read,
-            shared,
-        };
-        let Some(address) = self.kernel.operand(index, 1).filter(|_| element <= 8) else {
-            self.execute_access(index);
+            kind,
+            memory,
+        }
+    }
+
+    /// Writes an access: `inline`, where its addresses are known to be good, and the handler's otherwise.
+    pub(super) fn write_access(&mut self, access: &Access, inline: impl FnOnce(&mut Self, Addresses)) {
+        let address = self.kernel.operand(access.index, 1);
+        let Some(address) = address.filter(|_| access.element <= 8) else {
+            self.call_through(access.index);
             return;
         };
-        let addresses = self.addresses(&access, element, address);
-        let before = self.shapes.clone();
-        let good = self.passes(&access, &addresses);
+        if let Some(extent) = self.together.get(&access.index).copied() {
+            if let Some(extent) = extent {
+                let good = self.is_in_shared(address, extent);
+                self.unless(&good, |function| function.leave(access.index));
+            }
+            let addresses = self.addresses(access, address);
+            inline(self, addresses);
+            return;
+        }
+        let offset = self.kernel.op(access.index).imm.cast_signed();
+        let extent = Extent {
+            low: offset,
+            end: offset.wrapping_add(access.bytes.cast_signed()),
+            aligned: offset,
+            align: access.bytes,
+        };
+        let good = match access.memory {
+            Memory::Flat => self.is_in_cache(access, address, extent),
+            Memory::Shared => self.is_in_shared(address, extent),
+            Memory::Local => self.is_in_stack(address, extent),
+        };
         let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         self.w
             .line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
         self.w.label(&slow);
-        self.execute_access(index);
-        let after = std::mem::replace(&mut self.shapes, before);
-        let mut planned = self.shapes.clone();
-        let none = Set::none(self.kernel.blocks.len());
-        self.kernel.transfer(index, &mut planned, self.copy, &none);
+        let before = self.shapes.clone();
+        self.call_through(access.index);
         self.w.line(format_args!("br label %{on}"));
+        let after = std::mem::replace(&mut self.shapes, before);
         self.w.label(&fast);
+        let addresses = self.addresses(access, address);
+        inline(self, addresses);
+        self.shapes = after;
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
+    }
+
+    /// The accesses of a block to shared memory that are compared with its bounds together, because their addresses lie around
+    /// one register: the first of them with what all of them touch, and the others. As all of them are executed, one of them
+    /// is wrong if the comparison says so.
+    pub(super) fn accesses_together(&self, block: usize) -> HashMap<usize, Option<Extent>> {
+        let mut found = HashMap::new();
+        let mut known: HashMap<usize, (Vec<usize>, Extent)> = HashMap::new();
+        let mut take = |(members, extent): (Vec<usize>, Extent)| {
+            if members.len() > 1 {
+                found.extend(members.iter().map(|member| (*member, None)));
+                found.insert(members[0], Some(extent));
+            }
+        };
+        for index in self.kernel.blocks[block].ops.clone() {
+            if let OpKind::Load {
+                bytes,
+                count,
+                shared: true,
+                ..
+            }
+            | OpKind::Store {
+                bytes,
+                count,
+                shared: true,
+                ..
+            } = self.kernel.facts(index).kind
+                && let Some(Place::Register(base)) = self.kernel.operand(index, 1)
+                && let (bytes, offset) = (i64::from(bytes), self.kernel.op(index).imm.cast_signed())
+                && bytes <= 8 * i64::from(count)
+                && offset % bytes == 0
+                && offset.unsigned_abs() <= MOST_SHARED
+            {
+                let (members, extent) = known.entry(base).or_insert_with(|| {
+                    let nothing = Extent {
+                        low: offset,
+                        end: offset,
+                        aligned: 0,
+                        align: 1,
+                    };
+                    (Vec::new(), nothing)
+                });
+                members.push(index);
+                extent.low = extent.low.min(offset);
+                extent.end = extent.end.max(offset + bytes);
+                extent.align = extent.align.max(bytes.unsigned_abs());
+            }
+            for written in self.kernel.written(index) {
+                known.remove(&written).into_iter().for_each(&mut take);
+            }
+        }
+        known.into_values().for_each(take);
+        found
+    }
+
+    /// Loads for the active lanes.
+    fn load_active(&mut self, access: &Access, addresses: Addresses) {
+        let (places, element) = (&access.places, access.element);
+        let planned = self.shapes_after(&[access.index]);
         match addresses {
             Addresses::Same(addresses) => {
-                let addresses = self.hosts(&access, addresses);
+                let addresses = self.hosts(access, addresses);
                 for (part, place) in places.iter().enumerate() {
                     let values = addresses.iter().map(|address| {
                         let address = self.w.add_with(address, part as u64 * element);
@@ -98,7 +230,7 @@ impl Function<'_> {
                 }
             }
             Addresses::Neighbouring(addresses) => {
-                let addresses = self.hosts(&access, addresses);
+                let addresses = self.hosts(access, addresses);
                 let parts = if self.copy == Copy::Full {
                     self.load_groups(&addresses, element, places.len())
                 } else {
@@ -110,7 +242,7 @@ impl Function<'_> {
                 }
             }
             Addresses::Any(address) => {
-                let address = self.host(&access, &address);
+                let address = self.host(access, &address);
                 for (part, place) in places.iter().enumerate() {
                     let value = self.gather(&address, part as u64 * element, element);
                     let value = self.w.extended(&value, lane_of(element));
@@ -118,9 +250,6 @@ impl Function<'_> {
                 }
             }
         }
-        self.shapes = after;
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
     }
 
     /// Writes what was loaded; lanes where bases are given, if the register has no shape.
@@ -138,28 +267,9 @@ impl Function<'_> {
         }
     }
 
-    pub(super) fn write_store(&mut self, index: usize, bytes: u8, count: u8, shared: bool) {
-        let places = self.elements(index, count);
-        let element = u64::from(bytes) / u64::from(count);
-        let access = Access {
-            index,
-            bytes: u64::from(bytes),
-            kind: AccessKind::Write,
-            shared,
-        };
-        let Some(address) = self.kernel.operand(index, 1).filter(|_| element <= 8) else {
-            self.execute_access(index);
-            return;
-        };
-        let addresses = self.addresses(&access, element, address);
-        let good = self.passes(&access, &addresses);
-        let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
-        self.w.label(&slow);
-        self.execute_access(index);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&fast);
+    /// Stores for the active lanes.
+    fn store_active(&mut self, access: &Access, addresses: Addresses) {
+        let (places, element) = (&access.places, access.element);
         let values: Vec<Value> = places
             .iter()
             .map(|place| {
@@ -170,7 +280,7 @@ impl Function<'_> {
             .collect();
         match addresses {
             Addresses::Same(addresses) => {
-                let addresses = self.hosts(&access, addresses);
+                let addresses = self.hosts(access, addresses);
                 let group = LANES / addresses.len();
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
@@ -192,7 +302,7 @@ impl Function<'_> {
                 }
             }
             Addresses::Neighbouring(addresses) => {
-                let addresses = self.hosts(&access, addresses);
+                let addresses = self.hosts(access, addresses);
                 if self.copy == Copy::Full {
                     self.store_groups(&addresses, element, &values);
                 } else {
@@ -200,32 +310,15 @@ impl Function<'_> {
                 }
             }
             Addresses::Any(address) => {
-                let address = self.host(&access, &address);
+                let address = self.host(access, &address);
                 for (part, value) in values.iter().enumerate() {
                     self.scatter(&address, part as u64 * element, element, value);
                 }
             }
         }
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
     }
 
-    /// Lets the handler execute an access. What it does not return from is a fault.
-    fn execute_access(&mut self, index: usize) {
-        let next = self.execute(index);
-        let expected = self.position(index + 1);
-        let same = self
-            .w
-            .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
-        let (on, out) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {same}, label %{on}, label %{out}, !prof !0"));
-        self.w.label(&out);
-        self.w.line(format_args!("ret ptr {next}"));
-        self.w.label(&on);
-    }
-
-    fn addresses(&mut self, access: &Access, element: u64, place: Place) -> Addresses {
+    fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform {
@@ -234,7 +327,7 @@ impl Function<'_> {
             self.kernel.groups()
         };
         let is_full = self.copy == Copy::Full;
-        let is_single = access.bytes == element;
+        let is_single = access.bytes == access.element;
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
@@ -243,6 +336,10 @@ impl Function<'_> {
             bases.collect()
         };
         match shape {
+            _ if access.memory == Memory::Local => {
+                let lanes = self.lanes(place, Element::I64);
+                Addresses::Any(self.w.add_with(&lanes, offset))
+            }
             Shape::Uniform => Addresses::Same(bases()),
             Shape::Affine(0) if is_full => Addresses::Same(bases()),
             Shape::Affine(stride)
@@ -257,76 +354,127 @@ impl Function<'_> {
         }
     }
 
-    /// Whether all addresses are aligned and in bounds, and the lanes are those that the access is written for.
-    pub(super) fn passes(&mut self, access: &Access, addresses: &Addresses) -> Value {
-        let (start, size) = if access.shared {
-            let end = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
-            let size = self.w.sub_with(&end, SHARED_START);
-            (Value::integer(Element::I64, SHARED_START), size)
+    /// Whether the active lanes access shared memory of the block.
+    fn is_in_shared(&mut self, place: Place, extent: Extent) -> Value {
+        let end = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
+        let size = self.w.sub_with(&end, SHARED_START);
+        let start = Value::integer(Element::I64, SHARED_START);
+        self.is_inside(place, extent, (&start, &size))
+    }
+
+    /// Whether the active lanes access their stacks.
+    fn is_in_stack(&mut self, place: Place, extent: Extent) -> Value {
+        let end = self.field("stack_known", offset_of!(Warp, stack_known), Element::I64);
+        let size = self.w.sub_with(&end, STACK_START);
+        let start = Value::integer(Element::I64, STACK_START);
+        self.is_inside(place, extent, (&start, &size))
+    }
+
+    /// Whether the active lanes access memory that the operation has accessed before.
+    fn is_in_cache(&mut self, access: &Access, place: Place, extent: Extent) -> Value {
+        let half = match access.kind {
+            AccessKind::Read => 0,
+            AccessKind::Write | AccessKind::Atomic => CACHES,
+        };
+        let number = self.kernel.op(access.index).source as usize % CACHES + half;
+        let cache = self.offset("%caches", number * size_of::<Bounds>());
+        let start = self.load_field(&cache, offset_of!(Bounds, start));
+        let size = self.load_field(&cache, offset_of!(Bounds, bytes));
+        self.is_inside(place, extent, (&start, &size))
+    }
+
+    /// Whether what the active lanes access around their addresses is aligned and in bounds.
+    fn is_inside(&mut self, place: Place, extent: Extent, (start, size): (&Value, &Value)) -> Value {
+        let shape = self.kernel.shape(place, &self.shapes);
+        let groups = if shape == Shape::Uniform {
+            1
         } else {
-            let half = match access.kind {
-                AccessKind::Read => 0,
-                AccessKind::Write | AccessKind::Atomic => CACHES,
-            };
-            let number = self.kernel.op(access.index).source as usize % CACHES + half;
-            let place = self.offset("%caches", number * size_of::<Bounds>());
-            let start = self.load_field(&place, offset_of!(Bounds, start));
-            let bytes = self.load_field(&place, offset_of!(Bounds, bytes));
-            (start, bytes)
+            self.kernel.groups()
         };
-        let whole = match addresses {
-            Addresses::Neighbouring(_) if self.copy == Copy::Full => access.bytes * self.kernel.group as u64,
-            Addresses::Same(_) | Addresses::Any(_) | Addresses::Neighbouring(_) => access.bytes,
+        let Extent { low, end, align, .. } = extent;
+        let one = end.wrapping_sub(low).cast_unsigned();
+        // From the first lane of a group to its last one.
+        let way = match shape.stride() {
+            Some(stride) if shape != Shape::Uniform => stride.checked_mul(self.kernel.group as i64 - 1),
+            stride => stride,
         };
-        let mut good = self.w.compare_with("icmp uge", &size, whole);
-        let room = self.w.sub_with(&size, whole);
-        let each = match addresses {
-            Addresses::Any(address) => {
-                let distance = self.w.sub(address, &start);
-                let outside = self.w.compare("icmp ugt", &distance, &room);
-                let mut wrong = self.mask(&outside);
-                if access.bytes > 1 {
-                    let low = self.w.and_with(address, access.bytes - 1);
-                    let odd = self.w.compare_with("icmp ne", &low, 0);
-                    let odd = self.mask(&odd);
-                    wrong = self.w.or(&wrong, &odd);
-                }
-                let active = self.mask_of_active();
-                let wrong = self.w.and(&wrong, &active);
-                let inside = self.w.compare_with("icmp eq", &wrong, 0);
-                return self.w.and(&good, &inside);
+        let way = way.filter(|way| way % align.cast_signed() == 0 && way.unsigned_abs() <= MOST_STRIDES);
+        let (each, whole) = match (way, self.copy) {
+            (Some(way), copy) if copy == Copy::Full || shape == Shape::Uniform => {
+                let first = low.wrapping_add(way.min(0)).cast_unsigned();
+                let each = (0..groups).map(|group| {
+                    let base = self.base(place, Element::I64, group);
+                    self.w.add_with(&base, first)
+                });
+                (each.collect(), one + way.unsigned_abs())
             }
-            Addresses::Neighbouring(each) if self.copy == Copy::Masked => {
+            (Some(_), _) if groups == 1 => {
                 // Of the first and of the last active lane.
+                let stride = shape.stride().unwrap_or(0).cast_unsigned();
+                let base = self.base(place, Element::I64, 0);
+                let base = self.w.add_with(&base, low.cast_unsigned());
                 let active = self.mask_of_active();
                 let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
                 let last = self.w.xor_with(&behind, 31);
                 let ends = [first, last].map(|lane| {
                     let lane = self.w.convert("zext", &lane, Element::I64);
-                    let way = self.w.mul_with(&lane, access.bytes);
-                    self.w.add(&each[0], &way)
+                    let way = self.w.mul_with(&lane, stride);
+                    self.w.add(&base, &way)
                 });
-                ends.to_vec()
+                (ends.to_vec(), one)
             }
-            Addresses::Same(each) | Addresses::Neighbouring(each) => each.clone(),
+            _ => {
+                let lanes = self.lanes(place, Element::I64);
+                let address = self.w.add_with(&lanes, low.cast_unsigned());
+                let aligned = self.w.add_with(&lanes, extent.aligned.cast_unsigned());
+                return self.are_inside((&address, one), (&aligned, align), (start, size));
+            }
         };
-        let mut low: Option<Value> = None;
+        let mut good = self.w.compare_with("icmp uge", size, whole);
+        let room = self.w.sub_with(size, whole);
         for address in &each {
-            let distance = self.w.sub(address, &start);
+            let distance = self.w.sub(address, start);
             let inside = self.w.compare("icmp ule", &distance, &room);
             good = self.w.and(&good, &inside);
-            let bits = self.w.and_with(address, access.bytes - 1);
-            low = Some(match low {
-                None => bits,
-                Some(low) => self.w.or(&low, &bits),
-            });
         }
-        if let Some(low) = low.filter(|_| access.bytes > 1) {
-            let aligned = self.w.compare_with("icmp eq", &low, 0);
+        if align > 1 {
+            // The strides are multiples, too.
+            let bases: Vec<_> = (0..groups).map(|group| self.base(place, Element::I64, group)).collect();
+            let mut odd = Value::integer(Element::I64, 0);
+            for base in &bases {
+                let address = self.w.add_with(base, extent.aligned.cast_unsigned());
+                odd = self.w.or(&address, &odd);
+            }
+            let odd = self.w.and_with(&odd, align - 1);
+            let aligned = self.w.compare_with("icmp eq", &odd, 0);
             good = self.w.and(&good, &aligned);
         }
         good
+    }
+
+    /// The same of an address for each lane.
+    fn are_inside(
+        &mut self,
+        (address, bytes): (&Value, u64),
+        (aligned, align): (&Value, u64),
+        (start, size): (&Value, &Value),
+    ) -> Value {
+        let good = self.w.compare_with("icmp uge", size, bytes);
+        let room = self.w.sub_with(size, bytes);
+        let distance = self.w.sub(address, start);
+        let outside = self.w.compare("icmp ugt", &distance, &room);
+        let mut wrong = self.mask(&outside);
+        if align > 1 {
+            let low = self.w.and_with(aligned, align - 1);
+            let odd = self.w.compare_with("icmp ne", &low, 0);
+            let odd = self.mask(&odd);
+            wrong = self.w.or(&wrong, &odd);
+        }
+        let active = self.mask_of_active();
+        let wrong = self.w.and(&wrong, &active);
+        let inside = self.w.compare_with("icmp eq", &wrong, 0);
+        self.w.and(&good, &inside)
     }
 
     fn load_field(&mut self, place: &str, offset: usize) -> Value {
@@ -336,12 +484,22 @@ impl Function<'_> {
 
     /// The address in this process.
     pub(super) fn host(&mut self, access: &Access, address: &Value) -> Value {
-        if access.shared {
-            let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
-            self.w.add(address, &base)
-        } else {
-            address.clone()
-        }
+        let base = match access.memory {
+            Memory::Flat => return address.clone(),
+            Memory::Shared => self.field("shared_base", offset_of!(Warp, shared_base), Element::I64),
+            Memory::Local => self.stacks(),
+        };
+        self.w.add(address, &base)
+    }
+
+    /// Where the stacks of the lanes lie.
+    pub(super) fn stacks(&mut self) -> Value {
+        let start = self.field("stack_base", offset_of!(Warp, stack_base), Element::I64);
+        let stride = self.field("stack_stride", offset_of!(Warp, stack_stride), Element::I64);
+        let lanes: Vec<_> = (0..LANES).map(|lane| format!("i64 {lane}")).collect();
+        let lanes = Value::named(format!("<{}>", lanes.join(", ")), Element::I64, true);
+        let stacks = self.w.mul(&stride, &lanes);
+        self.w.add(&start, &stacks)
     }
 
     fn hosts(&mut self, access: &Access, addresses: Vec<Value>) -> Vec<Value> {
@@ -493,7 +651,7 @@ impl Function<'_> {
         ));
     }
 
-    pub(super) fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
+    fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
         let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
@@ -505,7 +663,7 @@ impl Function<'_> {
         self.w.value(ty, true, text)
     }
 
-    pub(super) fn scatter(&mut self, address: &Value, offset: u64, element: u64, value: &Value) {
+    fn scatter(&mut self, address: &Value, offset: u64, element: u64, value: &Value) {
         let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
@@ -518,6 +676,6 @@ impl Function<'_> {
 }
 
 /// The lane of an element: small ones are zero-extended.
-pub(super) fn lane_of(element: u64) -> Element {
+fn lane_of(element: u64) -> Element {
     raw(if element == 8 { Class::W64 } else { Class::W32 })
 }

@@ -10,10 +10,11 @@
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
 mod atomic;
+mod bits;
 pub(crate) mod function;
 mod kernel;
-mod local;
 mod memory;
+mod nan;
 mod operations;
 mod registers;
 mod shape;

@@ -1,7 +1,6 @@
 //! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
 
-use crate::base::flow::Set;
-use crate::base::ir::{Element, LaneForm, Value};
+use crate::base::ir::{Element, Form, LaneForm, Value};
 use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
@@ -12,9 +11,7 @@ use crate::machine::program::Flow;
 impl Function<'_> {
     /// Notes what an operation has written.
     pub(super) fn finish_operation(&mut self, index: usize, written: Written) {
-        let mut shapes = self.shapes.clone();
-        let none = Set::none(self.kernel.blocks.len());
-        self.kernel.transfer(index, &mut shapes, self.copy, &none);
+        let shapes = self.shapes_after(&[index]);
         let Some(place) = self.kernel.operand(index, 0) else {
             return;
         };
@@ -46,11 +43,7 @@ impl Function<'_> {
             .line(format_args!("{next} = call ptr %execute(ptr %warp, ptr {position})"));
         let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
         self.w.line(format_args!("store {fuel}, ptr %fuel"));
-        let none = Set::none(self.kernel.blocks.len());
-        let mut shapes = self.shapes.clone();
-        for index in &all {
-            self.kernel.transfer(*index, &mut shapes, self.copy, &none);
-        }
+        let shapes = self.shapes_after(&all);
         for index in all {
             for number in self.kernel.written(index) {
                 let loaded = self.load(number, shapes[number]);
@@ -71,12 +64,7 @@ impl Function<'_> {
         let same = self
             .w
             .value(Element::I1, false, format_args!("icmp eq ptr {next}, {following}"));
-        let (on, out) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {same}, label %{on}, label %{out}, !prof !0"));
-        self.w.label(&out);
-        self.w.line(format_args!("ret ptr {next}"));
-        self.w.label(&on);
+        self.unless(&same, |function| function.w.line(format_args!("ret ptr {next}")));
     }
 
     /// The operation behind another one and its carriers.
@@ -123,8 +111,13 @@ impl Function<'_> {
         } else {
             self.kernel.liveness.after(&self.kernel.blocks[self.block])
         };
-        let written = (index..following).flat_map(|index| self.kernel.written(index));
-        let written: Vec<usize> = written.collect();
+        // The register file has what was written, but not for lanes that wait.
+        let written = match self.copy {
+            Copy::Full => (index..following)
+                .flat_map(|index| self.kernel.written(index))
+                .collect(),
+            Copy::Masked => Vec::new(),
+        };
         self.hand_over(&live, &written, false);
         self.give_back(&next, GO_ON);
         self.w.label(&on);
@@ -152,11 +145,13 @@ impl Function<'_> {
     }
 
     pub(super) fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
-        let LanePlan { result, checks } = self.kernel.plan_lanes(index, linear, form, &self.shapes);
+        let plan = self.kernel.plan_lanes(index, linear, form, &self.shapes, &self.bits);
+        let LanePlan { result, checks, is_sum } = plan;
         let Some(write) = form.form else {
             self.call(index);
             return;
         };
+        let write: Form = if is_sum { |w, _, x| w.add(&x[0], &x[1]) } else { write };
         self.check_wrapping(index, linear, checks);
         let sources: Vec<Place> = (1..=form.operands.len())
             .filter_map(|position| self.kernel.operand(index, position))
@@ -181,7 +176,8 @@ impl Function<'_> {
                     function.w.bits_as(&value, *element)
                 })
                 .collect();
-            let value = write(&mut function.w, extra, &operands);
+            let stays = function.kernel.leaves_nan(index, &function.nans, &function.pending);
+            let (value, _) = function.w.leave_nan(stays, |w| write(w, extra, &operands));
             let value = if value.element().bits() > form.result.bits() {
                 function.w.bits_as(&value, form.result)
             } else {
@@ -230,12 +226,7 @@ impl Function<'_> {
             }
         }
         if let Some(good) = good {
-            let (on, out) = (self.w.name("l"), self.w.name("l"));
-            self.w
-                .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
-            self.w.label(&out);
-            self.leave(index);
-            self.w.label(&on);
+            self.unless(&good, |function| function.leave(index));
         }
     }
 

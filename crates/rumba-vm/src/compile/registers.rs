@@ -256,6 +256,7 @@ impl Function<'_> {
         match self.kernel.registers[number] {
             Register::Slot(slot, class) => {
                 let value = self.lanes(place, raw(class));
+                let value = self.canonical(number, value);
                 let value = self.w.spread(&value);
                 let file = self.file(slot, class, 0);
                 self.w.line(format_args!("store {value}, ptr {file}, align 64"));
@@ -283,6 +284,7 @@ impl Function<'_> {
         };
         for group in 0..groups {
             let base = self.base(place, raw(class), group);
+            let base = self.canonical(number, base);
             let file = self.file(slot, class, group * self.kernel.group);
             self.w.line(format_args!("store {base}, ptr {file}"));
         }

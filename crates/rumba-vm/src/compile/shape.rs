@@ -6,7 +6,10 @@
 
 use crate::base::flow::Set;
 use crate::base::ir::LaneForm;
+use crate::compile::bits;
+use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place, Register};
+use crate::compile::nan::Nans;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow};
 
@@ -59,11 +62,14 @@ pub(super) struct LanePlan {
     pub(super) result: Shape,
     /// Operands, bit 1 for `a`, whose numbers of 32 bits must not wrap within a group.
     pub(super) checks: u8,
+    /// It is computed as a sum, whatever it is.
+    pub(super) is_sum: bool,
 }
 
 const WHOLE: LanePlan = LanePlan {
     result: Shape::Varying,
     checks: 0,
+    is_sum: false,
 };
 
 /// A copy of a block: for warps whose 32 lanes are all there, or for some of them.
@@ -77,6 +83,8 @@ pub(super) enum Copy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) shapes: Shapes,
+    pub(super) bits: Bits,
+    pub(super) nans: Nans,
     /// The blocks at which other lanes of the warp may wait: all lie behind this one.
     pub(super) pending: Set,
 }
@@ -96,23 +104,24 @@ impl States {
     }
 
     /// Joins what holds at the start of a block, and says whether that changed it.
-    fn join(&mut self, copy: Copy, block: usize, shapes: &Shapes, pending: &Set) -> bool {
+    fn join(&mut self, copy: Copy, block: usize, state: State) -> bool {
         let there = match copy {
             Copy::Full => &mut self.full[block],
             Copy::Masked => &mut self.masked[block],
         };
         let Some(known) = there else {
-            *there = Some(State {
-                shapes: shapes.clone(),
-                pending: pending.clone(),
-            });
+            *there = Some(state);
             return true;
         };
         let before = known.clone();
-        for (known, shape) in known.shapes.iter_mut().zip(shapes) {
+        for (known, shape) in known.shapes.iter_mut().zip(&state.shapes) {
             *known = known.join(*shape);
         }
-        known.pending.unite(pending);
+        for (known, bits) in known.bits.iter_mut().zip(state.bits) {
+            bits::join(known, bits);
+        }
+        known.nans.join(&state.nans);
+        known.pending.unite(&state.pending);
         before != *known
     }
 }
@@ -147,20 +156,30 @@ impl Kernel<'_> {
             masked: none(),
         };
         let nothing = Set::none(self.blocks.len());
-        let unknown = vec![Shape::Varying; self.registers.len()];
+        // What the interpreter leaves in a register is what the code would have left there, in any shape.
+        let unknown = State {
+            shapes: vec![Shape::Varying; self.registers.len()],
+            bits: vec![u64::MAX; self.registers.len()],
+            nans: Nans::unknown(self.registers.len()),
+            pending: nothing.clone(),
+        };
         let mut work = vec![(Copy::Full, 0)];
-        states.join(Copy::Full, 0, &unknown, &nothing);
+        states.join(Copy::Full, 0, unknown.clone());
         if with_masked {
-            states.join(Copy::Masked, 0, &unknown, &nothing);
+            states.join(Copy::Masked, 0, unknown);
             work.push((Copy::Masked, 0));
         }
         while let Some((copy, block)) = work.pop() {
-            let Some(State { mut shapes, pending }) = states.at(copy, block).cloned() else {
+            let Some(state) = states.at(copy, block).cloned() else {
                 continue;
             };
+            let (mut shapes, mut bits) = (state.shapes, state.bits);
+            let (mut nans, pending) = (state.nans, state.pending);
             let ops = self.blocks[block].ops.clone();
             for index in ops.clone() {
-                self.transfer(index, &mut shapes, copy, &pending);
+                self.transfer(index, &mut shapes, &bits, copy, &pending);
+                self.transfer_bits(index, &mut bits, &pending);
+                self.transfer_nans(index, &mut nans, &pending);
             }
             let last = ops.end - 1;
             let mut next: Vec<(Copy, usize, Set)> = Vec::new();
@@ -176,7 +195,13 @@ impl Kernel<'_> {
                 next.extend(ways(near, near <= block, &pending));
             }
             for (copy, block, pending) in next {
-                if states.join(copy, block, &shapes, &pending) {
+                let state = State {
+                    shapes: shapes.clone(),
+                    bits: bits.clone(),
+                    nans: nans.clone(),
+                    pending,
+                };
+                if states.join(copy, block, state) {
                     work.push((copy, block));
                 }
             }
@@ -201,8 +226,8 @@ impl Kernel<'_> {
     }
 
     /// Updates the shapes for what an operation does, while lanes wait at some blocks.
-    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, copy: Copy, pending: &Set) {
-        let result = self.result(index, shapes, copy);
+    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, bits: &Bits, copy: Copy, pending: &Set) {
+        let result = self.result(index, shapes, bits, copy);
         for number in self.written(index) {
             shapes[number] = if self.is_kept(number, pending) {
                 Shape::Varying
@@ -228,7 +253,7 @@ impl Kernel<'_> {
     }
 
     /// The shape of what an operation writes.
-    fn result(&self, index: usize, shapes: &Shapes, copy: Copy) -> Shape {
+    fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, copy: Copy) -> Shape {
         let facts = self.facts(index);
         match facts.kind {
             OpKind::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
@@ -239,7 +264,7 @@ impl Kernel<'_> {
                 let address = self.operand(index, 1);
                 address.map_or(Shape::Varying, |place| self.shape(place, shapes))
             }
-            OpKind::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes).result,
+            OpKind::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes, bits).result,
             OpKind::Test { .. } | OpKind::Masks { .. } => self.uniform_if_all_are(index, shapes),
             OpKind::Select => self.plan_select(index, shapes),
             OpKind::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
@@ -258,7 +283,8 @@ impl Kernel<'_> {
             | OpKind::Carrier { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
-            | OpKind::GuardEnd => Shape::Varying,
+            | OpKind::GuardEnd
+            | OpKind::Exit => Shape::Varying,
         }
     }
 
@@ -298,11 +324,18 @@ impl Kernel<'_> {
     }
 
     /// How an operation over lanes is computed.
-    pub(super) fn plan_lanes(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes) -> LanePlan {
-        self.linear(index, linear, form, shapes).unwrap_or(WHOLE)
+    pub(super) fn plan_lanes(
+        &self,
+        index: usize,
+        linear: Linear,
+        form: LaneForm,
+        shapes: &Shapes,
+        bits: &Bits,
+    ) -> LanePlan {
+        self.linear(index, linear, form, shapes, bits).unwrap_or(WHOLE)
     }
 
-    fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes) -> Option<LanePlan> {
+    fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
         let sources = self.sources(index, shapes);
         let class = self.facts(index).classes[0]?;
         // What another function reads lies in the register file.
@@ -312,61 +345,34 @@ impl Kernel<'_> {
         if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
             return Some(LanePlan {
                 result: Shape::Uniform,
-                checks: 0,
+                ..WHOLE
             });
         }
         // The others are computed from lanes that were stored.
         form.form?;
         let mut strides = [0; 5];
         for (position, place, shape) in &sources {
-            strides[*position] = narrow(shape.stride()?, self.class(*place)?);
+            strides[*position] = self.class(*place)?.narrow(shape.stride()?);
         }
         if strides == [0; 5] {
             return Some(LanePlan {
                 result: Shape::Affine(0),
-                checks: 0,
+                ..WHOLE
             });
         }
         let [_, a, b, c, _] = strides;
-        let product = |signed: Option<bool>| -> Option<i64> {
-            let constant = |position: usize| {
-                let Place::Constant(bits) = self.operand(index, position)? else {
-                    return None;
-                };
-                Some(match signed {
-                    None => bits.cast_signed(),
-                    Some(false) => i64::from(bits as u32),
-                    Some(true) => i64::from(bits as i32),
-                })
-            };
-            match (a, b) {
-                (0, 0) => Some(0),
-                (_, 0) => Some(a.wrapping_mul(constant(2)?)),
-                (0, _) => Some(b.wrapping_mul(constant(1)?)),
-                _ => None,
-            }
+        let constant = |position: usize| match self.operand(index, position + 1) {
+            Some(Place::Constant(bits)) => Some(bits),
+            Some(Place::Given { .. } | Place::Register(_) | Place::Memory(..)) | None => None,
         };
-        let checked = |mask: u8| -> u8 { mask & (u8::from(a != 0) << 1 | u8::from(b != 0) << 2) };
-        let (stride, checks) = match linear {
-            Linear::No => return None,
-            Linear::Copy => (a, 0),
-            Linear::ZeroExtended | Linear::SignExtended => (a, checked(0b010)),
-            Linear::Sum => (a.wrapping_add(b), 0),
-            Linear::Difference => (a.wrapping_sub(b), 0),
-            Linear::Product => (product(None)?, 0),
-            Linear::WideProduct => (product(Some(false))?, checked(0b110)),
-            Linear::SignedWideProduct => (product(Some(true))?, checked(0b110)),
-            Linear::ProductSum => (product(None)?.wrapping_add(c), 0),
-            Linear::WideProductSum => (product(Some(false))?.wrapping_add(c), checked(0b110)),
-            Linear::SignedWideProductSum => (product(Some(true))?.wrapping_add(c), checked(0b110)),
-            Linear::Shift => match self.operand(index, 2)? {
-                Place::Constant(amount) if b == 0 => (a.checked_shl(u32::try_from(amount).ok()?)?, 0),
-                _ => return None,
-            },
-        };
+        let bits = |position| Some(self.bits(self.operand(index, position)?, bits));
+        let is_sum = linear == Linear::Union && bits(1)? & bits(2)? == 0;
+        let linear = if is_sum { Linear::Sum } else { linear };
+        let (stride, checks) = linear.stride([a, b, c], constant)?;
         Some(LanePlan {
-            result: Shape::affine(narrow(stride, class), self.groups()),
-            checks,
+            result: Shape::affine(class.narrow(stride), self.groups()),
+            checks: checks << 1,
+            is_sum,
         })
     }
 
@@ -380,13 +386,5 @@ impl Kernel<'_> {
                 Register::Predicate(_) => None,
             },
         }
-    }
-}
-
-/// A stride as one of a value of this width.
-fn narrow(stride: i64, class: Class) -> i64 {
-    match class {
-        Class::W32 => i64::from(stride as i32),
-        Class::W64 | Class::W128 => stride,
     }
 }

@@ -5,7 +5,6 @@
 
 use std::mem::offset_of;
 
-use crate::base::flow::Set;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::Function;
@@ -64,16 +63,6 @@ impl Kernel<'_> {
 }
 
 impl Function<'_> {
-    /// Goes on if a condition holds, and otherwise lets the interpreter execute an operation.
-    fn expect(&mut self, good: &Value, index: usize) {
-        let (on, out) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
-        self.w.label(&out);
-        self.leave(index);
-        self.w.label(&on);
-    }
-
     /// Goes on where all lanes of a mask are here, which is the same in all lanes.
     fn expect_members(&mut self, index: usize, members: Place) {
         if (self.copy, members) == (Copy::Full, Place::Constant(FULL.into())) {
@@ -88,14 +77,12 @@ impl Function<'_> {
             let active = self.mask_of_active();
             self.w.compare("icmp eq", &present, &active)
         };
-        self.expect(&good, index);
+        self.unless(&good, |function| function.leave(index));
     }
 
     /// Writes the results of an operation: of `dst`, and of `c`.
     fn write_results(&mut self, index: usize, results: [Option<Written>; 2]) {
-        let mut shapes = self.shapes.clone();
-        let none = Set::none(self.kernel.blocks.len());
-        self.kernel.transfer(index, &mut shapes, self.copy, &none);
+        let shapes = self.shapes_after(&[index]);
         for (position, written) in [0, 3].into_iter().zip(results) {
             if let (Some(place), Some(written)) = (self.kernel.operand(index, position), written) {
                 let shape = self.kernel.shape(place, &shapes);
@@ -214,7 +201,7 @@ impl Function<'_> {
                 let active = self.mask_of_active();
                 let outside = self.w.and(&outside, &active);
                 let good = self.w.compare_with("icmp eq", &outside, 0);
-                self.expect(&good, index);
+                self.unless(&good, |function| function.leave(index));
                 Written::Lanes(converted)
             }
             shape => {
@@ -243,7 +230,7 @@ impl Function<'_> {
                     bases.push(converted);
                 }
                 if let Some(good) = all {
-                    self.expect(&good, index);
+                    self.unless(&good, |function| function.leave(index));
                 }
                 Written::Bases(bases)
             }

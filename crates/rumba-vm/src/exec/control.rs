@@ -28,7 +28,7 @@ pub(crate) const CALL_INDIRECT: Handlers = Handlers::same(call_indirect);
 /// Returns from a function.
 pub(crate) const RETURN: Handlers = Handlers::same(return_);
 /// Ends the active lanes.
-pub(crate) const EXIT: Handlers = Handlers::same(exit);
+pub(crate) const EXIT: Handlers = Handlers::same(exit).with_kind(OpKind::Exit);
 /// Saves the registers of a recursive function; `imm` is the index of the range.
 pub(crate) const SAVE: Handlers = Handlers::same(save);
 /// Restores them.

@@ -61,6 +61,83 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
     warp.reschedule(Pc::new(op)).as_ptr()
 }
 
+/// What the code calls in a block that was not started.
+static HELPERS_ALONE: Helpers = Helpers {
+    execute: execute_alone,
+    arrive,
+    put,
+    go_on,
+};
+
+/// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
+unsafe extern "C" fn execute_alone(warp: *mut Warp, op: *const Op) -> *const Op {
+    // SAFETY: as above.
+    let program = unsafe { (*warp).context().program };
+    let facts = program.facts.get(index_of(program, op));
+    // What there is no shared memory for is not there; what may wait for others asks their block.
+    let asks_nothing = facts.is_some_and(|facts| facts.flow == Flow::Next);
+    if asks_nothing {
+        // SAFETY: as above.
+        unsafe { execute(warp, op) }
+    } else {
+        op
+    }
+}
+
+/// The number of an operation of a program; for other positions, one that none has.
+fn index_of(program: &Program, op: *const Op) -> usize {
+    (op as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>()
+}
+
+/// Warps that run from the start of a kernel to its end in blocks that need not be started: nothing is asked of the block.
+pub(crate) struct Alone<'a> {
+    program: &'a Program,
+    function: Function,
+    entry: u32,
+}
+
+impl<'a> Alone<'a> {
+    /// Of a kernel that may be like that.
+    pub(crate) fn of(program: &'a Program, native: &Native) -> Option<Self> {
+        let entry = native.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
+        let waits = program.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
+        // SAFETY: the compiler promises that the code is what the text says.
+        let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(native.code.entry.as_ptr()) };
+        (!waits).then_some(Self {
+            program,
+            function,
+            entry,
+        })
+    }
+
+    /// Runs a warp that stands at the start, for so many operations at most. Gives where it goes on once its block is started,
+    /// unless all its lanes are about to exit: at the warp's position.
+    ///
+    /// # Safety
+    /// The warp was set up for the program, and its launch holds the code.
+    pub(crate) unsafe fn run(&self, warp: &mut Warp, turn: i32) -> Option<Pc> {
+        (warp.budget, warp.granted, warp.fuel) = (turn, turn, turn);
+        (warp.active, warp.counted, warp.polled) = (warp.live, 0, 0);
+        let ops = self.program.ops.as_ptr();
+        // SAFETY: as the caller promises.
+        let next = unsafe { (self.function)(warp, self.entry, ops, &raw const HELPERS_ALONE) };
+        let facts = self.program.facts.get(index_of(self.program, next));
+        if facts.is_some_and(|facts| matches!(facts.kind, OpKind::Exit))
+            && warp.active == warp.live
+            && warp.splits.is_empty()
+        {
+            warp.pc = Pc::new(next);
+            warp.fuel -= i32::from(warp.pc.d);
+            return None;
+        }
+        Some(match next as usize {
+            0 => Pc::STOP,
+            REFUSED => Pc::new(ops),
+            _ => Pc::new(next),
+        })
+    }
+}
+
 /// The function of native code.
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
@@ -104,7 +181,7 @@ unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
         warp.leave_native(0);
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
-    let index = (next as usize).wrapping_sub(whole as usize) / size_of::<Op>();
+    let index = index_of(program, next);
     let goes_on =
         |facts: &crate::machine::program::Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
     if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
@@ -132,7 +209,7 @@ impl Warp {
         // The warp asks again at the next block.
         self.merge_at = std::ptr::null();
         let program = self.context().program;
-        let index = (target.as_ptr() as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>();
+        let index = index_of(program, target.as_ptr());
         let entry = native.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
         let Some((entry, gate)) = entry.and_then(|entry| Some((entry, native.gates.get(entry as usize)?))) else {
             self.wake();

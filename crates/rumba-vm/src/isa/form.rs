@@ -5,16 +5,9 @@ use crate::isa::float::{Extremum, Mode, NAN_F32, Rounding, SCALE};
 
 const SIGN: u64 = 0x8000_0000;
 
-/// As [`super::float::canonical`].
-///
-/// The comparison is one of integers, as there: LLVM takes one NaN for as good as another.
+/// As [`super::float::canonical`]: the last step of a form.
 pub(super) fn canonical(w: &mut Writer, x: &Value) -> Value {
-    let bits = w.bits_as(x, Element::I32);
-    let magnitude = w.binary_with("and", &bits, 0x7fff_ffff);
-    let nan = w.compare_with("icmp ugt", &magnitude, 0x7f80_0000);
-    let canonical = Value::integer(Element::I32, NAN_F32.to_bits().into());
-    let bits = w.select(&nan, &canonical, &bits);
-    w.bits_as(&bits, Element::F32)
+    w.canonical(x)
 }
 
 /// As [`super::float::flush`].

@@ -7,6 +7,7 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
+use crate::machine::op::Linear;
 
 /// `or`
 pub(super) static OR: Instruction = Instruction {
@@ -29,8 +30,12 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let combine = match ty {
         ScalarType::Pred => shape::predicates(|a, b| a | b, |w, _, [a, b]| w.binary("or", a, b)),
-        ScalarType::B64 => shape::binary(|a: u64, b: u64| a | b).form(|w, _, x| w.binary("or", &x[0], &x[1])),
-        _ => shape::binary(|a: u32, b: u32| a | b).form(|w, _, x| w.binary("or", &x[0], &x[1])),
+        ScalarType::B64 => shape::binary(|a: u64, b: u64| a | b)
+            .linear(Linear::Union)
+            .form(|w, _, x| w.binary("or", &x[0], &x[1])),
+        _ => shape::binary(|a: u32, b: u32| a | b)
+            .linear(Linear::Union)
+            .form(|w, _, x| w.binary("or", &x[0], &x[1])),
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }

@@ -64,7 +64,8 @@ impl Handlers {
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
-            | OpKind::GuardEnd => self,
+            | OpKind::GuardEnd
+            | OpKind::Exit => self,
         }
     }
 
@@ -111,7 +112,8 @@ impl Handlers {
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
-            | OpKind::GuardEnd => self,
+            | OpKind::GuardEnd
+            | OpKind::Exit => self,
         }
     }
 
@@ -319,9 +321,9 @@ pub enum OpKind {
     },
     /// Loads from, or stores to, the thread's own stack, at the offset in `a`.
     Local {
-        /// Bytes of an element.
+        /// Bytes of a lane.
         bytes: u8,
-        /// The elements.
+        /// The elements that these are.
         count: u8,
         /// Whether they are stored.
         stores: bool,
@@ -335,6 +337,8 @@ pub enum OpKind {
     GuardBegin,
     /// Ends what [`OpKind::GuardBegin`] began.
     GuardEnd,
+    /// Ends the active lanes.
+    Exit,
 }
 
 impl OpKind {
@@ -357,7 +361,8 @@ impl OpKind {
             | Self::Local { .. }
             | Self::Fence { .. }
             | Self::GuardBegin
-            | Self::GuardEnd => true,
+            | Self::GuardEnd
+            | Self::Exit => true,
         }
     }
 }
@@ -423,6 +428,8 @@ pub enum Linear {
     SignedWideProductSum,
     /// `a << b`
     Shift,
+    /// `a | b`: a sum where no bit is set in both.
+    Union,
 }
 
 impl Linear {
@@ -430,5 +437,34 @@ impl Linear {
     #[must_use]
     pub const fn of_bits(self, bits: u32) -> Self {
         if bits < 32 { Self::No } else { self }
+    }
+
+    /// The stride of the result of operands with these strides, if it has one, and the operands (bit 0 for `a`, bit 1 for `b`)
+    /// whose numbers of 32 bits must not wrap within a group. `constant` knows those of `a` (0) and `b` (1) that are constants.
+    pub(crate) fn stride(self, [a, b, c]: [i64; 3], constant: impl Fn(usize) -> Option<u64>) -> Option<(i64, u8)> {
+        let product = |value: fn(u64) -> i64| match (a, b) {
+            (0, 0) => Some(0),
+            (_, 0) => Some(a.wrapping_mul(value(constant(1)?))),
+            (0, _) => Some(b.wrapping_mul(value(constant(0)?))),
+            _ => None,
+        };
+        let unsigned = |bits: u64| i64::from(bits as u32);
+        let signed = |bits: u64| i64::from(bits as i32);
+        let factors = u8::from(a != 0) | u8::from(b != 0) << 1;
+        Some(match self {
+            Self::No | Self::Union => return None,
+            Self::Copy => (a, 0),
+            Self::ZeroExtended | Self::SignExtended => (a, factors & 1),
+            Self::Sum => (a.wrapping_add(b), 0),
+            Self::Difference => (a.wrapping_sub(b), 0),
+            Self::Product => (product(u64::cast_signed)?, 0),
+            Self::WideProduct => (product(unsigned)?, factors),
+            Self::SignedWideProduct => (product(signed)?, factors),
+            Self::ProductSum => (product(u64::cast_signed)?.wrapping_add(c), 0),
+            Self::WideProductSum => (product(unsigned)?.wrapping_add(c), factors),
+            Self::SignedWideProductSum => (product(signed)?.wrapping_add(c), factors),
+            Self::Shift if b == 0 => (a.checked_shl(u32::try_from(constant(1)?).ok()?)?, 0),
+            Self::Shift => return None,
+        })
     }
 }

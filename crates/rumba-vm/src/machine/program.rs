@@ -40,6 +40,14 @@ impl Class {
             Self::W128 => 4,
         }
     }
+
+    /// A stride as one of values of this width.
+    pub(crate) fn narrow(self, stride: i64) -> i64 {
+        match self {
+            Self::W32 => i64::from(stride as i32),
+            Self::W64 | Self::W128 => stride,
+        }
+    }
 }
 
 /// A slot that the launch fills.
@@ -305,6 +313,36 @@ impl Program {
             | Fixed::Transfer(_)
             | Fixed::StackPointer => None,
         })
+    }
+
+    /// The operation `distance` away from another, if it is one of the kernel's.
+    fn relative(&self, index: usize, distance: u32) -> Option<usize> {
+        let target = index as i64 + i64::from(distance as i32);
+        usize::try_from(target).ok().filter(|target| *target < self.kernel_ops)
+    }
+
+    /// Where control may go after an operation that ends a block; nothing for the others.
+    pub(crate) fn targets(&self, index: usize) -> Option<Vec<usize>> {
+        let (op, facts) = (&self.ops[index], &self.facts[index]);
+        let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
+            (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
+            (Flow::Branch, _) => vec![
+                self.relative(index, op.imm as u32),
+                self.relative(index, (op.imm >> 32) as u32),
+            ],
+            (Flow::End, _) => Vec::new(),
+            (Flow::Table, _) => {
+                let targets = self.tables.get(op.imm as usize);
+                let targets = targets.into_iter().flatten().map(|target| Some(*target as usize));
+                targets.collect()
+            }
+            (Flow::Leave, _) => vec![self.relative(index, 1)],
+            (Flow::Next | Flow::Park, OpKind::GuardBegin) => {
+                vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
+            }
+            (Flow::Next | Flow::Park, _) => return None,
+        };
+        Some(found.into_iter().flatten().collect())
     }
 
     /// No program for warps in lockstep yet.

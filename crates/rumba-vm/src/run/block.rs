@@ -16,7 +16,7 @@ use crate::machine::op::Pc;
 use crate::machine::warp::{Stop, Wait, Warp};
 
 /// Operations of a warp's turn.
-const WARP_TURN: i32 = 64 * 1024;
+pub(crate) const WARP_TURN: i32 = 64 * 1024;
 
 /// How a block's turn ended.
 pub(crate) enum Outcome {
@@ -50,6 +50,15 @@ pub(crate) struct Block {
     /// In which order the warps take their turns, if not in their own.
     order: Vec<u8>,
     chance: Chance,
+    /// A warp that ran before the block was started.
+    begun: Option<Begun>,
+}
+
+/// Where a warp goes on that ran before its block was started. Those before it have ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) warp: usize,
+    pub(crate) pc: Pc,
 }
 
 // SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
@@ -72,11 +81,12 @@ impl Block {
             grid_rows: None,
             order: Vec::new(),
             chance: Chance::default(),
+            begun: None,
         }
     }
 
-    /// Makes the block ready to run `threads` threads from `entry`, those of full warps from `full`, as member `rank` of a
-    /// cluster that it has joined.
+    /// Makes the block ready to run `threads` threads from the entries of [`Self::reset`], as member `rank` of a cluster that
+    /// it has joined.
     ///
     /// # Safety
     /// Cluster and grid barrier stay until the block has ended.
@@ -84,9 +94,10 @@ impl Block {
         &mut self,
         coordinates: [u32; 3],
         threads: u32,
-        (entry, full): (Pc, Pc),
+        entries: (Pc, Pc),
         (cluster, rank): (*mut Cluster, u32),
         grid: &GridBarrier,
+        begun: Option<Begun>,
     ) {
         self.coordinates = coordinates;
         self.left = false;
@@ -98,7 +109,15 @@ impl Block {
         state.cluster = cluster;
         state.rank = rank;
         state.grid = grid;
-        for (index, warp) in self.warps.iter_mut().enumerate() {
+        self.begun = begun;
+        self.reset(threads, entries);
+    }
+
+    /// Makes the warps of `threads` threads ready, but one that has begun: those that lack lanes at `entry`, full ones at `full`.
+    pub(crate) fn reset(&mut self, threads: u32, (entry, full): (Pc, Pc)) {
+        let begun = self.begun.map(|begun| begun.warp);
+        let warps = self.warps.iter_mut().enumerate();
+        for (index, warp) in warps.filter(|(index, _)| begun != Some(*index)) {
             let live = mask_of(threads - (index * LANES) as u32);
             warp.active = live;
             warp.live = live;
@@ -164,15 +183,16 @@ impl Block {
             for position in 0..self.warps.len() {
                 let index = self.order.get(position).map_or(position, |index| usize::from(*index));
                 let turn = self.turn();
+                let begun = self.begun.take_if(|begun| begun.warp == index);
                 let warp = &mut self.warps[index];
-                if !matches!(warp.stop, Stop::Turn) {
+                if begun.is_none() && !matches!(warp.stop, Stop::Turn) {
                     done &= warp.stop == Stop::Done;
                     continue;
                 }
                 progress = true;
                 any_progress = true;
-                let before = warp.executed();
-                let mut pc = warp.resume(turn);
+                let before = if begun.is_some() { 0 } else { warp.executed() };
+                let mut pc = begun.map_or_else(|| warp.resume(turn), |begun| begun.pc);
                 while !pc.is_stop() {
                     // SAFETY: the warp was set up for the program that the operation belongs to.
                     pc = unsafe { (pc.handler)(warp, pc) };

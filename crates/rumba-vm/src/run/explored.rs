@@ -69,7 +69,14 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     let size = u64::from(context.cluster_size());
     for cluster in 0..context.blocks() / size {
         let coordinates = context.cluster_coordinates(cluster);
-        if let Err(error) = begin(&initial, worker, &mut idle, &mut running, (cluster * size, coordinates)) {
+        if let Err(error) = begin(
+            &initial,
+            worker,
+            &mut idle,
+            &mut running,
+            (cluster * size, coordinates),
+            None,
+        ) {
             progress.halt(&format!("the system refused memory for all blocks at once: {error}"));
             state.limit(format!("a launch of `{}` could not be begun", context.program.name));
             return;

@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::machine::bounds::{Bounds, CACHES, TABLES};
 use crate::machine::cluster::Cluster;
 use crate::machine::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
-use crate::run::block::{Block, Outcome};
+use crate::run::block::{Begun, Block, Outcome};
 use crate::run::resident::{InitialState, Resident};
 
 /// Operations after which a worker thinks of other blocks.
@@ -120,6 +120,15 @@ impl Worker {
         }
         self.epoch = context.allocations.epoch();
         self.caches.as_mut_ptr()
+    }
+
+    /// Forgets what operations have learnt about memory if some was freed meanwhile.
+    fn forget_what_was_freed(&mut self, context: &Context<'_>) {
+        let epoch = context.allocations.epoch();
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.caches.fill(Bounds::default());
+        }
     }
 
     /// All residents: those of the last launch have ended.
@@ -313,6 +322,62 @@ impl Done {
     }
 }
 
+/// What came of running a block without starting it.
+enum Attempt {
+    /// It was not tried.
+    None,
+    /// The block has ended.
+    Ended,
+    /// It has to be started. The resident is the last idle one.
+    Begun(Begun),
+}
+
+/// How a worker's attempts went to run blocks without starting them.
+#[derive(Default)]
+struct Attempts {
+    ended: u64,
+    begun: u64,
+}
+
+impl Attempts {
+    /// Tries it with a block, given its number and its coordinates.
+    fn run(
+        &mut self,
+        initial: &InitialState<'_>,
+        worker: &mut Worker,
+        idle: &[usize],
+        (number, coordinates): (u64, [u32; 3]),
+        done: &mut Done,
+    ) -> Attempt {
+        let context = initial.context;
+        let (Some(alone), Some(resident)) = (&initial.alone, idle.last()) else {
+            return Attempt::None;
+        };
+        if self.begun * SUCCESSES > self.ended + PATIENCE || !worker.residents[*resident].is_prepared(context) {
+            return Attempt::None;
+        }
+        worker.forget_what_was_freed(context);
+        let place = context.place(coordinates, 0);
+        let resident = &mut worker.residents[*resident];
+        resident.index = number;
+        match resident.run_alone(initial, alone, &place, &mut done.operations) {
+            Ok(()) => {
+                self.ended += 1;
+                done.blocks += 1;
+                Attempt::Ended
+            }
+            Err(begun) => {
+                self.begun += 1;
+                Attempt::Begun(begun)
+            }
+        }
+    }
+}
+
+/// Blocks that have to end for one that had to be started after all, beyond those of a first time.
+const SUCCESSES: u64 = 8;
+const PATIENCE: u64 = 32;
+
 /// A worker's part of a launch.
 pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Worker) {
     let caches = worker.reset(context);
@@ -320,6 +385,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     let size = context.cluster_size() as usize;
     let turn = if context.seed.is_some() { SHORT_TURN } else { BLOCK_TURN };
     let mut share = Share::new(context);
+    let mut alone = Attempts::default();
     let mut done = Done::default();
     let mut running: VecDeque<usize> = VecDeque::new();
     let mut idle = worker.idle();
@@ -345,17 +411,18 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
                 break;
             };
             let first = cluster * size as u64;
-            if let Err(error) = begin(&initial, worker, &mut idle, &mut running, (first, coordinates)) {
+            let begun = match alone.run(&initial, worker, &idle, (first, coordinates), &mut done) {
+                Attempt::Ended => continue,
+                Attempt::Begun(begun) => Some(begun),
+                Attempt::None => None,
+            };
+            if let Err(error) = begin(&initial, worker, &mut idle, &mut running, (first, coordinates), begun) {
                 let fault = refused(context, coordinates, &error);
                 progress.fail(context, first, fault);
             }
         }
         let Some(current) = running.pop_front() else { break };
-        let epoch = context.allocations.epoch();
-        if epoch != worker.epoch {
-            worker.epoch = epoch;
-            worker.caches.fill(Bounds::default());
-        }
+        worker.forget_what_was_freed(context);
         let resident = &mut worker.residents[current];
         let index = resident.index;
         if index >= progress.end.load(Ordering::Acquire) || progress.is_over(context) {
@@ -432,13 +499,14 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     done.tell(context, progress);
 }
 
-/// Begins the blocks of a cluster, given the number of the first and the cluster's coordinates.
+/// Begins the blocks of a cluster, given the number of the first and the cluster's coordinates; one that is alone may have begun.
 pub(crate) fn begin(
     initial: &InitialState<'_>,
     worker: &mut Worker,
     idle: &mut Vec<usize>,
     running: &mut VecDeque<usize>,
     (first, coordinates): (u64, [u32; 3]),
+    begun: Option<Begun>,
 ) -> std::io::Result<()> {
     let context = initial.context;
     let mut member = |worker: &mut Worker| {
@@ -471,7 +539,7 @@ pub(crate) fn begin(
         resident.stalled = 0;
         let place = context.place(coordinates, rank);
         // SAFETY: the cluster is this worker's, in a box that it keeps; it was cleared, and its blocks are run by the caller.
-        if let Err(error) = unsafe { resident.start(initial, &place, state) } {
+        if let Err(error) = unsafe { resident.start(initial, &place, state, begun) } {
             idle.append(&mut members);
             return Err(error);
         }

@@ -81,7 +81,7 @@ impl<'a> Analysis<'a> {
             lanes_only: vec![false; program.kernel_ops],
         };
         analysis.number_slots(rows);
-        analysis.blocks = basic_blocks(program.kernel_ops, |index| analysis.targets(index));
+        analysis.blocks = basic_blocks(program.kernel_ops, |index| program.targets(index));
         if analysis.blocks.len() * analysis.slots.len() > MAX_CELLS {
             return None;
         }
@@ -163,38 +163,6 @@ impl<'a> Analysis<'a> {
         let defines = self.program.facts[index].defines;
         self.operands(index)
             .filter(move |(position, ..)| defines >> position & 1 != 0)
-    }
-
-    /// The operation `distance` away from another, if it is one of the kernel's.
-    fn relative(&self, index: usize, distance: u32) -> Option<usize> {
-        let target = index as i64 + i64::from(distance as i32);
-        usize::try_from(target)
-            .ok()
-            .filter(|target| *target < self.program.kernel_ops)
-    }
-
-    /// Where control may go after an operation that ends a block; nothing for the others.
-    pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
-        let (op, facts) = (&self.program.ops[index], self.facts(index));
-        let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
-            (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
-            (Flow::Branch, _) => vec![
-                self.relative(index, op.imm as u32),
-                self.relative(index, (op.imm >> 32) as u32),
-            ],
-            (Flow::End, _) => Vec::new(),
-            (Flow::Table, _) => {
-                let targets = self.program.tables.get(op.imm as usize);
-                let targets = targets.into_iter().flatten().map(|target| Some(*target as usize));
-                targets.collect()
-            }
-            (Flow::Leave, _) => vec![self.relative(index, 1)],
-            (Flow::Next | Flow::Park, OpKind::GuardBegin) => {
-                vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
-            }
-            (Flow::Next | Flow::Park, _) => return None,
-        };
-        Some(found.into_iter().flatten().collect())
     }
 
     /// Transfers liveness backwards over an operation.
@@ -307,12 +275,13 @@ impl<'a> Analysis<'a> {
             | OpKind::Local { .. }
             | OpKind::Fence { .. }
             | OpKind::GuardBegin
-            | OpKind::GuardEnd => Plan::Whole,
+            | OpKind::GuardEnd
+            | OpKind::Exit => Plan::Whole,
             OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
             OpKind::Test { .. } => {
                 let mut strides = [0; 2];
                 for (position, slot, class) in self.sources(index) {
-                    match self.stride(slot, state).map(|stride| narrow(stride, class)) {
+                    match self.stride(slot, state).map(|stride| class.narrow(stride)) {
                         Some(stride) if (1..=2).contains(&position) && i32::try_from(stride).is_ok() => {
                             strides[position - 1] = stride;
                         }
@@ -339,7 +308,7 @@ impl<'a> Analysis<'a> {
         let op = &self.program.ops[index];
         let mut strides = [0; 4];
         for (position, slot, class) in self.sources(index) {
-            *strides.get_mut(position.checked_sub(1)?)? = narrow(self.stride(slot, state)?, class);
+            *strides.get_mut(position.checked_sub(1)?)? = class.narrow(self.stride(slot, state)?);
         }
         let class = self.facts(index).classes[0]?;
         if class == Class::W128 {
@@ -349,42 +318,10 @@ impl<'a> Analysis<'a> {
             return Some(Plan::Bases { stride: 0, checks: 0 });
         }
         let [a, b, c, _] = strides;
-        let product = |signed: Option<bool>| -> Option<i64> {
-            let constant = |slot: u16| {
-                let bits = self.constant(slot)?;
-                Some(match signed {
-                    None => bits.cast_signed(),
-                    Some(false) => i64::from(bits as u32),
-                    Some(true) => i64::from(bits as i32),
-                })
-            };
-            match (a, b) {
-                (0, 0) => Some(0),
-                (_, 0) => Some(a.wrapping_mul(constant(op.b)?)),
-                (0, _) => Some(b.wrapping_mul(constant(op.a)?)),
-                _ => None,
-            }
-        };
-        let checked = |mask: u8| -> u8 { mask & (u8::from(a != 0) | u8::from(b != 0) << 1) };
-        let (stride, checks) = match linear {
-            Linear::No => return None,
-            Linear::Copy => (a, 0),
-            Linear::ZeroExtended | Linear::SignExtended => (a, checked(1)),
-            Linear::Sum => (a.wrapping_add(b), 0),
-            Linear::Difference => (a.wrapping_sub(b), 0),
-            Linear::Product => (product(None)?, 0),
-            Linear::WideProduct => (product(Some(false))?, checked(3)),
-            Linear::SignedWideProduct => (product(Some(true))?, checked(3)),
-            Linear::ProductSum => (product(None)?.wrapping_add(c), 0),
-            Linear::WideProductSum => (product(Some(false))?.wrapping_add(c), checked(3)),
-            Linear::SignedWideProductSum => (product(Some(true))?.wrapping_add(c), checked(3)),
-            Linear::Shift => {
-                let amount = u32::try_from(self.constant(op.b)?).ok()?;
-                (if b == 0 { a.checked_shl(amount)? } else { return None }, 0)
-            }
-        };
+        let constant = |position| self.constant([op.a, op.b][position]);
+        let (stride, checks) = linear.stride([a, b, c], constant)?;
         Some(Plan::Bases {
-            stride: narrow(stride, class),
+            stride: class.narrow(stride),
             checks,
         })
     }
@@ -466,14 +403,6 @@ impl<'a> Analysis<'a> {
                 .map(|stride| Affine { slot, class, stride })
         });
         affine.collect()
-    }
-}
-
-/// A stride as one of a value of this width.
-fn narrow(stride: i64, class: Class) -> i64 {
-    match class {
-        Class::W32 => i64::from(stride as i32),
-        Class::W64 | Class::W128 => stride,
     }
 }
 

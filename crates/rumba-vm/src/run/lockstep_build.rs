@@ -139,7 +139,7 @@ impl Writer<'_> {
     }
 
     fn jump(&mut self, index: usize, op: Op) {
-        let targets = self.analysis.targets(index).unwrap_or_default();
+        let targets = self.program.targets(index).unwrap_or_default();
         self.distances
             .push((self.ops.len(), [targets.first().copied(), targets.get(1).copied()]));
         self.ops.push(op);

@@ -6,6 +6,7 @@
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::seed::Chance;
 use crate::base::types::ScalarType;
+use crate::exec::native::Alone;
 use crate::machine::bounds::Bounds;
 use crate::machine::cluster::Cluster;
 use crate::machine::context::{BlockPosition, Context};
@@ -14,7 +15,7 @@ use crate::machine::program::{Class, Fixed, Lockstep};
 use crate::machine::special::Special;
 use crate::machine::warp::{UNIT, Warp};
 use crate::mem::arena::SHARED_STRIDE;
-use crate::run::block::Block;
+use crate::run::block::{Begun, Block, WARP_TURN};
 use rumba_checks::Check;
 
 /// What a worker starts every block of a launch with.
@@ -33,6 +34,8 @@ pub(crate) struct InitialState<'a> {
     /// Fixed slots that are written for each block.
     of_block: Vec<(u16, Class, Special)>,
     stack_pointer: Vec<(u16, Class, u128)>,
+    /// How blocks are run that need not be started.
+    pub(crate) alone: Option<Alone<'a>>,
 }
 
 impl<'a> InitialState<'a> {
@@ -43,20 +46,34 @@ impl<'a> InitialState<'a> {
         let entry = Pc::new(program.ops.as_ptr().wrapping_add(program.entry));
         let bases_do = context.lockstep.is_some_and(|lockstep| !lockstep.reads_of_block);
         let stack_pointer = program.fixed.iter().filter(|(.., value)| *value == Fixed::StackPointer);
-        Self {
+        let shared_bytes = (context.shared_end() - SHARED_START) as usize;
+        let mut initial = Self {
             context,
             worker,
             caches,
             warps: threads.div_ceil(LANES as u32) as usize,
             threads,
-            shared_bytes: (context.shared_end() - SHARED_START) as usize,
+            shared_bytes,
             entries: (entry, context.lockstep.map_or(entry, Lockstep::start)),
             by_bases: if bases_do { threads as usize / LANES } else { 0 },
             of_block: program.of_block().collect(),
             stack_pointer: stack_pointer
                 .map(|(slot, class, value)| (*slot, *class, context.fixed(*value, worker, 0, 0)))
                 .collect(),
-        }
+            alone: None,
+        };
+        let is_alone = context.cluster_size() == 1
+            && !context.cooperative
+            && context.monitor.is_none()
+            && context.allocations.unwritten.is_none()
+            && shared_bytes == 0
+            && program.shared_start >= SHARED_START
+            && initial.stack_pointer.is_empty();
+        initial.alone = context
+            .native
+            .filter(|_| is_alone)
+            .and_then(|native| Alone::of(program, native));
+        initial
     }
 }
 
@@ -72,6 +89,10 @@ pub(crate) struct Resident {
     slot: usize,
     /// The launch that it is prepared for.
     prepared: u64,
+    /// The block whose numbers the fixed slots have.
+    place: Option<BlockPosition>,
+    /// The warps are as at the start of a block.
+    is_fresh: bool,
     /// Number of the block in the order in which blocks are begun.
     pub(crate) index: u64,
     /// Which of the worker's clusters it belongs to, and its rank there.
@@ -89,6 +110,8 @@ impl Resident {
             registers: Vec::new(),
             slot,
             prepared: u64::MAX,
+            place: None,
+            is_fresh: false,
             index: 0,
             cluster: 0,
             rank: 0,
@@ -108,8 +131,14 @@ impl Resident {
         initial: &InitialState<'_>,
         place: &BlockPosition,
         cluster: *mut Cluster,
+        begun: Option<Begun>,
     ) -> std::io::Result<()> {
         let context = initial.context;
+        let before = begun.map_or(0, |begun| begun.warp);
+        let ends: Vec<u32> = self.block.warps[..before].iter().map(|warp| warp.pc.source).collect();
+        self.is_fresh = false;
+        // In lockstep, the slots have no more than bases.
+        self.place = (initial.by_bases == 0).then_some(*place);
         if self.prepared != context.number {
             self.prepare(initial)?;
             self.prepared = context.number;
@@ -179,6 +208,7 @@ impl Resident {
                 initial.entries,
                 member,
                 &context.grid_barrier,
+                begun,
             );
         }
         self.block.shuffle(
@@ -192,6 +222,47 @@ impl Resident {
             sync_history.get_or_insert_default().begin(initial.threads);
         } else {
             *sync_history = None;
+        }
+        for (warp, source) in self.block.warps.iter_mut().zip(ends) {
+            warp.exit_active(source);
+        }
+        Ok(())
+    }
+
+    /// Whether it has run blocks of the launch.
+    pub(crate) fn is_prepared(&self, context: &Context<'_>) -> bool {
+        self.prepared == context.number
+    }
+
+    /// Runs the block at `place` without starting it, and adds what was executed to `executed`. If a warp does what a block has to
+    /// be started for, it is to be started with that warp as the one that has begun.
+    pub(crate) fn run_alone(
+        &mut self,
+        initial: &InitialState<'_>,
+        alone: &Alone<'_>,
+        place: &BlockPosition,
+        executed: &mut u64,
+    ) -> Result<(), Begun> {
+        if !self.is_fresh {
+            self.block.reset(initial.threads, initial.entries);
+            self.is_fresh = true;
+        }
+        for (slot, class, special) in &initial.of_block {
+            let value = place.special(*special);
+            if self.place.is_none_or(|known| known.special(*special) != value) {
+                for warp in &self.block.warps {
+                    // SAFETY: the slot is one of the program's.
+                    unsafe { fill(warp, *slot, *class, |_| u128::from(value)) };
+                }
+            }
+        }
+        self.place = Some(*place);
+        for (index, warp) in self.block.warps.iter_mut().enumerate() {
+            // SAFETY: the warp was prepared for the launch, which holds its code.
+            if let Some(pc) = unsafe { alone.run(warp, WARP_TURN) } {
+                return Err(Begun { warp: index, pc });
+            }
+            *executed += warp.executed();
         }
         Ok(())
     }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Bench, compiler, kernel, u32s};
+use crate::common::{Bench, HEADER, compiler, kernel, u32s};
 use crate::lockstep::{compare, compare_gallery};
 use rumba_vm::engine::{Compiler, Done, Unit};
-use rumba_vm::{Config, Engine};
+use rumba_vm::{Config, Engine, Statistics};
 
 /// Native code; nothing on machines without LLVM, where there is nothing to test.
 fn native() -> Option<Config> {
@@ -54,12 +54,17 @@ fn text(body: &str, block: u32) -> String {
 
 /// The same with declarations, which is handed over while its device is there.
 fn text_beside(declarations: &str, body: &str, block: u32, look: impl FnOnce(&str)) -> String {
+    text_of(&kernel(declarations, body), block, look)
+}
+
+/// The text of the kernel `k` of a module.
+fn text_of(ptx: &str, block: u32, look: impl FnOnce(&str)) -> String {
     let reader = Arc::new(Reader::default());
     let config = Config {
         engine: Engine::compiled(reader.clone()),
         ..Config::default()
     };
-    let bench = Bench::with(&kernel(declarations, body), config);
+    let bench = Bench::with(ptx, config);
     let out = bench.zeros(4 * 256);
     for _ in 0..2 {
         bench.run("k", 2, block, &[out.into(), 7_u32.into()]).unwrap();
@@ -154,4 +159,198 @@ GOOD:
     });
     assert_eq!(faults[0], faults[1]);
     assert_eq!(faults[0].1, [37, 0, 0]);
+}
+
+/// What a kernel leaves in `out`, by native code and by the interpreter, with the statistics of the launch.
+fn on_both(declarations: &str, body: &str, grid: u32, block: u32, n: u32) -> Option<[(Vec<u32>, Statistics); 2]> {
+    let interpreter = Config {
+        lockstep: false,
+        ..Config::default()
+    };
+    Some([native()?, interpreter].map(|config| {
+        let bench = Bench::with(&kernel(declarations, body), config);
+        let bytes = (4 * grid * block) as usize;
+        let out = bench.zeros(bytes);
+        let statistics = bench.run("k", grid, block, &[out.into(), n.into()]).unwrap();
+        (u32s(&bench.download(out, bytes)), statistics)
+    }))
+}
+
+#[test]
+fn nans_get_their_bits_where_something_sees_them() {
+    let body = "
+    // Every other lane starts with a NaN of its own.
+    and.b32 %r10, %r2, 1;
+    setp.eq.u32 %p1, %r10, 0;
+    or.b32 %r11, %r2, 0x7f900000;
+    selp.b32 %f1, %r11, 0x3f800000, %p1;
+    mov.b32 %f2, 0f00000000;
+    mov.u32 %r12, 0;
+LOOP:
+    fma.rn.f32 %f2, %f1, %f1, %f2;
+    add.u32 %r12, %r12, 1;
+    setp.lt.u32 %p2, %r12, %r1;
+    @%p2 bra LOOP;
+    // Some hold an integer in the register that others hold a number in, and its bits are those of a NaN.
+    setp.gt.u32 %p3, %r2, 20;
+    @%p3 bra INTEGER;
+    add.f32 %f3, %f2, %f1;
+    bra STORE;
+INTEGER:
+    mov.b32 %f3, -5;
+STORE:
+    st.global.u32 [%rd2], %f3;";
+    let Some([native, interpreted]) = on_both("", body, 2, 64, 3) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.0[..2], [0x7fff_ffff, 4_f32.to_bits()]);
+    assert_eq!(native.0[21..23], [-5_i32 as u32; 2]);
+}
+
+#[test]
+fn arithmetic_does_not_look_at_nans() {
+    let chain = "fma.rn.f32 %f1, %f1, %f1, %f1;\n".repeat(8);
+    let body = format!("cvt.rn.f32.u32 %f1, %r2;\n{chain}st.global.u32 [%rd2], %f1;");
+    let text = text(&body, 64);
+    let sums = text.matches("call <32 x float> @llvm.fma").count();
+    assert!(sums >= 8, "{text}");
+    assert_eq!(8 * text.matches("icmp ugt <32 x i32>").count(), sums, "{text}");
+}
+
+#[test]
+fn accesses_around_a_register_are_compared_with_bounds_at_once() {
+    let declarations = ".shared .align 16 .b8 tile[1024];";
+    let body = |last: u32| {
+        format!(
+            "
+    mov.u64 %rd10, tile;
+    mul.wide.u32 %rd11, %r2, 4;
+    add.s64 %rd10, %rd10, %rd11;
+    st.shared.u32 [%rd10], %r2;
+    st.shared.u32 [%rd10+256], %r1;
+    ld.shared.u32 %r12, [%rd10];
+    ld.shared.u32 %r13, [%rd10+256];
+    ld.shared.u32 %r14, [%rd10+{last}];
+    add.u32 %r12, %r12, %r13;
+    add.u32 %r12, %r12, %r14;
+    st.global.u32 [%rd2], %r12;"
+        )
+    };
+    let good = text_beside(declarations, &body(0), 64, |_| ());
+    let comparisons = good.matches("sub i64 %field.shared_known").count();
+    assert_eq!(comparisons, 2, "one for all lanes and one for some of them:\n{good}");
+    // The last one is behind the end for some lanes: the report is the interpreter's.
+    let Some(config) = native() else { return };
+    let interpreter = Config {
+        lockstep: false,
+        ..Config::default()
+    };
+    let faults = [config, interpreter].map(|config| {
+        let bench = Bench::with(&kernel(declarations, &body(800)), config);
+        let out = bench.zeros(256);
+        let fault = bench.fault("k", 1, 64, &[out.into(), 0_u32.into()]);
+        (fault.kind, fault.thread, fault.ptx_line, fault.address)
+    });
+    assert_eq!(faults[0], faults[1]);
+    assert_eq!(faults[0].1, [56, 0, 0]);
+}
+
+#[test]
+fn blocks_that_ask_nothing_are_counted_like_others() {
+    // Warps part, the last one lacks lanes, and one of them runs for longer than a turn.
+    let body = "
+    mov.u32 %r12, 3;
+    setp.ne.u32 %p1, %r4, 5000;
+    @%p1 bra START;
+    mov.u32 %r12, 100000;
+START:
+    mov.u32 %r10, 0;
+    mov.u32 %r11, %r4;
+LOOP:
+    mad.lo.u32 %r11, %r11, 3, 1;
+    add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p2, %r10, %r12;
+    @%p2 bra LOOP;
+    and.b32 %r13, %r2, 3;
+    setp.eq.u32 %p3, %r13, 1;
+    @%p3 add.u32 %r11, %r11, %r1;
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both("", body, 300, 72, 7) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.1.warp_instructions, interpreted.1.warp_instructions);
+    assert_eq!(native.1.blocks, 300);
+}
+
+#[test]
+fn blocks_are_started_where_they_are_asked_for_something() {
+    let declarations = ".global .align 4 .b32 count;";
+    // Of each third block, the second warp's lanes count themselves one by one, some after others have gone on.
+    let body = "
+    rem.u32 %r10, %r3, 3;
+    setp.ne.u32 %p1, %r10, 1;
+    setp.lt.u32 %p2, %r2, 37;
+    or.pred %p1, %p1, %p2;
+    mov.u32 %r11, 0;
+    @%p1 bra STORE;
+    mov.u32 %r12, %r2;
+    atom.global.add.u32 %r11, [count], 1;
+    add.u32 %r11, %r12, 1;
+    bar.warp.sync 0xffffffe0;
+STORE:
+    add.u32 %r11, %r11, %r2;
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both(declarations, body, 200, 64, 7) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.0[64 + 40], 81);
+    assert_eq!(native.1.warp_instructions, interpreted.1.warp_instructions);
+}
+
+#[test]
+fn a_fault_names_its_block() {
+    let body = "
+    setp.ne.u32 %p1, %r4, 10037;
+    @%p1 bra GOOD;
+    ld.global.u32 %r10, [%rd2+1048576];
+    st.global.u32 [%rd2], %r10;
+GOOD:
+    st.global.u32 [%rd2], %r2;";
+    let Some(config) = native() else { return };
+    let bench = Bench::with(&kernel("", body), config);
+    let out = bench.zeros(4 * 64 * 200);
+    let fault = bench.fault("k", 200, 64, &[out.into(), 0_u32.into()]);
+    assert_eq!((fault.block, fault.thread), ([156, 0, 0], [53, 0, 0]));
+}
+
+#[test]
+fn addresses_put_together_by_or_are_neighbours() {
+    let kernel = |limit: &str| {
+        format!(
+            "{HEADER}
+.visible .entry k(.param .u64 out, .param .u32 n)
+{limit}
+{{
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    shl.b32 %r3, %r2, 6;
+    or.b32 %r4, %r3, %r1;
+    mul.wide.u32 %rd2, %r4, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r4;
+    ret;
+}}
+"
+        )
+    };
+    let text = |limit| text_of(&kernel(limit), 64, |_| ());
+    assert!(!text(".reqntid 64, 1, 1").contains("scatter"));
+    // Threads may have numbers with the bits of the block's.
+    assert!(text("").contains("scatter"));
 }

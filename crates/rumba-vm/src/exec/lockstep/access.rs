@@ -15,7 +15,7 @@ use crate::mem::atomic::Element;
 pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
         return OpKind::Local {
-            bytes: E::BYTES as u8,
+            bytes: (N * E::BYTES as usize) as u8,
             count: N as u8,
             stores: false,
         };
@@ -38,7 +38,7 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
 pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
         return OpKind::Local {
-            bytes: E::BYTES as u8,
+            bytes: (N * E::BYTES as usize) as u8,
             count: N as u8,
             stores: true,
         };

@@ -118,6 +118,7 @@ impl Rewriter {
                 | OpKind::Masks { .. }
                 | OpKind::UniformBranch
                 | OpKind::Barrier
+                | OpKind::Exit
                 | OpKind::Shuffle { .. }
                 | OpKind::Together { .. }
                 | OpKind::Window { .. }

@@ -79,6 +79,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Masks { .. }
                 | OpKind::UniformBranch
                 | OpKind::Barrier
+                | OpKind::Exit
                 | OpKind::Shuffle { .. }
                 | OpKind::Together { .. }
                 | OpKind::Window { .. }
